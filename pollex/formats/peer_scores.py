@@ -66,18 +66,18 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
         "pollex": rubrics.pollex,
     }
     sure = "confident" if score.confident else "not confident"
-    told = f"NetSAT {score.netsat:.2f}, θ {rubrics.theta:.4g}: {score.label}, {sure}"
-    found = [PeerFigure("netsat", score.netsat, score.netsat, "NUMERIC", told, False, about)]
+    comment = f"NetSAT {score.netsat:.2f}, θ {rubrics.theta:.4g}: {score.label}, {sure}"
+    figures = [PeerFigure("netsat", score.netsat, score.netsat, "NUMERIC", comment, False, about)]
     if score.label is not None:
         up = score.label == "positive"
-        found.append(PeerFigure("label", up, float(up), "BOOLEAN", told, False, about))
+        figures.append(PeerFigure("label", up, float(up), "BOOLEAN", comment, False, about))
     texts = {rubric.id: rubric for rubric in rubrics.rubrics}
     llm = rubrics.judge.kind == "llm"
     for answer in score.answers:
         if isinstance(answer, Answer) and answer.question_id in texts and not answer.never_came_up:
             rubric = texts[answer.question_id]
             turns = f" Turns {', '.join(map(str, answer.turns))}." if answer.turns else ""
-            said = {
+            metadata = {
                 "polarity": rubric.polarity,
                 "probabilities": list(answer.probabilities),
                 "rubrics": digest,
@@ -85,12 +85,12 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
             word = answer.word
             value = value_in(answer, rubrics)
             name = f"{rubric.polarity}_{rubric.id}"
-            found.append(
+            figures.append(
                 PeerFigure(
-                    name, word, float(value), "CATEGORICAL", f"{rubric.text}{turns}", llm, said
+                    name, word, float(value), "CATEGORICAL", f"{rubric.text}{turns}", llm, metadata
                 )
             )
-    return found
+    return figures
 
 
 def _parts(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _parts(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
         "identified": {"id": id_, **metadata},
         "texts": session
         | {"id": id_}
-        | {k: json.dumps(one) for k, one in metadata.items() if one is not None},
+        | {k: json.dumps(value) for k, value in metadata.items() if value is not None},
         "rubrics": str(metadata["rubrics"]),
         "judge": "LLM" if figure.judged else "CODE",
         "judge_type": "LLM_JUDGE" if figure.judged else "CODE",
@@ -120,11 +120,11 @@ def _parts(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
 
 def _filled(form: Any, parts: Mapping[str, Any]) -> Any:
     if isinstance(form, Mapping):
-        filled = {name: _filled(one, parts) for name, one in form.items()}
+        filled = {name: _filled(inner, parts) for name, inner in form.items()}
         return {
-            name.removesuffix("?"): one
-            for name, one in filled.items()
-            if one or not name.endswith("?")
+            name.removesuffix("?"): value
+            for name, value in filled.items()
+            if value or not name.endswith("?")
         }
     return parts[form[1:]] if form.startswith("$") else form
 
@@ -137,7 +137,7 @@ def _word(figure: PeerFigure) -> str | None:
 
 def _otel(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     """Make one log record, with ids of the trace and the span if known; attributes hold no null."""
-    told: list[tuple[str, dict[str, Any]]] = [
+    fields: list[tuple[str, dict[str, Any]]] = [
         ("gen_ai.evaluation.name", {"stringValue": f"pollex.{figure.name}"}),
         ("gen_ai.evaluation.score.value", {"doubleValue": figure.number}),
         ("gen_ai.evaluation.explanation", {"stringValue": figure.comment}),
@@ -149,10 +149,10 @@ def _otel(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
         ("pollex.id", {"stringValue": id_}),
     ]
     if word := _word(figure):
-        told.append(("gen_ai.evaluation.score.label", {"stringValue": word}))
+        fields.append(("gen_ai.evaluation.score.label", {"stringValue": word}))
     ids = {"traceId": aim.trace, "spanId": aim.span} if aim.trace and aim.span else {}
     attributes = [
-        {"key": key, "value": value} for key, value in told if value != {"stringValue": ""}
+        {"key": key, "value": value} for key, value in fields if value != {"stringValue": ""}
     ]
     return {"body": {}, "attributes": attributes, "eventName": "gen_ai.evaluation.result", **ids}
 
@@ -223,11 +223,11 @@ def lines_of(form: str, requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield json.dumps({"data": list(requests)}, ensure_ascii=False, indent=1) + "\n"
     elif form == "otel":
         resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "pollex"}}]}
-        seen = {"observedTimeUnixNano": str(time.time_ns())}
+        observed = {"observedTimeUnixNano": str(time.time_ns())}
         logs = [
             {
                 "scope": {"name": "pollex"},
-                "logRecords": [{**seen, **request} for request in requests],
+                "logRecords": [{**observed, **request} for request in requests],
             }
         ]
         yield (

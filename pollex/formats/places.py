@@ -53,8 +53,8 @@ class Place:
             from fsspec.implementations.arrow import ArrowFSWrapper
             from pyarrow.fs import FileSystem  # takes half a second to import, and is an extra
 
-            found, path = FileSystem.from_uri(url)
-            return cls(ArrowFSWrapper(found), path)
+            file_system, path = FileSystem.from_uri(url)
+            return cls(ArrowFSWrapper(file_system), path)
         except (ImportError, ValueError) as error:
             raise WrongUse(
                 f"no file system is known for it: {missing}",
@@ -111,10 +111,10 @@ class Place:
     def names(self) -> list[str]:
         """Return the names of the files in the folder; none where there is no folder."""
         try:
-            found = self.files.ls(self.path, detail=False)
+            paths = self.files.ls(self.path, detail=False)
         except FileNotFoundError:
             return []
-        return sorted(str(one).rstrip("/").rpartition("/")[2] for one in found)
+        return sorted(str(path).rstrip("/").rpartition("/")[2] for path in paths)
 
     def state(self) -> str:
         """Return what changes when the file does: its size, with etag, or time of change."""
@@ -168,14 +168,14 @@ def places_of(url: str) -> list[Place]:
     """
     place = Place.at(url)
     if place.files.isdir(place.path):
-        found = [
-            one
-            for one in place.files.find(place.path)
-            if not one.rpartition("/")[2].startswith(".")
+        paths = [
+            path
+            for path in place.files.find(place.path)
+            if not path.rpartition("/")[2].startswith(".")
         ]
     else:
-        found = place.files.glob(place.path) if glob.has_magic(place.path) else [place.path]
-    files = [Place(place.files, str(one)) for one in sorted(found) if place.files.isfile(one)]
+        paths = place.files.glob(place.path) if glob.has_magic(place.path) else [place.path]
+    files = [Place(place.files, str(path)) for path in sorted(paths) if place.files.isfile(path)]
     if not files:
         raise BadInput(
             "no such file",

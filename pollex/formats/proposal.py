@@ -115,7 +115,7 @@ ReadAll = Callable[[ReadOptions], Logs]
 
 def unmapped(
     rows: Rows,
-    given: ReadOptions,
+    options: ReadOptions,
     strange: Strange,
     where: str,
     refused: BadInput,
@@ -132,22 +132,22 @@ def unmapped(
     """
     if not rows:
         return None
-    found = verified(rows, given, strange, read, read_all)
+    reading = verified(rows, options, strange, read, read_all)
     columns = columns_in(rows)
-    if found is None and strange.roles and not strange.exports:
+    if reading is None and strange.roles and not strange.exports:
         error = Unmapped(
             refused.what, where=refused.where, remedy=refused.remedy, option=refused.options
         )
         error.columns = columns
         return error
-    if found is None:
+    if reading is None:
         return _without_reading(rows, columns, strange, where)
     if strange.roles:
         spellings = strange.roles.most_common()
-        unknown = ", ".join(f"{printable(said, SHOWN)!r} ({n} rows)" for said, n in spellings)
-        return proposing(found, columns, f"roles that nobody knows: {unknown}", where)
+        unknown = ", ".join(f"{printable(role, SHOWN)!r} ({n} rows)" for role, n in spellings)
+        return proposing(reading, columns, f"roles that nobody knows: {unknown}", where)
     return proposing(
-        found, columns, f"no known shape; its columns are\n{table(columns, found)}", where
+        reading, columns, f"no known shape; its columns are\n{table(columns, reading)}", where
     )
 
 
@@ -170,31 +170,33 @@ def proposing(reading: Reading, columns: Sequence[Column], begins: str, where: s
 
 
 def verified(
-    rows: Rows, given: ReadOptions, strange: Strange, read: Read, read_all: ReadAll
+    rows: Rows, options: ReadOptions, strange: Strange, read: Read, read_all: ReadAll
 ) -> Reading | None:
     """Return the best reading that holds for the first rows and for the whole log; None if there is none."""
     roles_alone = sorted(
-        _of_roles_alone(rows, given, strange, read), key=_labels_and_score, reverse=True
+        _of_roles_alone(rows, options, strange, read), key=_labels_and_score, reverse=True
     )
-    found = [*roles_alone, *readings(rows, given, read)]
-    for reading in [one for one in found if one.holds][:MOST_TRIED]:
-        for whole in readings_of_all(reading.candidate, given, read_all):
+    readings_of_sample = [*roles_alone, *readings(rows, options, read)]
+    for reading in [
+        candidate_reading for candidate_reading in readings_of_sample if candidate_reading.holds
+    ][:MOST_TRIED]:
+        for whole in readings_of_all(reading.candidate, options, read_all):
             if whole.holds:
                 return whole
     return None
 
 
 def readings_of_all(
-    candidate: Candidate, given: ReadOptions, read_all: ReadAll
+    candidate: Candidate, options: ReadOptions, read_all: ReadAll
 ) -> Iterator[Reading]:
     """Yield what comes out when a whole log is read with a candidate, and with the last of thumbs that differ."""
-    for thumbs in dict.fromkeys((given.thumbs, given.thumbs or "last")):
+    for thumbs in dict.fromkeys((options.thumbs, options.thumbs or "last")):
         try:
-            logs = read_all(replace(candidate.options(given), thumbs=thumbs))
+            logs = read_all(replace(candidate.options(options), thumbs=thumbs))
         except PollexError:
             continue
         rows = sum(sum(became.values()) for became in logs.account.rows.values())
-        if thumbs != given.thumbs:
+        if thumbs != options.thumbs:
             labels = {**candidate.labels, "thumbs": thumbs or ""}
             yield judged(replace(candidate, labels=labels), logs, max(rows, 1))
         else:
@@ -207,16 +209,16 @@ def _labels_and_score(reading: Reading) -> tuple[bool, float]:
 
 
 def _of_roles_alone(
-    rows: Rows, given: ReadOptions, strange: Strange, read: Read
+    rows: Rows, options: ReadOptions, strange: Strange, read: Read
 ) -> Iterator[Reading]:
     """Yield readings in which only names of roles are new."""
     if not strange.roles:
         return
-    for roles in as_speakers(rows, given):
-        plain = Candidate(dict(given.columns), roles)
-        for candidate in (plain, *labeled_beside(rows, plain, given)):
+    for roles in as_speakers(rows, options):
+        plain = Candidate(dict(options.columns), roles)
+        for candidate in (plain, *labeled_beside(rows, plain, options)):
             try:
-                logs = read(rows, candidate.options(given))
+                logs = read(rows, candidate.options(options))
             except PollexError:
                 continue
             if candidate is plain and (logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]):
@@ -278,40 +280,42 @@ def talk_lines(talk: Conversation) -> list[str]:
     return lines
 
 
-def table(columns: Sequence[Column], found: Reading | None = None) -> str:
+def table(columns: Sequence[Column], reading: Reading | None = None) -> str:
     """Return each column with three values, and what it is in a reading."""
-    shown = list(table_rows(columns, found))
+    shown = list(table_rows(columns, reading))
     wide = max((len(row["column"]) for row in shown), default=0)
     lines = []
     for row in shown[:MOST_LINES]:
-        said = " · ".join(row["values"]) or "(empty)"
+        examples = " · ".join(row["values"]) or "(empty)"
         part = f"  ({row['part']}?)" if row["part"] else ""
-        lines.append(f"  {row['column']:<{wide}}  {said}{part}")
+        lines.append(f"  {row['column']:<{wide}}  {examples}{part}")
     if (rest := len(shown) - MOST_LINES) > 0:
         lines.append(f"  and {rest} more")
     return "\n".join(lines)
 
 
-def table_rows(columns: Sequence[Column], found: Reading | None = None) -> Iterator[dict[str, Any]]:
+def table_rows(
+    columns: Sequence[Column], reading: Reading | None = None
+) -> Iterator[dict[str, Any]]:
     """Yield each column with a value: its name, three values, and the part that it is in a reading."""
-    named = found.candidate.columns if found else {}
+    named = reading.candidate.columns if reading else {}
     messages = named.get("messages")
     parts = {name: part for part, name in named.items()}
     for part in ("role", "text") if messages else ():
         if part in named:
             parts[f"{messages}[].{named[part]}"] = part
-    for one in columns:
+    for column in columns:
         values = (
             value
-            for given in one.values
-            for value in (given if isinstance(given, list) else [given])
+            for cell in column.values
+            for value in (cell if isinstance(cell, list) else [cell])
         )
         filled = (value for value in values if value not in (None, "", [], {}))
         different = dict.fromkeys(printable(str(_cut(value)), SHOWN) for value in filled)
-        if one.filled or one.path in parts:
-            part = parts.get(one.path, "")
+        if column.filled or column.path in parts:
+            part = parts.get(column.path, "")
             yield {
-                "column": printable(one.path, SHOWN),
+                "column": printable(column.path, SHOWN),
                 "values": [*different][:EXAMPLES],
                 "part": part,
             }
@@ -337,20 +341,20 @@ def _without_reading(
 
 def missing_in(rows: Rows, columns: Sequence[Column]) -> Iterator[str]:
     """Yield what a log lacks to be read as conversations."""
-    texts = [one for one in columns if text_likelihood(one) > 0.2]
-    pair = _two_answers([one for one in columns if any(" " in text for text in one.texts)])
+    texts = [column for column in columns if text_likelihood(column) > 0.2]
+    pair = _two_answers([column for column in columns if any(" " in text for text in column.texts)])
     if pair:
-        both = " and ".join(repr(one.path) for one in pair)
+        both = " and ".join(repr(column.path) for column in pair)
         yield f"{both} are two answers to one question: a preference, and no conversation with a thumb"
         return
     lists = lists_in(rows)
     if not texts:
         yield "no column has sentences that somebody said"
         return
-    named = ", ".join(repr(one.path) for one in texts[:EXAMPLES])
-    if not any(role_likelihood(one) > 0.2 for one in columns) and not lists:
+    named = ", ".join(repr(column.path) for column in texts[:EXAMPLES])
+    if not any(role_likelihood(column) > 0.2 for column in columns) and not lists:
         yield f"words may be in {named}, but no column says who speaks"
-    elif not any(owner_likelihood(one) for one in columns) and not lists:
+    elif not any(owner_likelihood(column) for column in columns) and not lists:
         yield f"words may be in {named}, but no column has a value that the rows of a conversation share"
     else:
         yield f"words may be in {named}, but what comes out does not look like turns of two sides"
@@ -365,18 +369,18 @@ def _two_answers(texts: Sequence[Column]) -> list[Column]:
             stems.setdefault(stem.removesuffix("a").removesuffix("b").rstrip("AB"), []).append(
                 column
             )
-    return next((found[:2] for found in stems.values() if len(found) > 1), [])
+    return next((columns[:2] for columns in stems.values() if len(columns) > 1), [])
 
 
 def first_rows(sources: Iterable[Any], most: int = MOST_ROWS) -> list[Mapping[str, Any]]:
     """Return the first rows of some files that can be read at all; a first file takes half of the places at most."""
-    found: list[Mapping[str, Any]] = []
+    first: list[Mapping[str, Any]] = []
     for rows in sources:
         read = (row.fields for row in rows if isinstance(row, LogRow))
-        found += islice(read, max(most // 2, 1) if found else most)
-        if len(found) >= most * 1.5:
+        first += islice(read, max(most // 2, 1) if first else most)
+        if len(first) >= most * 1.5:
             break
-    return found
+    return first
 
 
 def _cut(value: Any) -> Any:

@@ -49,21 +49,21 @@ def parquet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
         raise BadInput(what, where=source, remedy=remedy) from error
     except (duckdb.Error, UnicodeError) as error:
         # after it comes our own SQL
-        said = " ".join(str(error).partition("\nLINE ")[0].split())
+        reason = " ".join(str(error).partition("\nLINE ")[0].split())
         raise BadInput(
-            f"can't be read as Parquet: {said:.300}", where=source, remedy="write it again"
+            f"can't be read as Parquet: {reason:.300}", where=source, remedy="write it again"
         ) from error
 
 
 def queried_rows(
-    source: str, connection: DuckDBPyConnection, table: str, given: list[str]
+    source: str, connection: DuckDBPyConnection, table: str, parameters: list[str]
 ) -> Iterator[LogRow | BadRow]:
     """Yield the rows of a table, or those of its pages.
 
     Args:
         given: The values of its question marks.
     """
-    for number, fields in enumerate(values_of(connection, table, given), start=1):
+    for number, fields in enumerate(values_of(connection, table, parameters), start=1):
         yield from rows_in(source, number, fields)
 
 
@@ -115,8 +115,8 @@ def sql_rows(source: str, seconds: float = SECONDS) -> Iterator[LogRow | BadRow]
     number = 0
     for row in rows_of_query(kind, place, query, seconds):
         number += 1
-        found = rows_in(where, number, row) if kind == "duckdb" else [LogRow(where, number, row)]
-        yield from found
+        rows = rows_in(where, number, row) if kind == "duckdb" else [LogRow(where, number, row)]
+        yield from rows
     if not number:
         remedy = f"check its conditions and tables{_tables(kind, place)}"
         raise BadInput(
@@ -125,11 +125,11 @@ def sql_rows(source: str, seconds: float = SECONDS) -> Iterator[LogRow | BadRow]
 
 
 def _parts(source: str) -> tuple[str, str, str]:
-    found = _SOURCE.fullmatch(source)
-    assert found is not None, "`is_query` was asked"
-    kind = found[1].replace("postgresql", "postgres")
-    place = found[2]
-    query = (found[3] or "").strip().rstrip(";")
+    match = _SOURCE.fullmatch(source)
+    assert match is not None, "`is_query` was asked"
+    kind = match[1].replace("postgresql", "postgres")
+    place = match[2]
+    query = (match[3] or "").strip().rstrip(";")
     if kind == "postgres" and _has_password(place, query):
         remedy = (
             "leave it out, and give PGPASSWORD or a password file (PGPASSFILE) in the environment"

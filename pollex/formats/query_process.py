@@ -47,10 +47,12 @@ def rows_of_query(
         request = {"kind": kind, "place": place, "query": query, "seconds": seconds}
         request |= {"rows": str(rows), "outcome": str(outcome)}
         _run(request, where, seconds)
-        said = json.loads(outcome.read_bytes()) if outcome.exists() else {"failed": TOO_LARGE}
-        if "failed" in said:
+        answer = json.loads(outcome.read_bytes()) if outcome.exists() else {"failed": TOO_LARGE}
+        if "failed" in answer:
             remedy = f"give one SELECT that runs there: {where}?SELECT …"
-            raise BadInput(f"the query can't be run: {said['failed']}", where=where, remedy=remedy)
+            raise BadInput(
+                f"the query can't be run: {answer['failed']}", where=where, remedy=remedy
+            )
         with rows.open(encoding="utf-8") as file:
             yield from map(json.loads, file)
 

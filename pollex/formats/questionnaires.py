@@ -107,20 +107,23 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
         )
     try:
         tables = parse_toml(text)
-        given = [*tables.get("question", [])]
+        question_tables = [*tables.get("question", [])]
     except (ValueError, TypeError) as error:
         raise BadInput(
             f"not a questionnaire as TOML: {error}", where=source, remedy=EXAMPLE
         ) from error
-    lines = [text.count("\n", 0, found.start()) + 1 for found in HEAD.finditer(text)]
+    lines = [text.count("\n", 0, match.start()) + 1 for match in HEAD.finditer(text)]
     places = (
         [f"{source}:{line}".lstrip(":") for line in lines]
-        if len(lines) == len(given)
-        else [source] * len(given)
+        if len(lines) == len(question_tables)
+        else [source] * len(question_tables)
     )
-    found = [_question(one, place) for one, place in zip(given, places, strict=True)]
-    names = [one.id for one in found]
-    if not found:
+    questions = [
+        _question(question_table, place)
+        for question_table, place in zip(question_tables, places, strict=True)
+    ]
+    names = [question.id for question in questions]
+    if not questions:
         raise BadInput("it has no question", where=source, remedy=EXAMPLE)
     for number, name in enumerate(names):
         if name in names[:number]:
@@ -134,19 +137,19 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
             where=source,
             remedy="name one of them",
         )
-    return sorted(found, key=lambda one: one.id == main)
+    return sorted(questions, key=lambda question: question.id == main)
 
 
-def _question(given: Any, place: str) -> SheetQuestion:
+def _question(question_table: Any, place: str) -> SheetQuestion:
     try:
-        found = SheetQuestion.model_validate(given)
+        question = SheetQuestion.model_validate(question_table)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        wanted = first["msg"].removeprefix("Value error, ")
-        what = ": ".join(filter(None, (".".join(map(str, first["loc"])), wanted)))
+        reason = first["msg"].removeprefix("Value error, ")
+        what = ": ".join(filter(None, (".".join(map(str, first["loc"])), reason)))
         raise BadInput(what, where=place, remedy=EXAMPLE) from error
-    for part in zip(*found.options, strict=True):
+    for part in zip(*question.options, strict=True):
         if len(set(part)) < len(part):
             remedy = "give each option a number and words of its own"
-            raise BadInput(f"two options of {found.id!r} are alike", where=place, remedy=remedy)
-    return found
+            raise BadInput(f"two options of {question.id!r} are alike", where=place, remedy=remedy)
+    return question

@@ -367,12 +367,26 @@ class Assembler:
         if name is None or value is None or says or _has_sentences(fields):
             return
         id_ = next(
-            (fields[one] for one in (*OWNER_NAMES, *ID_NAMES) if fields.get(one) not in (None, "")),
+            (
+                fields[owner_name]
+                for owner_name in (*OWNER_NAMES, *ID_NAMES)
+                if fields.get(owner_name) not in (None, "")
+            ),
             None,
         )
         if id_ is not None:
-            person = next((str(fields[one]) for one in JUDGE_NAMES if fields.get(one)), None)
-            comment = next((fields[one] for one in FEEDBACK_NAMES if fields.get(one)), None)
+            person = next(
+                (str(fields[judge_name]) for judge_name in JUDGE_NAMES if fields.get(judge_name)),
+                None,
+            )
+            comment = next(
+                (
+                    fields[feedback_name]
+                    for feedback_name in FEEDBACK_NAMES
+                    if fields.get(feedback_name)
+                ),
+                None,
+            )
             yield ToolScore(
                 "conversation", str(id_), value, name=name, comment=comment, person=person
             )
@@ -418,21 +432,21 @@ class Assembler:
             self._joiner.odd.add("answers that nobody chose are no turns", (row.source, row.line))
         self._joiner.odd.look_at(draft.turns, (row.source, row.line))
         if draft.turns and (path := self._label_of_turns(row)):
-            found = list(self._parted(self._rated_turns(row, draft, path), row))
-            return [placed._replace(rows=0 if number else 1) for number, placed in enumerate(found)]
+            parts = list(self._parted(self._rated_turns(row, draft, path), row))
+            return [placed._replace(rows=0 if number else 1) for number, placed in enumerate(parts)]
         picked = self._picked(draft)
         if picked.label is Label.NONE and not picked.number and not self._picker.label_field:
             self._note_feedback_in(row)
-        said = self._feedback(picked, row)
+        feedback = self._feedback(picked, row)
         conversation = _conversation(
-            draft.turns, picked, (said,) if said else (), self._options, row
+            draft.turns, picked, (feedback,) if feedback else (), self._options, row
         )
         conversation = self._joiner.with_signals(conversation, (row.source, row.line))
         return Placed(conversation, row.source, row.line, picked.number)
 
     def _note_feedback_in(self, row: LogRow) -> None:
         """Note what looks like feedback inside the messages of the first rows."""
-        name = next((one for one in NAMES if one in row.fields), None)
+        name = next((messages_name for messages_name in NAMES if messages_name in row.fields), None)
         if name is None or row.line > MOST_SEARCHED:
             return
         for message in objects(row.fields[name]):
@@ -456,16 +470,16 @@ class Assembler:
         messages = without_left(opened(look_up(row.fields, listed)))
         spoken = [turns_in(message) for message in messages] if isinstance(messages, list) else []
         before = len(draft.turns) - sum(map(len, spoken))
-        own = self._picked(
+        own_label = self._picked(
             replace(draft, rest={**draft.rest, str(self._options.label_field): None})
         )
         for turn in draft.turns[:before]:
-            yield TableTurn(None, 0, turn, own, None)
+            yield TableTurn(None, 0, turn, own_label, None)
         for message, turns in zip(messages, spoken, strict=True):
-            said = {str(self._options.label_field): look_up(message, path)}
+            label_fields = {str(self._options.label_field): look_up(message, path)}
             if comment:
-                said[str(self._options.comment_field)] = look_up(message, comment)
-            picked = self._picker.pick({**draft.rest, **said})
+                label_fields[str(self._options.comment_field)] = look_up(message, comment)
+            picked = self._picker.pick({**draft.rest, **label_fields})
             feedback = self._feedback(picked, row)
             for number, turn in enumerate(turns):
                 last = number == len(turns) - 1
@@ -473,7 +487,7 @@ class Assembler:
                     None,
                     0,
                     turn,
-                    replace(picked, rest=own.rest) if last else own,
+                    replace(picked, rest=own_label.rest) if last else own_label,
                     feedback if last else None,
                 )
 
@@ -498,11 +512,11 @@ class Assembler:
         first = LogRow(table.source, table.line, {})
         try:
             _require_places(table.turns)
-            found = list(self._parted(clock.in_order(table.turns), first))
+            parts = list(self._parted(clock.in_order(table.turns), first))
         except BadInput as error:
             yield replace(_bad(first, error), rows=table.rows)
             return
-        for number, placed in enumerate(found):
+        for number, placed in enumerate(parts):
             yield placed._replace(rows=0 if number else table.rows)
 
     def _parted(self, turns: Iterable[TableTurn], row: LogRow) -> Iterator[Placed]:
@@ -526,12 +540,14 @@ class Assembler:
     def _thumbed(self, turns: Sequence[TableTurn]) -> list[int]:
         """Return the places of turns with a thumb; none where numbers in the label's field are no thumbs."""
         labels = {turn.picked.label for turn in turns if not turn.picked.number} - {Label.NONE}
-        taken = self._picker.numbers if any(turn.picked.number for turn in turns) else frozenset()
+        thumb_numbers = (
+            self._picker.numbers if any(turn.picked.number for turn in turns) else frozenset()
+        )
         return [
             place
             for place, turn in enumerate(turns)
             if turn.picked.label is not Label.NONE
-            and (turn.picked.number in taken or not turn.picked.number or labels)
+            and (turn.picked.number in thumb_numbers or not turn.picked.number or labels)
         ]
 
     def _with_one_label(
@@ -550,9 +566,9 @@ class Assembler:
         if self._options.thumbs is None:
             raise _differing(labels)
         worst = [place for place in thumbed if turns[place].picked.label is Label.NEGATIVE]
-        kept = worst[-1] if self._options.thumbs == "worst" else thumbed[-1]
+        counting_place = worst[-1] if self._options.thumbs == "worst" else thumbed[-1]
         return [
-            turn if place == kept else turn._replace(picked=_unlabeled(turn.picked))
+            turn if place == counting_place else turn._replace(picked=_unlabeled(turn.picked))
             for place, turn in enumerate(turns)
         ]
 
@@ -569,19 +585,26 @@ class Assembler:
                 yield self._made(turns, row, f"#{judge}")
             return
         rated = {judge: _agreed([turn.picked for turn in turns]) for judge, turns in judged.items()}
-        label = self._picker.settle_raters([one.label for one in rated.values()])
-        number = next((one.number for one in rated.values() if one.label is label), "")
+        label = self._picker.settle_raters([rater_label.label for rater_label in rated.values()])
+        number = next(
+            (rater_label.number for rater_label in rated.values() if rater_label.label is label), ""
+        )
         turns = next(iter(judged.values()))
-        beside = [turn.feedback for each in by_judge.values() for turn in each if turn.feedback]
+        beside = [
+            turn.feedback
+            for rater_turns in by_judge.values()
+            for turn in rater_turns
+            if turn.feedback
+        ]
         chosen = replace(turns[0].picked, label=label, number=number, judge=None)
         bare = [
             turn._replace(picked=replace(chosen, rest=turn.picked.rest), feedback=None)
             for turn in turns
         ]
         placed = self._made(bare, row)
-        said = tuple(dict.fromkeys(beside))
+        feedback = tuple(dict.fromkeys(beside))
         yield placed._replace(
-            conversation=placed.conversation.model_copy(update={"feedback": said})
+            conversation=placed.conversation.model_copy(update={"feedback": feedback})
         )
 
     def _made(self, ordered: Sequence[TableTurn], row: LogRow, behind: str = "") -> Placed:
@@ -594,10 +617,10 @@ class Assembler:
         if behind:
             picked = replace(picked, id=f"{picked.id}{behind}", group=picked.group or picked.id)
         turns = tuple(turn.turn for turn in ordered)
-        said = _placed([turn.feedback for turn in ordered])
-        one = _conversation(turns, picked, said, self._options, row)
+        feedback = _placed([turn.feedback for turn in ordered])
+        conversation = _conversation(turns, picked, feedback, self._options, row)
         return Placed(
-            self._joiner.with_signals(one, (row.source, row.line)),
+            self._joiner.with_signals(conversation, (row.source, row.line)),
             row.source,
             row.line,
             picked.number,
@@ -670,7 +693,10 @@ def _vote_in(fields: Mapping[str, Any]) -> ToolScore | None:
     ]
     if len(thumbs) != 1 or len(ids) != 1:
         return None
-    comment = next((fields[one] for one in FEEDBACK_NAMES if fields.get(one)), None)
+    comment = next(
+        (fields[feedback_name] for feedback_name in FEEDBACK_NAMES if fields.get(feedback_name)),
+        None,
+    )
     return ToolScore("conversation", str(fields[ids[0]]), fields[thumbs[0]], comment=comment)
 
 
@@ -708,13 +734,13 @@ def _unlabeled(picked: RowFields) -> RowFields:
 
 def turns_by_judge(turns: Sequence[TableTurn]) -> dict[str, list[TableTurn]]:
     """Return the turns by whoever rated them, where all rated the same conversation; empty where they didn't."""
-    found: dict[str, list[TableTurn]] = {}
+    by_judge: dict[str, list[TableTurn]] = {}
     for turn in turns:
-        found.setdefault(turn.picked.judge or "", []).append(turn)
-    if len(found) < 2 or "" in found:
+        by_judge.setdefault(turn.picked.judge or "", []).append(turn)
+    if len(by_judge) < 2 or "" in by_judge:
         return {}
-    said = {tuple(turn.turn for turn in one) for one in found.values()}
-    return found if len(said) == 1 else {}
+    conversations = {tuple(turn.turn for turn in judge_turns) for judge_turns in by_judge.values()}
+    return by_judge if len(conversations) == 1 else {}
 
 
 def _differing(labels: Sequence[Label]) -> BadInput:
@@ -726,18 +752,22 @@ def _differing(labels: Sequence[Label]) -> BadInput:
     return BadLabel(what, remedy=remedy, option={"thumbs": "last"})
 
 
-def _placed(said: Sequence[Feedback | None]) -> tuple[Feedback, ...]:
-    if len(set(said)) == 1:
-        return tuple(filter(None, said[:1]))
-    return tuple(one.model_copy(update={"turn": turn}) for turn, one in enumerate(said) if one)
+def _placed(feedbacks: Sequence[Feedback | None]) -> tuple[Feedback, ...]:
+    if len(set(feedbacks)) == 1:
+        return tuple(filter(None, feedbacks[:1]))
+    return tuple(
+        feedback.model_copy(update={"turn": turn})
+        for turn, feedback in enumerate(feedbacks)
+        if feedback
+    )
 
 
 def _chat_of(conversation: Conversation) -> str | None:
     """Return the chat that a row with a thumb names beside its own id: it may hold one moment of it."""
     if conversation.label is Label.NONE or _OWNERS.isdisjoint(conversation.metadata):
         return None
-    found = (conversation.metadata.get(name) for name in OWNER_NAMES)
-    return next((str(value) for value in found if isinstance(value, str | int)), None)
+    owners = (conversation.metadata.get(name) for name in OWNER_NAMES)
+    return next((str(value) for value in owners if isinstance(value, str | int)), None)
 
 
 def label_joined(
@@ -757,8 +787,8 @@ def label_joined(
         row = LogRow(*item.place, {})
         try:
             for turns, picked, feedback in labeller.label(item):
-                made = _conversation(turns, picked, feedback, options, row)
-                yield Placed(joiner.with_signals(made, item.place), *item.place, rows=0)
+                conversation = _conversation(turns, picked, feedback, options, row)
+                yield Placed(joiner.with_signals(conversation, item.place), *item.place, rows=0)
         except BadInput as error:
             reason = f"{item.id!r:.60}: {error.what}"
             of_label = isinstance(error, BadLabel)
@@ -778,9 +808,9 @@ def label_joined(
     yield from [Skipped("", 0, rows=0)] * joiner.steps
     joiner.notes += labeller.notes
     joiner.account.spellings.update(labeller.spellings)
-    taken = [kind for kind in joiner.account.scores if kind.taken]
+    taken_scores = [kind for kind in joiner.account.scores if kind.taken]
     named = [
-        options.label_field if taken else None,
+        options.label_field if taken_scores else None,
         options.comment_field if joiner.comments_found else None,
     ]
     picker.note_found(*labeller.found, *filter(None, named), *joiner.signals_found)
@@ -822,8 +852,8 @@ def _conversation(
         label=picked.label,
         judge=writable(picked.judge),
         group=writable(picked.group),
-        sources=tuple(one.mapped(writable) for one in sources),
-        feedback=tuple(one.mapped(writable) for one in feedback) if options.comments else (),
+        sources=tuple(source.mapped(writable) for source in sources),
+        feedback=tuple(entry.mapped(writable) for entry in feedback) if options.comments else (),
         metadata=writable(rest),
         flags=flags,
     )
@@ -833,23 +863,23 @@ def _shortened(turns: Iterable[Turn], longest: int) -> Iterator[Turn]:
     """Cut turns that nobody is asked about, since the store would keep each of them."""
     room = MOST_TURNS * longest
     for turn in turns:
-        kept = min(longest, room)
-        yield turn if turn.size <= kept else Turn(role=turn.role, content=turn.content[:kept] + CUT)
-        room -= min(kept, turn.size)
+        size = min(longest, room)
+        yield turn if turn.size <= size else Turn(role=turn.role, content=turn.content[:size] + CUT)
+        room -= min(size, turn.size)
         if room <= 0:
             return
 
 
 def _flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
-    found: set[Flag] = set()
+    flags: set[Flag] = set()
     sizes = [turn.size for turn in turns]
     if sum(sizes) > MOST_TURNS * max_turn_chars or max(sizes, default=0) > max_turn_chars:
-        found.add("too_large")
+        flags.add("too_large")
     for turn in turns:
         for text in (turn.content, *[call.arguments for call in turn.calls]):
             if not text.isascii() or "\x00" in text:
-                found.update(flag for flag, odd in _ODD.items() if odd.search(text))
-    return tuple(flag for flag in get_args(Flag) if flag in found)
+                flags.update(flag for flag, odd in _ODD.items() if odd.search(text))
+    return tuple(flag for flag in get_args(Flag) if flag in flags)
 
 
 def _rated_id(turns: Sequence[Turn]) -> str:
@@ -925,34 +955,34 @@ def read_logs(
     named = [sources] if isinstance(sources, str | Path) else sources
     where = str(sources) if isinstance(sources, str | Path) else ", ".join(map(str, sources[:3]))
     files = find_files(named)
-    told = dict[str, None]()
+    notes = dict[str, None]()
 
     def open_files() -> Iterator[Iterable[LogRow | BadRow]]:
         longest = options.max_turn_chars
         seconds = options.query_seconds
-        every = (rows_of(source, options.encoding, longest, seconds, told) for source in files)
+        every = (rows_of(source, options.encoding, longest, seconds, notes) for source in files)
         return every if most_rows is None else (islice(rows, most_rows) for rows in every)
 
     again = STDIN not in files
     joins = joins_of(files, open_files) if again and may_hold_tables(files) else None
     if joins is None:
-        return _logs(open_files, options, where, again=again, told=told)
-    told.update(dict.fromkeys(joins.notes))
+        return _logs(open_files, options, where, again=again, told=notes)
+    notes.update(dict.fromkeys(joins.notes))
 
     def open_joined() -> Iterator[Iterable[LogRow | BadRow | Skipped]]:
         return map(joins.rows, open_files())
 
-    return _logs(open_joined, options, where, told=told, beside=joins.labels)
+    return _logs(open_joined, options, where, told=notes, beside=joins.labels)
 
 
-def read_rows(given: Rows, *, options: ReadOptions | None = None) -> Logs:
+def read_rows(rows: Rows, *, options: ReadOptions | None = None) -> Logs:
     """Read conversations from rows in memory; see `read_logs`.
 
     Args:
         given: Dicts as they would stand in JSON lines, or a table of pandas, polars or Arrow.
     """
     options = options or ReadOptions()
-    listed = list(rows_in(given))
+    listed = list(rows_in(rows))
     return _logs(lambda: [_numbered(listed)], options, IN_MEMORY)
 
 
@@ -1040,17 +1070,17 @@ def _require_named(
     named = options.label_field or "label" in dict(options.columns)
     if not beside or named or not options.labels_needed or not unlabeled:
         return
-    columns = [one for one in columns_in(first_rows(opened())) if one.path in beside]
-    found = [one for one, _ in in_order_of_likelihood(columns)] or columns
-    if not found:
+    columns = [column for column in columns_in(first_rows(opened())) if column.path in beside]
+    label_columns = [column for column, _ in in_order_of_likelihood(columns)] or columns
+    if not label_columns:
         return
-    sides = sides_of_column(found[0]) or {}
+    sides = sides_of_column(label_columns[0]) or {}
     raise BadInput(
-        f"{found[0].path!r:.60} of a table that is joined to the log may be the label: "
-        f"{printable(values_told(found[0]), 200)}",
+        f"{label_columns[0].path!r:.60} of a table that is joined to the log may be the label: "
+        f"{printable(values_told(label_columns[0]), 200)}",
         where=where,
         remedy="if it is, say so",
-        option={"label_field": found[0].path, **sides},
+        option={"label_field": label_columns[0].path, **sides},
     )
 
 
@@ -1059,11 +1089,11 @@ def _with_plain_label(
     options: ReadOptions,
     where: str,
     label: Candidate,
-    told: Mapping[str, None],
+    notes: Mapping[str, None],
 ) -> Logs | None:
     """Return the log with the label that is plainly one; None where it can't be read so."""
     try:
-        logs = _read(opened(), label.options(options), where, Strange(), told)
+        logs = _read(opened(), label.options(options), where, Strange(), notes)
     except PollexError:
         return None
     if not (logs.counts[Label.POSITIVE] and logs.counts[Label.NEGATIVE]):
@@ -1107,8 +1137,8 @@ def _better_error(
         error: Why they can't be read as they are.
     """
 
-    def read_all(asked: ReadOptions) -> Logs:
-        return _read(opened(), asked, where, Strange())
+    def read_all(candidate_options: ReadOptions) -> Logs:
+        return _read(opened(), candidate_options, where, Strange())
 
     try:
         rows = first_rows(opened())
@@ -1133,7 +1163,7 @@ def _read(
     of_files: Mapping[str, None] = NO_NOTES,
 ) -> Logs:
     mapper = Mapper.of(options)
-    asked = options
+    user_options = options
     options = mapper.options(options)
     conservation = Conservation()
     structure = Structure()
@@ -1148,9 +1178,9 @@ def _read(
         if isinstance(item, Placed):
             users.look_at(item.conversation)
         if finders and isinstance(item, Placed):
-            one, found = mask(item.conversation, finders)
-            item = item._replace(conversation=one)
-            originals |= {(one.id, one.text_hash): found} if found else {}
+            masked, replaced = mask(item.conversation, finders)
+            item = item._replace(conversation=masked)
+            originals |= {(masked.id, masked.text_hash): replaced} if replaced else {}
         if isinstance(item, Placed):
             structure.look_at(item.conversation)
         tally.add(item)
@@ -1158,8 +1188,8 @@ def _read(
     joiner.account.spellings.update(picker.spellings)
     tally.settle(picker.numbers, picker.settle_raters)
     group_field, *of_users = _group_by_users(users, tally, options, picker, redacted=bool(finders))
-    taken = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
-    unused = describe_unused(joiner.unused) if options.labels_needed and not taken else []
+    has_label = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
+    unused = describe_unused(joiner.unused) if options.labels_needed and not has_label else []
     strange.offered = tuple(joiner.unused)
     of_reading = [
         *of_files,
@@ -1179,11 +1209,12 @@ def _read(
     )
     strange.read, strange.all_rows = (
         len(logs),
-        sum(sum(one.values()) for one in logs.account.rows.values()),
+        sum(sum(outcomes.values()) for outcomes in logs.account.rows.values()),
     )
     mapper.check(where, needed=options.labels_needed)
     logs.check_max_bad(
-        options.max_bad, meaning_of_labels(logs.bad_rows, [said for said, _ in picker.spellings])
+        options.max_bad,
+        meaning_of_labels(logs.bad_rows, [spelling for spelling, _ in picker.spellings]),
     )
     tally.check_clashes()
     if not logs.conversations:
@@ -1191,9 +1222,11 @@ def _read(
         raise BadInput(
             f"no conversations{bad}", where=where, remedy="check that the file is the one you meant"
         )
-    if asked.labels_needed and (asked.label_field or "label" in dict(asked.columns)):
+    if user_options.labels_needed and (
+        user_options.label_field or "label" in dict(user_options.columns)
+    ):
         _require_labels(logs, picker, where)
-    if missing := picker.never_found(asked):
+    if missing := picker.never_found(user_options):
         raise BadInput(
             f"no row has the field of {missing[0]}", where=where, remedy="check its spelling"
         )
@@ -1212,10 +1245,10 @@ def _require_labels(logs: Logs, picker: Picker, where: str) -> None:
     if not left:
         return
     most_frequent = sorted(left.items(), key=lambda pair: -pair[1])[:MOST_TOLD]
-    told = ", ".join(f"{value} ({rows})" for value, rows in most_frequent)
+    values = ", ".join(f"{value} ({rows})" for value, rows in most_frequent)
     sides = sides_of_column(Column(picker.label_field, list(left)))
     raise BadInput(
-        f"no value of {picker.label_field!r:.60} is a thumb up or down: {told}",
+        f"no value of {picker.label_field!r:.60} is a thumb up or down: {values}",
         where=where,
         remedy="say which are good and which are bad" + ("" if sides else f": {ANY_SIDES}"),
         option=sides or "",

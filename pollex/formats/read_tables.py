@@ -135,9 +135,9 @@ def _unguarded(rows: Sequence[LogRow], joined: Collection[str]) -> list[LogRow]:
         if isinstance(text, str)
     }
     bare = {
-        text: own
+        text: unescaped
         for text in texts
-        if text not in joined and (own := unescape_formula(text)) != text
+        if text not in joined and (unescaped := unescape_formula(text)) != text
     }
     if not bare or texts & (set(bare.values()) - bare.keys()):
         return list(rows)

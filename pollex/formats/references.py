@@ -43,11 +43,11 @@ def read_cases(
         BadInput: A file can't be read, has no question in it, or more bad rows than `max_bad`.
     """
     options = options or ReadOptions()
-    found: dict[str, Case] = {}
+    by_id: dict[str, Case] = {}
     bad: list[BadRow] = []
     for row in _rows(sources, options):
         case = row if isinstance(row, BadRow) else _case(row, options, human_field)
-        if isinstance(case, Case) and found.setdefault(case.id, case) != case:
+        if isinstance(case, Case) and by_id.setdefault(case.id, case) != case:
             case = BadRow(
                 row.source,
                 row.line,
@@ -56,13 +56,13 @@ def read_cases(
             )
         if isinstance(case, BadRow):
             bad.append(case)
-    _check(sources, len(found), bad, options.max_bad)
-    if options.category_field and not any(case.category for case in found.values()):
+    _check(sources, len(by_id), bad, options.max_bad)
+    if options.category_field and not any(case.category for case in by_id.values()):
         what = f"no question has a category in {options.category_field!r}"
         raise BadInput(
             what, where=", ".join(sources), remedy="check its name", option="category_field"
         )
-    return Cases(tuple(found.values()), tuple(bad))
+    return Cases(tuple(by_id.values()), tuple(bad))
 
 
 def with_answers(
@@ -78,7 +78,7 @@ def with_answers(
     """
     options = options or ReadOptions()
     by_id = {case.id: case for case in cases}
-    given: dict[str, Case] = {}
+    answers: dict[str, Case] = {}
     bad: list[BadRow] = []
     strangers = 0
     for row in _rows(sources, options):
@@ -87,19 +87,19 @@ def with_answers(
             strangers += 1
         elif isinstance(answer, BadRow):
             bad.append(answer)
-        elif given.setdefault(answer.id, answer) != answer:
+        elif answers.setdefault(answer.id, answer) != answer:
             bad.append(
                 BadRow(row.source, row.line, f"a second answer to {answer.id!r}", "keep one an id")
             )
-    _check(sources, len(given), bad, options.max_bad)
+    _check(sources, len(answers), bad, options.max_bad)
     notes = (
         [f"{count(strangers, 'answer is', 'answers are')} to none of the questions"]
         if strangers
         else []
     )
-    left = sum(case.id not in given and case.answer is None for case in cases)
+    left = sum(case.id not in answers and case.answer is None for case in cases)
     notes += [f"{count(left, 'question has', 'questions have')} no answer"] if left else []
-    merged = tuple(given.get(case.id, case) for case in cases)
+    merged = tuple(answers.get(case.id, case) for case in cases)
     return Cases(merged, (*cases.bad_rows, *bad), (*cases.notes, *notes))
 
 
@@ -116,7 +116,7 @@ def with_humans(
     """
     options = options or ReadOptions()
     by_id = {case.id: case for case in cases}
-    given = dict[str, float]()
+    grades = dict[str, float]()
     bad: list[BadRow] = []
     strangers: list[str] = []
     for row in _rows(sources, options):
@@ -131,7 +131,7 @@ def with_humans(
             id_ = _id(row, options)
             if id_ not in by_id:
                 strangers.append(f"{row.source}:{row.line}")
-            elif given.setdefault(id_, human) != human:
+            elif grades.setdefault(id_, human) != human:
                 bad.append(
                     BadRow(
                         row.source,
@@ -140,14 +140,14 @@ def with_humans(
                         "keep one an id, or their mean",
                     )
                 )
-    told = count(len(strangers), "grade is", "grades are") + " of none of the questions"
+    strangers_note = count(len(strangers), "grade is", "grades are") + " of none of the questions"
     remedy = "give them the questions' ids"
-    if strangers and not given:
-        raise BadInput(told, where=strangers[0], remedy=remedy)
-    _check(sources, len(given), bad, options.max_bad)
-    notes = [f"{told}, the first at {strangers[0]} → {remedy}"] if strangers else []
+    if strangers and not grades:
+        raise BadInput(strangers_note, where=strangers[0], remedy=remedy)
+    _check(sources, len(grades), bad, options.max_bad)
+    notes = [f"{strangers_note}, the first at {strangers[0]} → {remedy}"] if strangers else []
     graded = (
-        case.model_copy(update={"human": given[case.id]}) if case.id in given else case
+        case.model_copy(update={"human": grades[case.id]}) if case.id in grades else case
         for case in cases
     )
     return Cases(tuple(graded), (*cases.bad_rows, *bad), (*cases.notes, *notes))
@@ -167,11 +167,11 @@ def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
         )
         if ids
     ]
-    kept = tuple(
+    usable = tuple(
         case.model_copy(update={"human": None}) if case.id in {*off, *gone} else case
         for case in cases
     )
-    return Cases(kept, cases.bad_rows, (*cases.notes, *notes))
+    return Cases(usable, cases.bad_rows, (*cases.notes, *notes))
 
 
 def _rows(sources: Sequence[str], options: ReadOptions) -> Iterator[LogRow | BadRow]:
@@ -242,8 +242,8 @@ def _answered(
     case = by_id.get(_id(row, options))
     if case is None:
         return None
-    asked = _text(row.fields, QUESTIONS)
-    if asked and asked != case.question:
+    question = _text(row.fields, QUESTIONS)
+    if question and question != case.question:
         reason = f"answers another question than the one called {case.id!r}"
         return BadRow(row.source, row.line, reason, "use the file it was made for")
     human = _number(row, [human_field] if human_field else HUMANS)
@@ -270,10 +270,10 @@ def _why_unanswered(row: LogRow) -> str:
 
 def _id(row: LogRow, options: ReadOptions) -> str:
     names = [options.id_field] if options.id_field else IDS
-    given = _text(row.fields, names)
+    id_ = _text(row.fields, names)
     # A question without an id is known by its words, which are the same in every file.
     return (
-        given
+        id_
         or hashlib.sha256(_text(row.fields, QUESTIONS).encode("utf-8", "replace")).hexdigest()[:12]
     )
 
@@ -308,8 +308,8 @@ def _evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
 def _sources(fields: Mapping[str, Any], options: ReadOptions) -> tuple[Source, ...]:
     """Return the documents that a row's answer was written with."""
     named = options.sources_field
-    found, _ = take_sources({"sources": fields.get(named)} if named else fields)
-    return found
+    sources, _ = take_sources({"sources": fields.get(named)} if named else fields)
+    return sources
 
 
 def _number(row: LogRow, names: Sequence[str]) -> float | BadRow | None:
@@ -336,12 +336,12 @@ def _check(sources: Sequence[str], found: int, bad: Sequence[BadRow], most: int)
         every = Counter(row.reason for row in bad)
         listed = "; ".join(str(row) for row in islice(bad, LISTED))
         what = f"{count(len(bad), 'bad row')} ({count(len(every), 'cause')}): {listed}"
-        remedy, some = (
+        remedy, option = (
             ("correct them, or allow some", {"max_bad": len(bad)})
             if found
             else ("correct them", {})
         )
-        raise BadInput(what, remedy=remedy, option=some)
+        raise BadInput(what, remedy=remedy, option=option)
     if not found:
         raise BadInput(
             "nothing in it could be used",

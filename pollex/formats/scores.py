@@ -70,8 +70,13 @@ def scores_out(
         | _rating_columns(rubrics, judges)
     )
     if wide or path.suffix == ".csv":
-        own = [rubric.id for one in (rubrics, other) if one for rubric in one.rubrics]
-        columns |= {wide_column_of(rubric): "DOUBLE" for rubric in own}
+        rubric_ids = [
+            rubric.id
+            for rubric_set in (rubrics, other)
+            if rubric_set
+            for rubric in rubric_set.rubrics
+        ]
+        columns |= {wide_column_of(rubric): "DOUBLE" for rubric in rubric_ids}
     if path.suffix == ".csv":
         del columns["answers"]
     if path.suffix != ".parquet":
@@ -96,20 +101,20 @@ def _tables(
     """Return scores as arrays, and the query that gives their rows: each different answer is made once."""
     plain = {name: type_ for name, type_ in columns.items() if name != "answers"}
     answers = _answer_rows(scores.answers, rubrics, other)
-    found = _columns(scores, rubrics, judges, other, answers)
+    values = _columns(scores, rubrics, judges, other, answers)
     about, sql = arrays_of(
-        plain, list(zip(*(map(make_encodable, found[name]) for name in plain), strict=True))
+        plain, list(zip(*(map(make_encodable, values[name]) for name in plain), strict=True))
     )
-    made = [tuple(map(make_encodable, map(one.get, ANSWER))) for one in answers]
-    different, every = list_as_sql(ANSWER, made)
+    structs = [tuple(map(make_encodable, map(answer.get, ANSWER))) for answer in answers]
+    different, every = list_as_sql(ANSWER, structs)
     about |= {f"_{place}": column + 1 for place, column in enumerate(scores.answers.index.T)}
     index = ", ".join(f"r._{place}" for place in range(scores.answers.index.shape[1]))
-    asked = (
+    places = (
         f"list_filter([{index}], one -> one > 0)"
         if (scores.answers.index < 0).any()
         else f"[{index}]"
     )
-    lists = {"answers": f"list_select({every.format('different')}, {asked}::BIGINT[])"}
+    lists = {"answers": f"list_select({every.format('different')}, {places}::BIGINT[])"}
     query = f"SELECT {', '.join((sql | lists)[name] for name in columns)} FROM about AS r"  # noqa: S608 - our own names
     return {"about": about, "different": different}, query
 
@@ -147,37 +152,43 @@ def _columns(
     judged = scores.column("judges")
     whose = [rubrics.judge.name] * len(scores)
     if other is not None:
-        whose = [(other if answered_by(other, one) else rubrics).judge.name for one in scores]
-    found: dict[str, Sequence[Any]] = {"id": scores.ids}
-    found |= {
+        whose = [(other if answered_by(other, score) else rubrics).judge.name for score in scores]
+    values_by_column: dict[str, Sequence[Any]] = {"id": scores.ids}
+    values_by_column |= {
         name: scores.column(name)
         for name in COLUMNS
         if name in Score.model_fields and name != "answers"
     }
-    found |= {
+    values_by_column |= {
         "judge": whose,
         "answers": whose,
         "differs": [why or None for why in scores.column("differs")],
     }
-    found |= {column_of(judge): [one.get(judge) for one in judged] for judge in judges}
+    values_by_column |= {
+        column_of(judge): [ratings_of_judges.get(judge) for ratings_of_judges in judged]
+        for judge in judges
+    }
     if ratings := _rating_columns(rubrics, judges):
-        each = [_rating(one) for one in scores]
-        found |= {name: [one.get(name) for one in each] for name in ratings}
+        score_ratings = [_rating(score) for score in scores]
+        values_by_column |= {
+            name: [rating.get(name) for rating in score_ratings] for name in ratings
+        }
     if wide is not None:
         unasked = [None] * len(scores)
-        found |= {
+        values_by_column |= {
             wide_column_of(rubric.id): unasked
-            for one in (rubrics, other)
-            if one
-            for rubric in one.rubrics
+            for rubric_set in (rubrics, other)
+            if rubric_set
+            for rubric in rubric_set.rubrics
         }
-        values = [one.get("value") for one in wide] + [None]
+        values = [answer.get("value") for answer in wide] + [None]
         for rubric, places in zip(
             scores.answers.rubrics, scores.answers.index.T.tolist(), strict=True
         ):
-            found[wide_column_of(rubric)] = [values[place] for place in places]
+            values_by_column[wide_column_of(rubric)] = [values[place] for place in places]
     return {
-        name: found[name] for name in [*COLUMNS, *(name for name in found if name not in COLUMNS)]
+        name: values_by_column[name]
+        for name in [*COLUMNS, *(name for name in values_by_column if name not in COLUMNS)]
     }
 
 
@@ -185,13 +196,17 @@ def _answer_rows(
     answers: AnswerColumns, rubrics: RubricSet, other: RubricSet | None
 ) -> list[dict[str, Any]]:
     polarities = {
-        rubric.id: rubric.polarity for one in (other or rubrics, rubrics) for rubric in one.rubrics
+        rubric.id: rubric.polarity
+        for rubric_set in (other or rubrics, rubrics)
+        for rubric in rubric_set.rubrics
     }
     return [
         answer_row(
-            one, polarities[one.question_id], other if other and _answered(other, one) else rubrics
+            answer,
+            polarities[answer.question_id],
+            other if other and _answered(other, answer) else rubrics,
         )
-        for one in answers.different
+        for answer in answers.different
     ]
 
 
@@ -205,8 +220,8 @@ def _rating_columns(rubrics: RubricSet, judges: Sequence[str]) -> dict[str, str]
 def _rating(score: Score) -> dict[str, float]:
     if score.rating is None:
         return {}
-    found = {"rating": score.rating} | {f"rating_{grade}": p for grade, p in score.grades.items()}
-    return found | {f"rating_by_{judge}": value for judge, value in score.judge_ratings.items()}
+    ratings = {"rating": score.rating} | {f"rating_{grade}": p for grade, p in score.grades.items()}
+    return ratings | {f"rating_by_{judge}": value for judge, value in score.judge_ratings.items()}
 
 
 def answered_by(rubrics: RubricSet, score: Score) -> bool:

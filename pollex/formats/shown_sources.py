@@ -42,8 +42,8 @@ def take_sources(fields: Mapping[str, Any]) -> tuple[tuple[Source, ...], dict[st
         value = _parsed(fields.get(name))
         if isinstance(value, str) and name != NAMES[0]:
             continue
-        if found := dict.fromkeys(_sources_in(value)):
-            return tuple(found), {key: one for key, one in fields.items() if key != name}
+        if documents := dict.fromkeys(_sources_in(value)):
+            return tuple(documents), {key: field for key, field in fields.items() if key != name}
     return (), dict(fields)
 
 
@@ -59,8 +59,8 @@ def _sources_in(value: Any) -> Iterator[Source]:
     if isinstance(value, str) and value.strip():
         yield Source(text=value)
     elif isinstance(value, list):
-        for one in value:
-            yield from _sources_in(one)
+        for entry in value:
+            yield from _sources_in(entry)
     elif isinstance(value, Mapping) and (text := _first_text(value, TEXT_NAMES)):
         turn = value.get("turn")
         shown = turn if isinstance(turn, int) and not isinstance(turn, bool) and turn >= 0 else None
@@ -69,9 +69,9 @@ def _sources_in(value: Any) -> Iterator[Source]:
 
 def _first_text(value: Mapping[str, Any], names: tuple[str, ...]) -> str:
     for name in names:
-        found: Any = value
+        inner: Any = value
         for part in (name,) if name in value else name.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        if isinstance(found, str) and found.strip():
-            return found
+            inner = inner.get(part) if isinstance(inner, Mapping) else None
+        if isinstance(inner, str) and inner.strip():
+            return inner
     return ""

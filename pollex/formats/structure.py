@@ -55,14 +55,16 @@ class Structure:
         self.turns += spoken["user"] + spoken["assistant"]
         texts = [turn.content for turn in conversation.turns]
         if not all(texts):
-            said = (turn for turn in conversation.turns if turn.role in spoken and not turn.content)
-            self.empty += sum(not turn.calls for turn in said)
+            empty_turns = (
+                turn for turn in conversation.turns if turn.role in spoken and not turn.content
+            )
+            self.empty += sum(not turn.calls for turn in empty_turns)
         if self.compared < MOST_KEPT:
-            kept = [
+            spoken_texts = [
                 text for role, text in zip(roles, texts, strict=True) if role in spoken and text
             ]
-            self.compared += len(kept)
-            self.texts.update(map(hash, kept))
+            self.compared += len(spoken_texts)
+            self.texts.update(map(hash, spoken_texts))
         if not spoken["user"] or not spoken["assistant"]:
             self.one_sided.update(role for role, turns in spoken.items() if turns)
         elif any(map(eq, roles, roles[1:])):

@@ -42,11 +42,11 @@ class SpilledList(Sequence[Conversation]):
     def group(self, groups: Mapping[str, str]) -> None:
         """Put conversations into groups, by id, where they aren't in one that somebody named."""
         self._groups = groups
-        self._kept = [self._grouped(one) for one in self._kept]
+        self._kept = [self._grouped(conversation) for conversation in self._kept]
 
     def _grouped(self, conversation: Conversation) -> Conversation:
-        own = self._groups.get(conversation.id)
-        return conversation if own is None else conversation.model_copy(update={"group": own})
+        group = self._groups.get(conversation.id)
+        return conversation if group is None else conversation.model_copy(update={"group": group})
 
     def append(self, conversation: Conversation) -> None:
         """Put one more at the end."""
@@ -57,7 +57,7 @@ class SpilledList(Sequence[Conversation]):
         self._room -= sum(turn.size + TURN_OVERHEAD for turn in conversation.turns)
         if self._room < 0:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115
-            self._places = [self._written(self._file, kept) for kept in self._kept]
+            self._places = [self._written(self._file, earlier) for earlier in self._kept]
             self._kept = []
 
     def replace(self, index: int, conversation: Conversation) -> None:
@@ -199,14 +199,14 @@ class LogTally:
         elif isinstance(item, Skipped):
             self._counts["skipped"] += item.rows == 0
             self._conservation.add(item.source, item.outcome, item.rows)
-        elif (known := self._entries.get(item.conversation.id)) is None:
+        elif (entry := self._entries.get(item.conversation.id)) is None:
             self._entries[item.conversation.id] = _entry(len(self._shelf), item)
             self._shelf.append(item.conversation)
             self.grouped |= item.conversation.group is not None
             self._conservation.add(item.source, TURNS, item.rows)
         else:
             before = self._counts["overruled"]
-            self._meet(known, item)
+            self._meet(entry, item)
             outcome = OVERRULED if self._counts["overruled"] > before else REPEATED
             self._conservation.add(item.source, outcome, item.rows)
 
@@ -215,7 +215,9 @@ class LogTally:
         if score.target == "conversation" and score.id in self._entries:
             return score.id
         if self._messages is None:
-            self._messages = {key: one.id for one in self._shelf for key in _keys(one)}
+            self._messages = {
+                key: conversation.id for conversation in self._shelf for key in _keys(conversation)
+            }
         named = self._messages.get(score.message or score.id)
         return named or self._owner_by_value(score.id) or self._owner_by_file(score.id)
 
@@ -233,18 +235,21 @@ class LogTally:
         """Return the one conversation without an id that has a value in a field; None if there are several."""
         if self._values is None:
             self._values = {}
-            for one in self._shelf:
-                for said in _scalars(one) if one.id.startswith(CONTENT_ID) else ():
-                    self._values[said] = None if said in self._values else one.id
+            for conversation in self._shelf:
+                if not conversation.id.startswith(CONTENT_ID):
+                    continue
+                for value_beside in _scalars(conversation):
+                    is_shared = value_beside in self._values
+                    self._values[value_beside] = None if is_shared else conversation.id
         return self._values.get(value)
 
     def _label(self, voted: Voted) -> None:
         entry = self._entries[voted.id]
-        one = self._shelf[entry.index]
-        told: dict[str, Any] = {"feedback": (*one.feedback, *voted.feedback)}
+        conversation = self._shelf[entry.index]
+        changes: dict[str, Any] = {"feedback": (*conversation.feedback, *voted.feedback)}
         if entry.label is Label.NONE and voted.label is not Label.NONE:
-            told |= {"label": voted.label, "judge": voted.judge or one.judge}
-        self._replace(voted.id, entry, one.model_copy(update=told))
+            changes |= {"label": voted.label, "judge": voted.judge or conversation.judge}
+        self._replace(voted.id, entry, conversation.model_copy(update=changes))
 
     def _replace(self, id_: str, entry: Recorded, conversation: Conversation) -> None:
         source, _, line = entry.place.rpartition(":")
@@ -262,9 +267,9 @@ class LogTally:
             label = majority(list(rated.values()))
             entry = self._entries[id_]
             self._replace(id_, entry, self._shelf[entry.index].model_copy(update={"label": label}))
-        for known, item in self._by_number:
-            if {known.number, item.number} - {""} <= numbers:
-                self._meet_another(known, item)
+        for recorded, item in self._by_number:
+            if {recorded.number, item.number} - {""} <= numbers:
+                self._meet_another(recorded, item)
             else:
                 self._counts["duplicates"] += 1
         for id_, entry in self._entries.items():
@@ -307,14 +312,14 @@ class LogTally:
         for id_, entry in entries.items():
             for flag in entry.flags:
                 flags.setdefault(flag, []).append(id_)
-        found = Counter(entry.label for entry in entries.values())
+        counts = Counter(entry.label for entry in entries.values())
         return Logs(
             conversations=self._shelf if self._shelf.on_disk else tuple(self._shelf),
             bad_rows=tuple(self._bad_rows),
             duplicates=self._counts["duplicates"],
             overruled=self._counts["overruled"],
             skipped=self._counts["skipped"],
-            counts={label: found[label] for label in Label},
+            counts={label: counts[label] for label in Label},
             flags={flag: tuple(ids) for flag, ids in flags.items()},
             notes=(*notes, *self._own_notes()),
             fingerprint=hashlib.sha256(
@@ -322,61 +327,68 @@ class LogTally:
             ).hexdigest(),
         )
 
-    def _meet(self, known: Recorded, item: Placed) -> None:
-        entry = _entry(known.index, item)
-        if entry.digest == known.digest:
+    def _meet(self, recorded: Recorded, item: Placed) -> None:
+        entry = _entry(recorded.index, item)
+        if entry.digest == recorded.digest:
             self._counts["duplicates"] += 1
-        elif self._is_another_raters(known, item):
-            self._rate(known, item)
-        elif not self._labels_needed and self._differ_in_label(known, item):
+        elif self._is_another_raters(recorded, item):
+            self._rate(recorded, item)
+        elif not self._labels_needed and self._differ_in_label(recorded, item):
             self._counts["duplicates"] += 1
-            one = item.conversation.model_copy(update={"label": Label.NONE})
-            self._replace(one.id, known, one)
-        elif (known.number or entry.number) and self._differ_in_label(known, item):
-            self._by_number.append((known, item))
+            unlabeled = item.conversation.model_copy(update={"label": Label.NONE})
+            self._replace(unlabeled.id, recorded, unlabeled)
+        elif (recorded.number or entry.number) and self._differ_in_label(recorded, item):
+            self._by_number.append((recorded, item))
         else:
-            self._meet_another(known, item)
+            self._meet_another(recorded, item)
 
-    def _is_another_raters(self, known: Recorded, item: Placed) -> bool:
+    def _is_another_raters(self, recorded: Recorded, item: Placed) -> bool:
         """Return whether somebody else rated the conversation that is known."""
-        before = self._shelf[known.index]
-        one = item.conversation
-        judges = {before.judge, one.judge, *self._rated.get(one.id, ())}
+        before = self._shelf[recorded.index]
+        conversation = item.conversation
+        judges = {before.judge, conversation.judge, *self._rated.get(conversation.id, ())}
         return (
-            before.turns == one.turns
+            before.turns == conversation.turns
             and None not in judges - {before.judge}
             and bool(before.judge or self._rated)
         )
 
-    def _rate(self, known: Recorded, item: Placed) -> None:
+    def _rate(self, recorded: Recorded, item: Placed) -> None:
         """Keep another rater's label: for the majority, or with judges wanted as a conversation of its own."""
-        one = item.conversation
-        before = self._shelf[known.index]
+        conversation = item.conversation
+        before = self._shelf[recorded.index]
         if self._each_judge:
-            own = one.model_copy(
-                update={"id": f"{one.id}#{one.judge}", "group": one.group or one.id}
+            of_rater = conversation.model_copy(
+                update={
+                    "id": f"{conversation.id}#{conversation.judge}",
+                    "group": conversation.group or conversation.id,
+                }
             )
-            if own.id not in self._entries:
-                self._entries[own.id] = _entry(len(self._shelf), item._replace(conversation=own))
-                self._shelf.append(own)
+            if of_rater.id not in self._entries:
+                self._entries[of_rater.id] = _entry(
+                    len(self._shelf), item._replace(conversation=of_rater)
+                )
+                self._shelf.append(of_rater)
             return
-        first = {str(before.judge): before.label} if one.id not in self._rated else {}
-        self._rated.setdefault(one.id, first)[str(one.judge)] = one.label
-        both = dict.fromkeys((*before.feedback, *one.feedback))
+        first = {str(before.judge): before.label} if conversation.id not in self._rated else {}
+        self._rated.setdefault(conversation.id, first)[str(conversation.judge)] = conversation.label
+        both = dict.fromkeys((*before.feedback, *conversation.feedback))
         self._replace(
-            one.id, known, before.model_copy(update={"judge": None, "feedback": tuple(both)})
+            conversation.id,
+            recorded,
+            before.model_copy(update={"judge": None, "feedback": tuple(both)}),
         )
 
-    def _differ_in_label(self, known: Recorded, item: Placed) -> bool:
+    def _differ_in_label(self, recorded: Recorded, item: Placed) -> bool:
         unrated = [
-            _entry(0, Placed(one.model_copy(update={"label": Label.NONE}), "", 0)).digest
-            for one in (self._shelf[known.index], item.conversation)
+            _entry(0, Placed(conversation.model_copy(update={"label": Label.NONE}), "", 0)).digest
+            for conversation in (self._shelf[recorded.index], item.conversation)
         ]
         return unrated[0] == unrated[1]
 
-    def _meet_another(self, known: Recorded, item: Placed) -> None:
-        entry = _entry(known.index, item)
-        before = self._shelf[known.index]
+    def _meet_another(self, recorded: Recorded, item: Placed) -> None:
+        entry = _entry(recorded.index, item)
+        before = self._shelf[recorded.index]
         if self._on_duplicate == "error" and (
             _is_moment(before, item.conversation) or _is_moment(item.conversation, before)
         ):
@@ -385,7 +397,9 @@ class LogTally:
                 self._entries[item.conversation.id] = entry
                 self._shelf.replace(entry.index, item.conversation)
         elif self._on_duplicate == "error":
-            self._clashes.append(f"{item.conversation.id!r:.80} in {known.place} and {entry.place}")
+            self._clashes.append(
+                f"{item.conversation.id!r:.80} in {recorded.place} and {entry.place}"
+            )
         else:
             self._counts["overruled"] += 1
             if self._on_duplicate == "last":
@@ -418,19 +432,19 @@ def _is_moment(early: Conversation, late: Conversation) -> bool:
 
 def _scalars(conversation: Conversation) -> set[str]:
     """Return the short values beside a conversation's turns that may be its id."""
-    found = conversation.metadata.values()
+    values = conversation.metadata.values()
     return {
         str(value)
-        for value in found
+        for value in values
         if isinstance(value, str | int) and not isinstance(value, bool)
     }
 
 
 def _keys(conversation: Conversation) -> Iterator[str]:
     for name in ("id", "message_id", "messageId", "uuid"):
-        found = conversation.metadata.get(name)
+        value = conversation.metadata.get(name)
         yield from (
-            str(key) for key in (found if isinstance(found, list) else [found]) if key is not None
+            str(key) for key in (value if isinstance(value, list) else [value]) if key is not None
         )
 
 

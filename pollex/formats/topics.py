@@ -21,21 +21,21 @@ def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
             twice.
     """
     try:
-        found = parse_toml(read_lines(path))
+        document = parse_toml(read_lines(path))
     except (OSError, ValueError) as error:
         raise BadInput(
             f"the topics can't be read: {error}", where=str(path), remedy=UNREADABLE
         ) from error
     topics = [
         Topic(*_named(path, "topics", row), tuple(map(str, row.get("documents", []))))
-        for row in _rows(found, "topics")
+        for row in _rows(document, "topics")
     ]
-    personas = [Persona(*_named(path, "personas", row)) for row in _rows(found, "personas")] or [
+    personas = [Persona(*_named(path, "personas", row)) for row in _rows(document, "personas")] or [
         ANYBODY
     ]
     for kind, ids in (
         ("topics", [topic.id for topic in topics]),
-        ("personas", [one.id for one in personas]),
+        ("personas", [persona.id for persona in personas]),
     ):
         if not ids or len(set(ids)) < len(ids):
             what = f"two {kind} have one id" if ids else f"no {kind}"
@@ -72,8 +72,8 @@ def read_documents(folder: Path | None) -> dict[str, str]:
         ) from error
 
 
-def _rows(found: dict[str, Any], kind: str) -> list[Any]:
-    rows = found.get(kind, [])
+def _rows(document: dict[str, Any], kind: str) -> list[Any]:
+    rows = document.get(kind, [])
     return rows if isinstance(rows, list) else [rows]
 
 

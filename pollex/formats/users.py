@@ -102,8 +102,8 @@ class Users:
             self._hash(conversation)
 
     def _hash(self, conversation: Conversation) -> None:
-        if asked := conversation.asked_hash:
-            self.asked[conversation.id] = asked[:SHORT]
+        if asked_hash := conversation.asked_hash:
+            self.asked[conversation.id] = asked_hash[:SHORT]
 
     def _fields(self, values: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
         """Yield the path and the value of each field that may name a user."""
@@ -139,9 +139,11 @@ class Users:
         for conversation in conversations if unhashed else ():
             if any(conversation.id in users for users in self.known.values()):
                 self._hash(conversation)
-        sizes = Counter(asked for id_, asked in self.asked.items() if id_ in labels)
+        sizes = Counter(asked_hash for id_, asked_hash in self.asked.items() if id_ in labels)
         copies = {
-            id_: asked for id_, asked in self.asked.items() if id_ in labels and sizes[asked] > 1
+            id_: asked_hash
+            for id_, asked_hash in self.asked.items()
+            if id_ in labels and sizes[asked_hash] > 1
         }
         lost = len(copies) - len(set(copies.values()))
         return copies if lost <= FEW_COPIES * len(labels) or _alike(copies, labels) else {}
@@ -154,11 +156,11 @@ class Users:
     def chosen(self, ids: Set[str]) -> tuple[str, dict[str, str]] | None:
         """Return the field that names the users of conversations with these ids, with each one's; None if none does."""
         order = sorted(self.known, key=lambda path: (self.ranks[path], path.count("."), path))
-        found = (
+        users_by_path = (
             (path, {id_: user for id_, user in self.known[path].items() if id_ in ids})
             for path in order
         )
-        return next(((path, users) for path, users in found if _names_users(users)), None)
+        return next(((path, users) for path, users in users_by_path if _names_users(users)), None)
 
 
 def rank_of(path: str) -> int | None:
@@ -187,15 +189,16 @@ def _alike(groups: Mapping[str, str], labels: Mapping[str, Label]) -> bool:
     for id_, group in groups.items():
         if labels[id_] is not Label.NONE:
             thumbs[group].append(labels[id_] is Label.POSITIVE)
-    several = [each for each in thumbs.values() if len(each) > 1]
-    every = [up for each in several for up in each]
+    several = [group_thumbs for group_thumbs in thumbs.values() if len(group_thumbs) > 1]
+    every = [up for group_thumbs in several for up in group_thumbs]
     share = sum(every) / max(len(every), 1)
     freedom = len(several) - 1
     if freedom < 1 or not 0 < share < 1:
         return False
-    spread = sum(len(each) * (sum(each) / len(each) - share) ** 2 for each in several) / (
-        share * (1 - share)
-    )
+    spread = sum(
+        len(group_thumbs) * (sum(group_thumbs) / len(group_thumbs) - share) ** 2
+        for group_thumbs in several
+    ) / (share * (1 - share))
     part = 2 / (9 * freedom)
     return float(((spread / freedom) ** (1 / 3) - (1 - part)) / part**0.5) > SURE
 

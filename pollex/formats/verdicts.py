@@ -42,20 +42,20 @@ VOTE_COLUMNS = {
 """What is told of each run: its number from 1, and None for the answer of a run that failed."""
 
 
-def verdict_row(found: Verdict, task: Task) -> dict[str, Any]:
+def verdict_row(verdict: Verdict, task: Task) -> dict[str, Any]:
     """Turn a verdict into plain values; None where a conversation has no figure."""
     return {
-        "id": found.conversation_id,
-        "rating": found.final,
-        "decided_by": "person" if found.person else "ensemble" if found.rating else None,
-        "reason": reason_of(found),
-        "entropy": found.entropy,
-        "agreement": found.agreement,
-        "answered": found.answered,
-        "runs": found.runs,
-        "planned": found.planned,
-        "votes": dict(zip(found.options, found.votes, strict=True)),
-        "failures": found.failures,
+        "id": verdict.conversation_id,
+        "rating": verdict.final,
+        "decided_by": "person" if verdict.person else "ensemble" if verdict.rating else None,
+        "reason": reason_of(verdict),
+        "entropy": verdict.entropy,
+        "agreement": verdict.agreement,
+        "answered": verdict.answered,
+        "runs": verdict.runs,
+        "planned": verdict.planned,
+        "votes": dict(zip(verdict.options, verdict.votes, strict=True)),
+        "failures": verdict.failures,
         "judge": task.by,
     }
 
@@ -71,13 +71,13 @@ def vote_rows(
                 store,
                 judged.run,
                 judged.task,
-                [one.id for one in conversations[start : start + BATCH]],
+                [conversation.id for conversation in conversations[start : start + BATCH]],
             )
         )
-        for one in conversations[start : start + BATCH]:
-            for number, vote in enumerate(votes.get(one.id, []), 1):
+        for conversation in conversations[start : start + BATCH]:
+            for number, vote in enumerate(votes.get(conversation.id, []), 1):
                 yield {
-                    "conversation": one.id,
+                    "conversation": conversation.id,
                     "run": number,
                     "answer": options[vote.chosen] if isinstance(vote, Answer) else None,
                     "variant": variant,
@@ -174,9 +174,9 @@ class AnswersFile:
 
     def unused(self, decided: Iterable[Verdict]) -> list[str]:
         """List answers that changed nothing, with the reason; repeated answers are not listed."""
-        found = {one.conversation_id: one for one in decided}
-        told = ((id_, self._why_unused(id_, found.get(id_))) for id_ in self._said)
-        return [f"{id_}: {why}" for id_, why in told if why]
+        verdicts = {verdict.conversation_id: verdict for verdict in decided}
+        reasons = ((id_, self._why_unused(id_, verdicts.get(id_))) for id_ in self._said)
+        return [f"{id_}: {why}" for id_, why in reasons if why]
 
     def _option(self, id_: str, options: Sequence[str]) -> str | None:
         chosen = {option_of(answer, options) for answer in self._said[id_]}
@@ -187,8 +187,8 @@ class AnswersFile:
             return "no such conversation in this run"
         option = self._option(id_, decided.options)
         if option is None:
-            told = ", ".join(sorted(self._said[id_]))
-            return f"no option, or several: {told[:80]}"
+            answers = ", ".join(sorted(self._said[id_]))
+            return f"no option, or several: {answers[:80]}"
         if option == decided.person:
             return ""
         if decided.person:
@@ -221,5 +221,5 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
 def option_of(answer: str, options: Sequence[str]) -> str | None:
     """Return the option that a person named, regardless of case."""
     plain = [as_read(option).casefold() for option in options]
-    said = as_read(answer).casefold()
-    return options[plain.index(said)] if plain.count(said) == 1 else None
+    folded = as_read(answer).casefold()
+    return options[plain.index(folded)] if plain.count(folded) == 1 else None

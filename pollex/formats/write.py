@@ -77,12 +77,12 @@ def require_apart(*written: Path | None) -> None:
     Args:
         written: What the command writes; None is not written.
     """
-    known: set[Path] = set()
-    for path in (each for each in written if each is not None):
-        if path.resolve() in known:
+    resolved: set[Path] = set()
+    for path in (candidate for candidate in written if candidate is not None):
+        if path.resolve() in resolved:
             what = "two files would be written there, and one would take the place of the other"
             raise WrongUse(what, where=str(path), remedy="give each a name of its own")
-        known.add(path.resolve())
+        resolved.add(path.resolve())
 
 
 def _files_of(source: Source) -> Iterable[str]:
@@ -204,9 +204,9 @@ def arrays_out(
         database.execute(f"CREATE TABLE no_rows ({types})")
         numbers = count()
 
-        def write(source: str, target: Path, given: Sequence[Any] = ()) -> None:
+        def write(source: str, target: Path, parameters: Sequence[Any] = ()) -> None:
             query = f"COPY ({source}) TO {_quoted(str(target))} (FORMAT parquet, ROW_GROUP_SIZE {GROUP})"
-            database.execute(query, given)
+            database.execute(query, parameters)
 
         def put(tables: Mapping[str, Arrays], sql: str) -> None:
             for name, arrays in tables.items():
@@ -237,22 +237,22 @@ def _tables(
     cells = dict[str, list[Any]]()
     lists = dict[str, str]()
     for place, (name, type_) in enumerate(columns.items()):
-        given = [row[place] for row in rows]
+        column_cells = [row[place] for row in rows]
         if structs := _STRUCTS.match(type_):
-            items = [one for cell in given for one in cell or ()]
+            items = [entry for cell in column_cells for entry in cell or ()]
             members = dict(_MEMBER.findall(structs[1]))
-            made = [
-                tuple(_cell_of(kind, one.get(member)) for member, kind in members.items())
-                for one in items
+            members_of_entries = [
+                tuple(_cell_of(kind, entry.get(member)) for member, kind in members.items())
+                for entry in items
             ]
-            tables[name], lists[name] = list_as_sql(members, made)
-            ends = np.cumsum([len(cell or ()) for cell in given]).tolist()
+            tables[name], lists[name] = list_as_sql(members, members_of_entries)
+            ends = np.cumsum([len(cell or ()) for cell in column_cells]).tolist()
             cells[name] = [
                 None if cell is None else (end - len(cell) + 1, end)
-                for cell, end in zip(given, ends, strict=True)
+                for cell, end in zip(column_cells, ends, strict=True)
             ]
         else:
-            cells[name] = [_cell_of(type_, cell) for cell in given]
+            cells[name] = [_cell_of(type_, cell) for cell in column_cells]
     tables["given"], sql = arrays_of(plain, list(zip(*cells.values(), strict=True)))
     for name, every in lists.items():
         whole = f"list_slice({every.format(name)}, {name}_0, {name}_1)"
@@ -265,8 +265,8 @@ def _tables(
 def list_as_sql(members: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> tuple[Arrays, str]:
     """Return objects as arrays, and SQL that gives the list of all of them from a table whose name it leaves open."""
     arrays, cells = arrays_of(members, rows)
-    made = ", ".join(f"{name} := {cell.rpartition(' AS ')[0]}" for name, cell in cells.items())
-    every = f"coalesce((SELECT list(struct_pack({made}) ORDER BY r.n) FROM {{}} AS r), [])"  # noqa: S608 - our own names
+    fields = ", ".join(f"{name} := {cell.rpartition(' AS ')[0]}" for name, cell in cells.items())
+    every = f"coalesce((SELECT list(struct_pack({fields}) ORDER BY r.n) FROM {{}} AS r), [])"  # noqa: S608 - our own names
     return arrays | {"n": np.arange(len(rows))}, every
 
 

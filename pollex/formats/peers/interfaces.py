@@ -70,7 +70,7 @@ class Stream:
 
     def ask(self, where: Where) -> Ask:
         """Return the request for a page."""
-        path, query, body = (_filled(one, where) for one in (self.path, self.query, self.body))
+        path, query, body = (_filled(form, where) for form in (self.path, self.query, self.body))
         return Ask(
             path,
             [*((self.ids, id_) for id_ in where.ids if self.ids), *(query or {}).items()],
@@ -80,7 +80,7 @@ class Stream:
     def page(self, answer: Any) -> Page:
         """Read an answer."""
         cursor = next(
-            (found for name in self.next if (found := text_inside(answer, *name.split(".")))), ""
+            (text for name in self.next if (text := text_inside(answer, *name.split(".")))), ""
         )
         return Page([ROWS.get(self.name, dict)(row) for row in rows_in(answer, self.rows)], cursor)
 
@@ -111,17 +111,21 @@ def _filled(value: Any, where: Where) -> Any:
     """Return what a table has with the position in its places; None for what has a place and nothing for it."""
     if isinstance(value, Mapping):
         return {
-            name: found for name, one in value.items() if (found := _filled(one, where)) is not None
+            name: filled
+            for name, inner in value.items()
+            if (filled := _filled(inner, where)) is not None
         }
     if isinstance(value, list):
-        return [_filled(one, where) for one in value]
+        return [_filled(inner, where) for inner in value]
     if not isinstance(value, str):
         return value
     since = moment(where.since)
-    known = where._asdict() | {"since_ms": "" if since is None else str(int(since * 1000))}
+    position = where._asdict() | {"since_ms": "" if since is None else str(int(since * 1000))}
     places = re.findall(r"\{(\w+)\}", value)
     return (
-        value.format(**known) if all(known[name] for name in places if name != "project") else None
+        value.format(**position)
+        if all(position[name] for name in places if name != "project")
+        else None
     )
 
 
@@ -173,7 +177,7 @@ def _phoenix_annotations(requests: Any) -> Iterator[Ask]:
     """Yield requests by kind of target; an identifier makes a repeat an update."""
     listed = requests["data"] if isinstance(requests, Mapping) else requests
     for name in ("session", "trace", "span"):
-        of_kind = [one for one in listed if one.get(f"{name}_id")]
+        of_kind = [annotation for annotation in listed if annotation.get(f"{name}_id")]
         for begin in range(0, len(of_kind), PAGE):
             yield Ask(
                 f"/v1/{name}_annotations",
@@ -185,7 +189,9 @@ def _phoenix_annotations(requests: Any) -> Iterator[Ask]:
 def _opik_scores(requests: Any) -> Iterator[Ask]:
     for key, path in (("thread_id", "threads"), ("id", "traces")):
         scores = [
-            {k: v for k, v in one.items() if k != "request"} for one in requests if one.get(key)
+            {k: v for k, v in score.items() if k != "request"}
+            for score in requests
+            if score.get(key)
         ]
         for begin in range(0, len(scores), PAGE):
             body = {"scores": scores[begin : begin + PAGE]}
@@ -211,17 +217,19 @@ def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
     id_ = (request.get("metadata") or {}).get("id")
 
     def removals(answer: Any) -> list[Ask]:
-        found = [
-            one
+        assessments = [
+            assessment
             for row in rows_in(answer, "traces")
-            for one in rows_in((row.get("trace_info") or {}), "assessments")
+            for assessment in rows_in((row.get("trace_info") or {}), "assessments")
         ]
         same = [
-            one for one in found if id_ is not None and (one.get("metadata") or {}).get("id") == id_
+            assessment
+            for assessment in assessments
+            if id_ is not None and (assessment.get("metadata") or {}).get("id") == id_
         ]
         return [
-            Ask(f"{TRACES}/{trace}/assessments/{one['assessment_id']}", method="DELETE")
-            for one in same
+            Ask(f"{TRACES}/{trace}/assessments/{assessment['assessment_id']}", method="DELETE")
+            for assessment in same
         ]
 
     return Ask(f"{TRACES}/batchGet", [("trace_ids", trace)]), removals
@@ -229,7 +237,8 @@ def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
 
 def _sent_assessments(requests: Any) -> Iterator[Ask]:
     return (
-        Ask(f"{TRACES}/{one['trace_id']}/assessments", body={"assessment": one}) for one in requests
+        Ask(f"{TRACES}/{assessment['trace_id']}/assessments", body={"assessment": assessment})
+        for assessment in requests
     )
 
 
@@ -263,7 +272,7 @@ CODE: Mapping[str, Mapping[str, Any]] = {
 def _listed() -> Iterator[Interface]:
     for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():
         names, usual = row["url"]
-        streams = tuple(Stream(**one) for one in row.get("streams", ()))
+        streams = tuple(Stream(**stream) for stream in row.get("streams", ()))
         keys = tuple(row.get("keys", "").split())
         yield Interface(
             name,

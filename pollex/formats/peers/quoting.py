@@ -66,8 +66,8 @@ def nunjucks(text: str) -> str:
     """Return a text that promptfoo shows as it is: neither a place nor the name of a file to run."""
     if re.search(r"\{%-?\s*endraw", text):
         text = unbraced(text)
-    wanted = any(mark in text for mark in ("{{", "{%", "{#")) or re.match(r"\s*\w+:", text)
-    return f"{{% raw %}}{text}{{% endraw %}}" if wanted else text
+    needs_raw = any(mark in text for mark in ("{{", "{%", "{#")) or re.match(r"\s*\w+:", text)
+    return f"{{% raw %}}{text}{{% endraw %}}" if needs_raw else text
 
 
 def require_quoted(value: Any) -> Any:
@@ -99,6 +99,6 @@ def templates() -> Environment:
     return environment
 
 
-def filled(name: str, **known: Any) -> str:
+def filled(name: str, **context: Any) -> str:
     """Fill a template."""
-    return templates().get_template(f"{name}.txt").render(known)
+    return templates().get_template(f"{name}.txt").render(context)

@@ -46,12 +46,12 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
     except (yaml.YAMLError, RecursionError) as error:
         what = f"not valid YAML: {' '.join(str(error).split())[:200]}"
         raise BadRubrics(what, where=str(source), remedy="correct it") from error
-    found = [
+    pairs = [
         pair
         for read in (_rows_of_a_pool, _criteria, _assertions, _questions)
         for pair in read(stored)
     ]
-    unique = dict.fromkeys((text.strip(), polarity) for text, polarity in found if text.strip())
+    unique = dict.fromkeys((text.strip(), polarity) for text, polarity in pairs if text.strip())
     if not unique:
         remedy = "give autorubric's criteria, promptfoo's assertions, or questions Q1, Q2, ..."
         raise BadRubrics("no rubric was found in it", where=str(source), remedy=remedy)
@@ -72,16 +72,18 @@ def _stored(path: Path) -> Any:
     return yaml.safe_load(text)
 
 
-def _written_out(node: yaml.Node, known: dict[int, float]) -> float:
+def _written_out(node: yaml.Node, sizes: dict[int, float]) -> float:
     """Count a node's parts and characters with each alias in it written out; infinite where it holds itself."""
-    if id(node) not in known:
-        known[id(node)] = math.inf
+    if id(node) not in sizes:
+        sizes[id(node)] = math.inf
         inner = node.value if isinstance(node, yaml.CollectionNode) else ()
-        parts = [part for one in inner for part in (one if isinstance(one, tuple) else (one,))]
-        known[id(node)] = (
-            1 + sum(_written_out(part, known) for part in parts) + (0 if parts else len(node.value))
+        parts = [
+            part for child in inner for part in (child if isinstance(child, tuple) else (child,))
+        ]
+        sizes[id(node)] = (
+            1 + sum(_written_out(part, sizes) for part in parts) + (0 if parts else len(node.value))
         )
-    return known[id(node)]
+    return sizes[id(node)]
 
 
 def _rows_of_a_pool(stored: Any) -> Found:
@@ -98,21 +100,21 @@ def _rows_of_a_pool(stored: Any) -> Found:
 
 def _criteria(stored: Any) -> Found:
     """Yield autorubric's criteria; the sign of the weight gives the polarity."""
-    for one in _objects(stored):
-        if isinstance(one.get("requirement"), str):
-            weight = one.get("weight", 1)
+    for criterion in _objects(stored):
+        if isinstance(criterion.get("requirement"), str):
+            weight = criterion.get("weight", 1)
             yield (
-                one["requirement"],
+                criterion["requirement"],
                 "dsat" if isinstance(weight, int | float) and weight < 0 else "sat",
             )
 
 
 def _assertions(stored: Any) -> Found:
-    for one in _objects(stored):
-        kind = str(one.get("type"))
-        value = one.get("value")
+    for assertion in _objects(stored):
+        kind = str(assertion.get("type"))
+        value = assertion.get("value")
         if kind.removeprefix("not-") in JUDGED:
-            down = kind.startswith("not-") or str(one.get("metric")).startswith("dsat_")
+            down = kind.startswith("not-") or str(assertion.get("metric")).startswith("dsat_")
             for text in value if isinstance(value, list) else [value]:
                 if isinstance(text, str):
                     yield RAW.sub(r"\1", text), "dsat" if down else "sat"
@@ -141,8 +143,12 @@ def _questions(stored: Any) -> Found:
     if isinstance(inner, Mapping):
         pairs = [(str(name), value) for name, value in inner.items()]
     else:
-        rows = [one for one in inner if isinstance(one, Mapping)] if isinstance(inner, list) else []
-        pairs = [(str(one.get("id") or one.get("name")), one) for one in rows]
+        rows = (
+            [entry for entry in inner if isinstance(entry, Mapping)]
+            if isinstance(inner, list)
+            else []
+        )
+        pairs = [(str(row.get("id") or row.get("name")), row) for row in rows]
     for name, value in pairs:
         if QUESTION.fullmatch(name) and (text := _question(value)):
             yield text, "sat"
@@ -152,8 +158,8 @@ def _question(value: Any) -> str:
     """Return a question with its best answer, if any; a judge agrees with both together."""
     if not isinstance(value, Mapping):
         return value if isinstance(value, str) else ""
-    found = {str(name).casefold(): inner for name, inner in value.items()}
-    text = next((found[name] for name in ASKED if isinstance(found.get(name), str)), "")
-    options = found.get("options")
+    fields = {str(name).casefold(): inner for name, inner in value.items()}
+    text = next((fields[name] for name in ASKED if isinstance(fields.get(name), str)), "")
+    options = fields.get("options")
     best = list(options.values() if isinstance(options, Mapping) else options or ())[-1:]
     return f"{text} Answer: {best[0]}" if text and best and isinstance(best[0], str) else text

@@ -63,7 +63,7 @@ class TargetSheet(NamedTuple):
         theta = "none" if self.theta is None else f"{self.theta:g}"
         origin = f"pollex {self.pollex}, rubrics {self.digest}, run {self.run}, θ {theta}"
         groups = (
-            (word, [one.name for one in self.items if one.stands == word]) for word in STANDINGS
+            (word, [item.name for item in self.items if item.stands == word]) for word in STANDINGS
         )
         stands = "; ".join(f"{word}: {', '.join(names)}" for word, names in groups if names)
         return [origin, f"How far thumbs bear rubrics out: {stands}.", *self.notes]
