@@ -32,7 +32,7 @@ def _number(value: Any) -> float:
 
 
 def codes(names: Sequence[str], order: Sequence[str]) -> Ints:
-    """Return the index of each name among those known `[name]`; −1 if unknown."""
+    """Return the place of each name in an order `[name]`; −1 if it isn't there."""
     places = {name: place for place, name in enumerate(order)}
     return np.array([places.get(name, -1) for name in names], dtype=np.int64)
 
@@ -280,16 +280,22 @@ def places(scales: Sequence[Scale], question: Ints, value: Floats) -> Ints:
     """
     place = np.full(len(value), -1, dtype=np.int64)
     for number, scale in enumerate(scales):
-        mine = np.flatnonzero(question == number)
+        of_question = np.flatnonzero(question == number)
         values = np.array(scale.values)
         order = np.argsort(values)
-        found = order[np.clip(np.searchsorted(values[order], value[mine]), 0, len(values) - 1)]
-        place[mine] = np.where(values[found] == value[mine], found, -1)
+        answers = value[of_question]
+        # place of the first option that is no smaller; it counts only where it is equal
+        in_order = np.clip(np.searchsorted(values[order], answers), 0, len(values) - 1)
+        no_smaller = order[in_order]
+        place[of_question] = np.where(values[no_smaller] == answers, no_smaller, -1)
     return place
 
 
 def _array(
-    records: Records, texts: Sequence[str], scales: Sequence[Scale], known: Collection[str] | None
+    records: Records,
+    texts: Sequence[str],
+    scales: Sequence[Scale],
+    known_questions: Collection[str] | None,
 ) -> tuple[Floats, list[Issue]]:
     """Build X `[text, column]` with NaN for invalid blocks; a missing option has probability 0."""
     text = codes(records.text, texts)
@@ -298,7 +304,8 @@ def _array(
     probability = numbers(records.probability)
     usable = (text >= 0) & (place >= 0)
     alien = np.array(
-        [known is not None and name not in known for name in records.question], dtype=bool
+        [known_questions is not None and name not in known_questions for name in records.question],
+        dtype=bool,
     )
     with np.errstate(invalid="ignore"):
         wrong = {
@@ -334,9 +341,9 @@ def _array(
         ("row", "with another probability of an option than the first", changed, MEND),
     ]
     faults = [
-        each
+        issue
         for noun, what, which, remedy in about
-        for each in fault(noun, what, which, records.describe, remedy)
+        for issue in fault(noun, what, which, records.describe, remedy)
     ]
     same = fault(
         "row", "given again: counted once", again & ~changed, records.describe, left_out=False
@@ -345,7 +352,7 @@ def _array(
 
 
 def _nothing(what: str, faults: Sequence[Issue], records: Records) -> BadInput:
-    why = "".join(f"; {each}" for each in faults[:3])
+    why = "".join(f"; {issue}" for issue in faults[:3])
     where = records.where(0) if len(records) else ""
     return BadInput(
         what + why, where=where, remedy="give each text and question a row for every option"

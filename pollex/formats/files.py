@@ -188,15 +188,15 @@ def _inside(folder: Path) -> list[str]:
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     names = [path for path in files if path.suffix.lower() in ENDINGS]
     names = names or [path for path in files if path.suffix.lower() in OF_TALKS]
-    found = [
+    logs = [
         str(path)
         for path in names
         if not any(part.startswith(".") for part in path.relative_to(folder).parts)
     ]
-    if not found:
+    if not logs:
         remedy = f"it must hold files that end in one of: {', '.join(ENDINGS)}"
         raise BadInput("a folder without logs", where=str(folder), remedy=remedy)
-    return _without_companions(found)
+    return _without_companions(logs)
 
 
 @contextmanager

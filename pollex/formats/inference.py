@@ -339,8 +339,9 @@ def _guesses_at_users(
 def _names_the_talk(role: Column, owner: Column) -> bool:
     """Return whether a column says the same in all rows of most conversations, as no column of speakers does."""
     if role.sparse:
-        said = {*map(as_word, role.values)} - {""}
-        return len(said) > MANY_SPEAKERS // 2 and len(said) >= 0.5 * len({*map(str, owner.values)})
+        words = {*map(as_word, role.values)} - {""}
+        owners = {*map(str, owner.values)}
+        return len(words) > MANY_SPEAKERS // 2 and len(words) >= 0.5 * len(owners)
     names: dict[str, set[str]] = {}
     for id_, value in zip(owner.values, role.values, strict=True):
         names.setdefault(str(id_), set()).add(as_word(value))

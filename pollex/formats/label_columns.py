@@ -171,7 +171,7 @@ def meaning_of_labels(bad_rows: Sequence[BadRow], taken_labels: Sequence[str]) -
     """Return options that say what unknown labels mean; none where other rows are bad, too, or nobody can tell.
 
     Args:
-        known: Spellings that were taken.
+        taken_labels: Spellings that were taken.
     """
     if not all(row.of_label for row in bad_rows):
         return {}

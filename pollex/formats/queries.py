@@ -61,7 +61,7 @@ def queried_rows(
     """Yield the rows of a table, or those of its pages.
 
     Args:
-        given: The values of its question marks.
+        parameters: The values of its question marks.
     """
     for number, fields in enumerate(values_of(connection, table, parameters), start=1):
         yield from rows_in(source, number, fields)

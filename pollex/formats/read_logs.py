@@ -966,20 +966,20 @@ def read_logs(
     again = STDIN not in files
     joins = joins_of(files, open_files) if again and may_hold_tables(files) else None
     if joins is None:
-        return _logs(open_files, options, where, again=again, told=notes)
+        return _logs(open_files, options, where, again=again, notes=notes)
     notes.update(dict.fromkeys(joins.notes))
 
     def open_joined() -> Iterator[Iterable[LogRow | BadRow | Skipped]]:
         return map(joins.rows, open_files())
 
-    return _logs(open_joined, options, where, told=notes, beside=joins.labels)
+    return _logs(open_joined, options, where, notes=notes, beside=joins.labels)
 
 
 def read_rows(rows: Rows, *, options: ReadOptions | None = None) -> Logs:
     """Read conversations from rows in memory; see `read_logs`.
 
     Args:
-        given: Dicts as they would stand in JSON lines, or a table of pandas, polars or Arrow.
+        rows: Dicts as they would stand in JSON lines, or a table of pandas, polars or Arrow.
     """
     options = options or ReadOptions()
     listed = list(rows_in(rows))
@@ -999,7 +999,7 @@ def _logs(
     where: str,
     *,
     again: bool = True,
-    told: Mapping[str, None] = NO_NOTES,
+    notes: Mapping[str, None] = NO_NOTES,
     beside: Sequence[str] = (),
 ) -> Logs:
     """Read some sources; where nobody knows their shape, find out how they can be read.
@@ -1007,19 +1007,19 @@ def _logs(
     Args:
         beside: Columns of tables joined to the log that may be the label.
         again: Whether the sources can be opened more than once.
-        told: Notes on the files, which come as these are read.
+        notes: Notes on the files, which come as these are read.
     """
     strange = Strange()
     if options.kept_mapping and again:
         options = _as_kept(opened, options)
     try:
-        logs = _read(opened(), options, where, strange, told)
+        logs = _read(opened(), options, where, strange, notes)
         strange.offered = strange.offered or tuple(beside)
         label = _plain_label(opened, options, logs, strange) if again else None
         if label is None:
             _require_named(opened, options, logs, beside, where)
             return logs
-        return _with_plain_label(opened, options, where, label, told) or logs
+        return _with_plain_label(opened, options, where, label, notes) or logs
     except NotText:
         raise
     except BadInput as error:

@@ -331,18 +331,18 @@ def _number(row: LogRow, names: Sequence[str]) -> float | BadRow | None:
     )
 
 
-def _check(sources: Sequence[str], found: int, bad: Sequence[BadRow], most: int) -> None:
+def _check(sources: Sequence[str], usable: int, bad: Sequence[BadRow], most: int) -> None:
     if len(bad) > most:
         every = Counter(row.reason for row in bad)
         listed = "; ".join(str(row) for row in islice(bad, LISTED))
         what = f"{count(len(bad), 'bad row')} ({count(len(every), 'cause')}): {listed}"
         remedy, option = (
             ("correct them, or allow some", {"max_bad": len(bad)})
-            if found
+            if usable
             else ("correct them", {})
         )
         raise BadInput(what, remedy=remedy, option=option)
-    if not found:
+    if not usable:
         raise BadInput(
             "nothing in it could be used",
             where=", ".join(sources),

@@ -163,11 +163,11 @@ class AnswersFile:
             if row["answer"].strip():
                 self._said.setdefault(str(row["id"]), set()).add(row["answer"])
 
-    def __call__(self, asked: Mapping[str, Any]) -> Mapping[str, str]:
+    def __call__(self, request: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the options chosen for conversations that wait."""
         chosen = {
-            id_: self._option(id_, asked["options"])
-            for id_ in asked["conversations"]
+            id_: self._option(id_, request["options"])
+            for id_ in request["conversations"]
             if id_ in self._said
         }
         return {id_: option for id_, option in chosen.items() if option is not None}

@@ -284,4 +284,4 @@ def _listed() -> Iterator[Interface]:
         )
 
 
-INTERFACES = {one.name: one for one in _listed()}
+INTERFACES = {interface.name: interface for interface in _listed()}
