@@ -8,10 +8,10 @@ their channels.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from aiosqlite import Connection
 from langgraph.checkpoint.base import CheckpointTuple
@@ -194,7 +194,9 @@ class Checkpoints(AsyncSqliteSaver):
         """Yield checkpoints; see LangGraph's. Raises as `aget_tuple` does."""
         with reading(self._path):
             # closed at once when a check fails: left open, it ends after the database, with a traceback
-            async with aclosing(super().alist(config, **which)) as checkpoints:
+            listed = super().alist(config, **which)
+            generator = cast("AsyncGenerator[CheckpointTuple, None]", listed)
+            async with aclosing(generator) as checkpoints:
                 async for checkpoint in checkpoints:
                     yield self._checked(checkpoint)
 

@@ -69,8 +69,8 @@ def unpack_file(path: Path) -> Unpacked:
 def _unpack(source: IO[bytes] | Any, path: Path, pack: Callable[[bytes], bytes]) -> Unpacked:
     ending = Path(path.stem).suffix
     content = io.BytesIO()
-    while some := source.read(1 << 20):
-        content.write(some)
+    while block := source.read(1 << 20):
+        content.write(block)
         require_size(content.tell(), ending)
     unpacked = content.getvalue()
     if unpacked.startswith((GZIP, ZSTANDARD, PARQUET)):

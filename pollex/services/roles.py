@@ -477,12 +477,12 @@ async def hire_judge(
 
 
 async def workers_from_memory(
-    rubric_set: RubricSet, store: Store, conversations: Iterable[Conversation], asked: str
+    rubric_set: RubricSet, store: Store, conversations: Iterable[Conversation], embedding_model: str
 ) -> Workers | None:
     """Return workers whose model is the memory of its answers; None where something is left to ask.
 
     Args:
-        asked: The embedding model that the user names.
+        embedding_model: The one that the user names.
     """
     record = rubric_set.judge
     judge = judge_from_memory(rubric_set, store)
@@ -491,7 +491,7 @@ async def workers_from_memory(
         all_answers_known, judge, list(conversations), questions
     ):
         return None
-    embedder = embedder_for(store.folder, embeds_with(record, asked))
+    embedder = embedder_for(store.folder, embeds_with(record, embedding_model))
     workers = embedded_workers(rubric_set.domain, embedder).judging_by(judge, record)
     return workers.leaving(rubric_set.all_rubrics, rubric_set.asked_judge.learned)
 

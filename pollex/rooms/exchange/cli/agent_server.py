@@ -63,10 +63,10 @@ class MendedLines(RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         """Read what fits of the next line."""
         self._rest = self._rest or mended(self._source.readline())
-        taken = self._rest[: len(buffer)]
+        part = self._rest[: len(buffer)]
         self._rest = self._rest[len(buffer) :]
-        buffer[: len(taken)] = taken
-        return len(taken)
+        buffer[: len(part)] = part
+        return len(part)
 
 
 UNREADABLE = "unreadable request: a number out of range, nested too deeply, or no JSON-RPC"

@@ -52,13 +52,13 @@ def message_of(line: bytes) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise ValueError("no object")
     if "id" in message:
-        known = isinstance(message["id"], int)
-        known = known and ("begun" in message or is_reply(message.get("found")))
+        is_of_host = isinstance(message["id"], int)
+        is_of_host = is_of_host and ("begun" in message or is_reply(message.get("found")))
     elif "failed" in message:
-        known = isinstance(message["failed"], str)
+        is_of_host = isinstance(message["failed"], str)
     else:
-        known = isinstance(message.get("ready"), str) and isinstance(message.get("acts"), list)
-    if not known:
+        is_of_host = isinstance(message.get("ready"), str) and isinstance(message.get("acts"), list)
+    if not is_of_host:
         raise ValueError("no line of the host")
     return message
 
