@@ -53,15 +53,15 @@ def read_letta(fields: Fields) -> Iterator[LogPart]:
         "tool_return_message": {**fields, "role": "tool", "content": fields.get("tool_return")},
     }.get(kind)
     names = ("conversation_id", "thread_id", "agent_id")
-    session = next((found for name in names if (found := text(fields.get(name)))), "")
+    session = next((session_id for name in names if (session_id := text(fields.get(name)))), "")
     turns = turns_in(message) if message else ()
     yield Message(session, _key(fields, kind), turns, moment(fields.get("date")))
 
 
 def _key(fields: Fields, kind: str) -> str | None:
     """Return a message's key: the parts of one step share an id."""
-    own = text(fields.get("id"))
-    return f"{own}/{kind}" if own else None
+    id_ = text(fields.get("id"))
+    return f"{id_}/{kind}" if id_ else None
 
 
 SAID_TO_DEEPSEEK = ("REQUEST", "RESPONSE")
@@ -76,8 +76,8 @@ def read_deepseek(fields: Fields) -> Iterator[LogPart]:
         parts = objects(message.get("fragments"))
         kinds = [str(part.get("type")).upper() for part in parts]
         spoken = [part for part in parts if str(part.get("type")).upper() in SAID_TO_DEEPSEEK]
-        said = [str(part.get("content") or "") for part in spoken]
-        words = said or [str(message.get("content") or "")]
+        texts = [str(part.get("content") or "") for part in spoken]
+        words = texts or [str(message.get("content") or "")]
         by_user = "REQUEST" in kinds or str(message.get("role")).casefold() == "user"
         content = [*filter(None, words), *marks_of_files(message.get("files"))]
         role: Role = "user" if by_user else "assistant"
@@ -92,10 +92,10 @@ def read_vscode_chat(fields: Fields) -> Iterator[LogPart]:
     session = text(fields.get("sessionId")) or ""
     user = text(fields.get("requesterUsername"))
     for number, request in enumerate(objects(fields.get("requests"))):
-        asked = get(request, "message.text") or ""
-        answered = "".join(filter(None, map(_vscode_words, objects(request.get("response")))))
+        question = get(request, "message.text") or ""
+        answer = "".join(filter(None, map(_vscode_words, objects(request.get("response")))))
         failed = get(request, "result.errorDetails.message")
-        both = (("user", str(asked)), ("assistant", answered or ("[error]" if failed else "")))
+        both = (("user", str(question)), ("assistant", answer or ("[error]" if failed else "")))
         turns = tuple(Turn(role=role, content=words) for role, words in both if words)
         key = text(request.get("requestId")) or str(number)
         when = moment(request.get("timestamp"))
@@ -120,8 +120,10 @@ def read_voiceflow(fields: Fields) -> Iterator[LogPart]:
     kind = str(fields.get("type"))
     inner = unwrap(payload).get("payload")
     inside = unwrap(inner)
-    asked = kind in ("request", "text", "intent", "action") and fields.get("format") == "request"
-    if asked:
+    is_request = (
+        kind in ("request", "text", "intent", "action") and fields.get("format") == "request"
+    )
+    if is_request:
         words = inner if isinstance(inner, str) else get(inside, "query") or inside.get("label")
     elif kind in ("text", "speak"):
         words = inside.get("message")
@@ -129,7 +131,7 @@ def read_voiceflow(fields: Fields) -> Iterator[LogPart]:
         words = inside.get("title") or ("[image]" if kind == "visual" else None)
     else:
         words = None
-    role: Role = "user" if asked else "assistant"
+    role: Role = "user" if is_request else "assistant"
     turns = (Turn(role=role, content=str(words)),) if words else ()
     session = text(fields.get("sessionID")) or text(fields.get("transcriptID")) or ""
     yield Message(session, None, turns, moment(fields.get("startTime")))
@@ -141,8 +143,8 @@ def read_q_business(fields: Fields) -> Iterator[LogPart]:
     key = text(fields.get("system_message_id"))
     person = text(fields.get("user_id"))
     when = moment(fields.get("event_timestamp"))
-    said = (("user", fields.get("user_message")), ("assistant", fields.get("system_message")))
-    turns = tuple(Turn(role=role, content=str(words)) for role, words in said if words)
+    exchange = (("user", fields.get("user_message")), ("assistant", fields.get("system_message")))
+    turns = tuple(Turn(role=role, content=str(words)) for role, words in exchange if words)
     if turns:
         yield Message(session, key, turns, when, facts=facts(user=person))
     useful = {"USEFUL": "up", "NOT_USEFUL": "down"}.get(str(fields.get("usefulness")))

@@ -50,8 +50,8 @@ def read_langflow(fields: Fields) -> Iterator[LogPart]:
     ]
     tools = [content for content in blocks if content.get("type") == "tool_use"]
     calls = [turn for tool in tools for turn in _tool_turns(tool, tool.get("output"))]
-    said = ["[error]" if failed else words, *marks_of_files(parse(fields.get("files")))]
-    turn = Turn(role=role_of(fields.get("sender")), content="\n".join(filter(None, said)))
+    lines = ["[error]" if failed else words, *marks_of_files(parse(fields.get("files")))]
+    turn = Turn(role=role_of(fields.get("sender")), content="\n".join(filter(None, lines)))
     yield Message(
         session, key, (*calls, turn), moment(fields.get("timestamp")), error=words if failed else ""
     )
@@ -60,11 +60,11 @@ def read_langflow(fields: Fields) -> Iterator[LogPart]:
 def read_flowise(fields: Fields) -> Iterator[LogPart]:
     session = required(fields, "sessionId", "chatId")
     key = text(fields.get("id")) or f"{session}/{fields.get('createdDate')}/{fields.get('role')}"
-    said = [
+    lines = [
         text_of(str(fields.get("content") or "")),
         *marks_of_files(parse(fields.get("fileUploads"))),
     ]
-    turn = Turn(role=role_of(fields.get("role")), content="\n".join(filter(None, said)))
+    turn = Turn(role=role_of(fields.get("role")), content="\n".join(filter(None, lines)))
     calls = [
         turn
         for tool in objects(fields.get("usedTools"))
@@ -93,27 +93,27 @@ def read_botpress(fields: Fields) -> Iterator[LogPart]:
         turn = Turn(role="user" if role == "incoming" else "assistant", content=text_of(words))
         key = text(fields.get("id"))
         when = moment(fields.get("createdAt"))
-        said = facts(user=text(fields.get("userId"))) if role == "incoming" else {}
-        yield Message(required(fields, "conversationId"), key, (turn,), when, facts=said)
+        message_facts = facts(user=text(fields.get("userId"))) if role == "incoming" else {}
+        yield Message(required(fields, "conversationId"), key, (turn,), when, facts=message_facts)
 
 
 def _botpress_said(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a message: its words, or else the labels of its choices, and the cards in it."""
     if kind in BOTPRESS_FILES:
         yield f"[{kind}]"
-    said = [
+    words = [
         str(payload[name]).strip() for name in BOTPRESS_WORDS if isinstance(payload.get(name), str)
     ]
     labels = [
-        str(one["label"])
-        for one in objects(payload.get("options") or payload.get("actions"))
-        if one.get("label")
+        str(choice["label"])
+        for choice in objects(payload.get("options") or payload.get("actions"))
+        if choice.get("label")
     ]
-    yield from [line for line in said if line] or labels
+    yield from [line for line in words if line] or labels
     for item in objects(payload.get("items")):
         yield from _botpress_said(str(item.get("type") or ""), unwrap(item.get("payload")) or item)
-    known = said or labels or payload.get("items") or kind in BOTPRESS_FILES
-    if kind and payload and not known:
+    readable = words or labels or payload.get("items") or kind in BOTPRESS_FILES
+    if kind and payload and not readable:
         yield f"[{kind}]"
 
 
@@ -138,13 +138,17 @@ def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
             yield LeftOut(f"messages whose from.role is {role or None!r:.40} were left out")
         elif words:
             turn = Turn(role="user" if user else "assistant", content=words)
-            said = facts(
+            user_facts = facts(
                 user=text(get(fields, "from.aadObjectId") or get(fields, "from.id"))
                 if user
                 else None
             )
             yield Message(
-                id_, text(fields.get("id")), (turn,), moment(fields.get("timestamp")), facts=said
+                id_,
+                text(fields.get("id")),
+                (turn,),
+                moment(fields.get("timestamp")),
+                facts=user_facts,
             )
     elif fields.get("type") == "invoke" and fields.get("name") in FEEDBACK_ACTIONS:
         yield from _activity_feedback(fields, id_, unwrap(fields.get("value")))
@@ -162,24 +166,24 @@ def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
 
 
 def _activity_words(fields: Fields) -> list[str]:
-    said = str(fields.get("text") or "").strip()
+    words = str(fields.get("text") or "").strip()
     labels = [
-        str(one["title"])
-        for one in objects(get(fields, "suggestedActions.actions"))
-        if one.get("title")
+        str(action["title"])
+        for action in objects(get(fields, "suggestedActions.actions"))
+        if action.get("title")
     ]
-    return [said, *(labels if not said else [])]
+    return [words, *(labels if not words else [])]
 
 
 def _activity_files(fields: Fields) -> list[str]:
     """Return what stands for the attachments: of a card its words, of others their kind."""
-    found = []
+    marks = []
     for file in objects(fields.get("attachments")):
         if "card" in str(file.get("contentType")):
-            found += _card_words(unwrap(file.get("content"))) or ["[card]"]
+            marks += _card_words(unwrap(file.get("content"))) or ["[card]"]
         elif str(file.get("contentType")) != "text/html":  # the text once more
-            found += marks_of_files([file])
-    return found
+            marks += marks_of_files([file])
+    return marks
 
 
 def _card_words(card: Mapping[str, Any]) -> list[str]:
@@ -192,10 +196,10 @@ def _card_words(card: Mapping[str, Any]) -> list[str]:
 
 
 def _activity_feedback(fields: Fields, id_: str, value: Mapping[str, Any]) -> Iterator[ToolScore]:
-    given = unwrap(value.get("actionValue")) or value
-    written = parse(given.get("feedback"))
+    action_value = unwrap(value.get("actionValue")) or value
+    written = parse(action_value.get("feedback"))
     comment = written.get("feedbackText") if isinstance(written, Mapping) else written
-    reaction = REACTIONS.get(str(given.get("reaction")))
+    reaction = REACTIONS.get(str(action_value.get("reaction")))
     if reaction or comment:
         yield _activity_thumb(fields, id_, reaction, comment)
 
@@ -240,23 +244,23 @@ def read_dify_message(fields: Fields) -> Iterator[LogPart]:
         if fields.get("status") == "error" or fields.get("error")
         else ""
     )
-    said = facts(user=text(fields.get("from_end_user_id")), model=fields.get("model_id"))
+    message_facts = facts(user=text(fields.get("from_end_user_id")), model=fields.get("model_id"))
     turns = _dify_exchange(
         fields.get("query"), fields.get("answer"), error, _dify_files(fields.get("message_files"))
     )
     parent = text(fields.get("parent_message_id"))
     branched = parent is not None and parent.strip("0-") != ""
     when = moment(fields.get("created_at"))
-    yield Message(id_, key, turns, when, parent, tree=branched, error=error, facts=said)
+    yield Message(id_, key, turns, when, parent, tree=branched, error=error, facts=message_facts)
     for step in objects(fields.get("agent_thoughts")):
         yield from read_dify_step({**step, "message_id": key})
-    for one in [unwrap(fields.get("feedback")), *objects(fields.get("feedbacks"))]:
-        if one.get("rating"):
-            source = str(one.get("from_source") or "user")
-            person = text(one.get("from_end_user_id")) or said.get("user")
-            comment = one.get("content")
+    for feedback in [unwrap(fields.get("feedback")), *objects(fields.get("feedbacks"))]:
+        if feedback.get("rating"):
+            source = str(feedback.get("from_source") or "user")
+            person = text(feedback.get("from_end_user_id")) or message_facts.get("user")
+            comment = feedback.get("content")
             yield ToolScore(
-                "message", key, one["rating"], source=source, comment=comment, person=person
+                "message", key, feedback["rating"], source=source, comment=comment, person=person
             )
 
 
@@ -264,11 +268,11 @@ def read_dify_step(fields: Fields) -> Iterator[LogPart]:
     names = [name for name in str(fields.get("tool") or "").split(";") if name]
     if not names:
         return  # the last step is the answer
-    given = parse(fields.get("tool_input"))
+    tool_input = parse(fields.get("tool_input"))
     inputs = (
-        given
-        if isinstance(given, Mapping) and any(name in given for name in names)
-        else dict.fromkeys(names, given)
+        tool_input
+        if isinstance(tool_input, Mapping) and any(name in tool_input for name in names)
+        else dict.fromkeys(names, tool_input)
     )
     calls = [call_of({"name": name, "arguments": inputs.get(name)}) for name in names]
     words = _THINKING.sub("", str(fields.get("thought") or "")).strip()
@@ -279,12 +283,12 @@ def read_dify_step(fields: Fields) -> Iterator[LogPart]:
         else []
     )
     tools = [
-        Turn(role="tool", content=as_text(one))
-        for one in named or [observed]
-        if one not in (None, "")
+        Turn(role="tool", content=as_text(observation))
+        for observation in named or [observed]
+        if observation not in (None, "")
     ]
-    said = "\n".join(filter(None, [words, *(call.mark for call in calls)]))
-    turn = Turn(role="assistant", content=said, calls=tuple(calls))
+    content = "\n".join(filter(None, [words, *(call.mark for call in calls)]))
+    turn = Turn(role="assistant", content=content, calls=tuple(calls))
     place = moment(fields.get("position")) or moment(fields.get("created_at"))
     yield Addition(required(fields, "message_id"), place, (turn, *tools))
 
@@ -295,20 +299,22 @@ def read_dify_file(fields: Fields) -> Iterator[LogPart]:
 
 
 def _dify_files(files: object) -> list[str]:
-    found = objects(files)
+    attachments = objects(files)
     return [
         "[image]" if file.get("type") == "image" else "[file]"
-        for file in found
+        for file in attachments
         if file.get("belongs_to") != "assistant"
     ]
 
 
 def _dify_exchange(query: object, answer: object, error: str, files: list[str]) -> tuple[Turn, ...]:
     words = text_of(_THINKING.sub("", str(answer or "")))
-    asked = Turn(role="user", content="\n".join(filter(None, [text_of(str(query or "")), *files])))
+    question = Turn(
+        role="user", content="\n".join(filter(None, [text_of(str(query or "")), *files]))
+    )
     if error and not words:
-        return asked, Turn(role="assistant", content="[error]")
-    return (asked, Turn(role="assistant", content=words)) if words else (asked,)
+        return question, Turn(role="assistant", content="[error]")
+    return (question, Turn(role="assistant", content=words)) if words else (question,)
 
 
 def read_dify_feedback(fields: Fields) -> Iterator[LogPart]:
@@ -345,9 +351,11 @@ def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
     sender = required(fields, "sender_id")
     kind = fields.get("event")
     words = str(fields.get("text") or "")
-    seen = unwrap(fields.get("data")) if kind == "bot" else {}
+    bot_data = unwrap(fields.get("data")) if kind == "bot" else {}
     marks = [
-        f"[{mark}]" for name, mark in (("image", "image"), ("attachment", "file")) if seen.get(name)
+        f"[{mark}]"
+        for name, mark in (("image", "image"), ("attachment", "file"))
+        if bot_data.get(name)
     ]
     if kind in ("user", "bot") and (words or marks) and not words.startswith("/"):
         turn = Turn(
@@ -395,8 +403,8 @@ def read_dialogflow_logged(fields: Fields) -> Iterator[LogPart]:
     )
 
 
-def _dialogflow_feedback(given: object, key: str) -> Iterator[ToolScore]:
-    feedback = unwrap(given)
+def _dialogflow_feedback(answer_feedback: object, key: str) -> Iterator[ToolScore]:
+    feedback = unwrap(answer_feedback)
     if feedback.get("rating") not in (None, "", 0, "RATING_UNSPECIFIED"):
         comment = get(feedback, "ratingReason.feedback") or get(feedback, "customRating")
         value = _DIALOGFLOW_RATINGS.get(str(feedback["rating"]), feedback["rating"])
@@ -412,21 +420,21 @@ _DIALOGFLOW_RATINGS = {"1": "THUMBS_UP", "2": "THUMBS_DOWN"}
 def _dialogflow_camel(value: object) -> Any:
     """Rename the keys of nested objects to the interface's spelling: the Python client writes them with underscores."""
     if isinstance(value, list):
-        return [_dialogflow_camel(one) for one in value]
+        return [_dialogflow_camel(inner) for inner in value]
     if not isinstance(value, Mapping):
         return value
     return {
-        re.sub("_([a-z])", lambda found: found[1].upper(), str(key)): _dialogflow_camel(one)
-        for key, one in value.items()
+        re.sub("_([a-z])", lambda match: match[1].upper(), str(key)): _dialogflow_camel(inner)
+        for key, inner in value.items()
     }
 
 
 def _dialogflow_turns(interaction: Mapping[str, object]) -> tuple[Turn, ...]:
-    said = get(interaction, "request.queryInput.text.text") or get(
+    utterance = get(interaction, "request.queryInput.text.text") or get(
         interaction, "response.queryResult.transcript"
     )
-    said = said or interaction.get("requestUtterances")
-    asked = (Turn(role="user", content=text_of(str(said))),) if said else ()
+    utterance = utterance or interaction.get("requestUtterances")
+    question = (Turn(role="user", content=text_of(str(utterance))),) if utterance else ()
     messages = objects(get(interaction, "response.queryResult.responseMessages"))
     lines = [
         line
@@ -435,7 +443,7 @@ def _dialogflow_turns(interaction: Mapping[str, object]) -> tuple[Turn, ...]:
         if isinstance(line, str)
     ]
     answer = "\n".join(lines) or str(interaction.get("responseUtterances") or "[error]")
-    return (*asked, Turn(role="assistant", content=answer))
+    return (*question, Turn(role="assistant", content=answer))
 
 
 _BREAK = re.compile(r"<br\s*/?>|</(p|div|li|tr|h\d)>", re.IGNORECASE)
@@ -454,19 +462,23 @@ def read_lex(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange of Amazon Lex: what was written or heard, and the bot's messages."""
     session = required(fields, "sessionId")
     request = text(fields.get("requestId"))
-    asked = str(fields.get("inputTranscript") or "").strip()
-    answers = [str(one.get("content") or "").strip() for one in objects(fields.get("messages"))]
+    question = str(fields.get("inputTranscript") or "").strip()
+    answers = [
+        str(message.get("content") or "").strip() for message in objects(fields.get("messages"))
+    ]
     answer = "\n".join(filter(None, answers))
-    turns = (("user", text_of(asked)), ("assistant", text_of(answer)))
-    said = tuple(Turn(role=role, content=words) for role, words in turns if words)
-    yield Message(session, request, said, moment(fields.get("timestamp")))
+    turns = (("user", text_of(question)), ("assistant", text_of(answer)))
+    exchange = tuple(Turn(role=role, content=words) for role, words in turns if words)
+    yield Message(session, request, exchange, moment(fields.get("timestamp")))
 
 
 def read_livechat(fields: Fields) -> Iterator[LogPart]:
     """Yield the messages of a chat of LiveChat's archive, whose list of users says who is a customer."""
     id_ = required(fields, "id")
     customers = {
-        text(one.get("id")) for one in objects(fields.get("users")) if one.get("type") == "customer"
+        text(user.get("id"))
+        for user in objects(fields.get("users"))
+        if user.get("type") == "customer"
     }
     for thread in [unwrap(fields.get("thread")), *objects(fields.get("threads"))]:
         for event in objects(thread.get("events")):
@@ -540,8 +552,10 @@ def _zendesk_ids(fields: Fields, *names: str) -> set[str | None]:
 def read_zendesk_chat(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "id")
     yield Facts(id_, facts(user=text(get(fields, "visitor.id"))))
-    said = [event for event in objects(fields.get("history")) if event.get("type") == "chat.msg"]
-    for number, event in enumerate(said):
+    messages = [
+        event for event in objects(fields.get("history")) if event.get("type") == "chat.msg"
+    ]
+    for number, event in enumerate(messages):
         visitor = (
             str(event.get("sender_type") or event.get("nick"))
             .casefold()
@@ -575,10 +589,10 @@ def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
                 or text(fields.get("author_id"))
                 or text(fields.get("updater_id"))
             )
-            for said in _zendesk_said(
+            for message in _zendesk_said(
                 id_, text(event.get("id")), {"created_at": when, **event}, customer=False
             ):
-                yield said._replace(author=author)
+                yield message._replace(author=author)
 
 
 def read_zendesk_comment(fields: Fields) -> Iterator[LogPart]:
@@ -587,12 +601,12 @@ def read_zendesk_comment(fields: Fields) -> Iterator[LogPart]:
     key = text(fields.get("comment_id")) or text(fields.get("id"))
     yield from _zendesk_said(id_, key, fields, role in CUSTOMERS)
     if fields.get("satisfaction_score"):
-        said = {
+        rating = {
             "score": fields["satisfaction_score"],
             "comment": fields.get("satisfaction_comment"),
             "ticket_id": id_,
         }
-        yield from read_zendesk_rating(said)
+        yield from read_zendesk_rating(rating)
 
 
 def _zendesk_said(
@@ -611,8 +625,8 @@ def read_zendesk_rating(fields: Fields) -> Iterator[ToolScore]:
     score = str(fields.get("score") or "")
     id_ = required(fields, "ticket_id")
     if score and score not in ("offered", "unoffered"):
-        said = fields.get("comment")
+        comment = fields.get("comment")
         person = text(fields.get("requester_id"))
         value = score.removesuffix("_with_comment")
         reason = fields.get("reason")
-        yield ToolScore("conversation", id_, value, comment=said, tags=reason, person=person)
+        yield ToolScore("conversation", id_, value, comment=comment, tags=reason, person=person)

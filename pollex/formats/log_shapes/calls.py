@@ -111,47 +111,52 @@ def is_logged_call(fields: Fields) -> bool:
     if not _sent_messages(fields):
         return False
     if named(fields, SESSIONS) is None:
-        own = next((name for name in CALL_IDS if text(fields.get(name))), None)
-        return bool(own) and has(fields, "model") and any(name in fields for name in TIMES)
-    own = next((name for name in CALL_IDS if text(fields.get(name))), None)
-    return own is not None or fields.keys().isdisjoint((*LABEL_NAMES, *RATING_NAMES))
+        id_name = next((name for name in CALL_IDS if text(fields.get(name))), None)
+        return bool(id_name) and has(fields, "model") and any(name in fields for name in TIMES)
+    id_name = next((name for name in CALL_IDS if text(fields.get(name))), None)
+    return id_name is not None or fields.keys().isdisjoint((*LABEL_NAMES, *RATING_NAMES))
 
 
 def read_logged_call(fields: Fields) -> Iterator[LogPart]:
     """Yield a call of a model, and the scores beside it."""
-    own = next((id_ for name in CALL_IDS if (id_ := text(fields.get(name)))), None)
-    own = own or "sha256-" + sha256(dumps(fields, sort_keys=True, default=str).encode()).hexdigest()
+    call_id = next((id_ for name in CALL_IDS if (id_ := text(fields.get(name)))), None)
+    call_id = (
+        call_id
+        or "sha256-" + sha256(dumps(fields, sort_keys=True, default=str).encode()).hexdigest()
+    )
     sent = _sent_messages(fields)
     failed = _failure(fields)
     before = input_of(sent)
-    trace = text(fields.get("trace_id")) or own
+    trace = text(fields.get("trace_id")) or call_id
     yield ModelCall(
-        *(trace, own, None, named(fields, SESSIONS) or BY_HISTORY, time_of(fields)),
+        *(trace, call_id, None, named(fields, SESSIONS) or BY_HISTORY, time_of(fields)),
         **of_sides(before, None if failed else _came(fields)),
         model=True,
         error=failed,
         facts=_facts(fields),
     )
-    yield from scores_beside(fields, ("span", own))
+    yield from scores_beside(fields, ("span", call_id))
 
 
 def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
     """Yield a call that Amazon Bedrock logged: Converse's messages, or the body of one of its models."""
-    own = required(fields, "requestId")
+    call_id = required(fields, "requestId")
     sent = unwrap(get(fields, "input.inputBodyJson"))
     came = parse(get(fields, "output.outputBodyJson"))
     if isinstance(came, list):  # the pieces of a stream
         came = {"role": "assistant", "content": "".join(map(_piece, objects(came)))}
     results = objects(unwrap(came).get("results")) or objects(unwrap(came).get("outputs"))
     if results:
-        came = next(one[name] for one in results for name in ("outputText", "text") if name in one)
+        came = next(
+            result[name] for result in results for name in ("outputText", "text") if name in result
+        )
     elif isinstance(came, Mapping) and "generation" in came:
         came = came["generation"]
     session = named(unwrap(fields.get("requestMetadata")), SESSIONS)
     failed = text(fields.get("errorCode")) or ""
     prompt = sent.get("inputText") if "messages" not in sent else None
     yield ModelCall(
-        *(own, own, None, session or BY_HISTORY, moment(fields.get("timestamp"))),
+        *(call_id, call_id, None, session or BY_HISTORY, moment(fields.get("timestamp"))),
         **of_sides(input_of(prompt or sent), None if failed else output_of(came)),
         model=True,
         error=failed,
@@ -181,7 +186,9 @@ def _sent_messages(fields: Fields) -> object:
         value = parse(fields.get(name))
         if isinstance(value, Mapping):
             inner = value.get("body") or value.get("inputBodyJson") or value
-            value = next((unwrap(inner) for one in LISTS if unwrap(inner).get(one)), None)
+            value = next(
+                (unwrap(inner) for list_name in LISTS if unwrap(inner).get(list_name)), None
+            )
         if isinstance(value, Mapping) or (value and _are_messages(value)):
             return value
     return None
@@ -189,7 +196,7 @@ def _sent_messages(fields: Fields) -> object:
 
 def _are_messages(value: object) -> bool:
     listed = objects(value)
-    return bool(listed) and all(any(name in one for name in ROLE_NAMES) for one in listed)
+    return bool(listed) and all(any(name in message for name in ROLE_NAMES) for message in listed)
 
 
 def _came(fields: Fields) -> Any:
@@ -230,7 +237,7 @@ def named(fields: Fields, names: frozenset[str], depth: int = 0) -> str | None:
         opened = unwrap(value) if isinstance(value, Mapping | str) else {}
         if opened and depth < DEEPEST:
             inner.append(opened)
-    return next((filled for one in inner if (filled := named(one, names, depth + 1))), None)
+    return next((filled for nested in inner if (filled := named(nested, names, depth + 1))), None)
 
 
 def _folded(name: str) -> str:
@@ -258,16 +265,16 @@ def _facts(fields: Fields) -> Mapping[str, Any]:
 
 def scores_beside(fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolScore]:
     """Yield what was said of a call: scores and votes in lists and objects, and a comment in a field."""
-    own = {name: value for name, value in fields.items() if fold(name) in NAMES | STAR_NAMES}
+    thumbs = {name: value for name, value in fields.items() if fold(name) in NAMES | STAR_NAMES}
     for name in SCORE_LISTS:
         listed = objects(fields.get(name)) or [one for one in [unwrap(fields.get(name))] if one]
-        for one in listed:
-            yield from _score(name, one, owner)
+        for entry in listed:
+            yield from _score(name, entry, owner)
     comment = next((fields[name] for name in COMMENT_NAMES if fields.get(name)), None)
     if (value := _first(fields, LABEL_NAMES)) is not None and not isinstance(value, Mapping | list):
         yield ToolScore(*owner, value, comment=comment)
         return
-    for name, value in own.items():
+    for name, value in thumbs.items():
         if value not in (None, "") and isinstance(value, bool | str | int | float):
             yield ToolScore(*owner, value, name, comment=comment)
             return
@@ -276,14 +283,18 @@ def scores_beside(fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolSco
 
 
 def _score(listed: str, fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolScore]:
-    name = next((filled for one in SCORE_NAMES if (filled := text(get(fields, one)))), listed)
+    name = next((filled for path in SCORE_NAMES if (filled := text(get(fields, path)))), listed)
     value = next(
-        (filled for one in SCORE_VALUES if (filled := get(fields, one)) not in (None, "", {}, [])),
+        (
+            filled
+            for path in SCORE_VALUES
+            if (filled := get(fields, path)) not in (None, "", {}, [])
+        ),
         None,
     )
-    source = next((filled for one in SCORE_SOURCES if (filled := text(get(fields, one)))), "")
+    source = next((filled for path in SCORE_SOURCES if (filled := text(get(fields, path)))), "")
     written = next(
-        (said for one in SCORE_COMMENTS if isinstance(said := get(fields, one), str)), None
+        (comment for path in SCORE_COMMENTS if isinstance(comment := get(fields, path), str)), None
     )
     if fold(name) in map(fold, COMMENT_NAMES) and isinstance(value, str):
         value, written = None, value
@@ -303,7 +314,7 @@ def is_judges(name: str, source: str) -> bool:
 def has_spans(fields: Fields) -> bool:
     """Return whether a row is a trace with its spans in a list, each with an id of its own and two sides."""
     name = next((name for name in SPAN_LISTS if isinstance(fields.get(name), list)), None)
-    if name is None or not any(has(fields, one) for one in CALL_IDS):
+    if name is None or not any(has(fields, id_name) for id_name in CALL_IDS):
         return False
     spans = objects(fields[name])
     return bool(spans) and all(map(_is_span, spans[:3]))
@@ -319,9 +330,9 @@ def read_trace_with_spans(fields: Fields) -> Iterator[LogPart]:
     ids = ("trace_id", "traceId", "id", "run_id", "log_id", "uuid")
     trace = next((id_ for name in ids if (id_ := text(fields.get(name)))), "")
     root = f"{trace}/trace"
-    begun = time_of(fields)
+    start = time_of(fields)
     yield ModelCall(
-        *(trace, root, None, named({**fields, **dict.fromkeys(SPAN_LISTS)}, SESSIONS), begun),
+        *(trace, root, None, named({**fields, **dict.fromkeys(SPAN_LISTS)}, SESSIONS), start),
         **sides(_first(fields, SENT), _first(fields, CAME)),
         error=_failure(fields),
         facts=_facts(fields),
@@ -333,18 +344,18 @@ def read_trace_with_spans(fields: Fields) -> Iterator[LogPart]:
 
 
 def _span(span: Fields, trace: str, around: str) -> Iterator[LogPart]:
-    own = next((id_ for name in CALL_IDS if (id_ := text(span.get(name)))), "")
+    span_id = next((id_ for name in CALL_IDS if (id_ := text(span.get(name)))), "")
     kind = next((filled for name in KINDS if (filled := text(span.get(name)))), "")
     parent = next((id_ for name in PARENTS if (id_ := text(span.get(name)))), None)
     yield ModelCall(
-        *(trace, own, parent or around, None, time_of(span)),
+        *(trace, span_id, parent or around, None, time_of(span)),
         **sides(_first(span, SENT), _first(span, CAME), silent=silent_kind(kind)),
         model=_folded(kind) in MODELS,
         error=_failure(span) if truth(span.get("error")) else "",
     )
     for name in SPAN_LISTS:
         for inner in objects(span.get(name)):
-            yield from _span(inner, trace, own)
+            yield from _span(inner, trace, span_id)
 
 
 def _first(fields: Fields, names: tuple[str, ...]) -> Any:

@@ -63,14 +63,14 @@ def _chatgpt_turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
     role = role_of(get(message, "author.role"))
     recipient = message.get("recipient") or "all"
     if role == "assistant" and recipient != "all":
-        given = get(message, "content.text") or get(message, "content.parts.0")
-        call = call_of({"name": recipient, "arguments": given})
+        arguments = get(message, "content.text") or get(message, "content.parts.0")
+        call = call_of({"name": recipient, "arguments": arguments})
         return (Turn(role=role, content=call.mark, calls=(call,)),)
     if get(message, "content.content_type") not in _CHATGPT_WORDS:
         return ()
     parts = get(message, "content.parts")
-    said = "\n".join(filter(None, map(_chatgpt_words, parts if isinstance(parts, list) else ())))
-    return (Turn(role=role, content=said),) if said else ()
+    words = "\n".join(filter(None, map(_chatgpt_words, parts if isinstance(parts, list) else ())))
+    return (Turn(role=role, content=words),) if words else ()
 
 
 def _chatgpt_words(part: object) -> str:
@@ -134,21 +134,21 @@ def _open_webui_chat(
     yield Facts(id_, models, text(get(inner, "history.currentId")), state)
     for key, message in messages.items():
         if isinstance(message, Mapping) and message.get("role") is not None:
-            said = _open_webui_message(id_, str(key), message)
-            before = () if said.parent else system
-            yield said._replace(turns=before + said.turns, state=state)
+            chat_message = _open_webui_message(id_, str(key), message)
+            before = () if chat_message.parent else system
+            yield chat_message._replace(turns=before + chat_message.turns, state=state)
             if annotated:
                 yield from _open_webui_annotation(str(key), message, person)
 
 
 def _open_webui_tree(messages: object) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    tree: dict[str, Any] = {}
     before = None
     for index, message in enumerate(objects(messages)):
         key = text(message.get("id")) or str(index)
-        found[key] = {**message, "parentId": before}
+        tree[key] = {**message, "parentId": before}
         before = key
-    return found
+    return tree
 
 
 def _open_webui_message(id_: str, key: str, message: Mapping[str, Any]) -> Message:
@@ -188,28 +188,28 @@ def _open_webui_turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str
 
 def _open_webui_told(words: str) -> Iterator[Turn]:
     """Yield an answer's turns, with tool calls and results that its text contains."""
-    said = ""
+    answer = ""
     end = 0
-    for found in _WEBUI_DETAILS.finditer(words):
-        said += words[end : found.start()]
-        end = found.end()
+    for details in _WEBUI_DETAILS.finditer(words):
+        answer += words[end : details.start()]
+        end = details.end()
         attributes = {
-            name: html.unescape(value) for name, value in _WEBUI_ATTRIBUTE.findall(found.group(1))
+            name: html.unescape(value) for name, value in _WEBUI_ATTRIBUTE.findall(details.group(1))
         }
         if attributes.get("type") != "tool_calls":
-            said += (
+            answer += (
                 ""
                 if attributes.get("type") in ("reasoning", "code_interpreter")
-                else found.group(0)
+                else details.group(0)
             )
             continue
         call = call_of({**attributes, "arguments": parse(attributes.get("arguments"))})
-        told = "\n".join(filter(None, [text_of(said.strip()), call.mark]))
-        yield Turn(role="assistant", content=told, calls=(call,))
-        said = ""
+        content = "\n".join(filter(None, [text_of(answer.strip()), call.mark]))
+        yield Turn(role="assistant", content=content, calls=(call,))
+        answer = ""
         if "result" in attributes:
             yield Turn(role="tool", content=as_text(parse(attributes["result"])))
-    rest = text_of((said + words[end:]).strip("\n"))
+    rest = text_of((answer + words[end:]).strip("\n"))
     if rest or not end:
         yield Turn(role="assistant", content=rest)
 
@@ -219,13 +219,13 @@ def _open_webui_annotation(
 ) -> Iterator[ToolScore]:
     annotation = message.get("annotation")
     if isinstance(annotation, Mapping) and annotation.get("rating") is not None:
-        said = annotation.get("comment")
+        comment = annotation.get("comment")
         tags = [annotation.get("reason"), annotation.get("tags")]
         yield ToolScore(
             "message",
             key,
             annotation["rating"],
-            comment=said,
+            comment=comment,
             tags=tags,
             person=person,
             summary=True,
@@ -253,11 +253,11 @@ def _librechat_flat(messages: object, parent: str | None) -> Iterator[Mapping[st
 def read_librechat_message(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "conversationId")
     key = required(fields, "messageId")
-    said = facts(user=text(fields.get("user")), model=fields.get("model"))
+    message_facts = facts(user=text(fields.get("user")), model=fields.get("model"))
     parent = text(fields.get("parentMessageId"))
     when = moment(fields.get("createdAt"))
     turns, error = _librechat_turns(fields)
-    yield Message(id_, key, turns, when, parent, tree=True, error=error, facts=said)
+    yield Message(id_, key, turns, when, parent, tree=True, error=error, facts=message_facts)
     feedback = fields.get("feedback")
     if isinstance(feedback, Mapping) and feedback.get("rating") is not None:
         words = feedback.get("text")
@@ -287,9 +287,9 @@ def _librechat_turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
     )
     if failed and not any(part.get("type") == "text" for part in parts):
         return (Turn(role="assistant", content="[error]"),), failed
-    seen = marks_of_files(fields.get("files"))
+    marks = marks_of_files(fields.get("files"))
     return turns_in(
-        {"role": role, "content": [*(parts or filter(None, [fields.get("text")])), *seen]}
+        {"role": role, "content": [*(parts or filter(None, [fields.get("text")])), *marks]}
     ), failed
 
 
@@ -315,9 +315,11 @@ def read_chainlit_step(fields: Fields) -> Iterator[LogPart]:
         turns = (Turn(role="assistant", content=call.mark, calls=(call,)), answered)
     elif role and (words or failed):
         turns = (Turn(role=role, content="[error]" if failed else words),)
-    said = facts(user=text(fields.get("name")) if role == "user" else None)
+    user_facts = facts(user=text(fields.get("name")) if role == "user" else None)
     error = words if failed else ""
-    yield Message(thread, key, turns, moment(fields.get("createdAt")), error=error, facts=said)
+    yield Message(
+        thread, key, turns, moment(fields.get("createdAt")), error=error, facts=user_facts
+    )
     yield from _chainlit_feedback(fields, key)
 
 
@@ -327,10 +329,10 @@ def read_chainlit_element(fields: Fields) -> Iterator[LogPart]:
 
 
 def _chainlit_feedback(fields: Fields, key: str | None) -> Iterator[ToolScore]:
-    found = unwrap(fields.get("feedback"))
-    value = found.get("value", fields.get("feedback_value"))
-    if value not in (None, "") and key and not _is_unset_in_chainlit(found, value):
-        comment = found.get("comment") or fields.get("feedback_comment")
+    feedback = unwrap(fields.get("feedback"))
+    value = feedback.get("value", fields.get("feedback_value"))
+    if value not in (None, "") and key and not _is_unset_in_chainlit(feedback, value):
+        comment = feedback.get("comment") or fields.get("feedback_comment")
         yield ToolScore("message", key, value, comment=comment)
 
 
@@ -378,7 +380,7 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
     state = unwrap(fields.get("state"))
     id_ = required(state, "conv_id")
     roles = state.get("roles")
-    asked = roles[0] if isinstance(roles, list) and roles else "USER"
+    user_name = roles[0] if isinstance(roles, list) and roles else "USER"
     pairs = [
         pair
         for pair in state.get("messages") or []
@@ -387,7 +389,7 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
     turns = [
         turn
         for who, words in pairs
-        for turn in _said("user" if who == asked else "assistant", words, [])
+        for turn in _said("user" if who == user_name else "assistant", words, [])
     ]
     system = system_of({"system": state.get("system_message")})
     yield WholeTalk(

@@ -32,10 +32,10 @@ def read_chat(fields: Fields) -> Iterator[LogPart]:
     rest = {key: value for key, value in fields.items() if key not in ("id", name, "votes")}
     scores: list[ToolScore] = []
     for number, message in enumerate(objects(fields.get(name))):
-        said = _turns(message)
+        message_turns = _turns(message)
         key = text(message.get("id")) or f"{id_}#{number}"
-        turns += said
-        keys += [key] * len(said)
+        turns += message_turns
+        keys += [key] * len(message_turns)
         scores += (
             # ids may begin anew in each chat
             score._replace(target="conversation", id=id_, message=key)
@@ -79,19 +79,19 @@ def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
 
 def _parts(content: object) -> object:
     """Return parts of a message, also in JSON text; a text that holds no parts is what was said."""
-    found = parse(content)
-    parts = isinstance(found, list) and bool(found) and all(map(is_part, found))
-    return found if parts or not isinstance(content, str) else content
+    parsed = parse(content)
+    parts = isinstance(parsed, list) and bool(parsed) and all(map(is_part, parsed))
+    return parsed if parts or not isinstance(content, str) else content
 
 
 def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[ToolScore]:
-    given = _given(message)
+    feedback = _given(message)
     value = _value(message)
     key = text(message.get("id"))
     if isinstance(value, str | int | float) and value != "" and key:
-        tags = given.get("tags") or given.get("reason")
+        tags = feedback.get("tags") or feedback.get("reason")
         yield ToolScore(
-            "message", key, value, comment=given.get("comment"), tags=tags, person=person
+            "message", key, value, comment=feedback.get("comment"), tags=tags, person=person
         )
 
 
@@ -103,10 +103,10 @@ _VALUES = ("rating", "value", "type", "score", "thumbs")
 
 
 def _value(message: Mapping[str, object]) -> object:
-    given = _given(message)
-    if given is _NOTHING:
+    feedback = _given(message)
+    if feedback is _NOTHING:
         return None
-    return next((given[name] for name in _VALUES if given.get(name) is not None), None)
+    return next((feedback[name] for name in _VALUES if feedback.get(name) is not None), None)
 
 
 def _given(message: Mapping[str, object]) -> Mapping[str, object]:
@@ -117,13 +117,13 @@ def _given(message: Mapping[str, object]) -> Mapping[str, object]:
         (place, name) for place in places for name in ON_MESSAGES if place.get(name) is not None
     )
     place, name = next(named, (message, ""))
-    found = place.get(name)
-    if isinstance(found, Mapping):
-        return found
+    thumb = place.get(name)
+    if isinstance(thumb, Mapping):
+        return thumb
     written = (
         place[other] for other in WRITTEN if other != name and isinstance(place.get(other), str)
     )
-    return {"value": found, "comment": next(written, None)}
+    return {"value": thumb, "comment": next(written, None)}
 
 
 WRITTEN = (*COMMENTS, "feedback")
@@ -132,9 +132,7 @@ WRITTEN = (*COMMENTS, "feedback")
 
 def _id(fields: Fields) -> str:
     held = json.dumps(fields, sort_keys=True, ensure_ascii=True)
-    named = next(
-        (found for name in ("id", *OWNER_NAMES) if (found := text(fields.get(name)))), None
-    )
+    named = next((id_ for name in ("id", *OWNER_NAMES) if (id_ := text(fields.get(name)))), None)
     return named or "sha256-" + sha256(held.encode()).hexdigest()[:16]
 
 
@@ -146,9 +144,12 @@ def _listed(fields: Fields) -> str:
 
 def read_message(fields: Fields) -> Iterator[LogPart]:
     key = required(fields, "id")
-    said = {**fields, "content": parse(fields.get("content"))}  # a table's column of JSON
+    message = {**fields, "content": parse(fields.get("content"))}  # a table's column of JSON
     yield Message(
-        required(fields, "chatId", *OWNER_NAMES), key, _turns(said), moment(fields.get("createdAt"))
+        required(fields, "chatId", *OWNER_NAMES),
+        key,
+        _turns(message),
+        moment(fields.get("createdAt")),
     )
     yield from _feedback(fields, None)
 

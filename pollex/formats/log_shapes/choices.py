@@ -21,8 +21,8 @@ def without_left(messages: Any) -> Any:
     if not isinstance(messages, list) or not any(map(was_left, messages)):
         return messages
     marked = [
-        one
-        for one in messages
-        if isinstance(one, Mapping) and any(one.get(name) is True for name in CHOSEN)
+        message
+        for message in messages
+        if isinstance(message, Mapping) and any(message.get(name) is True for name in CHOSEN)
     ]
-    return [one for one in messages if not was_left(one)] if marked else messages
+    return [message for message in messages if not was_left(message)] if marked else messages

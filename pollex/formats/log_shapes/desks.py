@@ -55,7 +55,7 @@ def _liveperson_survey(fields: Fields, id_: str, person: str | None) -> Iterator
         for survey in objects(fields.get("conversationSurveys"))
         for answer in objects(survey.get("surveyData"))
     ]
-    by_kind = {str(one.get("questionType")).upper(): one.get("answer") for one in answers}
+    by_kind = {str(answer.get("questionType")).upper(): answer.get("answer") for answer in answers}
     stars = get(fields, "info.csat")
     stars = by_kind.get("CSAT") if stars in (None, "") else stars
     written = [
@@ -72,19 +72,19 @@ def read_watson_log(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange of watsonx Assistant's log; the welcome has no question."""
     places = ("session_id", "request.session_id", "response.context.conversation_id")
     id_ = required(fields, *places, "request.context.conversation_id")
-    asked = text_of(str(get(fields, "request.input.text") or "").strip())
-    said = "\n".join(
+    question = text_of(str(get(fields, "request.input.text") or "").strip())
+    answer = "\n".join(
         filter(None, map(_watson_words, objects(get(fields, "response.output.generic"))))
     )
-    said = said or "\n".join(map(str, get(fields, "response.output.text") or ()))
-    both: tuple[tuple[Role, str], ...] = (("user", asked), ("assistant", text_of(said)))
+    answer = answer or "\n".join(map(str, get(fields, "response.output.text") or ()))
+    both: tuple[tuple[Role, str], ...] = (("user", question), ("assistant", text_of(answer)))
     users = (
         "customer_id",
         "request.user_id",
         "response.user_id",
         "request.context.metadata.user_id",
     )
-    user = next((found for name in users if (found := text(get(fields, name)))), None)
+    user = next((user_id for name in users if (user_id := text(get(fields, name)))), None)
     yield Message(
         *(id_, text(fields.get("log_id"))),
         turns=tuple(Turn(role=role, content=words) for role, words in both if words),
@@ -98,17 +98,19 @@ def _watson_words(item: Mapping[str, Any]) -> str:
     kind = str(item.get("response_type"))
     if kind in ("image", "audio", "video", "iframe"):
         return f"[{'file' if kind == 'iframe' else kind}]"
-    labels = [str(one["label"]) for one in objects(item.get("options")) if one.get("label")]
+    labels = [
+        str(option["label"]) for option in objects(item.get("options")) if option.get("label")
+    ]
     titled = [item.get(name) for name in ("text", "title", "description", "message_to_human_agent")]
-    return "\n".join([*(str(one) for one in titled if one), *labels])
+    return "\n".join([*(str(title) for title in titled if title), *labels])
 
 
 def read_contact_lens(fields: Fields) -> Iterator[LogPart]:
     """Yield a contact that Amazon Connect analysed; the list of participants says who is the customer."""
     id_ = required(fields, "CustomerMetadata.ContactId", "ContactId", "InitialContactId")
     roles = {
-        text(one.get("ParticipantId")): str(one.get("ParticipantRole")).casefold()
-        for one in objects(fields.get("Participants"))
+        text(participant.get("ParticipantId")): str(participant.get("ParticipantRole")).casefold()
+        for participant in objects(fields.get("Participants"))
     }
     for number, item in enumerate(objects(fields.get("Transcript"))):
         speaker = text(item.get("ParticipantId"))
@@ -117,8 +119,8 @@ def read_contact_lens(fields: Fields) -> Iterator[LogPart]:
         if item.get("Type") not in (None, "MESSAGE") or not words or role == "system":
             continue
         turn = Turn(role="user" if role == "customer" else "assistant", content=text_of(words))
-        begun = item.get("BeginOffsetMillis")
-        when = moment(item.get("AbsoluteTime")) or (begun / 1000 if begun is not None else None)
+        offset = item.get("BeginOffsetMillis")
+        when = moment(item.get("AbsoluteTime")) or (offset / 1000 if offset is not None else None)
         yield Message(id_, text(item.get("Id")) or f"{id_}/{number}", (turn,), when)
 
 
@@ -139,6 +141,6 @@ def read_copilot_session(fields: Fields) -> Iterator[LogPart]:
     """Yield a session of Copilot Studio's table, whose talk stands in one cell."""
     row = {name.casefold(): value for name, value in fields.items()}
     talk = messages_in(str(row.get("chattranscript") or ""))
-    begun = moment(row.get("startdatetime"))
-    told = facts(topic=row.get("topicname"), outcome=row.get("sessionoutcome"))
-    yield WholeTalk(required(row, "sessionid"), turns_of(talk), at=begun, facts=told)
+    start = moment(row.get("startdatetime"))
+    session_facts = facts(topic=row.get("topicname"), outcome=row.get("sessionoutcome"))
+    yield WholeTalk(required(row, "sessionid"), turns_of(talk), at=start, facts=session_facts)

@@ -48,25 +48,25 @@ def _is_dotnet(message: Message) -> bool:
 
 def _pydantic(parts: list[Any]) -> Iterator[dict[str, Any]]:
     """Yield a request's parts one by one, and a response's together, since words and calls stand beside each other."""
-    said: list[Any] = []
+    answer_parts: list[Any] = []
     for part in parts:
         kind = part.get("part_kind", part.get("kind")) if isinstance(part, Mapping) else None
         role = _PYDANTIC.get(str(kind))
         if role == "assistant" and isinstance(part, Mapping):
             call = {**part, "type": "tool-call", "input": part.get("args")}
-            said.append(part.get("content") if kind == "text" else call)
+            answer_parts.append(part.get("content") if kind == "text" else call)
         elif role == "tool" and isinstance(part, Mapping):
             failed = "error" if kind == "retry-prompt" else None
-            told = {
+            result = {
                 "content": part.get("content"),
                 "tool_call_id": part.get("tool_call_id"),
                 "status": failed,
             }
-            yield {"role": "tool" if part.get("tool_name") else "user", **told}
+            yield {"role": "tool" if part.get("tool_name") else "user", **result}
         elif role and isinstance(part, Mapping):
             yield {"role": role, "content": part.get("content")}
-    if said:
-        yield {"role": "assistant", "content": said}
+    if answer_parts:
+        yield {"role": "assistant", "content": answer_parts}
 
 
 def _autogen(message: Message) -> Iterator[dict[str, Any]]:

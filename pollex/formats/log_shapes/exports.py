@@ -49,9 +49,9 @@ def required(fields: Fields, name: str, *others: str) -> str:
     Raises:
         BadInput: None of them has any.
     """
-    for one in (name, *others):
-        if found := text(get(fields, one)):
-            return found
+    for path in (name, *others):
+        if value := text(get(fields, path)):
+            return value
     raise BadInput(f"{name} is empty", remedy=f"export again with {name}")
 
 
@@ -62,14 +62,16 @@ def facts(**found: Any) -> dict[str, Any]:
 
 def objects(value: object) -> list[Mapping[str, Any]]:
     """Return the objects of a list, possibly in JSON text; an empty list otherwise."""
-    found = parse(value)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    parsed = parse(value)
+    return (
+        [entry for entry in parsed if isinstance(entry, dict)] if isinstance(parsed, list) else []
+    )
 
 
 def unwrap(value: object) -> Mapping[str, Any]:
     """Return an object, possibly in JSON text; an empty one otherwise."""
-    found = parse(value)
-    return found if isinstance(found, dict) else {}
+    parsed = parse(value)
+    return parsed if isinstance(parsed, dict) else {}
 
 
 def get_under(fields: Fields, name: str) -> Any:

@@ -105,7 +105,7 @@ def nest(flat: Mapping[str, Any]) -> Any:
             node = inner
         else:
             node[last] = (
-                [nest(one) if isinstance(one, Mapping) else one for one in value]
+                [nest(element) if isinstance(element, Mapping) else element for element in value]
                 if isinstance(value, list)
                 else value
             )
@@ -114,11 +114,11 @@ def nest(flat: Mapping[str, Any]) -> Any:
 
 def flatten(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Return objects inside one another as names with dots; lists stay as they are."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in tree.items():
         inner = flatten(value, f"{before}{name}.") if isinstance(value, Mapping) else {}
-        found |= inner or {f"{before}{name}": value}
-    return found
+        flat |= inner or {f"{before}{name}": value}
+    return flat
 
 
 def _lists(tree: Any) -> Any:
@@ -153,17 +153,17 @@ def output_of(value: object, written: Written = "either") -> RunSide | None:
 
 
 def sides(
-    given: object, came: object, *, silent: bool = False, written: Written = "either"
+    sent: object, came: object, *, silent: bool = False, written: Written = "either"
 ) -> dict[str, Any]:
     """Return what a `ModelCall` has of its input and output; nothing of a silent one."""
     if silent:
         return of_sides(None, None)
-    texts = [value for value in (given, came) if isinstance(value, str)]
-    if written == "either" and any(isinstance(value, Mapping | list) for value in (given, came)):
+    texts = [value for value in (sent, came) if isinstance(value, str)]
+    if written == "either" and any(isinstance(value, Mapping | list) for value in (sent, came)):
         written = "words"  # no object stands in a text there
     elif written == "either" and texts and all(parse(value, 1) != value for value in texts):
         written = "json"
-    return of_sides(input_of(given, written), output_of(came, written))
+    return of_sides(input_of(sent, written), output_of(came, written))
 
 
 def of_sides(before: RunSide | None, after: RunSide | None) -> dict[str, Any]:
@@ -201,21 +201,21 @@ def _of_text(
     value: str, role: Role, names: Sequence[str], depth: int, written: Written
 ) -> RunSide | None:
     """Read a text: messages in JSON, a tool's writing of an object, or what was said."""
-    found = parse(value)
+    parsed = parse(value)
     if written == "json" and isinstance(once := parse(value, 1), str):
         return _of_text(once, role, names, depth, "words")
-    if isinstance(found, Mapping | list):
+    if isinstance(parsed, Mapping | list):
         with suppress(BadInput):
-            if side := _as_messages(found, role):
+            if side := _as_messages(parsed, role):
                 return side
-    if isinstance(found, list) and written != "words":
+    if isinstance(parsed, list) and written != "words":
         with suppress(BadInput):
-            if side := _listed(found, role):
+            if side := _listed(parsed, role):
                 return side
-    if isinstance(found, Mapping) and written != "words" and depth < DEEPEST:
+    if isinstance(parsed, Mapping) and written != "words" and depth < DEEPEST:
         with suppress(BadInput):
-            if found.keys() & {*names, *KNOWN_NAMES} and (
-                side := _object(found, role, names, depth)
+            if parsed.keys() & {*names, *KNOWN_NAMES} and (
+                side := _object(parsed, role, names, depth)
             ):
                 return side
         return _unsure(role, value)
@@ -232,7 +232,7 @@ def _as_messages(value: Mapping[str, Any] | list[Any], role: Role) -> RunSide | 
         values = value
         while len(values) == 1 and isinstance(values[0], list):
             values = values[0]
-        objects = [one for one in values if isinstance(one, Mapping)]
+        objects = [value for value in values if isinstance(value, Mapping)]
         whole = bool(values) and len(objects) == len(values)
         if whole and (all(map(_is_message, objects)) or all(map(is_part, objects))):
             return _listed(values, role)
@@ -262,13 +262,15 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
         return _of_text(texts[0], role, (), 0, "words")
     values = [_message_in(value) for value in values]
     values = [
-        {"role": role, **one} if isinstance(one, Mapping) and "parts" in one else one
-        for one in values
+        {"role": role, **value} if isinstance(value, Mapping) and "parts" in value else value
+        for value in values
     ]
     objects = [value for value in values if isinstance(value, Mapping)]
     if len(objects) < len(values):
         return None
-    if all(isinstance(one.get("message"), Mapping) and "role" not in one for one in objects):
+    if all(
+        isinstance(choice.get("message"), Mapping) and "role" not in choice for choice in objects
+    ):
         return turns_generated(objects)
     if not any(map(_is_message, objects)):
         return (
@@ -281,8 +283,8 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
 
 def _message_in(value: object) -> object:
     """Return the message in JSON text; any other value as it is."""
-    found = parse(value)
-    return found if isinstance(found, Mapping) and _is_message(found) else value
+    parsed = parse(value)
+    return parsed if isinstance(parsed, Mapping) and _is_message(parsed) else value
 
 
 def _object(
@@ -313,7 +315,9 @@ def _wrapped(
     side = _read(value, role, names, depth, written)
     if side is not None or not isinstance(value, list):
         return side if side is None or side.sure else None
-    sentences = [one for one in value if isinstance(one, str) and " " in one.strip()]
+    sentences = [
+        argument for argument in value if isinstance(argument, str) and " " in argument.strip()
+    ]
     return _of_text(sentences[0], role, (), 0, "words") if len(sentences) == 1 else None
 
 
@@ -327,10 +331,12 @@ def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
     turns = system_of(value)
     if history:
         turns += turns_of(history)
-    found = parse(value[name]) if name is not None else None
-    if name is not None and isinstance(found, str):
-        return RunSide(turns + _said(role, found), bool(turns))
-    if name is not None and (side := _listed(found if isinstance(found, list) else [found], role)):
+    messages = parse(value[name]) if name is not None else None
+    if name is not None and isinstance(messages, str):
+        return RunSide(turns + _said(role, messages), bool(turns))
+    if name is not None and (
+        side := _listed(messages if isinstance(messages, list) else [messages], role)
+    ):
         return RunSide(turns + side.turns, True)
     if history is not None and name is None:
         rest = {key: inner for key, inner in value.items() if key not in HISTORY_NAMES}
@@ -343,10 +349,10 @@ def system_of(value: Mapping[str, Any]) -> tuple[Turn, ...]:
     """Return the system prompt of a request, as a turn; empty if there is none."""
     if _SYSTEM.isdisjoint(value):  # as in most rows
         return ()
-    found = next((value[name] for name in SYSTEM_NAMES if value.get(name)), None)
-    if isinstance(found, Mapping):
-        found = found.get("parts", found.get("text", found.get("content")))
-    return turns_in({"role": "system", "content": found}) if isinstance(found, str | list) else ()
+    prompt = next((value[name] for name in SYSTEM_NAMES if value.get(name)), None)
+    if isinstance(prompt, Mapping):
+        prompt = prompt.get("parts", prompt.get("text", prompt.get("content")))
+    return turns_in({"role": "system", "content": prompt}) if isinstance(prompt, str | list) else ()
 
 
 def _is_message(value: object) -> bool:

@@ -164,7 +164,7 @@ def _fullest(fields: Fields) -> str | None:
 
 def _all_speak(items: list[Any]) -> bool:
     """Return whether all items of a list are said by somebody."""
-    spoken = all(isinstance(one, Mapping) and "role" in one for one in items)
+    spoken = all(isinstance(turn, Mapping) and "role" in turn for turn in items)
     return len(items) > 1 and spoken
 
 
@@ -183,10 +183,10 @@ def _read_messages(fields: Fields) -> Draft:
 
 
 def _with_answer(draft: Draft) -> Draft:
-    found = answer_in(draft.rest) if draft.turns and draft.turns[-1].role != "assistant" else None
-    if found is None:
+    answer = answer_in(draft.rest) if draft.turns and draft.turns[-1].role != "assistant" else None
+    if answer is None:
         return draft
-    name, turns = found
+    name, turns = answer
     rest = {key: value for key, value in draft.rest.items() if key != name}
     return Draft(draft.turns + turns, rest, left=draft.left)
 
@@ -204,7 +204,10 @@ def _has_contents(fields: Fields) -> bool:
 
 def _read_contents(fields: Fields) -> Draft:
     turns = turns_of(
-        [{"role": "user", **one} if isinstance(one, Mapping) else one for one in fields["contents"]]
+        [
+            {"role": "user", **message} if isinstance(message, Mapping) else message
+            for message in fields["contents"]
+        ]
     )
     rest = {
         name: value
@@ -247,8 +250,8 @@ def _parts_in(content: object) -> Any:
     """Return the parts of a message that stand in a cell as JSON; a text that holds none is what was said."""
     if not isinstance(content, str) or content.lstrip()[:1] not in ("{", "["):
         return content
-    found = parse(content)
-    parts = found.get("parts") if isinstance(found, Mapping) else found
+    parsed = parse(content)
+    parts = parsed.get("parts") if isinstance(parsed, Mapping) else parsed
     typed = isinstance(parts, list) and all(is_part(part) and "type" in part for part in parts)
     return parts if parts and typed else content
 
@@ -260,10 +263,10 @@ def _read_turn(fields: Fields) -> Draft:
     if role is None or text is None:
         raise BadInput("the row has no role or no text", remedy="give every row of the table both")
     calls = {name: fields[name] for name in CALL_NAMES if fields.get(name) not in (None, "")}
-    said = {"role": fields[role], "content": _parts_in(fields[text])}
+    message = {"role": fields[role], "content": _parts_in(fields[text])}
     return Draft(
-        turns=turns_in({**said, **calls})
-        if calls or not isinstance(said["content"], str)
+        turns=turns_in({**message, **calls})
+        if calls or not isinstance(message["content"], str)
         else (Turn(role=role_of(fields[role]), content=text_of(fields[text])),),
         rest={
             key: value
@@ -281,9 +284,11 @@ def time_name(fields: Fields) -> str | None:
 
 def date_orders(rows: Iterable[Fields]) -> list[bool]:
     """Return how dates such as 3/4/2026 in all rows can be read: True if with the day first, False with the month."""
-    said = {str(row[name]) for row in rows if (name := time_name(row)) and "/" in str(row[name])}
-    times = {first: [moment(one, first) for one in said if is_time(one)] for first in (True, False)}
-    return [first for first, found in times.items() if found and None not in found]
+    dates = {str(row[name]) for row in rows if (name := time_name(row)) and "/" in str(row[name])}
+    times = {
+        first: [moment(date, first) for date in dates if is_time(date)] for first in (True, False)
+    }
+    return [first for first, moments in times.items() if moments and None not in moments]
 
 
 def times_of(metadata: Fields) -> Iterator[float]:
@@ -324,26 +329,28 @@ def _read_exchange(fields: Fields) -> Draft:
         )
     before = system_of(unwrap(value))
     turns = (*system_of(fields), *before, *_earlier(fields.get("history")), *side.turns)
-    told = {turn for turn in turns if turn.role == "system"}
-    kept = [turn for n, turn in enumerate(turns) if turn not in told or turn not in turns[:n]]
+    system_turns = {turn for turn in turns if turn.role == "system"}
+    distinct_turns = [
+        turn for n, turn in enumerate(turns) if turn not in system_turns or turn not in turns[:n]
+    ]
     used = (name, answer[0], "history", "instruction", "input", "system")
     rest = {key: inner for key, inner in fields.items() if key not in used}
-    return Draft((*kept, *answer[1]), rest)
+    return Draft((*distinct_turns, *answer[1]), rest)
 
 
 def _earlier(history: object) -> tuple[Turn, ...]:
-    found: Any = parse(history)
-    if not isinstance(found, list) or not found:
+    earlier: Any = parse(history)
+    if not isinstance(earlier, list) or not earlier:
         return ()
-    if all(isinstance(pair, list) and len(pair) == 2 for pair in found):
+    if all(isinstance(pair, list) and len(pair) == 2 for pair in earlier):
         roles = ("user", "assistant")
-        found = [
-            {"role": roles[n], "content": said}
-            for pair in found
-            for n, said in enumerate(pair)
-            if said
+        earlier = [
+            {"role": roles[n], "content": words}
+            for pair in earlier
+            for n, words in enumerate(pair)
+            if words
         ]
-    return turns_of(found)
+    return turns_of(earlier)
 
 
 READERS = (

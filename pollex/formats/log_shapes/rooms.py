@@ -45,7 +45,9 @@ def _reactions(
     """Yield the reactions on a message that are thumbs, one for each person who is named."""
     for name, people in named:
         value = THUMBS.get(_TONES.sub("", str(name)).strip(":"))
-        listed = [text(one) for one in people] if isinstance(people, list) and people else [None]
+        listed = (
+            [text(person) for person in people] if isinstance(people, list) and people else [None]
+        )
         for person in listed if value else ():
             yield ToolScore("conversation", conversation, value, person=person, message=message)
 
@@ -72,15 +74,18 @@ def read_slack(fields: Fields) -> Iterator[LogPart]:
     channel = text(fields.get("channel"))
     id_ = f"{channel}/{thread}" if channel else thread
     bot = bool(fields.get("bot_id")) or fields.get("subtype") == "bot_message"
-    said = _SLACK_LINK.sub(lambda found: found[2] or found[1], str(fields.get("text") or ""))
+    message_text = _SLACK_LINK.sub(lambda link: link[2] or link[1], str(fields.get("text") or ""))
     words = "\n".join(
-        filter(None, [html.unescape(said).strip(), *marks_of_files(fields.get("files"))])
+        filter(None, [html.unescape(message_text).strip(), *marks_of_files(fields.get("files"))])
     )
     if words:
         turn = Turn(role="assistant" if bot else "user", content=words)
-        known = facts(user=None if bot else text(fields.get("user")))
-        yield Message(id_, f"{id_}/{ts}", (turn,), moment(ts), facts=known)
-        named = ((one.get("name"), one.get("users")) for one in objects(fields.get("reactions")))
+        user_facts = facts(user=None if bot else text(fields.get("user")))
+        yield Message(id_, f"{id_}/{ts}", (turn,), moment(ts), facts=user_facts)
+        named = (
+            (reaction.get("name"), reaction.get("users"))
+            for reaction in objects(fields.get("reactions"))
+        )
         yield from _reactions(named, id_, f"{id_}/{ts}")
 
 
@@ -102,27 +107,27 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
             continue
         bot = truth(get(message, "author.isBot") or get(message, "author.bot"))
         shown = [
-            str(one.get("description") or one.get("title") or "")
-            for one in objects(message.get("embeds"))
+            str(embed.get("description") or embed.get("title") or "")
+            for embed in objects(message.get("embeds"))
         ]
-        said = [
+        lines = [
             str(message.get("content") or ""),
             *shown,
             *marks_of_files(message.get("attachments")),
         ]
-        words = "\n".join(filter(None, said))
+        words = "\n".join(filter(None, lines))
         key = f"{id_}/{message.get('id')}"
         if words:
             turn = Turn(role="assistant" if bot else "user", content=words)
-            known = facts(user=None if bot else text(get(message, "author.id")))
-            yield Message(id_, key, (turn,), moment(message.get("timestamp")), facts=known)
+            user_facts = facts(user=None if bot else text(get(message, "author.id")))
+            yield Message(id_, key, (turn,), moment(message.get("timestamp")), facts=user_facts)
         listed = objects(message.get("reactions"))
         named = (
             (
-                get(one, "emoji.code") or get(one, "emoji.name"),
-                [user.get("id") for user in objects(one.get("users"))],
+                get(reaction, "emoji.code") or get(reaction, "emoji.name"),
+                [user.get("id") for user in objects(reaction.get("users"))],
             )
-            for one in listed
+            for reaction in listed
         )
         yield from _reactions(named, id_, key)
 
@@ -147,20 +152,20 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
         role: Role = "assistant" if named == with_bot else "user"
         written = message.get("text")
         listed = written if isinstance(written, list) else [written]
-        said = "".join(
+        message_text = "".join(
             str(part.get("text") or "") if isinstance(part, Mapping) else str(part or "")
             for part in listed
         )
         kind = "[image]" if message.get("photo") else "[file]" if message.get("file") else ""
-        words = "\n".join(filter(None, [said.strip(), kind]))
+        words = "\n".join(filter(None, [message_text.strip(), kind]))
         key = f"{id_}/{message.get('id')}"
         if words:
             when = moment(message.get("date_unixtime") or message.get("date"))
             yield Message(id_, key, (Turn(role=role, content=words),), when)
         reactions = objects(message.get("reactions"))
         by = (
-            (one.get("emoji"), [who.get("from_id") for who in objects(one.get("recent"))])
-            for one in reactions
+            (reaction.get("emoji"), [who.get("from_id") for who in objects(reaction.get("recent"))])
+            for reaction in reactions
         )
         yield from _reactions(by, id_, key)
 
@@ -223,13 +228,13 @@ def read_agents_span(fields: Fields) -> Iterator[LogPart]:
     data = unwrap(fields.get("span_data"))
     kind = str(data.get("type"))
     model = kind in ("generation", "response")
-    given = data.get("input")
+    sent = data.get("input")
     came = data.get("output")
     yield ModelCall(
         *(required(fields, "trace_id"), required(fields, "id")),
         parent=text(fields.get("parent_id")),
         at=moment(fields.get("started_at")),
-        **sides(given, came, silent=not model, written="words"),
+        **sides(sent, came, silent=not model, written="words"),
         model=model,
         error=str(unwrap(fields.get("error")).get("message") or ""),
     )
@@ -238,8 +243,10 @@ def read_agents_span(fields: Fields) -> Iterator[LogPart]:
 def read_agents_trace(fields: Fields) -> Iterator[LogPart]:
     trace = required(fields, "id")
     metadata = unwrap(fields.get("metadata"))
-    said = facts(user=text(metadata.get("user") or metadata.get("user_id")), metadata=metadata)
-    yield ModelCall(trace, trace, None, text(fields.get("group_id")), facts=said)
+    trace_facts = facts(
+        user=text(metadata.get("user") or metadata.get("user_id")), metadata=metadata
+    )
+    yield ModelCall(trace, trace, None, text(fields.get("group_id")), facts=trace_facts)
 
 
 def read_adk_session(fields: Fields) -> Iterator[LogPart]:
@@ -271,7 +278,9 @@ def read_agent_states(fields: Fields) -> Iterator[LogPart]:
     """Yield the thread of the state that an AutoGen team saved."""
     states = unwrap(fields.get("agent_states"))
     threads = [
-        one["message_thread"] for one in map(unwrap, states.values()) if one.get("message_thread")
+        state["message_thread"]
+        for state in map(unwrap, states.values())
+        if state.get("message_thread")
     ]
     if threads:
         yield WholeTalk(text(fields.get("id")), turns_of(max(threads, key=len)))
@@ -315,7 +324,7 @@ def read_posthog(fields: Fields) -> Iterator[LogPart]:
         text(have.get("$ai_span_id") or have.get("$ai_generation_id") or fields.get("uuid"))
         or trace
     )
-    given = have.get("$ai_input", have.get("$ai_input_state"))
+    sent = have.get("$ai_input", have.get("$ai_input_state"))
     came = have.get("$ai_output_choices", have.get("$ai_output", have.get("$ai_output_state")))
     model = kind == "$ai_generation"
     yield ModelCall(
@@ -323,7 +332,7 @@ def read_posthog(fields: Fields) -> Iterator[LogPart]:
         parent=None if kind == "$ai_trace" else text(have.get("$ai_parent_id")),
         session=text(have.get("$ai_session_id")),
         at=moment(fields.get("timestamp")),
-        **sides(given, came, silent=kind not in ("$ai_generation", "$ai_trace", "$ai_span")),
+        **sides(sent, came, silent=kind not in ("$ai_generation", "$ai_trace", "$ai_span")),
         model=model,
         error=str(have.get("$ai_error") or "failed") if truth(have.get("$ai_is_error")) else "",
         facts=facts(user=person, model=text(have.get("$ai_model"))),
@@ -344,13 +353,13 @@ def read_anything_llm(fields: Fields) -> Iterator[LogPart]:
     session = text(fields.get("api_session_id")) or text(fields.get("thread_id")) or named
     answer = parse(fields.get("response"))
     answer = answer.get("text") if isinstance(answer, Mapping) else fields.get("response")
-    asked = "\n".join(
+    question = "\n".join(
         filter(
             None,
             [str(fields.get("prompt") or ""), *marks_of_files(parse(fields.get("attachments")))],
         )
     )
-    both = (Turn(role="user", content=asked), Turn(role="assistant", content=str(answer or "")))
+    both = (Turn(role="user", content=question), Turn(role="assistant", content=str(answer or "")))
     turns = tuple(turn for turn in both if turn.content)
     key = f"{session}/{fields.get('id')}"
     when = moment(fields.get("sent_at") or fields.get("createdAt"))
@@ -371,11 +380,11 @@ def read_onyx(fields: Fields) -> Iterator[LogPart]:
     session = required(fields, "chat_session_id")
     key = f"{session}/{fields.get('message_id') or fields.get('time_created')}"
     person = text(fields.get("user_email"))
-    said = (
+    exchange = (
         (role, str(fields.get(name) or ""))
         for role, name in (("user", "user_message"), ("assistant", "ai_response"))
     )
-    turns = tuple(Turn(role=role, content=words) for role, words in said if words)
+    turns = tuple(Turn(role=role, content=words) for role, words in exchange if words)
     yield Message(session, key, turns, moment(fields.get("time_created")), facts=facts(user=person))
     value = fields.get("feedback") or fields.get("feedback_type")
     comment = fields.get("feedback_text")
@@ -461,19 +470,19 @@ def _fastgpt_parts(value: object) -> object:
 def read_argilla(fields: Fields) -> Iterator[LogPart]:
     """Yield an annotated record: a chat or an exchange among its fields, and each person's answers."""
     id_ = required(fields, "id")
-    given = unwrap(fields.get("fields"))
+    record_fields = unwrap(fields.get("fields"))
     chats = [
-        found
-        for value in given.values()
-        if isinstance(found := parse(value), list) and objects(found)
+        chat
+        for value in record_fields.values()
+        if isinstance(chat := parse(value), list) and objects(chat)
     ]
     if chats:
         turns = turns_of(chats[0])
     else:
-        words = [str(value) for value in given.values() if isinstance(value, str)]
+        words = [str(value) for value in record_fields.values() if isinstance(value, str)]
         roles: tuple[Role, ...] = ("user", "assistant")
         turns = tuple(
-            Turn(role=role, content=said) for role, said in zip(roles, words, strict=False)
+            Turn(role=role, content=content) for role, content in zip(roles, words, strict=False)
         )
     yield WholeTalk(id_, turns, facts=facts(metadata=unwrap(fields.get("metadata"))))
     for question, answers in unwrap(fields.get("responses")).items():
@@ -505,11 +514,11 @@ def read_label_studio(fields: Fields) -> Iterator[LogPart]:
             name = str(result.get("from_name") or "")
             chosen = value.get("choices") or value.get("rating") or value.get("number")
             written = value.get("text") if result.get("type") == "textarea" else None
-            one = chosen[0] if isinstance(chosen, list) and len(chosen) == 1 else chosen
-            if one is not None or written:
+            answer = chosen[0] if isinstance(chosen, list) and len(chosen) == 1 else chosen
+            if answer is not None or written:
                 when = moment(annotation.get("updated_at") or annotation.get("created_at"))
                 yield ToolScore(
-                    "conversation", id_, one, name, comment=written, person=person, at=when
+                    "conversation", id_, answer, name, comment=written, person=person, at=when
                 )
 
 
@@ -520,8 +529,10 @@ def read_azure_message(fields: Fields) -> Iterator[LogPart]:
     turns = turns_in({"role": fields.get("role"), "content": fields.get("content")})
     person = text(fields.get("userId"))
     yield Message(id_, key, turns, moment(fields.get("createdAt")), facts=facts(user=person))
-    said = [one.strip() for one in str(fields.get("feedback") or "").split(",") if one.strip()]
-    if said and said != ["neutral"]:
-        good = said == ["positive"]
-        reasons = [one for one in said if one not in ("positive", "negative")]
+    feedback = [
+        word.strip() for word in str(fields.get("feedback") or "").split(",") if word.strip()
+    ]
+    if feedback and feedback != ["neutral"]:
+        good = feedback == ["positive"]
+        reasons = [reason for reason in feedback if reason not in ("positive", "negative")]
         yield ToolScore("message", key, "up" if good else "down", tags=reasons, person=person)

@@ -117,18 +117,22 @@ def call_of(
     trace: str,
     span: str,
     parent: str | None,
-    begun: object,
-    have: Mapping[str, Any],
+    start: object,
+    attributes: Mapping[str, Any],
     error: str,
     kind: str = "",
 ) -> ModelCall:
-    """Return the call that a span of any exporter is; `have` is its attributes, names with dots."""
-    kind = kind or next((str(parse(have[name])) for name in KIND_NAMES if have.get(name)), "")
-    operation = str(have.get("gen_ai.operation.name") or have.get("llm.request.type") or "")
-    said = None if silent_kind(kind) or operation == "execute_tool" else messages_of(have)
-    before, after = said or (None, None)
+    """Return the call that a span of any exporter is; `attributes` have names with dots."""
+    kind = kind or next(
+        (str(parse(attributes[name])) for name in KIND_NAMES if attributes.get(name)), ""
+    )
+    operation = str(
+        attributes.get("gen_ai.operation.name") or attributes.get("llm.request.type") or ""
+    )
+    sides = None if silent_kind(kind) or operation == "execute_tool" else messages_of(attributes)
+    before, after = sides or (None, None)
     return ModelCall(
-        *(trace, span, parent, _first(have, SESSION_NAMES), moment(begun)),
+        *(trace, span, parent, _first(attributes, SESSION_NAMES), moment(start)),
         **of_sides(before, after),
         model=kind.casefold() in _MODELS
         or operation in _MODELS
@@ -136,26 +140,28 @@ def call_of(
         agent=operation in _AGENTS,
         error=error,
         facts=facts(
-            user=_first(have, USER_NAMES),
-            model=_first(have, MODEL_NAMES),
-            release=_first(have, ("langfuse.release",)),
-            version=_first(have, ("langfuse.version",)),
+            user=_first(attributes, USER_NAMES),
+            model=_first(attributes, MODEL_NAMES),
+            release=_first(attributes, ("langfuse.release",)),
+            version=_first(attributes, ("langfuse.version",)),
             retrieved_documents=[
-                dict(one)
-                for one in _listed(have, "retrieval.documents")
-                if isinstance(one, Mapping)
+                dict(document)
+                for document in _listed(attributes, "retrieval.documents")
+                if isinstance(document, Mapping)
             ],
             metadata={
-                k: v for name in METADATA_NAMES for k, v in unwrap(get_under(have, name)).items()
+                k: v
+                for name in METADATA_NAMES
+                for k, v in unwrap(get_under(attributes, name)).items()
             },
         ),
-        beside=have,
+        beside=attributes,
     )
 
 
 def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    found = (text(parse(attributes.get(name))) for name in names)
-    return next((one for one in found if one and not one.startswith(SCRUBBED)), None)
+    values = (text(parse(attributes.get(name))) for name in names)
+    return next((value for value in values if value and not value.startswith(SCRUBBED)), None)
 
 
 SCRUBBED = "[Scrubbed due to"
@@ -175,50 +181,58 @@ def messages_of(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide 
         _plain,
     ):
         try:
-            found = way(attributes)
+            sides = way(attributes)
         except BadInput:
             continue
-        if found and (found[0] or found[1]):
-            return found
+        if sides and (sides[0] or sides[1]):
+            return sides
     return None
 
 
-def _semantic(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def _semantic(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """OpenTelemetry's conventions from 1.37 on: lists of messages, or JSON text of them."""
-    before, after = (parse(have.get(f"gen_ai.{name}.messages")) for name in ("input", "output"))
+    before, after = (
+        parse(attributes.get(f"gen_ai.{name}.messages")) for name in ("input", "output")
+    )
     if not isinstance(before, list) and not isinstance(after, list):
         return None
-    system = parse(have.get("gen_ai.system_instructions"))
+    system = parse(attributes.get("gen_ai.system_instructions"))
     turns = system_of({"system": system}) if system else ()
-    asked_ = RunSide(turns + turns_of(before or []), True) if before else None
-    return asked_, RunSide(turns_of(after), True) if after else None
+    question = RunSide(turns + turns_of(before or []), True) if before else None
+    return question, RunSide(turns_of(after), True) if after else None
 
 
-def _openinference(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def _openinference(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     sides = []
     for name in ("llm.input_messages", "llm.output_messages"):
-        listed = _listed(have, name)
+        listed = _listed(attributes, name)
         turns = turns_of(
-            [_message(one.get("message", one)) for one in listed if isinstance(one, Mapping)]
+            [
+                _message(message.get("message", message))
+                for message in listed
+                if isinstance(message, Mapping)
+            ]
         )
         sides.append(RunSide(turns, True) if turns else None)
     if sides[0] is None:
         return None
-    return sides[0], sides[1] or output_of(have.get("output.value"), _written(have, "output.value"))
+    return sides[0], sides[1] or output_of(
+        attributes.get("output.value"), _written(attributes, "output.value")
+    )
 
 
-def _listed(have: Mapping[str, Any], name: str) -> list[Any]:
+def _listed(attributes: Mapping[str, Any], name: str) -> list[Any]:
     """Return a list of objects from one name, or from names with numbers."""
-    if name in have:
-        whole = parse(have[name])
+    if name in attributes:
+        whole = parse(attributes[name])
         return (
-            [nest(one) for one in whole if isinstance(one, Mapping)]
+            [nest(entry) for entry in whole if isinstance(entry, Mapping)]
             if isinstance(whole, list)
             else []
         )
     prefix = f"{name}."
     spread = nest(
-        {key[len(prefix) :]: value for key, value in have.items() if key.startswith(prefix)}
+        {key[len(prefix) :]: value for key, value in attributes.items() if key.startswith(prefix)}
     )
     return spread if isinstance(spread, list) else []
 
@@ -242,52 +256,62 @@ def _part(content: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": str(content["type"])}
 
 
-def _flat(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def _flat(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """Read numbered names, as earlier libraries of Traceloop and Vercel wrote them."""
     sides = []
     for name in ("gen_ai.prompt", "gen_ai.completion"):
-        listed = [one for one in _listed(have, name) if isinstance(one, Mapping)]
+        listed = [message for message in _listed(attributes, name) if isinstance(message, Mapping)]
         turns = turns_of(
-            [{**one, "content": _content(one.get("content"))} for one in listed if one.get("role")]
+            [
+                {**message, "content": _content(message.get("content"))}
+                for message in listed
+                if message.get("role")
+            ]
         )
         sides.append(RunSide(turns, True) if turns else None)
     return (sides[0], sides[1]) if sides[0] else None
 
 
 def _content(content: object) -> object:
-    found = parse(content)
-    return found if isinstance(found, list) and found and all(map(is_part, found)) else content
+    parsed = parse(content)
+    return parsed if isinstance(parsed, list) and parsed and all(map(is_part, parsed)) else content
 
 
-def _langfuse(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def _langfuse(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     names = ("langfuse.observation.input", "langfuse.observation.output")
-    before = have.get(names[0])
-    after = have.get(names[1])
+    before = attributes.get(names[0])
+    after = attributes.get(names[1])
     return (input_of(before), output_of(after)) if before is not None or after is not None else None
 
 
-def _mlflow(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
-    return input_of(have.get(MLFLOW_SIDES[0]), "json"), output_of(have.get(MLFLOW_SIDES[1]), "json")
+def _mlflow(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+    return input_of(attributes.get(MLFLOW_SIDES[0]), "json"), output_of(
+        attributes.get(MLFLOW_SIDES[1]), "json"
+    )
 
 
 MLFLOW_SIDES = ("mlflow.spanInputs", "mlflow.spanOutputs")
 
 
-def _vercel(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def _vercel(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """Vercel's AI SDK: calls of tools stand beside the text of an answer."""
-    prompt = have.get("ai.prompt.messages") or have.get("ai.prompt")
+    prompt = attributes.get("ai.prompt.messages") or attributes.get("ai.prompt")
     if prompt is None:
         return None
-    called = parse(have.get("ai.response.toolCalls"))
-    answer = {"role": "assistant", "content": have.get("ai.response.text"), "tool_calls": called}
+    called = parse(attributes.get("ai.response.toolCalls"))
+    answer = {
+        "role": "assistant",
+        "content": attributes.get("ai.response.text"),
+        "tool_calls": called,
+    }
     return input_of(prompt), output_of(answer) if called or answer["content"] else None
 
 
-def _listed_events(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def _listed_events(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """Pydantic AI's spans, whose events are one attribute."""
-    events = parse(have.get("events") or have.get("all_messages_events"))
+    events = parse(attributes.get("events") or attributes.get("all_messages_events"))
     if not isinstance(events, list):
-        whole = parse(have.get("pydantic_ai.all_messages"))
+        whole = parse(attributes.get("pydantic_ai.all_messages"))
         return (RunSide(turns_of(whole), True), None) if isinstance(whole, list) else None
     sides: tuple[list[Turn], list[Turn]] = [], []
     for event in events:
@@ -297,7 +321,7 @@ def _listed_events(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | N
     return before, after
 
 
-def _plain(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+def _plain(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """OpenInference's and Traceloop's words of spans that are no model's."""
     for before, after in (
         ("input.value", "output.value"),
@@ -306,16 +330,16 @@ def _plain(have: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | N
         ("gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response"),
         ("gen_ai.prompt", "gen_ai.completion"),
     ):
-        if have.get(before) is not None:
-            return input_of(have[before], _written(have, before)), output_of(
-                have.get(after), _written(have, after)
+        if attributes.get(before) is not None:
+            return input_of(attributes[before], _written(attributes, before)), output_of(
+                attributes.get(after), _written(attributes, after)
             )
     return None
 
 
-def _written(have: Mapping[str, Any], name: str) -> Written:
+def _written(attributes: Mapping[str, Any], name: str) -> Written:
     """Return what the text of an attribute is, by the media type beside it."""
-    kind = str(have.get(name.replace(".value", ".mime_type")) or "")
+    kind = str(attributes.get(name.replace(".value", ".mime_type")) or "")
     if name.startswith("traceloop.entity."):
         return "json"
     return "words" if kind.startswith("text/plain") else "either"
@@ -334,22 +358,22 @@ def turns_of_event(name: str, body: object) -> tuple[Turn, ...]:
         ("gen_ai.content.completion", output_of),
     ):
         if name == whole:
-            said = body.get(whole.replace(".content", ""))
+            content = body.get(whole.replace(".content", ""))
             parts = (
-                re.split(r"(?m)^(system|user|assistant|tool|developer): ", said)
-                if isinstance(said, str)
+                re.split(r"(?m)^(system|user|assistant|tool|developer): ", content)
+                if isinstance(content, str)
                 else []
             )
             if len(parts) > 1 and not parts[0].strip():  # text with a role before each message
                 pairs = zip(parts[1::2], parts[2::2], strict=True)
                 return turns_of([{"role": role, "content": words.strip()} for role, words in pairs])
-            side = read(said)
+            side = read(content)
             return side.turns if side else ()
     if name == "gen_ai.choice":
         message = parse(body.get("message"))
         message = {"content": message} if isinstance(message, list) else message
-        found = message if isinstance(message, Mapping) else body
-        return turns_of([{"role": "assistant", "content": None, **found}])
+        answer = message if isinstance(message, Mapping) else body
+        return turns_of([{"role": "assistant", "content": None, **answer}])
     role = name.removeprefix("gen_ai.").removesuffix(".message")
     if role not in ("system", "user", "assistant", "tool") or not name.endswith(".message"):
         return ()
@@ -391,7 +415,7 @@ def value_of(value: object) -> Any:
             continue
         if kind == "arrayvalue":
             return (
-                [value_of(one) for one in objects(inner.get("values"))]
+                [value_of(element) for element in objects(inner.get("values"))]
                 if isinstance(inner, Mapping)
                 else []
             )
@@ -406,14 +430,16 @@ def value_of(value: object) -> Any:
 def attributes_of(listed: object) -> dict[str, Any]:
     if isinstance(listed, Mapping):
         return dict(listed)
-    pairs = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
-    return {str(one["key"]): value_of(one.get("value")) for one in pairs if "key" in one}
+    pairs = (
+        [pair for pair in listed if isinstance(pair, Mapping)] if isinstance(listed, list) else []
+    )
+    return {str(pair["key"]): value_of(pair.get("value")) for pair in pairs if "key" in pair}
 
 
 def _inside(fields: Fields, *names: str) -> Iterator[Mapping[str, Any]]:
     level: list[Mapping[str, Any]] = [fields]
     for name in names:
-        level = [one for outer in level for one in objects(field_of(outer, name))]
+        level = [child for outer in level for child in objects(field_of(outer, name))]
     yield from level
 
 
@@ -432,55 +458,66 @@ def read_otlp_span(fields: Mapping[str, Any]) -> Iterator[LogPart]:
     status = fields.get("status")
     status = status if isinstance(status, Mapping) else {}
     error = str(status.get("message") or "failed") if status.get("code") in _FAILED else ""
-    have = attributes_of(fields.get("attributes"))
-    begun = field_of(fields, "startTimeUnixNano")
-    _require_here(have)
-    call = call_of(trace, span, hexadecimal(field_of(fields, "parentSpanId")), begun, have, error)
-    yield call._replace(beside={**have, **_of_events(fields)})
-    yield from events_in(fields, trace, span, begun)
-    yield from _logfire_feedback(have, trace, call.parent or span, begun)
+    attributes = attributes_of(fields.get("attributes"))
+    start = field_of(fields, "startTimeUnixNano")
+    _require_here(attributes)
+    call = call_of(
+        trace, span, hexadecimal(field_of(fields, "parentSpanId")), start, attributes, error
+    )
+    yield call._replace(beside={**attributes, **_of_events(fields)})
+    yield from events_in(fields, trace, span, start)
+    yield from _logfire_feedback(attributes, trace, call.parent or span, start)
 
 
 def _logfire_feedback(
-    have: Mapping[str, Any], trace: str, span: str, begun: object
+    attributes: Mapping[str, Any], trace: str, span: str, start: object
 ) -> Iterator[ToolScore]:
     """Yield the feedback that a span below the rated one holds."""
-    name = text(have.get("logfire.feedback.name"))
-    comment = have.get("logfire.feedback.comment")
+    name = text(attributes.get("logfire.feedback.name"))
+    comment = attributes.get("logfire.feedback.comment")
     if name:
-        person = _first(have, USER_NAMES)
+        person = _first(attributes, USER_NAMES)
         around: tuple[tuple[Target, str | None], ...] = (("trace", trace),)
-        said = ToolScore(
-            "span", span, have.get(name), name, comment=comment, person=person, at=moment(begun)
+        score = ToolScore(
+            "span",
+            span,
+            attributes.get(name),
+            name,
+            comment=comment,
+            person=person,
+            at=moment(start),
         )
-        yield said._replace(around=around)
+        yield score._replace(around=around)
 
 
 def _of_events(fields: Mapping[str, Any]) -> dict[str, Any]:
-    own = [
+    other_events = [
         event
         for event in objects(fields.get("events"))
         if not str(event.get("name")).startswith("gen_ai.")
     ]
-    pairs = ((event, attributes_of(event.get("attributes"))) for event in own)
+    pairs = ((event, attributes_of(event.get("attributes"))) for event in other_events)
     return {
         f"{event.get('name')}.{name}": value
-        for event, have in pairs
-        for name, value in have.items()
+        for event, attributes in pairs
+        for name, value in attributes.items()
     }
 
 
-def events_in(fields: Mapping[str, Any], trace: str, span: str, begun: object) -> Iterator[LogPart]:
+def events_in(fields: Mapping[str, Any], trace: str, span: str, start: object) -> Iterator[LogPart]:
     for event in objects(fields.get("events")):
-        when = field_of(event, "timeUnixNano") or event.get("timestamp") or begun
+        when = field_of(event, "timeUnixNano") or event.get("timestamp") or start
         yield from _event(
             str(event.get("name")), trace, span, attributes_of(event.get("attributes")), None, when
         )
 
 
-def _require_here(have: Mapping[str, Any]) -> None:
+def _require_here(attributes: Mapping[str, Any]) -> None:
     """Refuse spans whose messages were uploaded, so that only their addresses are here."""
-    if any(name.endswith(".messages_ref") for name in have) and "gen_ai.input.messages" not in have:
+    if (
+        any(name.endswith(".messages_ref") for name in attributes)
+        and "gen_ai.input.messages" not in attributes
+    ):
         what = "the messages were uploaded elsewhere; the spans have only their addresses"
         raise WrongFile(
             what,
@@ -489,35 +526,37 @@ def _require_here(have: Mapping[str, Any]) -> None:
 
 
 def _record(fields: Mapping[str, Any]) -> Iterator[LogPart]:
-    have = attributes_of(fields.get("attributes"))
-    name = str(field_of(fields, "eventName") or have.get("event.name") or "")
+    attributes = attributes_of(fields.get("attributes"))
+    name = str(field_of(fields, "eventName") or attributes.get("event.name") or "")
     trace = hexadecimal(field_of(fields, "traceId")) or ""
     span = hexadecimal(field_of(fields, "spanId")) or ""
     when = field_of(fields, "timeUnixNano") or field_of(fields, "observedTimeUnixNano")
-    yield from _event(name, trace, span, have, value_of(fields.get("body")), when)
+    yield from _event(name, trace, span, attributes, value_of(fields.get("body")), when)
 
 
 def _event(
-    name: str, trace: str, span: str, have: Mapping[str, Any], body: object, when: object
+    name: str, trace: str, span: str, attributes: Mapping[str, Any], body: object, when: object
 ) -> Iterator[LogPart]:
     if name == EVALUATION:
-        yield from _score(trace, span, have, when)
-    elif name == DETAILS and (said := messages_of(have)):
-        before, after = said
+        yield from _score(trace, span, attributes, when)
+    elif name == DETAILS and (sides := messages_of(attributes)):
+        before, after = sides
         yield Words(
             trace, span, before.turns if before else (), after.turns if after else (), whole=True
         )
-    elif name.startswith("gen_ai.") and (turns := turns_of_event(name, _unpacked(body, have))):
+    elif name.startswith("gen_ai.") and (
+        turns := turns_of_event(name, _unpacked(body, attributes))
+    ):
         answer = name in ANSWERS
         yield Words(trace, span, () if answer else turns, turns if answer else (), moment(when))
 
 
-def _unpacked(body: object, have: Mapping[str, Any]) -> object:
-    found = parse(body) or parse(have.get("gen_ai.event.content"))
+def _unpacked(body: object, attributes: Mapping[str, Any]) -> object:
+    parsed = parse(body) or parse(attributes.get("gen_ai.event.content"))
     return (
-        found
-        if isinstance(found, Mapping) and found
-        else {name: value if name in _WORDS else parse(value) for name, value in have.items()}
+        parsed
+        if isinstance(parsed, Mapping) and parsed
+        else {name: value if name in _WORDS else parse(value) for name, value in attributes.items()}
     )
 
 
@@ -525,17 +564,19 @@ _WORDS = ("content", "gen_ai.prompt", "gen_ai.completion")
 """Attributes of an event with words, which may look like JSON."""
 
 
-def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iterator[ToolScore]:
+def _score(
+    trace: str, span: str, attributes: Mapping[str, Any], when: object
+) -> Iterator[ToolScore]:
     """Yield an evaluation; the label counts if there is one.
 
     Scores have no known scale.
     """
-    value = have.get("gen_ai.evaluation.score.value")
-    value = have.get("gen_ai.evaluation.score.label") if value is None else value
-    name = str(have.get("gen_ai.evaluation.name") or "evaluation")
-    session = _first(have, SESSION_NAMES)
-    person = _first(have, USER_NAMES)
-    comment = have.get("gen_ai.evaluation.explanation")
+    value = attributes.get("gen_ai.evaluation.score.value")
+    value = attributes.get("gen_ai.evaluation.score.label") if value is None else value
+    name = str(attributes.get("gen_ai.evaluation.name") or "evaluation")
+    session = _first(attributes, SESSION_NAMES)
+    person = _first(attributes, USER_NAMES)
+    comment = attributes.get("gen_ai.evaluation.explanation")
     if value is None:
         return
     places: list[tuple[Target, str]] = [
@@ -543,8 +584,8 @@ def _score(trace: str, span: str, have: Mapping[str, Any], when: object) -> Iter
         ("trace", trace),
         ("conversation", session or ""),
     ]
-    if found := [(target, id_) for target, id_ in places if id_]:
-        first, *around = found
+    if targets := [(target, id_) for target, id_ in places if id_]:
+        first, *around = targets
         yield ToolScore(
             *(*first, value, name),
             comment=comment,
@@ -558,8 +599,8 @@ PHOENIX_ATTRIBUTES = "attributes."
 
 
 def read_phoenix_span(fields: Fields) -> Iterator[LogPart]:
-    have = flatten(unwrap(fields.get("attributes")))
-    have |= {
+    attributes = flatten(unwrap(fields.get("attributes")))
+    attributes |= {
         k.removeprefix(PHOENIX_ATTRIBUTES): v
         for k, v in fields.items()
         if k.startswith(PHOENIX_ATTRIBUTES) and v not in (None, "")
@@ -581,7 +622,7 @@ def read_phoenix_span(fields: Fields) -> Iterator[LogPart]:
         span,
         parent,
         fields.get("start_time"),
-        have,
+        attributes,
         error,
         "" if kind == "UNKNOWN" else kind,
     )
@@ -606,11 +647,11 @@ def read_phoenix_session(fields: Fields) -> Iterator[LogPart]:
 
 
 def _phoenix_sides(turn: Fields) -> tuple[RunSide | None, RunSide | None]:
-    have = flatten({name: unwrap(turn.get(name)) for name in ("input", "output")})
-    before = have.get("input.value")
-    after = have.get("output.value")
-    return input_of(before, _written(have, "input.value")), output_of(
-        after, _written(have, "output.value")
+    attributes = flatten({name: unwrap(turn.get(name)) for name in ("input", "output")})
+    before = attributes.get("input.value")
+    after = attributes.get("output.value")
+    return input_of(before, _written(attributes, "input.value")), output_of(
+        after, _written(attributes, "output.value")
     )
 
 
@@ -631,12 +672,16 @@ def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
         id_, turns, facts=facts(session_lost=True, span=text(get(fields, "source.span_id")))
     )
     for name, listed in _phoenix_annotations(fields):
-        for one in listed if isinstance(listed, list) else [listed]:
-            if isinstance(one, Mapping):
-                value = one.get("score") if one.get("score") is not None else one.get("label")
-                kind = str(one.get("annotator_kind") or "")
-                comment = one.get("explanation")
-                person = text(one.get("username")) or text(one.get("user_id"))
+        for annotation in listed if isinstance(listed, list) else [listed]:
+            if isinstance(annotation, Mapping):
+                value = (
+                    annotation.get("score")
+                    if annotation.get("score") is not None
+                    else annotation.get("label")
+                )
+                kind = str(annotation.get("annotator_kind") or "")
+                comment = annotation.get("explanation")
+                person = text(annotation.get("username")) or text(annotation.get("user_id"))
                 if value is not None:
                     yield ToolScore(
                         "conversation", id_, value, name, kind, comment=comment, person=person
@@ -667,13 +712,13 @@ def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
     info = unwrap(fields.get("info"))
     trace = required(info, "trace_id", "request_id")
     metadata = unwrap(info.get("trace_metadata", info.get("request_metadata")))
-    own = {
+    trace_metadata = {
         k: v
         for k, v in {**metadata, **unwrap(info.get("tags"))}.items()
         if not k.startswith("mlflow.")
     }
     session = text(metadata.get(MLFLOW_SESSION))
-    said = facts(user=text(metadata.get(MLFLOW_USER)), metadata=own)
+    trace_facts = facts(user=text(metadata.get(MLFLOW_USER)), metadata=trace_metadata)
     spans = parse(get(fields, "data.spans"))
     if not isinstance(spans, list):
         what = "the traces have no spans"
@@ -681,15 +726,15 @@ def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
             what,
             remedy="write whole traces: trace.to_json(), or `mlflow traces search --output json`",
         )
-    begun = info.get("request_time") or info.get("timestamp_ms")
+    start = info.get("request_time") or info.get("timestamp_ms")
     for span in spans:
         if isinstance(span, Mapping):
-            call = _mlflow_span(span, trace, begun)
-            yield call._replace(session=session, facts={**call.facts, **said})
+            call = _mlflow_span(span, trace, start)
+            yield call._replace(session=session, facts={**call.facts, **trace_facts})
     yield from _mlflow_assessments(info, trace)
 
 
-def _mlflow_span(span: Mapping[str, Any], trace: str, begun: object) -> ModelCall:
+def _mlflow_span(span: Mapping[str, Any], trace: str, start: object) -> ModelCall:
     """Make a call of a span; the root has the trace's time.
 
     Older versions give times of spans in other units.
@@ -697,7 +742,7 @@ def _mlflow_span(span: Mapping[str, Any], trace: str, begun: object) -> ModelCal
     span = {_snake(name): value for name, value in span.items()}
     parent = hexadecimal(span.get("parent_span_id") or span.get("parent_id"))
     written = attributes_of(parse(span.get("attributes")))
-    have = {
+    attributes = {
         n: value if n in MLFLOW_SIDES else parse(value)
         for n, value in written.items()
         if value != "null"
@@ -709,10 +754,10 @@ def _mlflow_span(span: Mapping[str, Any], trace: str, begun: object) -> ModelCal
         span.get("start_time_unix_nano")
         or span.get("start_time_ns")
         or span.get("start_time")
-        or begun
+        or start
     )
     span_id = hexadecimal(span.get("span_id") or get(span, "context.span_id")) or trace
-    return call_of(trace, span_id, parent, when, have, error)
+    return call_of(trace, span_id, parent, when, attributes, error)
 
 
 def _snake(name: str) -> str:
@@ -720,23 +765,23 @@ def _snake(name: str) -> str:
 
 
 def _mlflow_assessments(info: Fields, trace: str) -> Iterator[ToolScore]:
-    for one in objects(info.get("assessments")):
-        if one.get("valid") is False:
+    for assessment in objects(info.get("assessments")):
+        if assessment.get("valid") is False:
             continue
-        feedback = unwrap(one.get("feedback"))
+        feedback = unwrap(assessment.get("feedback"))
         value = feedback.get("value")
         if value is None:
             continue
-        source = unwrap(one.get("source"))
-        session = text(unwrap(one.get("metadata")).get(MLFLOW_SESSION))
+        source = unwrap(assessment.get("source"))
+        session = text(unwrap(assessment.get("metadata")).get(MLFLOW_SESSION))
         target = ("conversation", session) if session else ("trace", trace)
         yield ToolScore(
-            *(*target, value, required(one, "assessment_name", "name")),  # type: ignore[arg-type]
+            *(*target, value, required(assessment, "assessment_name", "name")),  # type: ignore[arg-type]
             source=str(source.get("source_type") or ""),
-            comment=one.get("rationale"),
+            comment=assessment.get("rationale"),
             person=text(source.get("source_id")),
-            at=moment(one.get("last_update_time")),
-            key=text(one.get("assessment_id")),
+            at=moment(assessment.get("last_update_time")),
+            key=text(assessment.get("assessment_id")),
         )
 
 

@@ -54,10 +54,10 @@ def read_oasst_message(fields: Fields) -> Iterator[LogPart]:
     turn = Turn(role=role_of(fields.get("role")), content=str(fields.get("text") or ""))
     quality = _oasst_listed(fields.get("labels"), "value").get("quality")
     quality = quality.get("value") if isinstance(quality, Mapping) else quality
-    said = facts(lang=fields.get("lang"), quality=quality)
+    message_facts = facts(lang=fields.get("lang"), quality=quality)
     parent = text(fields.get("parent_id"))
     when = moment(fields.get("created_date"))
-    yield Message(tree, key, (turn,), when, parent, tree=True, facts=said, rank=rank)
+    yield Message(tree, key, (turn,), when, parent, tree=True, facts=message_facts, rank=rank)
     ups, downs = (
         _oasst_number(_oasst_listed(fields.get("emojis"), "count").get(name))
         for name in ("+1", "-1")
@@ -67,13 +67,13 @@ def read_oasst_message(fields: Fields) -> Iterator[LogPart]:
 
 
 def _oasst_listed(value: object, inner: str) -> dict[str, Any]:
-    found: Mapping[str, Any] = unwrap(value)
-    if isinstance(found.get("name"), list):
-        values = found.get(inner)
+    table: Mapping[str, Any] = unwrap(value)
+    if isinstance(table.get("name"), list):
+        values = table.get(inner)
         return dict(
-            zip(map(str, found["name"]), values if isinstance(values, list) else [], strict=False)
+            zip(map(str, table["name"]), values if isinstance(values, list) else [], strict=False)
         )
-    return dict(found)
+    return dict(table)
 
 
 def _oasst_number(value: object) -> float:
@@ -84,12 +84,12 @@ _SPOKEN = re.compile(r"\n\n(Human|Assistant):")
 
 
 def _pair(
-    pair: str, sides: Mapping[str, tuple[tuple[Turn, ...], object]], **said: object
+    pair: str, sides: Mapping[str, tuple[tuple[Turn, ...], object]], **pair_facts: object
 ) -> Iterator[LogPart]:
     """Yield the conversations of a pair, in one group, each with its rating: a thumb only if the user says so."""
     for name, (turns, value) in sides.items():
         id_ = f"{pair}#{name}"
-        yield WholeTalk(id_, turns, facts=facts(pair=pair, **said))
+        yield WholeTalk(id_, turns, facts=facts(pair=pair, **pair_facts))
         yield ToolScore("conversation", id_, value, source=PAIR)
 
 
@@ -99,10 +99,10 @@ def read_chosen(fields: Fields) -> Iterator[LogPart]:
         if isinstance(fields.get("prompt"), str)
         else []
     )
-    found = {name: _turns_of_answer(fields.get(name), first) for name in ("chosen", "rejected")}
-    pair = text(fields.get("prompt_id")) or text(fields.get("id")) or _digest(found)
+    answers = {name: _turns_of_answer(fields.get(name), first) for name in ("chosen", "rejected")}
+    pair = text(fields.get("prompt_id")) or text(fields.get("id")) or _digest(answers)
     yield from _pair(
-        pair, {"chosen": (found["chosen"], "up"), "rejected": (found["rejected"], "down")}
+        pair, {"chosen": (answers["chosen"], "up"), "rejected": (answers["rejected"], "down")}
     )
 
 
@@ -116,8 +116,8 @@ def _turns_of_answer(value: object, first: list[Any]) -> tuple[Turn, ...]:
         )
     parts = _SPOKEN.split(value)
     spoken = [
-        {"role": role, "content": said.strip()}
-        for role, said in zip(parts[1::2], parts[2::2], strict=True)
+        {"role": role, "content": words.strip()}
+        for role, words in zip(parts[1::2], parts[2::2], strict=True)
     ]
     return (
         turns_of(spoken) if spoken else turns_of([*first, {"role": "assistant", "content": value}])
@@ -175,16 +175,20 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
 
 def read_ultrafeedback(fields: Fields) -> Iterator[LogPart]:
     """Yield the best completion as positive and the worst as negative, by overall score."""
-    asked = [{"role": "user", "content": fields.get("instruction") or ""}]
+    question = [{"role": "user", "content": fields.get("instruction") or ""}]
     known = objects(fields.get("completions"))
-    completions = [one for one in known if isinstance(one.get("overall_score"), int | float)]
-    scores = [one["overall_score"] for one in completions]
+    completions = [
+        completion
+        for completion in known
+        if isinstance(completion.get("overall_score"), int | float)
+    ]
+    scores = [completion["overall_score"] for completion in completions]
     if len(completions) < 2 or min(scores) == max(scores):
         return
     sides = {}
     for name, index in (("best", scores.index(max(scores))), ("worst", scores.index(min(scores)))):
         answer = {"role": "assistant", "content": completions[index].get("response") or ""}
-        sides[name] = (turns_of([*asked, answer]), "up" if name == "best" else "down")
+        sides[name] = (turns_of([*question, answer]), "up" if name == "best" else "down")
     yield from _pair(_digest(fields.get("instruction")), sides)
 
 
@@ -199,13 +203,13 @@ def read_inspect_sample(fields: Fields) -> Iterator[LogPart]:
     )
     error: Any = fields.get("error")
     error = error.get("message", "failed") if isinstance(error, Mapping) else error
-    said = facts(
+    sample_facts = facts(
         metadata=unwrap(fields.get("metadata")),
         sample=text(fields.get("id")),
         epoch=fields.get("epoch"),
     )
     when = moment(fields.get("started_at") or fields.get("date"))
-    yield WholeTalk(id_, turns, at=when, error=str(error or ""), facts=said)
+    yield WholeTalk(id_, turns, at=when, error=str(error or ""), facts=sample_facts)
     yield from _inspect_scores(fields.get("scores"), id_)
 
 
@@ -225,9 +229,9 @@ def _inspect_attached(value: Any, attached: Mapping[str, Any]) -> Any:
     if isinstance(value, str) and value.startswith(ATTACHED):
         return attached.get(value.removeprefix(ATTACHED), value)
     if isinstance(value, list):
-        return [_inspect_attached(one, attached) for one in value]
+        return [_inspect_attached(element, attached) for element in value]
     if isinstance(value, Mapping):
-        return {name: _inspect_attached(one, attached) for name, one in value.items()}
+        return {name: _inspect_attached(inner, attached) for name, inner in value.items()}
     return value
 
 
@@ -237,7 +241,8 @@ def _inspect_scores(listed: object, id_: str) -> Iterator[ToolScore]:
         value = score.get("value") if isinstance(score, Mapping) else score
         if isinstance(value, Mapping):
             yield from _inspect_scores(
-                {inner: {**score, "value": one} for inner, one in value.items()}, id_
+                {inner: {**score, "value": inner_value} for inner, inner_value in value.items()},
+                id_,
             )
         elif value is not None and not _is_nan(value) and not isinstance(value, list):
             comment = score.get("explanation") if isinstance(score, Mapping) else None
@@ -260,14 +265,14 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
         set=text(fields.get("task_set")),
         repeat=fields.get("task_repeat"),
     )
-    said = facts(
+    transcript_facts = facts(
         user=text(fields.get("user")),
         model=text(fields.get("model")),
         comment=fields.get("comment"),
         **sample,
     )
     error = str(fields.get("error") or "").strip()
-    yield WholeTalk(id_, turns, at=moment(fields.get("date")), error=error, facts=said)
+    yield WholeTalk(id_, turns, at=moment(fields.get("date")), error=error, facts=transcript_facts)
     scores = parse(fields.get("score"))
     if isinstance(scores, Mapping):
         yield from _inspect_scores(scores, id_)
@@ -287,14 +292,14 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
 
 
 def _scout_scores(fields: Fields) -> dict[str, Any]:
-    found = {
+    scores = {
         k.removeprefix("score_"): v
         for k, v in fields.items()
         if k.startswith("score_") and k != "score_explanation"
     }
     return {
         name: value
-        for name, value in found.items()
+        for name, value in scores.items()
         if value not in (None, "") and not _is_nan(value)
     }
 
@@ -324,28 +329,33 @@ def read_openai_completion(fields: Fields) -> Iterator[LogPart]:
     after = output_of({"choices": fields.get("choices")})
     turns = (before.turns if before else ()) + (after.turns if after else ())
     created = moment(fields.get("created"))
-    said = facts(metadata=metadata, user=text(metadata.get("user")), model=fields.get("model"))
-    said |= {} if created is None else {"timestamp": iso_time(created)}
-    yield Message(id_, id_, turns, ANSWERED, facts=said, lacks=UNASKED)
+    completion_facts = facts(
+        metadata=metadata, user=text(metadata.get("user")), model=fields.get("model")
+    )
+    completion_facts |= {} if created is None else {"timestamp": iso_time(created)}
+    yield Message(id_, id_, turns, ANSWERED, facts=completion_facts, lacks=UNASKED)
     yield from scores_in(metadata, id_)
 
 
 def read_openai_messages(fields: Fields) -> Iterator[LogPart]:
     """Yield the messages of a stored completion, whose ids are the completion's and a number."""
     for message in objects(fields.get("messages")):
-        found = _OPENAI_NUMBERED.fullmatch(required(message, "id"))
-        if found:
+        id_match = _OPENAI_NUMBERED.fullmatch(required(message, "id"))
+        if id_match:
             words = message.get("content_parts") or message.get("content")
             turns = turns_in({**message, "content": words})
-            yield Message(found.group(1), found.group(), turns, float(found.group(2)))
+            yield Message(id_match.group(1), id_match.group(), turns, float(id_match.group(2)))
 
 
 def are_openai_numbered(fields: Fields) -> bool:
-    found = [
+    id_matches = [
         _OPENAI_NUMBERED.fullmatch(str(message.get("id")))
         for message in objects(fields.get("messages"))
     ]
-    return len({one.group(1) if one else None for one in found} - {None}) == 1 and None not in found
+    return (
+        len({id_match.group(1) if id_match else None for id_match in id_matches} - {None}) == 1
+        and None not in id_matches
+    )
 
 
 def read_openai_thread_message(fields: Fields) -> Iterator[LogPart]:
@@ -379,7 +389,8 @@ def read_openai_batch_request(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "custom_id", "key")
     nothing = dict[str, object]()
     body: Mapping[str, object] = next(
-        (one for name in _BATCH_BODIES if (one := unwrap(fields.get(name)))), nothing
+        (request_body for name in _BATCH_BODIES if (request_body := unwrap(fields.get(name)))),
+        nothing,
     )
     metadata = unwrap(body.get("metadata"))
     turns = (input_of(body) or RunSide((), True)).turns
@@ -396,8 +407,8 @@ _BATCH_BODIES = ("body", "params", "request")
 
 def read_openai_batch_result(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "custom_id", "key")
-    found = unwrap(fields.get("response")) or unwrap(fields.get("result"))
-    body = unwrap(found.get("body")) or unwrap(found.get("message")) or found
+    response = unwrap(fields.get("response")) or unwrap(fields.get("result"))
+    body = unwrap(response.get("body")) or unwrap(response.get("message")) or response
     side = (
         output_of(body.get("output") or body)
         if body.keys() & {"output", "content", "choices", "candidates"}
@@ -423,13 +434,21 @@ def read_openai_response(fields: Fields) -> Iterator[LogPart]:
     before_it = text(fields.get("previous_response_id"))
     if conversation is None and before_it is None:
         turns = system_of(fields) + turns
-    said = facts(user=text(metadata.get("user")), model=fields.get("model"), metadata=metadata)
+    response_facts = facts(
+        user=text(metadata.get("user")), model=fields.get("model"), metadata=metadata
+    )
     if conversation is None:
         conversation = id_
         if before_it is not None:
             yield Link(id_, before_it)
     yield Message(
-        conversation, id_, turns, _openai_created(fields), error=failed, facts=said, lacks=NO_INPUT
+        conversation,
+        id_,
+        turns,
+        _openai_created(fields),
+        error=failed,
+        facts=response_facts,
+        lacks=NO_INPUT,
     )
     yield from (score._replace(target="message", id=id_) for score in scores_in(metadata, id_))
 
@@ -438,8 +457,8 @@ def read_openai_output_item(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "id")
     sample = unwrap(fields.get("sample"))
     turns = turns_of(objects(sample.get("input"))) + turns_of(objects(sample.get("output")))
-    said = facts(model=sample.get("model"), item=fields.get("datasource_item"))
-    yield WholeTalk(id_, turns, at=moment(fields.get("created_at")), facts=said)
+    sample_facts = facts(model=sample.get("model"), item=fields.get("datasource_item"))
+    yield WholeTalk(id_, turns, at=moment(fields.get("created_at")), facts=sample_facts)
 
 
 LANGGRAPH_IDS = (
@@ -467,19 +486,21 @@ def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
         else ()
     )
     times = ("state_updated_at", "updated_at", "created_at", "checkpoint.ts")
-    when = moment(next((found for name in times if (found := get(fields, name))), None))
+    when = moment(next((time for name in times if (time := get(fields, name))), None))
     errors = [str(task["error"]) for task in objects(fields.get("tasks")) if task.get("error")]
     error = str(fields.get("error") or next(iter(errors), ""))
-    said = facts(metadata=metadata, status=fields.get("status"), user=text(metadata.get("user_id")))
-    yield WholeTalk(id_, side.turns, keys, when, error, said)
+    thread_facts = facts(
+        metadata=metadata, status=fields.get("status"), user=text(metadata.get("user_id"))
+    )
+    yield WholeTalk(id_, side.turns, keys, when, error, thread_facts)
     yield from scores_in(metadata, id_)
 
 
 def scores_in(metadata: object, conversation: str) -> Iterator[ToolScore]:
     """Yield thumbs that an application stored in metadata, by their names, and the comment beside them."""
-    found = unwrap(metadata)
-    comment = next((found[name] for name in COMMENT_NAMES if found.get(name)), None)
-    thumbs = {str(name): value for name, value in found.items() if fold(str(name)) in NAMES}
+    fields = unwrap(metadata)
+    comment = next((fields[name] for name in COMMENT_NAMES if fields.get(name)), None)
+    thumbs = {str(name): value for name, value in fields.items() if fold(str(name)) in NAMES}
     for name, value in thumbs.items():
         if isinstance(value, str | int | float) and value != "":
             yield ToolScore("conversation", conversation, value, name=name)

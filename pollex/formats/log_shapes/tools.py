@@ -89,9 +89,9 @@ class Export:
         """
         if self.refuse:
             raise WrongFile(self.refuse[0], remedy=self.refuse[1])
-        own: Iterable[LogPart] = self._function(self.read_by)(fields) if self.read_by else ()
+        read_parts: Iterable[LogPart] = self._function(self.read_by)(fields) if self.read_by else ()
         rows = ((make, table, row) for make, table in self.tables for row in _items(table, fields))
-        return chain(own, (part for make, table, row in rows for part in make(table, row)))
+        return chain(read_parts, (part for make, table, row in rows for part in make(table, row)))
 
     def _function(self, name: str) -> Callable[[Fields], Any]:
         return _function_in(self.module, name)
@@ -124,10 +124,10 @@ def _items(table: Table, fields: Fields) -> Iterator[Fields]:
     for name, value in unwrap(get(fields, table["named"])).items() if "named" in table else ():
         yield {"^": fields, "name": name, "value": parse(value)}
     if "each" in table:
-        found = parse(get(fields, table["each"]))
+        parsed = parse(get(fields, table["each"]))
         yield from (
-            {"^": fields, **one}
-            for one in objects([found] if isinstance(found, Mapping) else found)
+            {"^": fields, **entry}
+            for entry in objects([parsed] if isinstance(parsed, Mapping) else parsed)
         )
     elif "named" not in table:
         yield fields
@@ -141,10 +141,10 @@ def _thumb(table: Table, fields: Fields) -> Iterator[ToolScore]:
     lacking = value is None and (not comment or table.get("valued"))
     if lacking or ("none" in table and as_number(value) == table["none"]):
         return
-    wanted = [target for target in ("span", "trace", "conversation") if target in table] or [
+    kinds = [target for target in ("span", "trace", "conversation") if target in table] or [
         "message"
     ]
-    targets = [(target, id_) for target in wanted if (id_ := _id(fields, table[target]))]
+    targets = [(target, id_) for target in kinds if (id_ := _id(fields, table[target]))]
     if targets:
         yield ToolScore(
             *(*targets[0], value),  # type: ignore[arg-type]
@@ -164,7 +164,7 @@ def _thumb(table: Table, fields: Fields) -> Iterator[ToolScore]:
 def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
     when = ((get(fields, name), value) for name, value in table.get("when", {}).items())
     if truth(_filled(fields, table.get("unless", ""))) or any(
-        found not in (None, value) for found, value in when
+        actual not in (None, value) for actual, value in when
     ):
         if "apart" in table:
             yield LeftOut(f"{table['apart']} were left out")
@@ -202,21 +202,21 @@ def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
             return
     above = _filled(fields, table.get("parent", ""))
     parent = text(above[-1] if isinstance(above, list) and above else above)
-    said = moment(_filled(fields, table.get("at", "")))
+    sent_at = moment(_filled(fields, table.get("at", "")))
     turns = turns_in({"role": role, "content": content})
-    yield Message(conversation, key, turns, said, parent, tree=parent is not None)
+    yield Message(conversation, key, turns, sent_at, parent, tree=parent is not None)
 
 
 def _facts(table: Table, fields: Fields) -> Iterator[Facts]:
-    told = {
+    values = {
         name: _filled(fields, names)
         for name, names in table.items()
         if name not in ("conversation", "shown")
     }
-    read = {"user": text(told.get("user")), "metadata": parse(told.get("metadata"))}
+    read = {"user": text(values.get("user")), "metadata": parse(values.get("metadata"))}
     yield Facts(
         _id(fields, table["conversation"]) or "",
-        facts(**told | read),
+        facts(**values | read),
         _id(fields, table.get("shown", "")),
     )
 
@@ -241,8 +241,8 @@ def _filled(fields: Fields, names: str) -> Any:
 def _id(fields: Fields, names: str) -> str | None:
     listed = names.removesuffix("!").split("|") if names else ()
     for name in listed:
-        if found := text(_filled(fields, name)):
-            return found
+        if id_ := text(_filled(fields, name)):
+            return id_
     return (
         required({}, *(name.removeprefix("^.") for name in listed)) if names.endswith("!") else None
     )
@@ -285,7 +285,9 @@ def export_of(fields: Fields) -> Export | None:
     """
     possible = _possible(frozenset(fields))
     fitting = [
-        one.export for one in possible if one.export.recognises_rest(fields, one.signs, one.without)
+        candidate.export
+        for candidate in possible
+        if candidate.export.recognises_rest(fields, candidate.signs, candidate.without)
     ]
     if not fitting:
         return None
@@ -366,8 +368,8 @@ def respell(fields: Fields) -> dict[str, Any] | None:
                     *export.more.split(),
                     *tops,
                 )
-                known = {_folded(name): name for name in every}
-                row = {known.get(_folded(name), name): value for name, value in fields.items()}
+                spellings = {_folded(name): name for name in every}
+                row = {spellings.get(_folded(name), name): value for name, value in fields.items()}
                 if export.recognises(row):
                     return row
     return None
@@ -377,7 +379,7 @@ def nearest_format(fields: Fields) -> str:
     """Describe the format that a row resembles, and its missing keys; empty if none."""
     with_words = (e for e in EXPORTS if all(e.signs) and (e.read_by or e.tables or e.refuse))
     shares = [(*export.missing(fields), export.name) for export in with_words]
-    share, lacking, name = max(shares, key=lambda found: (found[0], -len(found[1])))
+    share, lacking, name = max(shares, key=lambda entry: (entry[0], -len(entry[1])))
     if share < NEAR or not lacking:
         return ""
     return f"it looks like {name}, but has no {' and no '.join(lacking)}"

@@ -117,28 +117,33 @@ def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[ToolScore]:
             and name.replace("_", "").lower() not in _LANGFUSE_FIELDS
             and trace
         ):
-            values = [one for one in listed if isinstance(one, str | int | float)]
-            yield from (ToolScore("trace", trace, one, name=name, summary=True) for one in values)
+            values = [
+                score_value for score_value in listed if isinstance(score_value, str | int | float)
+            ]
+            yield from (
+                ToolScore("trace", trace, score_value, name=name, summary=True)
+                for score_value in values
+            )
 
 
 def read_langfuse_observation(fields: Fields) -> Iterator[LogPart]:
     trace = required(fields, "traceId", "trace_id")
     parent = text(field_of(fields, "parentObservationId"))
     session = text(field_of(fields, "sessionId"))
-    begun = field_of(fields, "startTime")
-    yield _langfuse_call(fields, trace, required(fields, "id"), parent, session, begun)
+    start = field_of(fields, "startTime")
+    yield _langfuse_call(fields, trace, required(fields, "id"), parent, session, start)
     if not parent:
         yield from _langfuse_scores({k: v for k, v in fields.items() if k != "scores"}, trace)
 
 
 def _langfuse_call(
-    fields: Fields, trace: str, span: str, parent: str | None, session: str | None, begun: object
+    fields: Fields, trace: str, span: str, parent: str | None, session: str | None, start: object
 ) -> ModelCall:
     kind = str(fields.get("type") or "")
     failed = (
         str(field_of(fields, "statusMessage") or "failed") if fields.get("level") == "ERROR" else ""
     )
-    said = facts(
+    call_facts = facts(
         user=text(field_of(fields, "userId")),
         model=field_of(fields, "providedModelName") or fields.get("model"),
         release=fields.get("release"),
@@ -146,11 +151,11 @@ def _langfuse_call(
         metadata=unwrap(fields.get("metadata")),
     )
     return ModelCall(
-        *(trace, span, parent, session, moment(begun)),
+        *(trace, span, parent, session, moment(start)),
         **sides(fields.get("input"), fields.get("output"), silent=silent_kind(kind)),
         model=kind == "GENERATION",
         error=failed,
-        facts=said,
+        facts=call_facts,
     )
 
 
@@ -166,17 +171,17 @@ def read_langfuse_score(fields: Fields) -> Iterator[ToolScore]:
         "trace": text(field_of(fields, "traceId")) or _subject_of_kind(subject, "trace"),
         "conversation": text(field_of(fields, "sessionId")) or _subject_of_kind(subject, "session"),
     }
-    found = [(target, id_) for target, id_ in targets.items() if id_]
-    if value in (None, "") or not found:
+    named_targets = [(target, id_) for target, id_ in targets.items() if id_]
+    if value in (None, "") or not named_targets:
         return
-    target, id_ = found[0]
+    target, id_ = named_targets[0]
     yield ToolScore(
         *(target, id_, value, str(fields.get("name") or ""), str(fields.get("source") or "")),  # type: ignore[arg-type]
         comment=fields.get("comment"),
         person=text(field_of(fields, "authorUserId")) or text(field_of(fields, "authorUserName")),
         at=moment(fields.get("timestamp")),
         key=text(fields.get("id")),
-        around=tuple(found[1:]),  # type: ignore[arg-type]
+        around=tuple(named_targets[1:]),  # type: ignore[arg-type]
     )
 
 
@@ -188,9 +193,9 @@ def read_langfuse_sent(fields: Fields) -> Iterator[LogPart]:
     """Yield scores that a program sent to the API; uploads of media are skipped."""
     if str(fields.get("path")).endswith("/scores"):
         body = fields.get("body")
-        for one in body if isinstance(body, list) else [body]:
-            if isinstance(one, Mapping):
-                yield from read_langfuse_score({"source": "API", **one})
+        for score in body if isinstance(body, list) else [body]:
+            if isinstance(score, Mapping):
+                yield from read_langfuse_score({"source": "API", **score})
 
 
 LANGSMITH_THREADS = ("thread_id", "session_id", "conversation_id")
@@ -202,16 +207,16 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
     trace = text(fields.get("trace_id")) or text(fields.get("parent_run_id")) or run
     metadata = unwrap(unwrap(fields.get("extra")).get("metadata"))
     session = next(
-        (found for name in LANGSMITH_THREADS if (found := text(metadata.get(name)))),
+        (thread_id for name in LANGSMITH_THREADS if (thread_id := text(metadata.get(name)))),
         text(fields.get("thread_id")),
     )
     kind = str(fields.get("run_type") or "")
     failed = fields.get("error")
-    given = fields.get("inputs")
+    sent = fields.get("inputs")
     came = fields.get("outputs")
-    written: Written = "words" if isinstance(given, Mapping) else "json"
+    written: Written = "words" if isinstance(sent, Mapping) else "json"
     before, after = (
-        (None, None) if silent_kind(kind) else (input_of(given, written), output_of(came, written))
+        (None, None) if silent_kind(kind) else (input_of(sent, written), output_of(came, written))
     )
     parent = text(fields.get("parent_run_id"))
     if parent is None and not silent_kind(kind):
@@ -251,13 +256,13 @@ def _require_langsmith_read(fields: Fields, before: RunSide | None, after: RunSi
                 "inputs or outputs aren't an object",
                 remedy="export the runs as LangSmith records them",
             )
-        known = {"messages", *names, *GENERATED_NAMES}
+        known_names = {"messages", *names, *GENERATED_NAMES}
         if (
             unread
             and values
             and len(values) > 1
             and any(values.values())
-            and not values.keys() & known
+            and not values.keys() & known_names
         ):
             have = printable(", ".join(values), 100)
             raise BadInput(
@@ -283,9 +288,9 @@ def read_opik_trace(fields: Fields) -> Iterator[LogPart]:
     error = unwrap(fields.get("error_info"))
     metadata = unwrap(fields.get("metadata"))
     user = text(metadata.get("user") or metadata.get("user_id"))
-    said = facts(user=user, tags=fields.get("tags"), metadata=metadata)
+    trace_facts = facts(user=user, tags=fields.get("tags"), metadata=metadata)
     call = _opik_call(fields, trace, None, str(error.get("message") or "failed") if error else "")
-    yield call._replace(session=text(fields.get("thread_id")), facts=said)
+    yield call._replace(session=text(fields.get("thread_id")), facts=trace_facts)
     for column, value in fields.items():
         if (
             column.startswith(OPIK_COLUMN)
@@ -332,10 +337,10 @@ WEAVE_ANNOTATION = "wandb.annotation."
 def read_weave_call(fields: Fields) -> Iterator[LogPart]:
     call = required(fields, "id")
     trace = required(fields, "trace_id")
-    given = get_under(fields, "inputs")
+    sent = get_under(fields, "inputs")
     came = get_under(fields, "output")
-    written: Written = "words" if isinstance(given, Mapping) else "json"
-    before = input_of(given, written)
+    written: Written = "words" if isinstance(sent, Mapping) else "json"
+    before = input_of(sent, written)
     after = output_of(came, written)
     metadata = unwrap(get_under(fields, "attributes"))
     history = bool(before and before.history)
@@ -372,7 +377,7 @@ def read_weave_feedback(fields: Fields) -> Iterator[LogPart]:
         value = payload.get("value")
     elif not kind.startswith("wandb."):  # the application's own
         name = kind
-        value = next((payload[one] for one in WEAVE_VALUES if payload.get(one) is not None), None)
+        value = next((payload[key] for key in WEAVE_VALUES if payload.get(key) is not None), None)
     if kind == WEAVE_USER_FEEDBACK:
         tags = fields.get("scorer_tags") or payload.get("scorer_tags")
         value = tags[0] if isinstance(tags, list) and tags else None
@@ -401,7 +406,12 @@ def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
         *(trace, text(fields.get("span_id")) or required(fields, "id")),
         parent=text(parents[0]) if isinstance(parents, list) and parents else None,
         session=next(
-            (found for name in BRAINTRUST_SESSIONS if (found := text(metadata.get(name)))), None
+            (
+                session_id
+                for name in BRAINTRUST_SESSIONS
+                if (session_id := text(metadata.get(name)))
+            ),
+            None,
         ),
         at=moment(unwrap(fields.get("metrics")).get("start")) or moment(fields.get("created")),
         **sides(
@@ -456,11 +466,11 @@ def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
     }
     failed: Any = answer.get("error")
     failed = failed.get("message", "failed") if isinstance(failed, Mapping) else failed
-    said = sides(fields.get("request_body"), None if failed else answer) | {"history": True}
+    call_sides = sides(fields.get("request_body"), None if failed else answer) | {"history": True}
     yield ModelCall(
         *(request, request, None, text(properties.get("helicone-session-id"))),
         at=moment(fields.get("request_created_at")),
-        **said,
+        **call_sides,
         model=True,
         error=str(failed or ""),
         facts=facts(
@@ -476,13 +486,13 @@ def read_portkey_log(fields: Fields) -> Iterator[LogPart]:
     metadata = unwrap(fields.get("metadata"))
     sent = unwrap(fields.get("request"))
     came = unwrap(fields.get("response"))
-    said = sides(sent.get("body", sent), came.get("body", came)) | {"history": True}
+    call_sides = sides(sent.get("body", sent), came.get("body", came)) | {"history": True}
     session = text(fields.get("trace_id"))
     yield ModelCall(
         *(request, request, None, session, moment(fields.get("created_at"))),
-        **said,
+        **call_sides,
         model=True,
-        error="" if "after" in said else str(fields.get("response_status_code") or "failed"),
+        error="" if "after" in call_sides else str(fields.get("response_status_code") or "failed"),
         facts=facts(
             user=text(metadata.get("_user")), model=text(fields.get("ai_model")), metadata=metadata
         ),

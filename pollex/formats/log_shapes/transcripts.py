@@ -60,29 +60,33 @@ def messages_in(text: str) -> list[dict[str, Any]]:
     head = _head_of([line for line in lines if line.strip()])
     if head is None:
         return []
-    known = _speakers(lines, head)
+    speakers = _speakers(lines, head)
     messages: list[dict[str, Any]] = []
     for line in lines:
-        begun = head.fullmatch(line)
-        if begun and begun["name"].strip(" *_") in known:
-            time = {"timestamp": begun["time"]} if begun["time"] else {}
+        head_match = head.fullmatch(line)
+        if head_match and head_match["name"].strip(" *_") in speakers:
+            time = {"timestamp": head_match["time"]} if head_match["time"] else {}
             messages.append(
-                {"role": begun["name"].strip(" *_"), "content": _words(begun["words"]), **time}
+                {
+                    "role": head_match["name"].strip(" *_"),
+                    "content": _words(head_match["words"]),
+                    **time,
+                }
             )
         elif messages and not _EVENT.match(line):
             messages[-1]["content"] = f"{messages[-1]['content']}\n{line}"
-    said = [{**message, "content": message["content"].strip()} for message in messages]
-    return [message for message in said if message["content"]]
+    stripped = [{**message, "content": message["content"].strip()} for message in messages]
+    return [message for message in stripped if message["content"]]
 
 
 def _on_one_line(text: str) -> list[dict[str, Any]]:
     """Return the messages of a talk on one line: each up to the semicolon before the next speaker."""
-    begun = [*_SAYS.finditer(text)]
-    ends = [*(one.start() for one in begun[1:]), len(text)]
-    said = [text[one.end() : end].strip() for one, end in zip(begun, ends, strict=True)]
-    said[-1] = said[-1].removesuffix(";").rstrip()
-    found = [(one["name"].strip(), words) for one, words in zip(begun, said, strict=True)]
-    return [{"role": name, "content": words} for name, words in found if words]
+    starts = [*_SAYS.finditer(text)]
+    ends = [*(start.start() for start in starts[1:]), len(text)]
+    texts = [text[start.end() : end].strip() for start, end in zip(starts, ends, strict=True)]
+    texts[-1] = texts[-1].removesuffix(";").rstrip()
+    spoken = [(start["name"].strip(), words) for start, words in zip(starts, texts, strict=True)]
+    return [{"role": name, "content": words} for name, words in spoken if words]
 
 
 def _head_of(lines: Sequence[str]) -> re.Pattern[str] | None:
@@ -103,9 +107,9 @@ def _head_of(lines: Sequence[str]) -> re.Pattern[str] | None:
 
 def _speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
     """Return who speaks: all names with a time; without, those of known roles and those that come again."""
-    found = [begun for line in lines if (begun := head.fullmatch(line))]
-    names = Counter(begun["name"].strip(" *_") for begun in found)
-    timed = {begun["name"].strip(" *_") for begun in found if begun["time"]}
+    head_matches = [head_match for line in lines if (head_match := head.fullmatch(line))]
+    names = Counter(head_match["name"].strip(" *_") for head_match in head_matches)
+    timed = {head_match["name"].strip(" *_") for head_match in head_matches if head_match["time"]}
     usual = {name for name in names if _letters(name) in ROLES}
     if {_letters(name) for name in names} == {"q", "a"}:
         return set(names)
@@ -117,10 +121,10 @@ def _letters(name: str) -> str:
     return re.sub(r"[^a-z]", "", name.casefold())
 
 
-def _words(said: str) -> str:
-    said = said.strip()
-    own = said.startswith(_OWN)
-    said = said.strip(_OWN).strip()
-    if found := _OMITTED.match(said):
-        return f"[{(found['kind'] or 'file').casefold()}]"
-    return "" if own else said
+def _words(text: str) -> str:
+    text = text.strip()
+    is_own = text.startswith(_OWN)
+    text = text.strip(_OWN).strip()
+    if omitted := _OMITTED.match(text):
+        return f"[{(omitted['kind'] or 'file').casefold()}]"
+    return "" if is_own else text

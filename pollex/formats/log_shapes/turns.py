@@ -143,9 +143,9 @@ def as_text(value: object) -> str:
 def _without_data(text: str) -> str:
     """Remove the bytes of images and files that some tools write into text."""
     if ";base64," in text:
-        text = _EMBEDDED.sub(lambda found: f"[{_medium(found.group(2))}]", text)
+        text = _EMBEDDED.sub(lambda match: f"[{_medium(match.group(2))}]", text)
     if "@@@langfuseMedia:" in text:
-        text = _MEDIA.sub(lambda found: f"[{_medium(found.group(1))}]", text)
+        text = _MEDIA.sub(lambda match: f"[{_medium(match.group(1))}]", text)
     return text
 
 
@@ -209,10 +209,10 @@ _INNER = ("tool_call", "toolInvocation", "toolUse", "toolResult", "tool_call_res
 
 def _output(part: Mapping[str, Any]) -> object:
     inner = next((part[name] for name in _INNER if isinstance(part.get(name), Mapping)), part)
-    found = next(
+    output = next(
         (inner[name] for name in ("output", "errorText") if inner.get(name) is not None), None
     )
-    return inner.get("result") if found is None and inner is not part else found
+    return inner.get("result") if output is None and inner is not part else output
 
 
 def result_of(part: Mapping[str, Any]) -> str:
@@ -220,35 +220,37 @@ def result_of(part: Mapping[str, Any]) -> str:
     if isinstance(inner := _keyed(part, kind), Mapping):
         return as_text(inner.get("response", inner.get("output")))
     if kind in ("toolResult", "tool_call_result") and isinstance(part.get(kind), Mapping):
-        told = part[kind]
+        result = part[kind]
         return (
-            _bedrock_result(told["content"]) if "content" in told else as_text(told.get("result"))
+            _bedrock_result(result["content"])
+            if "content" in result
+            else as_text(result.get("result"))
         )
     if kind == "tool_call_response":
         return as_text(part.get("response", part.get("result")))
-    found = _output(part)
+    output = _output(part)
     # as the AI SDK types what a tool answered
-    if isinstance(found, Mapping) and found.keys() >= {"type", "value"}:
-        found = found["value"]
-    return as_text(part.get("content", part.get("result")) if found is None else found)
+    if isinstance(output, Mapping) and output.keys() >= {"type", "value"}:
+        output = output["value"]
+    return as_text(part.get("content", part.get("result")) if output is None else output)
 
 
 def _bedrock_result(parts: object) -> str:
     """Return a result's parts as text; each is a text, JSON, or a file."""
     listed = parts if isinstance(parts, list) else [parts]
-    told = [
-        as_text(one["json"]) if isinstance(one, Mapping) and "json" in one else words_of(one)
-        for one in listed
+    texts = [
+        as_text(part["json"]) if isinstance(part, Mapping) and "json" in part else words_of(part)
+        for part in listed
     ]
-    return "\n".join(filter(None, told))
+    return "\n".join(filter(None, texts))
 
 
 def _keyed(part: Mapping[str, Any], kind: str) -> object:
     return next(
         (
             part[name]
-            for name, known in _KEYED.items()
-            if known == kind and part.get(name) is not None
+            for name, keyed_kind in _KEYED.items()
+            if keyed_kind == kind and part.get(name) is not None
         ),
         None,
     )
@@ -279,17 +281,17 @@ def words_of(part: object) -> str | None:
 
 
 def _words(part: Mapping[str, Any]) -> str:
-    found = next(
+    words = next(
         (part[name] for name in ("text", "refusal", "content") if part.get(name) is not None), None
     )
     return text_of(
-        found.get("value", found.get("content")) if isinstance(found, Mapping) else found
+        words.get("value", words.get("content")) if isinstance(words, Mapping) else words
     )
 
 
 def _placeholder(part: Mapping[str, Any], kind: str) -> str:
-    found = _keyed(part, kind) or part.get(kind)
-    inner = found if isinstance(found, Mapping) else part
+    content = _keyed(part, kind) or part.get(kind)
+    inner = content if isinstance(content, Mapping) else part
     media = [
         part.get("modality"),
         *(inner.get(n) for n in ("mime_type", "mimeType", "mediaType", "media_type")),
@@ -305,10 +307,10 @@ _CALLED = ("function", "functionCall", "function_call", "custom", *_INNER)
 
 def marks_of_files(files: object) -> list[str]:
     """Return the mark of each file beside a message: an image by its type, media type or name, or another file."""
-    found = files if isinstance(files, list) else []
+    listed = files if isinstance(files, list) else []
     return [
-        "[image]" if _IMAGE.search(" ".join(map(str, _facts_of(one)))) else "[file]"
-        for one in found
+        "[image]" if _IMAGE.search(" ".join(map(str, _facts_of(file)))) else "[file]"
+        for file in listed
     ]
 
 
@@ -343,7 +345,7 @@ def call_of(call: object) -> ToolCall:
     kind = call.get("type")
     if name is None and isinstance(kind, str) and kind.startswith("tool-"):
         name = kind.removeprefix("tool-")
-    given = next(
+    arguments = next(
         (one[key] for one in (inner, call) for key in _ARGUMENTS if one.get(key) not in (None, "")),
         None,
     )
@@ -354,7 +356,7 @@ def call_of(call: object) -> ToolCall:
     if name is None:
         return ToolCall(name="", arguments=_arguments(call))
     return ToolCall(
-        name=str(name), arguments=_arguments(given), id=None if id_ is None else str(id_)
+        name=str(name), arguments=_arguments(arguments), id=None if id_ is None else str(id_)
     )
 
 
@@ -384,11 +386,11 @@ _ANSWERED = ("result_value", "result", "output", "content", "response")
 """Names of what a tool answered, in a message or an item without parts."""
 
 
-def _arguments(given: object) -> str:
+def _arguments(arguments: object) -> str:
     """Return arguments as text: JSON, but for the text of a tool that takes one."""
-    if given is None or isinstance(given, str):
-        return given or ""
-    return json.dumps(given, ensure_ascii=False, default=str)
+    if arguments is None or isinstance(arguments, str):
+        return arguments or ""
+    return json.dumps(arguments, ensure_ascii=False, default=str)
 
 
 def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
@@ -397,24 +399,25 @@ def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
         *(part.get(name) for name in (*_INNER, "additional_kwargs")),
         _keyed(part, part_kind(part)),
     )
-    inner = next((one for one in inside if isinstance(one, Mapping)), part)
-    own = inner.get("id") if inner is not part or "response" in part else None
+    inner = next((envelope for envelope in inside if isinstance(envelope, Mapping)), part)
+    own_id = inner.get("id") if inner is not part or "response" in part else None
     if isinstance(origin := inner.get("origin"), Mapping):
-        own = origin.get("id")
-    ids = (*(one.get(key) for one in (part, inner) for key in _RESULT_IDS), own)
-    id_ = next((str(one) for one in ids if one), None)
-    given = next(
-        (one[key] for one in (part, inner) for key in ("error", "errorText") if one.get(key)), None
+        own_id = origin.get("id")
+    ids = (*(place.get(key) for place in (part, inner) for key in _RESULT_IDS), own_id)
+    id_ = next((str(candidate) for candidate in ids if candidate), None)
+    cause = next(
+        (place[key] for place in (part, inner) for key in ("error", "errorText") if place.get(key)),
+        None,
     )
-    if isinstance(given, Mapping):
-        given = given.get("message") or given
+    if isinstance(cause, Mapping):
+        cause = cause.get("message") or cause
     flags = (
         part.get("is_error"),
         part.get("isError"),
         "error" in (part.get("status"), inner.get("status")),
     )
     error = (
-        as_text(given) if given not in (None, True) else "failed" if given or True in flags else ""
+        as_text(cause) if cause not in (None, True) else "failed" if cause or True in flags else ""
     )
     return ToolResult(id=id_, error=error) if id_ or error else None
 
@@ -461,8 +464,10 @@ class UnknownRole(BadInput):
     def __init__(self, spelling: str) -> None:
         self.spelling = spelling[:40]
         self.spellings = [self.spelling]
-        known = ", ".join(sorted(ROLES))
-        super().__init__(f"unknown role {self.spelling!r}", remedy=f"rename it to one of: {known}")
+        known_roles = ", ".join(sorted(ROLES))
+        super().__init__(
+            f"unknown role {self.spelling!r}", remedy=f"rename it to one of: {known_roles}"
+        )
 
 
 def role_of(spelling: object) -> Role:
@@ -498,7 +503,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     if _is_no_message(message):
         return ()
     if (usual := usual_messages(message)) is not None:
-        return tuple(turn for one in usual for turn in turns_in(one))
+        return tuple(turn for usual_message in usual for turn in turns_in(usual_message))
     if "role" not in message and is_item(message.get("type")):
         return tuple(_item(message))
     speaker = _spoken_by(message)
@@ -508,14 +513,14 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     parts = next(
         (message[name] for name in PART_NAMES if isinstance(message.get(name), list)), None
     )
-    said, beside, odd = _beside(message)
-    answered = next((message[one] for one in _RESULTS_BESIDE if message.get(one)), None)
+    spoken, beside, odd = _beside(message)
+    answered = next((message[key] for key in _RESULTS_BESIDE if message.get(key)), None)
     if answered is not None:
         return (*_without_results(message), *_results(answered))
     if role == "tool" and parts is None and not (name and message[name]):
-        name = next((one for one in _ANSWERED if message.get(one) not in (None, "")), name)
+        name = next((key for key in _ANSWERED if message.get(key) not in (None, "")), name)
     calling = _DECORATION.sub("", str(speaker).casefold()) in CALLING and "name" in message
-    if name is None and parts is None and not (said or beside or odd or calling):
+    if name is None and parts is None and not (spoken or beside or odd or calling):
         raise NoTurns(
             "a turn has no text", remedy=f"put the words in one of: {', '.join(TEXT_NAMES)}"
         )
@@ -523,9 +528,11 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     if _DECORATION.sub("", str(speaker).casefold()) in CALLING:
         return (_called(role, message if content is None and "name" in message else content),)
     within = calls_in(content)
-    beside = [call for call in beside if call.mark not in {known.mark for known in within}]
+    beside = [
+        call for call in beside if call.mark not in {inner_call.mark for inner_call in within}
+    ]
     if isinstance(content, list) and any(is_result(part) for part in content):
-        return tuple(_parted(role, content, said, [*beside, *odd]))
+        return tuple(_parted(role, content, spoken, [*beside, *odd]))
     text = (
         as_text(content)
         if role == "tool" and (isinstance(content, dict) or name in _ANSWERED[:3])
@@ -535,7 +542,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     result = result_beside(message) if role == "tool" else None
     turn = Turn(
         role=role,
-        content="\n".join(filter(None, [text, *said, *marks])) if said or marks else text,
+        content="\n".join(filter(None, [text, *spoken, *marks])) if spoken or marks else text,
         calls=(*within, *beside, *odd),
         result=result,
     )
@@ -544,7 +551,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
         return (turn,)
     # what a call answered stands before the words that came of it
     called = Turn(role=role, content="\n".join(call.mark for call in turn.calls), calls=turn.calls)
-    words = Turn(role=role, content="\n".join(filter(None, [text, *said])))
+    words = Turn(role=role, content="\n".join(filter(None, [text, *spoken])))
     return (called, *answers, *([words] if words.content.strip() else []))
 
 
@@ -553,13 +560,13 @@ def _answers_in_calls(message: Mapping[str, Any]) -> Iterator[Turn]:
     for call in _calls_listed(message):
         if not isinstance(call, Mapping):
             continue
-        value = next((call[one] for one in _ANSWERED if call.get(one) is not None), None)
-        told = value[0] if isinstance(value, list) and len(value) == 1 else value
-        if isinstance(told, Mapping) and is_result(told):
-            yield Turn(role="tool", content=result_of(told), result=result_beside(told))
+        value = next((call[key] for key in _ANSWERED if call.get(key) is not None), None)
+        answer = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if isinstance(answer, Mapping) and is_result(answer):
+            yield Turn(role="tool", content=result_of(answer), result=result_beside(answer))
         elif value is not None:
-            own = call_of(call).id
-            result = result_beside({**call, "call_id": own}) if own else None
+            call_id = call_of(call).id
+            result = result_beside({**call, "call_id": call_id}) if call_id else None
             yield Turn(role="tool", content=as_text(value), result=result)
 
 
@@ -571,12 +578,12 @@ def _without_results(message: Mapping[str, Any]) -> tuple[Turn, ...]:
 
 def _results(answered: object) -> Iterator[Turn]:
     """Yield a turn for each answer of a tool that stands beside a message's words."""
-    for one in _listed(answered):
-        if not isinstance(one, Mapping):
-            yield Turn(role="tool", content=as_text(one))
+    for answer in _listed(answered):
+        if not isinstance(answer, Mapping):
+            yield Turn(role="tool", content=as_text(answer))
             continue
-        value = next((one[key] for key in _ANSWERED if one.get(key) is not None), None)
-        yield Turn(role="tool", content=as_text(value), result=result_beside(one))
+        value = next((answer[key] for key in _ANSWERED if answer.get(key) is not None), None)
+        yield Turn(role="tool", content=as_text(value), result=result_beside(answer))
 
 
 def _is_no_message(message: Mapping[str, Any]) -> bool:
@@ -598,7 +605,7 @@ def _is_no_message(message: Mapping[str, Any]) -> bool:
 
 def calls_in(content: object) -> list[ToolCall]:
     parts = (
-        [one for one in content if isinstance(one, Mapping)] if isinstance(content, list) else []
+        [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
     )
     kinds = [(part, part_kind(part)) for part in parts]
     return [
@@ -642,15 +649,15 @@ def turns_of(messages: object) -> tuple[Turn, ...]:
 
 def _unknown_roles(messages: list[Any]) -> dict[str, None]:
     """Return all roles of some messages that no spelling names, once and in order."""
-    found: dict[str, None] = {}
+    spellings: dict[str, None] = {}
     for message in messages:
         try:
             role_of(_spoken_by(message) if isinstance(message, Mapping) else None)
         except UnknownRole as error:
-            found[error.spelling] = None
+            spellings[error.spelling] = None
         except BadInput:
             continue
-    return found
+    return spellings
 
 
 def is_list_of_turns(value: object) -> bool:
@@ -728,7 +735,7 @@ def _item(item: Mapping[str, Any]) -> Iterator[Turn]:
 
 
 def _parted(
-    role: Role, parts: list[Any], said: list[str], beside: list[ToolCall]
+    role: Role, parts: list[Any], spoken: list[str], beside: list[ToolCall]
 ) -> Iterator[Turn]:
     words: list[str] = []
     calls: list[ToolCall] = []
@@ -745,9 +752,9 @@ def _parted(
         words = []
         calls = []
         yield Turn(role="tool", content=result_of(part), result=result_beside(part))
-    if words or said or beside:
+    if words or spoken or beside:
         marks = [call.mark for call in beside if call.name]
-        yield Turn(role=role, content="\n".join([*words, *said, *marks]), calls=(*calls, *beside))
+        yield Turn(role=role, content="\n".join([*words, *spoken, *marks]), calls=(*calls, *beside))
 
 
 def _beside(message: Mapping[str, Any]) -> tuple[list[str], list[ToolCall], list[ToolCall]]:
@@ -758,11 +765,16 @@ def _beside(message: Mapping[str, Any]) -> tuple[list[str], list[ToolCall], list
     """
     audio = message.get("audio")
     call = message.get("function_call")
-    said = [message.get("refusal"), audio.get("transcript") if isinstance(audio, Mapping) else None]
+    spoken = [
+        message.get("refusal"),
+        audio.get("transcript") if isinstance(audio, Mapping) else None,
+    ]
     listed = [*_calls_listed(message), *([call] if isinstance(call, Mapping) else [])]
-    calls = [call_of(one) for one in listed if isinstance(one, Mapping)]
-    odd = [call_of(one) for one in listed if not isinstance(one, Mapping) and one is not None]
-    return [text for text in said if isinstance(text, str) and text], calls, odd
+    calls = [call_of(entry) for entry in listed if isinstance(entry, Mapping)]
+    odd = [
+        call_of(entry) for entry in listed if not isinstance(entry, Mapping) and entry is not None
+    ]
+    return [text for text in spoken if isinstance(text, str) and text], calls, odd
 
 
 def _calls_listed(message: Mapping[str, Any]) -> list[object]:
@@ -770,7 +782,7 @@ def _calls_listed(message: Mapping[str, Any]) -> list[object]:
     further = message.get("additional_kwargs")
     places = (message, further) if isinstance(further, Mapping) else (message,)
     named = (place.get(name) for place in places for name in ("tool_calls", "toolCalls"))
-    return next((found for value in named if (found := _listed(value))), [])
+    return next((calls for value in named if (calls := _listed(value))), [])
 
 
 def _listed(calls: object) -> list[object]:

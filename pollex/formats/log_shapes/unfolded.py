@@ -46,13 +46,13 @@ def _from_dynamo(value: Any) -> Any:
     if kind == "N":
         return _number(inner)
     if kind == "NS":
-        return [_number(one) for one in inner]
+        return [_number(digits) for digits in inner]
     if kind == "NULL":
         return None
     if kind == "L":
-        return [_from_dynamo(one) for one in inner]
+        return [_from_dynamo(element) for element in inner]
     if kind == "M":
-        return {name: _from_dynamo(one) for name, one in inner.items()}
+        return {name: _from_dynamo(field) for name, field in inner.items()}
     return inner
 
 
@@ -66,13 +66,13 @@ def _number(text: object) -> Any:
 
 def _from_mongo(value: Any) -> Any:
     if isinstance(value, list):
-        return [_from_mongo(one) for one in value]
+        return [_from_mongo(element) for element in value]
     if not isinstance(value, dict):
         return value
     if len(value) == 1 and not _MONGO.isdisjoint(value):
         [(kind, inner)] = value.items()
         return _number(inner) if kind.startswith("$number") else _from_mongo(inner)
-    return {name: _from_mongo(one) for name, one in value.items()}
+    return {name: _from_mongo(field) for name, field in value.items()}
 
 
 def with_turns(fields: Fields) -> dict[str, Any] | None:
@@ -80,10 +80,10 @@ def with_turns(fields: Fields) -> dict[str, Any] | None:
 
     Names of its own stay where they are: those of the object that holds the list go beside it.
     """
-    found = list(_lists(fields, (), 0))
-    if len(found) != 1:
+    turn_lists = list(_lists(fields, (), 0))
+    if len(turn_lists) != 1:
         return None
-    path, turns, holder = found[0]
+    path, turns, holder = turn_lists[0]
     beside = {
         name: value
         for name, value in holder.items()
@@ -104,9 +104,9 @@ _CAME = re.compile(
 
 def with_sides(fields: Fields) -> dict[str, Any] | None:
     """Return a row with what a model was sent and what came of it as one list of turns; None if it has no two sides."""
-    said = list(_said_in(fields, (), 0))
-    sent = [turns for path, turns in said if _SENT.search(path) and not _CAME.search(path)]
-    came = [turns for path, turns in said if _CAME.search(path) and not _SENT.search(path)]
+    turn_lists = list(_said_in(fields, (), 0))
+    sent = [turns for path, turns in turn_lists if _SENT.search(path) and not _CAME.search(path)]
+    came = [turns for path, turns in turn_lists if _CAME.search(path) and not _SENT.search(path)]
     if len(sent) != 1 or len(came) != 1:
         return None
     before = sent[0]
@@ -136,7 +136,7 @@ def _said_in(fields: Fields, path: tuple[str, ...], depth: int) -> Iterator[tupl
     for name, value in fields.items():
         inner = parse(value)
         here = (*path, _spelled(name))
-        turns = [plain_turn(one) for one in inner] if isinstance(inner, list) else []
+        turns = [plain_turn(entry) for entry in inner] if isinstance(inner, list) else []
         if turns and all(_role_in(turn) for turn in turns):
             yield ".".join(here), turns
         elif isinstance(inner, Mapping) and _role_in(plain_turn(inner)):
