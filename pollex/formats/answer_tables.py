@@ -101,7 +101,7 @@ def _records(
     **beside: Any,
 ) -> Records:
     listed = list(cells)
-    answers: dict[str, Any] = {
+    answer_column: dict[str, Any] = {
         "probability" if side == "answers" else "judge": [cell.said for cell in listed]
     }
     return Records(
@@ -110,7 +110,7 @@ def _records(
         option=[cell.option for cell in listed],
         row=[cell.row for cell in listed],
         rows=list(rows),
-        **answers | beside,
+        **answer_column | beside,
     )
 
 
@@ -165,12 +165,13 @@ GROUPS = ("system", "topic", "persona")
 
 def _answers_of_dialogues(rows: Sequence[LogRow]) -> Records:
     """Make a record for each question and option; the option that was chosen has all the probability."""
-    cells = (
-        RecordCell(number, question, value, float(answer == option))
-        for number, row in enumerate(rows)
-        for question, answer in (row.fields["quality"] or {}).items()
-        for option, value in YES_AND_NO.items()
-    )
+    cells: list[RecordCell] = []
+    for number, row in enumerate(rows):
+        for question, answer in (row.fields["quality"] or {}).items():
+            cells += [
+                RecordCell(number, question, value, float(answer == option))
+                for option, value in YES_AND_NO.items()
+            ]
     groups = {column: [name(row.fields.get(column)) for row in rows] for column in GROUPS}
     return _records(rows, "answers", cells, "id", groups=groups)
 
@@ -302,13 +303,13 @@ def _of_long(rows: Sequence[LogRow], side: Side, option: str) -> Records:
         for column in dict.fromkeys(key for row in rows for key in row.fields)
         if column not in usual_columns
     ]
-    cells = (
-        RecordCell(number, name(fields.get("question")), fields.get(option), answer)
-        for number, fields in enumerate(row.fields for row in rows)
-        for answer in [
-            fields.get("probability") if side == "answers" else name(fields.get("judge")) or None
-        ]
-    )
+    cells: list[RecordCell] = []
+    for number, row in enumerate(rows):
+        fields = row.fields
+        answer = fields.get("probability")
+        if side == "judgments":
+            answer = name(fields.get("judge")) or None
+        cells.append(RecordCell(number, name(fields.get("question")), fields.get(option), answer))
     groups = {column: [name(row.fields.get(column)) for row in rows] for column in columns}
     return _records(rows, side, cells, groups=groups)
 
@@ -332,15 +333,17 @@ VALUES = {len(scale): [option.value for option in scale] for scale in SCALES.val
 
 
 def _answers_of_scores(rows: Sequence[LogRow]) -> Records:
-    cells = (
-        RecordCell(number, answer["rubric"], value, probability)
-        for number, row in enumerate(rows)
-        for answer in row.fields["answers"] or ()
-        if answer.get("outcome") == "answered"
-        for value, probability in zip(
-            VALUES[len(answer["probabilities"])], answer["probabilities"], strict=True
-        )
-    )
+    cells: list[RecordCell] = []
+    for number, row in enumerate(rows):
+        for answer in row.fields["answers"] or ():
+            if answer.get("outcome") != "answered":
+                continue
+            probabilities = answer["probabilities"]
+            values = VALUES[len(probabilities)]
+            cells += [
+                RecordCell(number, answer["rubric"], value, probability)
+                for value, probability in zip(values, probabilities, strict=True)
+            ]
     return _records(rows, "answers", cells, "id")
 
 
@@ -357,12 +360,16 @@ VERDICT = "rating"
 
 def _answers_of_verdicts(rows: Sequence[LogRow]) -> Records:
     """Make a record for each option: the last is worth 0, the first most; runs without an answer are missing mass."""
-    cells = (
-        RecordCell(number, VERDICT, place, count / row.fields["runs"])
-        for number, row in enumerate(rows)
-        if row.fields["runs"]
-        for place, count in enumerate(reversed([*row.fields["votes"].values()]))
-    )
+    cells: list[RecordCell] = []
+    for number, row in enumerate(rows):
+        runs = row.fields["runs"]
+        if not runs:
+            continue
+        votes = [*row.fields["votes"].values()]
+        cells += [
+            RecordCell(number, VERDICT, place, count / runs)
+            for place, count in enumerate(reversed(votes))
+        ]
     return _records(rows, "answers", cells, "id")
 
 

@@ -223,6 +223,7 @@ def _scales_of(
         raise WrongUse(
             f"no question is called {strangers[0]!r}", remedy=f"options are of {', '.join(names)}"
         )
+    # the different options of each question, where the caller gives none
     option = numbers(records.option)
     pairs = np.stack([codes(records.question, names), option], axis=1)[~np.isnan(option)]
     distinct = np.unique(pairs, axis=0)
@@ -234,6 +235,7 @@ def _scales_of(
         name: tuple(sorted(map(float, options.get(name, those))))
         for name, those in values_by_question.items()
     }
+    # a question needs two options
     few = [f"{name!r} with {len(those)}" for name, those in values.items() if len(those) < 2]
     scales = tuple(
         Scale(name, those, name not in nominal) for name, those in values.items() if len(those) > 1
@@ -298,6 +300,7 @@ def _array(
     known_questions: Collection[str] | None,
 ) -> tuple[Floats, list[Issue]]:
     """Build X `[text, column]` with NaN for invalid blocks; a missing option has probability 0."""
+    # where each record stands: its text, its question, and its option of that [record]
     text = codes(records.text, texts)
     question = codes(records.question, [scale.question for scale in scales])
     place = places(scales, question, numbers(records.option))
@@ -307,16 +310,19 @@ def _array(
         [known_questions is not None and name not in known_questions for name in records.question],
         dtype=bool,
     )
+    # usable records whose probability is none
     with np.errstate(invalid="ignore"):
         wrong = {
             "without a number": np.isnan(probability) & usable,
             "below 0": (probability < 0) & usable,
             "over 1": (probability > 1 + SUM_TOLERANCE) & usable,
         }
+    # the cell of each record in X, whose columns are the options of all questions in order
     sizes = np.array([len(scale.values) for scale in scales], dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
     cell = text * sizes.sum() + starts[question] + place
     good = usable & ~np.any([*wrong.values()], axis=0)
+    # a cell takes its first record; a later one that differs spoils the answer
     first = good.copy()
     first[good] = first_of_each(cell[good])
     X = np.zeros((len(texts), int(sizes.sum())))
@@ -324,6 +330,7 @@ def _array(
     again = good & ~first
     changed = again & (X.flat[np.where(again, cell, 0)] != probability)
     broken = (usable & ~good) | changed
+    # an answer [text, question] counts only whole: no broken record, and no sum over 1
     answered = np.zeros((len(texts), len(sizes)), dtype=bool)
     answered[text[usable], question[usable]] = True
     answered[text[broken], question[broken]] = False
@@ -331,6 +338,7 @@ def _array(
     X[~np.repeat(answered & ~over, sizes, axis=1)] = np.nan
     inside = np.flatnonzero(first & over[text, question])  # one record of each such answer
     inside = inside[first_of_each(text[inside] * len(sizes) + question[inside])]
+    # what is told of the records that were left out
     named = f"options are numbers; name them all: {spell(options=None)}"
     about: list[tuple[str, str, Bools | Ints, str]] = [
         ("row", "without a text_id", text < 0, "give each its text's id"),

@@ -137,6 +137,7 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
         pieces.append(text)
         size += len(text)
 
+    # pieces short enough to be looked at, with what the last one left torn before them
     for part in (
         long[start : start + PART] for long in parts for start in range(0, len(long), PART)
     ):
@@ -154,6 +155,7 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
             text = _TEXT.match(part, at)
             assert text is not None  # it matches nothing, too
             end = text.end()
+            # of a text only its first characters are kept
             if left > 0:
                 keep(part[at:end])
                 left -= _fewest(part[at:end])

@@ -55,6 +55,7 @@ def csv_rows(
         notes[
             f"{header} is the header of the table; {count(above, 'line', 'lines')} above it left out"
         ] = None
+    # each row but the last, which may have totals
     names = _header(source, _cells(source, begin[above][0], begin[above][1], delimiter))
     last: tuple[int, str] | None = None
     for record in chain(begin[above + 1 :], records):
@@ -120,6 +121,7 @@ def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
     for part in parts:
         ends = part.endswith(("\n", "\r"))
         if pending or part.strip():
+            # a record goes on until a line ends with its quotes balanced
             opened = opened if pending else number
             pending.append(part)
             odd ^= part.count('"') & 1

@@ -175,6 +175,7 @@ def postgres_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str
             )
             if declared.status != psycopg.pq.ExecStatus.COMMAND_OK:
                 raise FailedQuery(declared.error_message.decode("utf-8", "replace"))
+            # rows come in batches, so that memory stays small
             while batch := (
                 cursor := connection.execute(f"FETCH {FETCHED} FROM pollex")
             ).fetchall():

@@ -120,6 +120,7 @@ class Picker:
         id_name = options.id_field or _first(fields, id_names)
         label_name, number, label = self._label(fields)
         usual = _usual_names(tuple(fields))
+        # the field of each part: as the options name it, else the first usual one
         judge_name = options.judge_field or usual.judge
         group_name = options.named_group or (None if options.alone else usual.group)
         comment_name = options.comment_field or usual.comment
@@ -127,6 +128,7 @@ class Picker:
         pair = self._opposites(fields) if self._pairs else None
         beside = fields.get((label_name or "").partition(".")[0])
         beside = beside if isinstance(beside, dict) else {}
+        # these are parts, and no metadata; what a row really has of them is noted
         named = {
             id_name,
             label_name,

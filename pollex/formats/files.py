@@ -233,6 +233,7 @@ def _pipe(source: str) -> IO[bytes]:
 def _rows(
     source: str, path: Path, encoding: str, longest: int | None, notes: dict[str, None] | None
 ) -> Iterator[LogRow | BadRow]:
+    # files of tables, known by their first bytes or their ending
     if _is_parquet(path):
         return parquet_rows(source, path)
     with path.open("rb") as file:
@@ -250,14 +251,17 @@ def _rows(
         note = f"{source} isn't UTF-8, and was read as {encoding}"
         advice = f"{note}; if letters are wrong, name the right one: {spell(encoding=None)}"
         notes[advice] = None
+    # a talk as text, such as one of WhatsApp
     if _is_talk(source, path, encoding):
         return _talks(
             source, joined_or_cut(_lines(source, path, encoding, whole=True), longest, DOCUMENT)
         )
+    # the format: by the ending, else by the first lines
     form = FORMATS.get(path.suffix.lower())
     if form in (None, "lines"):
         with closing(_lines(source, path, encoding, longest)) as lines:
             form = _told_format(lines) if form is None else _form_of_lines(lines)
+    # a text that is no table may be a log of lines
     if form == "csv" and path.suffix.lower() not in FORMATS:
         with closing(_lines(source, path, encoding, longest)) as lines:
             kind = kind_of_lines(lines)
@@ -268,6 +272,7 @@ def _rows(
         return json_lines(source, _lines(source, path, encoding, longest))
     if form == "csv":
         return csv_rows(source, _lines(source, path, encoding, whole=True), notes)
+    # what is left is one JSON document, which is held whole
     whole = joined_or_cut(_lines(source, path, encoding, whole=True), longest, DOCUMENT)
     if isinstance(whole, TooLong):
         raise BadInput(

@@ -102,15 +102,28 @@ def summary(
     def here(category: str) -> Bools:
         return np.asarray((places == category) | (category == ALL))
 
+    # the mean of each column, over all and by category
     means = [
         Mean(category, name, mean_grade(column[here(category)], rng))
         for category in every
         for name, column in columns.items()
     ]
+    # what share of grades lies at or below each level, by who gave them
     levels = np.arange(TENTHS * profile.lowest, TENTHS * profile.highest + 1) / TENTHS
     judges = {RULES: columns[OVERALL]} | {
         name: columns[name] for name in (PLAIN, HUMAN) if name in columns
     }
+    areas_of_judges = _areas(judges, rng)
+    # how far each column agrees with people, where both graded something
+    agreement: dict[tuple[str, str], dict[str, Figure]] = {}
+    for category in every if HUMAN in columns else ():
+        rows = here(category)
+        for name, column in columns.items():
+            if name == HUMAN:
+                continue
+            figures = agreement_of_grades(column[rows], columns[HUMAN][rows], rng)
+            if figures["alpha"].n:
+                agreement[category, name] = figures
     return GradeSummary(
         n=len(gradings),
         names={key: part.name for key, part in profile.dimensions.items()},
@@ -120,18 +133,8 @@ def summary(
         levels=levels,
         shares={name: cumulative(grades, levels) for name, grades in judges.items()},
         counts={name: int((~np.isnan(grades)).sum()) for name, grades in judges.items()},
-        areas=_areas(judges, rng),
-        agreement={
-            (category, name): figures
-            for category in every
-            for name, column in columns.items()
-            if HUMAN in columns and name != HUMAN
-            if (
-                figures := agreement_of_grades(
-                    column[here(category)], columns[HUMAN][here(category)], rng
-                )
-            )["alpha"].n
-        },
+        areas=areas_of_judges,
+        agreement=agreement,
         flags=_counted(gradings, lambda grading: grading.flags),
         outcomes=_counted(gradings, lambda grading: (grading.outcome,)),
     )

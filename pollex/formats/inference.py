@@ -284,8 +284,10 @@ def _of_turns(
     # each file may be one, where nothing better is found
     if columns and "conversation" not in named_columns:
         ids[Column(WHOLE_FILE, [None] * len(columns[0].values))] = -1.0
+    # what orders the turns, if anything does
     time = next(iter(_chosen(columns, named_columns, "time", time_likelihood, 1)), None)
     turn = next(iter(_chosen(columns, named_columns, "turn", turn_likelihood, 1)), None)
+    # every plausible triple of conversation, role and text is a candidate
     for id_, owned in ids.items():
         for role, speaks in roles.items():
             for text, says in texts.items():

@@ -218,11 +218,13 @@ def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
             return None
     except PollexError:  # the reading itself says it
         return None
+    # the keys that the log has: its columns, and its files where it has several
     keys = dict(log.keys)
     if len(log.sources) > 1:
         keys[OWN_FILE] = {key_of(source) for source in log.sources}
     owners = dict.fromkeys(keys, log)
     joins: list[Join] = []
+    # the best join first; the columns that it brings may be keys of the next
     while (best := _best_of(beside, keys, owners)) is not None:
         table, key = best
         join = _join(table, key, keys)

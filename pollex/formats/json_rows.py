@@ -138,6 +138,7 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
         return rows, {}
     if page := _page_of(value):
         return page
+    # an envelope around one conversation
     alone = value.get("data")
     if (
         isinstance(alone, dict)
@@ -145,6 +146,7 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
         and {name.casefold() for name in value} <= {"data", "error", *PAGE_NAMES}
     ):
         return [alone], {}
+    # an envelope around a list of rows
     inner = (
         value["data"]
         if isinstance(value.get("data"), dict) and "examples" in value["data"]
@@ -156,6 +158,7 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
     # A single ShareGPT conversation has a list named like an envelope; its items are turns.
     if len(lists) == 1 and not any(_is_turn(item) for item in inner[lists[0]]):
         return _unwrapped(value, inner, lists[0])
+    # an object with one list that has owners, or is the export of a tool
     counts = all(isinstance(field, list | int | None) for field in value.values())
     owned = [
         name

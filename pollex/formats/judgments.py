@@ -164,6 +164,7 @@ def judgment_table(
         BadLabels: All answers to the main question are alike.
         WrongUse: No question is called so, or which is the main one has to be said.
     """
+    # which judgments can be used at all: of a known text, with a number
     value = numbers(records.option)
     row = codes(records.text, answers.texts)
     _require_joined(records, answers, row)
@@ -176,6 +177,7 @@ def judgment_table(
             where=records.where(0),
             remedy="give answers as numbers",
         )
+    # the questions with their options: those of the calibrator, or those that occur
     if questionnaire is None:
         questionnaire, odd = _questionnaire(records, answers, usable, value, main, nominal)
     else:
@@ -192,6 +194,7 @@ def judgment_table(
         "correct each",
     )
     keep = of_known_question & (answer >= 0)
+    # judgments as arrays of places [judgment]
     judges = sorted(
         {j for j, use in zip(records.judge, keep.tolist(), strict=True) if use and j},
         key=natural_key,
@@ -199,6 +202,7 @@ def judgment_table(
     judge = codes_of(records.judge, judges)
     judgments = Judgments(row[keep], question[keep], judge[keep], answer[keep], tuple(judges))
     judgments, same = _informative(judgments, questionnaire)
+    # what is told of the records that were left out, and of judges who say little
     groups, several = groups_of(records, answers.texts)
     labels = np.bincount(judgments.judge[judgments.judge != NOBODY], minlength=len(judges))
     rare = "with one label only: predicted mostly by the shared part"
@@ -249,6 +253,7 @@ def _questionnaire(
     main: str | None,
     nominal: Collection[str],
 ) -> tuple[Questionnaire, list[Issue]]:
+    # questions that the judge answers, and those that only people answer
     asked_questions = {scale.question for scale in answers.scales}
     only_people = sorted(
         {name for name in records.question if name not in asked_questions}, key=natural_key
@@ -269,6 +274,7 @@ def _questionnaire(
         for n, answer_values in values.items()
         if len(answer_values) > 1
     ]
+    # one scale for each, ordered unless somebody said that it is not
     scales = (
         *(
             replace(scale, ordinal=scale.ordinal and scale.question not in loose)
@@ -281,6 +287,7 @@ def _questionnaire(
         raise WrongUse(
             f"no question is called {strangers[0]!r}", remedy=f"use one of {', '.join(names)}"
         )
+    # the main question is one that people answered
     judged = list(
         dict.fromkeys(n for n, use in zip(records.question, usable.tolist(), strict=True) if use)
     )

@@ -155,6 +155,7 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
             except BadInput as error:
                 bad.append(BadRow(row.source, row.line, error.what, error.remedy))
     thumb_numbers = {"", EMPTY} | (picker.numbers if picker else set())
+    # numbers that turn out to be no thumbs
     bad += [
         BadRow(row.source, row.line, f"{number} is neither up nor down")
         for _, number, row in labels

@@ -151,6 +151,7 @@ class Verdicts:
             BadInput: The value isn't known, or isn't one that a label can have.
             WrongUse: The value matches both sides.
         """
+        # an object or a list of raters
         if isinstance(value, dict) and value:
             what = f"the label is an object ({printable(', '.join(value), 60)})"
             inside = f"{name}.{printable(next(iter(value), 'x'), 40)}"
@@ -161,6 +162,7 @@ class Verdicts:
         if folded in MISSING or (self.unrated and self.unrated.matches(folded)):
             self.said[show_value(value), Label.NONE] += 1
             return Label.NONE
+        # by the spellings or bounds of each side; `*` is any other word
         good = self.positive.matches(folded)
         bad = self.negative.matches(folded)
         if not good and not bad and isinstance(folded, str):
@@ -504,6 +506,7 @@ def _remedy(field: str, counts: Said, compared: bool) -> str:
     left = sorted(float(value) for value, meant in counts if meant == NEITHER and as_number(value))
     if not left:
         return f"name the field inside: {spell(label_field=f'{field}.NAME')}"
+    # a 0 beside -1 may be a thumb or none
     zero_beside_minus_one = left == [0] and any(
         number == "-1" for number, meant in counts if meant != NEITHER
     )
@@ -511,10 +514,12 @@ def _remedy(field: str, counts: Said, compared: bool) -> str:
         return "if it is one, say so with positive and negative"
     if compared:
         return _on_either_side(positive=f">={left[0]:g}", negative=f"<={left[-1]:g}")
+    # the bounds that the scale suggests
     low, high = bounds_of(sorted({float(value) for value, _ in counts if as_number(value)}))
     spellings = _taken(counts)
     if not any(spellings.values()) and not {f"{number:g}" for number in left} <= THUMB_NUMBERS:
         return f"to take them: {spell(positive=f'>={high:g}', negative=f'<={low:g}')}"
+    # the spellings that are taken already, with the ratings beyond each bound
     sides = {
         "positive": [rating for rating in left if rating >= high],
         "negative": [rating for rating in left if rating <= low],

@@ -199,6 +199,7 @@ class Mapper:
         """
         if len(self.there) < MOST_COLUMNS:
             self.there |= dict.fromkeys(fields)
+        # rows with a column for each turn
         nested = self.columns.get("messages")
         if (
             "*" in self.columns.get("user", "")
@@ -206,6 +207,7 @@ class Mapper:
             and not nested
         ):
             return self._wide(fields)
+        # columns of the row itself get the usual names; those inside a list come later
         inside = {*OF_TURNS, "user", "assistant"} if nested else set()
         parts = [part for part in (*USUAL, *FIELDS) if part not in inside]
         row = self._moved(fields, parts)
@@ -213,12 +215,14 @@ class Mapper:
             self.times.setdefault(is_time(time), time)
         if nested:
             return self._with_messages(row, nested)
+        # a row that is no turn may have the conversation's label
         silent = "text" in self.columns and USUAL["text"] not in row and "role" in self.columns
         if (silent or self._is_no_turn(row)) and (label := self._label_alone(row, fields)):
             return label
         if silent:
             self.without_text += 1
             return None
+        # turns in the row or in its lists, with roles that are known
         if (spoken := self._spoken(row)) is None:
             return None
         lists = list(spoken) if self.roles else []
@@ -388,6 +392,7 @@ class Mapper:
         Raises:
             BadInput: A column or a role is in no row, or nothing in the column of times is one.
         """
+        # every mapped column stands in some row
         for part, name in self.columns.items():
             if part not in self.seen and (needed or part in USUAL):
                 near = next(
@@ -403,6 +408,7 @@ class Mapper:
                     remedy=remedy,
                     option=option,
                 )
+        # the column of times has times
         if self.times.keys() == {False}:
             remedy = "write times as 2026-12-31 14:00, or leave time out of"
             raise BadInput(
@@ -411,6 +417,7 @@ class Mapper:
                 remedy=remedy,
                 option="columns",
             )
+        # every role that was named speaks
         silent = [name for name in self.roles if name not in self.spoken and name != ANY_OTHER]
         if needed and silent:
             what = f"no turn is by {silent[0]!r:.40}"
@@ -450,6 +457,7 @@ def _once(columns_of_parts: Pairs) -> dict[str, str]:
             _refuse_two(part, columns[part], name, without)
         if part == "fill":  # the column has a part of its own, too
             continue
+        # a column may have one part; a list of turns and what stands in its items may share a name
         apart = (
             {part, "messages"}
             if part in OF_TURNS

@@ -88,6 +88,7 @@ def _values(value: Any, steps: list[str]) -> Iterator[Any]:
     rest = steps[1:]
     inner = opened(value)
     if step in EVERY:
+        # every item of a list, or every value of an object
         items = (
             inner
             if isinstance(inner, list)

@@ -56,6 +56,7 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
     """NetSAT, the label and every rubric's answer; nothing where there is no score or no answer."""
     if score.netsat is None:
         return []
+    # the score and the label, which rest on all rubrics
     digest = digest_of(rubrics.rubrics)[:DIGEST]
     about = {
         "probability": score.probability,
@@ -71,6 +72,7 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
     if score.label is not None:
         up = score.label == "positive"
         figures.append(PeerFigure("label", up, float(up), "BOOLEAN", comment, False, about))
+    # the answer to each rubric that came up
     texts = {rubric.id: rubric for rubric in rubrics.rubrics}
     llm = rubrics.judge.kind == "llm"
     for answer in score.answers:

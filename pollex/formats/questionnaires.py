@@ -112,6 +112,7 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
         raise BadInput(
             f"not a questionnaire as TOML: {error}", where=source, remedy=EXAMPLE
         ) from error
+    # the line of each question, for errors
     lines = [text.count("\n", 0, match.start()) + 1 for match in HEAD.finditer(text)]
     places = (
         [f"{source}:{line}".lstrip(":") for line in lines]
@@ -125,6 +126,7 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
     names = [question.id for question in questions]
     if not questions:
         raise BadInput("it has no question", where=source, remedy=EXAMPLE)
+    # ids occur once, and the main question is one of them
     for number, name in enumerate(names):
         if name in names[:number]:
             remedy = "give each question an id of its own"

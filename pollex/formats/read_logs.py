@@ -247,6 +247,7 @@ class Assembler:
                 self._moments.setdefault(chat, []).append(item)
             elif item is not None:
                 yield item
+        # what waited for the end of the file: moments of chats, rows beside tables, tables
         for moments in self._moments.values():
             yield from self._joined_moments(moments)
         yield from self._beside_tables()
@@ -330,6 +331,7 @@ class Assembler:
         ) is not None:
             self._take(row, export, list(export.read(fields)))
             return None
+        # rows without words: a label, a vote, or what may be one
         if parts := list(self._labels_alone(row.fields)):
             self._joiner.take(row, "labels", parts)
             self._conservation.add(row.source, LABELS)
@@ -584,6 +586,7 @@ class Assembler:
             for judge, turns in judged.items():
                 yield self._made(turns, row, f"#{judge}")
             return
+        # one conversation with the label of the majority, and everybody's comments
         rated = {judge: _agreed([turn.picked for turn in turns]) for judge, turns in judged.items()}
         label = self._picker.settle_raters([rater_label.label for rater_label in rated.values()])
         number = next(
@@ -634,6 +637,7 @@ class Assembler:
         while waiting:
             early, *waiting = waiting
             turns = early.conversation.turns
+            # a later moment of the same chat begins with all turns of this one
             place = next(
                 (
                     n
@@ -796,6 +800,7 @@ def label_joined(
             yield BadRow(
                 row.source, row.line, reason, error.advice, 0, of_label, label, error.options
             )
+    # votes on conversations, by their ids
     for id_, scores in joiner.votes.items():
         try:
             yield labeller.voted(id_, scores)
@@ -806,6 +811,7 @@ def label_joined(
                 "", 0, f"{id_!r:.60}: {error.what}", error.advice, 0, of_label, label, error.options
             )
     yield from [Skipped("", 0, rows=0)] * joiner.steps
+    # what was found, for the account of the reading
     joiner.notes += labeller.notes
     joiner.account.spellings.update(labeller.spellings)
     taken_scores = [kind for kind in joiner.account.scores if kind.taken]
@@ -1162,6 +1168,7 @@ def _read(
     strange: Strange,
     of_files: Mapping[str, None] = NO_NOTES,
 ) -> Logs:
+    # what each row goes through, and what is counted on the way
     mapper = Mapper.of(options)
     user_options = options
     options = mapper.options(options)
@@ -1173,6 +1180,7 @@ def _read(
     finders = finders_of(options.redact) if options.redact else None
     joiner = Joiner(options, tally.owner_of)
     users = Users(at_once=bool(finders))
+    # one conversation after the other: users are found before their names are masked
     counted = (mapper.rows(conservation.count_in(rows)) for rows in sources)
     for item in _items(counted, picker, options, joiner, strange, conservation):
         if isinstance(item, Placed):
@@ -1184,6 +1192,7 @@ def _read(
         if isinstance(item, Placed):
             structure.look_at(item.conversation)
         tally.add(item)
+    # once all rows are read: whether numbers are thumbs, and whose conversations belong together
     joiner.account.rows = conservation.check()
     joiner.account.spellings.update(picker.spellings)
     tally.settle(picker.numbers, picker.settle_raters)
@@ -1191,6 +1200,7 @@ def _read(
     has_label = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
     unused = describe_unused(joiner.unused) if options.labels_needed and not has_label else []
     strange.offered = tuple(joiner.unused)
+    # the log, with notes on how it was read
     of_reading = [
         *of_files,
         *picker.notes,
@@ -1207,10 +1217,9 @@ def _read(
         account=joiner.account,
         originals=originals,
     )
-    strange.read, strange.all_rows = (
-        len(logs),
-        sum(sum(outcomes.values()) for outcomes in logs.account.rows.values()),
-    )
+    strange.read = len(logs)
+    strange.all_rows = sum(sum(outcomes.values()) for outcomes in logs.account.rows.values())
+    # errors that only a whole log shows
     mapper.check(where, needed=options.labels_needed)
     logs.check_max_bad(
         options.max_bad,

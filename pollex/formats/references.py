@@ -120,6 +120,7 @@ def with_humans(
     bad: list[BadRow] = []
     strangers: list[str] = []
     for row in _rows(sources, options):
+        # the grade of each row, by the id of its question
         human = (
             row
             if isinstance(row, BadRow)
@@ -140,6 +141,7 @@ def with_humans(
                         "keep one an id, or their mean",
                     )
                 )
+    # grades of no question are told; if there are no others, nothing fits
     strangers_note = count(len(strangers), "grade is", "grades are") + " of none of the questions"
     remedy = "give them the questions' ids"
     if strangers and not grades:

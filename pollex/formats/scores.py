@@ -153,6 +153,7 @@ def _columns(
     whose = [rubrics.judge.name] * len(scores)
     if other is not None:
         whose = [(other if answered_by(other, score) else rubrics).judge.name for score in scores]
+    # the columns that every score has
     values_by_column: dict[str, Sequence[Any]] = {"id": scores.ids}
     values_by_column |= {
         name: scores.column(name)
@@ -168,11 +169,13 @@ def _columns(
         column_of(judge): [ratings_of_judges.get(judge) for ratings_of_judges in judged]
         for judge in judges
     }
+    # ratings, and a column for each grade and judge
     if ratings := _rating_columns(rubrics, judges):
         score_ratings = [_rating(score) for score in scores]
         values_by_column |= {
             name: [rating.get(name) for rating in score_ratings] for name in ratings
         }
+    # each rubric's value; None where it was not asked
     if wide is not None:
         unasked = [None] * len(scores)
         values_by_column |= {

@@ -208,6 +208,7 @@ def arrays_out(
             query = f"COPY ({source}) TO {_quoted(str(target))} (FORMAT parquet, ROW_GROUP_SIZE {GROUP})"
             database.execute(query, parameters)
 
+        # each batch becomes a file of its own in a folder
         def put(tables: Mapping[str, Arrays], sql: str) -> None:
             for name, arrays in tables.items():
                 database.register(name, arrays)
@@ -215,6 +216,7 @@ def arrays_out(
 
         put({}, "FROM no_rows")
         yield put
+        # all of them are joined at the end
         with draft_of(path) as draft:
             # Folders named like `id=1` would take the columns' place.
             files = f"{glob.escape(folder)}/*.parquet"
@@ -238,6 +240,7 @@ def _tables(
     lists = dict[str, str]()
     for place, (name, type_) in enumerate(columns.items()):
         column_cells = [row[place] for row in rows]
+        # a list of objects is a table of its own, of which a cell has the first and last place
         if structs := _STRUCTS.match(type_):
             items = [entry for cell in column_cells for entry in cell or ()]
             members = dict(_MEMBER.findall(structs[1]))
@@ -254,6 +257,7 @@ def _tables(
         else:
             cells[name] = [_cell_of(type_, cell) for cell in column_cells]
     tables["given"], sql = arrays_of(plain, list(zip(*cells.values(), strict=True)))
+    # the query cuts each cell's objects out of that table
     for name, every in lists.items():
         whole = f"list_slice({every.format(name)}, {name}_0, {name}_1)"
         sql[name] = (

@@ -46,6 +46,7 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
     except (yaml.YAMLError, RecursionError) as error:
         what = f"not valid YAML: {' '.join(str(error).split())[:200]}"
         raise BadRubrics(what, where=str(source), remedy="correct it") from error
+    # every shape that some tool writes is tried; each yields what it knows
     pairs = [
         pair
         for read in (_rows_of_a_pool, _criteria, _assertions, _questions)
