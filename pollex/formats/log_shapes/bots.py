@@ -545,8 +545,12 @@ def read_zendesk_ticket(fields: Fields) -> Iterator[LogPart]:
 
 
 def _zendesk_ids(fields: Fields, *names: str) -> set[str | None]:
-    lists = (parse(fields.get(name)) for name in names)
-    return {text(one) for found in lists if isinstance(found, list) for one in found}
+    listed: set[str | None] = set()
+    for name in names:
+        ids = parse(fields.get(name))
+        if isinstance(ids, list):
+            listed.update(map(text, ids))
+    return listed
 
 
 def read_zendesk_chat(fields: Fields) -> Iterator[LogPart]:

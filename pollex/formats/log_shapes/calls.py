@@ -147,9 +147,8 @@ def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
         came = {"role": "assistant", "content": "".join(map(_piece, objects(came)))}
     results = objects(unwrap(came).get("results")) or objects(unwrap(came).get("outputs"))
     if results:
-        came = next(
-            result[name] for result in results for name in ("outputText", "text") if name in result
-        )
+        names = ("outputText", "text")
+        came = next(result[name] for result in results for name in names if name in result)
     elif isinstance(came, Mapping) and "generation" in came:
         came = came["generation"]
     session = named(unwrap(fields.get("requestMetadata")), SESSIONS)
@@ -230,6 +229,7 @@ def _failure(fields: Fields) -> str:
 
 def named(fields: Fields, names: frozenset[str], depth: int = 0) -> str | None:
     """Return the first text under one of some names, in a row or in the objects in it."""
+    # the row's own fields first, then the objects in it
     inner = list[Mapping[str, Any]]()
     for name, value in fields.items():
         if _folded(name) in names and (filled := text(value)):
@@ -267,9 +267,10 @@ def scores_beside(fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolSco
     """Yield what was said of a call: scores and votes in lists and objects, and a comment in a field."""
     thumbs = {name: value for name, value in fields.items() if fold(name) in NAMES | STAR_NAMES}
     for name in SCORE_LISTS:
-        listed = objects(fields.get(name)) or [one for one in [unwrap(fields.get(name))] if one]
-        for entry in listed:
+        single = unwrap(fields.get(name))
+        for entry in objects(fields.get(name)) or ([single] if single else []):
             yield from _score(name, entry, owner)
+    # a thumb of the row itself, with the comment beside it
     comment = next((fields[name] for name in COMMENT_NAMES if fields.get(name)), None)
     if (value := _first(fields, LABEL_NAMES)) is not None and not isinstance(value, Mapping | list):
         yield ToolScore(*owner, value, comment=comment)

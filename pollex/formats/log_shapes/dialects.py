@@ -80,8 +80,9 @@ def _autogen(message: Message) -> Iterator[dict[str, Any]]:
         calls = [{**call, "type": "tool_call"} for call in listed if isinstance(call, Mapping)]
         yield {"role": "assistant", "content": None, "tool_calls": calls}
     elif kind == "ToolCallExecutionEvent":
-        for told in (one for one in listed if isinstance(one, Mapping)):
-            yield {"role": "tool", **told}
+        for result in listed:
+            if isinstance(result, Mapping):
+                yield {"role": "tool", **result}
     else:
         parts = (
             [part if isinstance(part, str | Mapping) else "[image]" for part in listed]

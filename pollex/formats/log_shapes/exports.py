@@ -55,9 +55,9 @@ def required(fields: Fields, name: str, *others: str) -> str:
     raise BadInput(f"{name} is empty", remedy=f"export again with {name}")
 
 
-def facts(**found: Any) -> dict[str, Any]:
+def facts(**values: Any) -> dict[str, Any]:
     """Return fields for a conversation's metadata, without the empty ones."""
-    return {name: value for name, value in found.items() if value not in (None, "", [], {})}
+    return {name: value for name, value in values.items() if value not in (None, "", [], {})}
 
 
 def objects(value: object) -> list[Mapping[str, Any]]:

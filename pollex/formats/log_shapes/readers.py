@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from pollex.conversations.conversation import Turn
@@ -295,9 +296,8 @@ def times_of(metadata: Fields) -> Iterator[float]:
     """Yield the times in usual fields of a conversation's metadata and one level down, in seconds since 1970."""
     places = (metadata, unwrap(metadata.get("metadata")))
     values = (place[name] for place in places for name in TIME_NAMES if name in place)
-    return dated(
-        moment(one) for value in values for one in (value if isinstance(value, list) else [value])
-    )
+    times = chain.from_iterable(value if isinstance(value, list) else [value] for value in values)
+    return dated(moment(time) for time in times)
 
 
 def _question(fields: Fields) -> str | None:
@@ -327,6 +327,7 @@ def _read_exchange(fields: Fields) -> Draft:
             f"{lacking} can't be read as words",
             remedy="give both what was asked and what was answered",
         )
+    # a system prompt may stand in the row and in the history; it counts once
     before = system_of(unwrap(value))
     turns = (*system_of(fields), *before, *_earlier(fields.get("history")), *side.turns)
     system_turns = {turn for turn in turns if turn.role == "system"}
@@ -343,13 +344,11 @@ def _earlier(history: object) -> tuple[Turn, ...]:
     if not isinstance(earlier, list) or not earlier:
         return ()
     if all(isinstance(pair, list) and len(pair) == 2 for pair in earlier):
-        roles = ("user", "assistant")
-        earlier = [
-            {"role": roles[n], "content": words}
-            for pair in earlier
-            for n, words in enumerate(pair)
-            if words
-        ]
+        messages = []
+        for question, answer in earlier:
+            messages.append({"role": "user", "content": question})
+            messages.append({"role": "assistant", "content": answer})
+        earlier = [message for message in messages if message["content"]]
     return turns_of(earlier)
 
 

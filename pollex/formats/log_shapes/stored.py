@@ -176,10 +176,9 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
 def read_ultrafeedback(fields: Fields) -> Iterator[LogPart]:
     """Yield the best completion as positive and the worst as negative, by overall score."""
     question = [{"role": "user", "content": fields.get("instruction") or ""}]
-    known = objects(fields.get("completions"))
     completions = [
         completion
-        for completion in known
+        for completion in objects(fields.get("completions"))
         if isinstance(completion.get("overall_score"), int | float)
     ]
     scores = [completion["overall_score"] for completion in completions]

@@ -262,14 +262,15 @@ def _listed() -> Iterator[Export]:
     ).items():
         for name, row in exports.items():
             signs = tuple(tuple(keys.split()) for keys in row.pop("keys"))
-            given = [(make, row.pop(kind, [])) for kind, make in TABLES.items()]
-            tables = (
-                (make, one)
-                for make, found in given
-                for one in (found if isinstance(found, list) else [found])
-            )
+            # how to make each kind of part; a format may have several tables of a kind
+            makers: list[tuple[Callable[[Table, Fields], Iterable[LogPart]], Table]] = []
+            for kind, make in TABLES.items():
+                tables = row.pop(kind, [])
+                if not isinstance(tables, list):
+                    tables = [tables]
+                makers += [(make, table) for table in tables]
             yield Export(
-                module, name, signs, tables=tuple(tables), read_by=row.pop("read", ""), **row
+                module, name, signs, tables=tuple(makers), read_by=row.pop("read", ""), **row
             )
 
 

@@ -8,7 +8,7 @@ of the tool's.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -345,19 +345,22 @@ def call_of(call: object) -> ToolCall:
     kind = call.get("type")
     if name is None and isinstance(kind, str) and kind.startswith("tool-"):
         name = kind.removeprefix("tool-")
-    arguments = next(
-        (one[key] for one in (inner, call) for key in _ARGUMENTS if one.get(key) not in (None, "")),
-        None,
-    )
-    id_ = next(
-        (one[key] for one in (call, inner) for key in _CALL_IDS if one.get(key) not in (None, "")),
-        None,
-    )
+    arguments = _first_filled((inner, call), _ARGUMENTS)
+    id_ = _first_filled((call, inner), _CALL_IDS)
     if name is None:
         return ToolCall(name="", arguments=_arguments(call))
     return ToolCall(
         name=str(name), arguments=_arguments(arguments), id=None if id_ is None else str(id_)
     )
+
+
+def _first_filled(places: Iterable[Mapping[str, Any]], names: Sequence[str]) -> Any:
+    """Return the first value under one of some names, place by place; None if there is none."""
+    for place in places:
+        for name in names:
+            if place.get(name) not in (None, ""):
+                return place[name]
+    return None
 
 
 _ARGUMENTS = (
@@ -416,9 +419,10 @@ def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
         part.get("isError"),
         "error" in (part.get("status"), inner.get("status")),
     )
-    error = (
-        as_text(cause) if cause not in (None, True) else "failed" if cause or True in flags else ""
-    )
+    if cause not in (None, True):
+        error = as_text(cause)
+    else:
+        error = "failed" if cause or True in flags else ""
     return ToolResult(id=id_, error=error) if id_ or error else None
 
 
@@ -496,6 +500,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
         and isinstance(message["content"], str)
     ):
         return (Turn(role=role_of(message["role"]), content=text_of(message["content"])),)
+    # envelopes, and messages of other shapes
     inner = message.get("message")
     if isinstance(inner, dict) and "role" in inner and "role" not in message:
         message = inner  # an envelope with what else is known of a message
@@ -506,6 +511,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
         return tuple(turn for usual_message in usual for turn in turns_in(usual_message))
     if "role" not in message and is_item(message.get("type")):
         return tuple(_item(message))
+    # who speaks, and which field has the words
     speaker = _spoken_by(message)
     role = role_of(speaker)
     name = next((name for name in TEXT_NAMES if message.get(name) is not None), None)
@@ -513,31 +519,32 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     parts = next(
         (message[name] for name in PART_NAMES if isinstance(message.get(name), list)), None
     )
+    # what stands beside the words: calls, and what tools answered
     spoken, beside, odd = _beside(message)
     answered = next((message[key] for key in _RESULTS_BESIDE if message.get(key)), None)
     if answered is not None:
         return (*_without_results(message), *_results(answered))
     if role == "tool" and parts is None and not (name and message[name]):
         name = next((key for key in _ANSWERED if message.get(key) not in (None, "")), name)
-    calling = _DECORATION.sub("", str(speaker).casefold()) in CALLING and "name" in message
+    is_call = _DECORATION.sub("", str(speaker).casefold()) in CALLING
+    calling = is_call and "name" in message
     if name is None and parts is None and not (spoken or beside or odd or calling):
         raise NoTurns(
             "a turn has no text", remedy=f"put the words in one of: {', '.join(TEXT_NAMES)}"
         )
-    content = parts if parts is not None else message[name] if name else None
-    if _DECORATION.sub("", str(speaker).casefold()) in CALLING:
+    content = parts
+    if content is None and name:
+        content = message[name]
+    if is_call:
         return (_called(role, message if content is None and "name" in message else content),)
     within = calls_in(content)
-    beside = [
-        call for call in beside if call.mark not in {inner_call.mark for inner_call in within}
-    ]
+    marks_within = {call.mark for call in within}
+    beside = [call for call in beside if call.mark not in marks_within]
     if isinstance(content, list) and any(is_result(part) for part in content):
         return tuple(_parted(role, content, spoken, [*beside, *odd]))
-    text = (
-        as_text(content)
-        if role == "tool" and (isinstance(content, dict) or name in _ANSWERED[:3])
-        else text_of(content)
-    )
+    # the turn: its words, then the marks of calls that the words don't have
+    is_data = isinstance(content, dict) or name in _ANSWERED[:3]
+    text = as_text(content) if role == "tool" and is_data else text_of(content)
     marks = [call.mark for call in beside if call.mark not in text]
     result = result_beside(message) if role == "tool" else None
     turn = Turn(
