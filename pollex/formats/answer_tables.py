@@ -93,7 +93,7 @@ class RecordCell(NamedTuple):
     said: Any
 
 
-def _records(
+def _make_records(
     rows: Sequence[LogRow],
     side: Side,
     cells: Iterable[RecordCell],
@@ -173,7 +173,7 @@ def _answers_of_dialogues(rows: Sequence[LogRow]) -> Records:
                 for option, value in YES_AND_NO.items()
             ]
     groups = {column: [name(row.fields.get(column)) for row in rows] for column in GROUPS}
-    return _records(rows, "answers", cells, "id", groups=groups)
+    return _make_records(rows, "answers", cells, "id", groups=groups)
 
 
 DIALOGUES = Shape(
@@ -219,21 +219,28 @@ def _answers_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
         if (question, column) in used
     )
     nominal = NOMINAL & set(questions)
-    return _records(rows, "answers", cells, groups={"system": _systems(rows)}, nominal=nominal)
+    return _make_records(
+        rows, "answers", cells, groups={"system": _systems_of(rows)}, nominal=nominal
+    )
 
 
 def _judgments_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
     columns = [column for column in rows[0].fields if _NUMBERED.fullmatch(column)]
-    cells = list(_cells(rows, columns))
+    cells = list(_judgment_cells(rows, columns))
     nominal = NOMINAL & set(columns)
     blank = sorted({cell.row for cell in cells if cell.option == ""})
     filled = (cell for cell in cells if cell.option != "")
-    return _records(
-        rows, "judgments", filled, groups={"system": _systems(rows)}, nominal=nominal, blank=blank
+    return _make_records(
+        rows,
+        "judgments",
+        filled,
+        groups={"system": _systems_of(rows)},
+        nominal=nominal,
+        blank=blank,
     )
 
 
-def _cells(rows: Sequence[LogRow], columns: Sequence[str]) -> Iterator[RecordCell]:
+def _judgment_cells(rows: Sequence[LogRow], columns: Sequence[str]) -> Iterator[RecordCell]:
     """Yield a judgment for each cell, without those that don't apply."""
     for number, row in enumerate(rows):
         judge = name(row.fields.get("annotator_id")) or None
@@ -243,14 +250,14 @@ def _cells(rows: Sequence[LogRow], columns: Sequence[str]) -> Iterator[RecordCel
                 yield RecordCell(number, column, value, judge)
 
 
-def _systems(rows: Sequence[LogRow]) -> list[str]:
+def _systems_of(rows: Sequence[LogRow]) -> list[str]:
     return [
-        name(row.fields.get("dialogue_system")) or _prefix(name(row.fields.get("text_id")))
+        name(row.fields.get("dialogue_system")) or _system_in(name(row.fields.get("text_id")))
         for row in rows
     ]
 
 
-def _prefix(text: str) -> str:
+def _system_in(text: str) -> str:
     match = SYSTEM.match(text)
     return match[1] if match else ""
 
@@ -311,7 +318,7 @@ def _of_long(rows: Sequence[LogRow], side: Side, option: str) -> Records:
             answer = name(fields.get("judge")) or None
         cells.append(RecordCell(number, name(fields.get("question")), fields.get(option), answer))
     groups = {column: [name(row.fields.get(column)) for row in rows] for column in columns}
-    return _records(rows, side, cells, groups=groups)
+    return _make_records(rows, side, cells, groups=groups)
 
 
 LONG = Shape(
@@ -344,7 +351,7 @@ def _answers_of_scores(rows: Sequence[LogRow]) -> Records:
                 RecordCell(number, answer["rubric"], value, probability)
                 for value, probability in zip(values, probabilities, strict=True)
             ]
-    return _records(rows, "answers", cells, "id")
+    return _make_records(rows, "answers", cells, "id")
 
 
 SCORES = Shape(
@@ -370,7 +377,7 @@ def _answers_of_verdicts(rows: Sequence[LogRow]) -> Records:
             RecordCell(number, VERDICT, place, count / runs)
             for place, count in enumerate(reversed(votes))
         ]
-    return _records(rows, "answers", cells, "id")
+    return _make_records(rows, "answers", cells, "id")
 
 
 VERDICTS = Shape(
@@ -391,18 +398,20 @@ def shape_of(rows: Sequence[LogRow], side: Side) -> Shape:
         BadInput: There is no row, or no shape fits; says what each needs.
     """
     if not rows:
-        raise BadInput("a table without a row", remedy=f"give {_needs(side)}")
+        raise BadInput("a table without a row", remedy=f"give {_describe_shapes(side)}")
     for shape in SHAPES:
         if shape.recognises(rows[0].fields, side):
             return shape
     have = ", ".join(list(rows[0].fields)[:12])
     where = f"{rows[0].source}:{rows[0].line}"
     raise BadInput(
-        f"no table of {side}: it has {have}", where=where, remedy=f"known are {_needs(side)}"
+        f"no table of {side}: it has {have}",
+        where=where,
+        remedy=f"known are {_describe_shapes(side)}",
     )
 
 
-def _needs(side: Side) -> str:
+def _describe_shapes(side: Side) -> str:
     return "; ".join(
         f"{shape.name} ({shape.columns[side]})" for shape in SHAPES if side in shape.columns
     )

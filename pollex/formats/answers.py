@@ -17,12 +17,12 @@ from pollex.measures.arrays import Bools, Floats, Ints
 
 def numbers(values: Sequence[Any]) -> Floats:
     """Convert values to numbers `[record]`; NaN for others, infinite numbers, true and false."""
-    out = np.array([_number(value) for value in values], dtype=np.float64)
+    out = np.array([_as_number(value) for value in values], dtype=np.float64)
     out[np.isinf(out)] = np.nan
     return out
 
 
-def _number(value: Any) -> float:
+def _as_number(value: Any) -> float:
     if isinstance(value, (bool, type(None))):
         return np.nan
     try:
@@ -202,13 +202,13 @@ def answer_table(
     if scales is None:
         scales, faults = _scales_of(records, options or {}, frozenset(nominal) | records.nominal)
     if not scales or not len(records):
-        raise _nothing("no question has two options or more", faults, records)
+        raise _nothing_usable("no question has two options or more", faults, records)
     texts = [text for text in dict.fromkeys(records.text) if text]
-    X, broken = _array(records, texts, scales, known_questions)
+    X, broken = _build_array(records, texts, scales, known_questions)
     faults += broken
     silent: Bools = np.asarray(np.isnan(X).all(axis=1))
     if silent.all():
-        raise _nothing("no answer can be used", faults, records)
+        raise _nothing_usable("no answer can be used", faults, records)
     usable_texts = tuple(texts[row] for row in np.flatnonzero(~silent))
     groups, several = groups_of(records, usable_texts)
     faults += fault("text", "without an answer that can be used", silent, texts.__getitem__)
@@ -293,7 +293,7 @@ def places(scales: Sequence[Scale], question: Ints, value: Floats) -> Ints:
     return place
 
 
-def _array(
+def _build_array(
     records: Records,
     texts: Sequence[str],
     scales: Sequence[Scale],
@@ -359,7 +359,7 @@ def _array(
     return X, [*faults, *same]
 
 
-def _nothing(what: str, faults: Sequence[Issue], records: Records) -> BadInput:
+def _nothing_usable(what: str, faults: Sequence[Issue], records: Records) -> BadInput:
     why = "".join(f"; {issue}" for issue in faults[:3])
     where = records.where(0) if len(records) else ""
     return BadInput(

@@ -83,23 +83,23 @@ class Guarded(io.RawIOBase):
 def lines_of(text: TextIO, longest: int | None) -> Iterator[str]:
     """Yield the lines with their ends; of a row of more than `ROW` characters what `held` leaves of it."""
     for line in iter(partial(text.readline, ROW), ""):
-        if len(line) < ROW or _ends(line):
+        if len(line) < ROW or _ends_line(line):
             yield line
         else:
-            rest = _rest(text)
+            rest = _skip_line_end(text)
             yield joined_or_cut(chain([line], rest), longest, ROW)
             for _ in rest:  # what nobody holds is passed over
                 pass
 
 
-def _rest(text: TextIO) -> Iterator[str]:
+def _skip_line_end(text: TextIO) -> Iterator[str]:
     for part in iter(partial(text.readline, PART), ""):
         yield part
-        if _ends(part):
+        if _ends_line(part):
             return
 
 
-def _ends(part: str) -> bool:
+def _ends_line(part: str) -> bool:
     return part.endswith(("\n", "\r"))
 
 
@@ -158,7 +158,7 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
             # of a text only its first characters are kept
             if left > 0:
                 keep(part[at:end])
-                left -= _fewest(part[at:end])
+                left -= _fewest_characters(part[at:end])
                 keep("" if left > 0 else CUT)
             if part.startswith('"', end):
                 keep('"')
@@ -176,7 +176,7 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
     return "".join([*pieces, torn])
 
 
-def _fewest(written: str) -> int:
+def _fewest_characters(written: str) -> int:
     """Return how many characters at least a text of JSON stands for, whatever is escaped in it."""
     return max(
         len(written) - len(r"\u0000") * written.count("\\"), len(written) // len(r"\ud83d\ude00")

@@ -107,7 +107,7 @@ def columns_in(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
     """Return all columns of rows; those of lists' items have `[]` in their paths and lists as values."""
     by_path: dict[str, list[Any]] = {}
     for number, row in enumerate(rows):
-        for path, value in _leaves(row):
+        for path, value in _iterate_leaves(row):
             values = by_path.get(path)
             if values is None:
                 if len(by_path) >= MOST_COLUMNS:
@@ -120,7 +120,7 @@ def columns_in(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
     return [Column(path, values) for path, values in by_path.items()]
 
 
-def _leaves(
+def _iterate_leaves(
     value: Mapping[str, Any], before: str = "", depth: int = 0
 ) -> Iterator[tuple[str, Any]]:
     for name, field_value in value.items():
@@ -129,14 +129,14 @@ def _leaves(
         if isinstance(inner, Mapping) and inner and depth < DEEPEST:
             if inner.keys() & {"parts", "content", "message"}:
                 yield path, inner
-            yield from _leaves(inner, f"{path}.", depth + 1)
+            yield from _iterate_leaves(inner, f"{path}.", depth + 1)
         elif _are_objects(inner) and depth < DEEPEST:
             if any(
                 part.keys() & PART_KEYS and part.keys().isdisjoint(ROLE_NAMES) for part in inner
             ):
                 yield path, inner
             for item in inner:
-                yield from _leaves(item, f"{path}[].", depth + 1)
+                yield from _iterate_leaves(item, f"{path}[].", depth + 1)
         else:
             yield path, field_value if inner is field_value or isinstance(inner, str) else inner
 
@@ -153,7 +153,7 @@ def lists_in(rows: Sequence[Mapping[str, Any]]) -> list[ListOfTurns]:
     """Return the lists of objects that most rows have, with several items in some."""
     by_path: dict[str, list[list[Any]]] = {}
     for row in rows:
-        for path, listed in _lists(row):
+        for path, listed in _iterate_lists(row):
             by_path.setdefault(path, []).append(listed)
     frequent = {
         path: lists
@@ -163,7 +163,7 @@ def lists_in(rows: Sequence[Mapping[str, Any]]) -> list[ListOfTurns]:
     return [_list_of_turns(path, lists) for path, lists in frequent.items()]
 
 
-def _lists(
+def _iterate_lists(
     value: Mapping[str, Any], before: str = "", depth: int = 0
 ) -> Iterator[tuple[str, list[Any]]]:
     for name, field_value in value.items():
@@ -173,7 +173,7 @@ def _lists(
             values = list(inner.values())
             if _are_objects(values) and len(values) > 1:
                 yield path, values
-            yield from _lists(inner, f"{path}.", depth + 1)
+            yield from _iterate_lists(inner, f"{path}.", depth + 1)
         elif _are_objects(inner):
             yield path, inner
             yield from _lists_of_items(inner, path, depth)
@@ -186,7 +186,7 @@ def _lists_of_items(
     if depth < DEEPEST:
         joined: dict[str, list[Any]] = {}
         for item in items:
-            for name, listed in _lists(item, f"{path}[].", depth + 1):
+            for name, listed in _iterate_lists(item, f"{path}[].", depth + 1):
                 joined.setdefault(name, []).extend(listed)
         yield from joined.items()
 

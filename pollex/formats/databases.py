@@ -78,7 +78,7 @@ def values_of(
         for row in batch:
             values = zip(names, row, plain, strict=True)
             yield {
-                name: _filled(cell if as_it_is or cell is None else json.loads(cell))
+                name: _without_nulls(cell if as_it_is or cell is None else json.loads(cell))
                 for name, cell, as_it_is in values
             }
 
@@ -89,13 +89,13 @@ def _is_plain(type_: DuckDBPyType) -> bool:
     return str(type_) in PLAIN
 
 
-def _filled(value: Any) -> Any:
+def _without_nulls(value: Any) -> Any:
     """Leave out what is null inside: a column of objects has the keys of all its rows."""
     if isinstance(value, list):
-        return [_filled(inner) for inner in value]
+        return [_without_nulls(inner) for inner in value]
     if isinstance(value, dict):
         return {
-            name: _filled(inner)
+            name: _without_nulls(inner)
             for name, inner in value.items()
             if inner is not None or name == "content"
         }
@@ -145,7 +145,7 @@ def sqlite_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str, 
             cursor = connection.execute(query)
             names = [column[0] for column in cursor.description or ()]
             for row in cursor:
-                yield _row(names, row)
+                yield _as_row(names, row)
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise FailedQuery(error) from error
 
@@ -180,7 +180,7 @@ def postgres_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str
                 cursor := connection.execute(f"FETCH {FETCHED} FROM pollex")
             ).fetchall():
                 names = [column.name for column in cursor.description or ()]
-                yield from (_row(names, row) for row in batch)
+                yield from (_as_row(names, row) for row in batch)
             wrote = connection.execute(
                 "SELECT pg_current_xact_id_if_assigned() IS NOT NULL"
             ).fetchone()
@@ -222,11 +222,11 @@ DATABASES: dict[str, Database] = {
 }
 
 
-def _row(names: list[str], values: Any) -> dict[str, Any]:
-    return {name: _plain(value) for name, value in zip(names, values, strict=True)}
+def _as_row(names: list[str], values: Any) -> dict[str, Any]:
+    return {name: _as_json_value(value) for name, value in zip(names, values, strict=True)}
 
 
-def _plain(value: Any) -> Any:
+def _as_json_value(value: Any) -> Any:
     """Return a value as JSON has it; bytes that are no text are left out."""
     if isinstance(value, bytes | memoryview):
         return bytes(value).decode("utf-8", "replace")

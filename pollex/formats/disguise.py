@@ -44,7 +44,7 @@ def disguise(columns: Sequence[Column]) -> DisguisedColumns:
     # One memory of placeholders for all columns: a name has the same one wherever it stands.
     placeholders = Placeholders()
     for column in [candidate for candidate in columns if candidate.filled][:MOST_COLUMNS]:
-        values = Counter(map(_as_text, _values(column)))
+        values = Counter(map(_as_text, _values_one_by_one(column)))
         repeated = _are_repeated(values)
         shown: dict[str, None] = {}
         for value, _ in values.most_common():
@@ -73,7 +73,7 @@ def _are_repeated(values: Counter[str]) -> bool:
     )
 
 
-def _values(column: Column) -> list[Any]:
+def _values_one_by_one(column: Column) -> list[Any]:
     """Return the values of a column one by one, those of lists, too."""
     values = []
     for value in column.values:

@@ -20,13 +20,13 @@ _SAID = re.compile(
 
 def rows_within(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Return the conversations, or else the turns, that an unknown document holds; None if it is one itself."""
-    tables = [list(_by_id(document)), *_tables(document, 0)]
+    tables = [list(_by_id(document)), *_find_tables(document, 0)]
     talks = [rows for rows in tables if len(rows) > 1 and are_talks(rows)]
     if talks:
         return talks[0]
     turns = [
         rows
-        for rows in _tables(document, 1)
+        for rows in _find_tables(document, 1)
         if len(rows) > 1 and _are_said(rows) and _have_owners(rows)
     ]
     return max(turns, key=len) if turns else None
@@ -49,7 +49,7 @@ def _have_owners(rows: list[dict[str, Any]]) -> bool:
     return False
 
 
-def _tables(value: Mapping[str, Any], depth: int) -> Iterator[list[dict[str, Any]]]:
+def _find_tables(value: Mapping[str, Any], depth: int) -> Iterator[list[dict[str, Any]]]:
     """Yield lists of objects, and objects of objects, that stand in an object; the outer ones first."""
     for inner in value.values():
         if isinstance(inner, list) and inner and all(isinstance(entry, dict) for entry in inner):
@@ -58,7 +58,7 @@ def _tables(value: Mapping[str, Any], depth: int) -> Iterator[list[dict[str, Any
         if isinstance(inner, Mapping) and depth < DEEPEST:
             if rows := list(_by_id(inner)):
                 yield rows
-            yield from _tables(inner, depth + 1)
+            yield from _find_tables(inner, depth + 1)
 
 
 def _by_id(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -73,13 +73,13 @@ def _by_id(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def are_talks(rows: list[dict[str, Any]]) -> bool:
     """Return whether rows are conversations: most hold a list of turns in which something is said."""
     sizes = [
-        max((len(listed) for listed in _lists(row, 0) if _are_said(listed)), default=0)
+        max((len(listed) for listed in _find_lists(row, 0) if _are_said(listed)), default=0)
         for row in rows
     ]
     return bool(sizes) and min(sizes) > 0 and median(sizes) >= FEWEST_TURNS
 
 
-def _lists(value: Any, depth: int) -> Iterator[list[Any]]:
+def _find_lists(value: Any, depth: int) -> Iterator[list[Any]]:
     """Yield the lists of objects in a row."""
     if isinstance(value, Mapping) and depth <= DEEPEST:
         for inner in value.values():
@@ -89,15 +89,15 @@ def _lists(value: Any, depth: int) -> Iterator[list[Any]]:
                 and all(isinstance(entry, dict) for entry in inner)
             ):
                 yield inner
-            yield from _lists(inner, depth + 1)
+            yield from _find_lists(inner, depth + 1)
 
 
 def _are_said(listed: list[Any]) -> bool:
     """Return whether some of a list's items say something."""
-    return any(_says(item, 0) for item in listed)
+    return any(_has_speech(item, 0) for item in listed)
 
 
-def _says(value: Any, depth: int) -> bool:
+def _has_speech(value: Any, depth: int) -> bool:
     if isinstance(value, str):
         return bool(_SAID.search(value[:200]))
     if depth > DEEPEST:
@@ -105,4 +105,4 @@ def _says(value: Any, depth: int) -> bool:
     inner = (
         value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     )
-    return any(_says(part, depth + 1) for part in inner)
+    return any(_has_speech(part, depth + 1) for part in inner)

@@ -52,7 +52,7 @@ def encoding_of(path: Path, *, whole: bool = False) -> str | None:
     marked = next((name for mark, name in _MARKS if begin.startswith(mark)), None)
     if marked is not None or not _is_other(begin):
         return marked
-    return _guessed(begin)
+    return _guess_encoding(begin)
 
 
 def _is_other(begin: bytes) -> bool:
@@ -83,7 +83,7 @@ def _is_utf_8(line: bytes) -> bool:
     return True
 
 
-def _guessed(begin: bytes) -> str | None:
+def _guess_encoding(begin: bytes) -> str | None:
     from charset_normalizer import from_bytes  # Few files need it.
 
     odd = [line for line in begin.splitlines(keepends=True) if not line.isascii()]

@@ -57,14 +57,14 @@ def tags_of(value: object) -> tuple[str, ...] | None:
             return None
     if isinstance(value, str):
         value = value.split(",")
-    tags = list(_tags(value))
+    tags = list(_iterate_tags(value))
     return None if None in tags else tuple(dict.fromkeys(tag for tag in tags if tag))
 
 
-def _tags(value: object) -> Iterator[str | None]:
+def _iterate_tags(value: object) -> Iterator[str | None]:
     if isinstance(value, list):
         for entry in value:
-            yield from _tags(entry)
+            yield from _iterate_tags(entry)
     elif isinstance(value, Mapping):
         yield next(
             (str(value[name]).strip() for name in _NAME if isinstance(value.get(name), str)), None

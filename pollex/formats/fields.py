@@ -117,7 +117,7 @@ class Picker:
             WrongUse: The label may be in two fields.
         """
         options = self._options
-        id_name = options.id_field or _first(fields, id_names)
+        id_name = options.id_field or _first_present(fields, id_names)
         label_name, number, label = self._label(fields)
         usual = _usual_names(tuple(fields))
         # the field of each part: as the options name it, else the first usual one
@@ -143,7 +143,7 @@ class Picker:
             if name and name not in self._found and look_up(fields, name) is not None:
                 self._found.add(name)
         return RowFields(
-            id=_id(look_up(fields, id_name)) if id_name else None,
+            id=_id_as_text(look_up(fields, id_name)) if id_name else None,
             label=label,
             judge=_as_text(judge_name, look_up(fields, judge_name)) if judge_name else None,
             group=_as_text(group_name, look_up(fields, group_name)) if group_name else None,
@@ -152,8 +152,8 @@ class Picker:
                 for name, value in fields.items()
                 if name not in named or self._graded(name, label_name)
             },
-            comment=self._comment(fields, comment_name, pair) or _within(beside, WITHIN[:-1]),
-            tags=fields[tags_name] if tags_name else _within(beside, TAGS_WITHIN),
+            comment=self._comment(fields, comment_name, pair) or _first_filled(beside, WITHIN[:-1]),
+            tags=fields[tags_name] if tags_name else _first_filled(beside, TAGS_WITHIN),
             number=number,
         )
 
@@ -178,7 +178,7 @@ class Picker:
             value = look_up(fields, name) if value is None else value
             if number := self._number(outer, value):
                 self._ratings[outer, number] += 1
-                return None if self._is_rating(outer) else name, number, _side(number)
+                return None if self._is_rating(outer) else name, number, _side_of_number(number)
             return name, "", self._verdicts.label(value, name)
         except (BadInput, WrongUse):
             if self._options.labels_needed:
@@ -259,8 +259,8 @@ class Picker:
 
     def id_of_turn(self, fields: Fields) -> str | None:
         """Return the conversation id of a table's row; raise `BadInput` if it is invalid."""
-        name = self._options.id_field or _first(fields, TURN_ID_NAMES)
-        return _id(look_up(fields, name)) if name else None
+        name = self._options.id_field or _first_present(fields, TURN_ID_NAMES)
+        return _id_as_text(look_up(fields, name)) if name else None
 
     def note_found(self, *names: str) -> None:
         """Remember label names found by another reader."""
@@ -301,7 +301,7 @@ class Picker:
         """
         sides_in_words = {meant for _, meant in self._verdicts.said} & SIDES
         numbers = {number for _, number in self._ratings if number != EMPTY}
-        sides = sides_in_words | {_side(number) for number in numbers}
+        sides = sides_in_words | {_side_of_number(number) for number in numbers}
         one_sided = len(sides) < 2 and any(map(self._is_rating, self._rated))
         if one_sided or not numbers <= THUMB_NUMBERS or len({*self._rated, *self._label_names}) > 1:
             return frozenset()
@@ -379,7 +379,7 @@ class Picker:
         for (name, number), n in self._ratings.items():
             if name == field:
                 meant = (
-                    _side(number)
+                    _side_of_number(number)
                     if number in thumb_numbers
                     else Label.NONE
                     if number == EMPTY
@@ -419,11 +419,11 @@ def note_on_unread(rows: int) -> str:
     )
 
 
-def _side(number: str) -> Label:
+def _side_of_number(number: str) -> Label:
     return {"1": Label.POSITIVE, "0": Label.NEGATIVE, "-1": Label.NEGATIVE}.get(number, Label.NONE)
 
 
-def _within(beside: Fields, names: tuple[str, ...]) -> Any:
+def _first_filled(beside: Fields, names: tuple[str, ...]) -> Any:
     return (
         next((beside[name] for name in names if beside.get(name) not in (None, "", [])), None)
         if beside
@@ -431,7 +431,7 @@ def _within(beside: Fields, names: tuple[str, ...]) -> Any:
     )
 
 
-def _first(fields: Collection[str], names: tuple[str, ...]) -> str | None:
+def _first_present(fields: Collection[str], names: tuple[str, ...]) -> str | None:
     for name in names:
         if name in fields:
             return name
@@ -452,10 +452,10 @@ class UsualNames(NamedTuple):
 def _usual_names(names: tuple[str, ...]) -> UsualNames:
     """Return which fields have usual names; cached for all rows of a table."""
     return UsualNames(
-        judge=_first(names, JUDGE_NAMES),
-        group=_first(names, GROUP_NAMES),
-        comment=_first(names, COMMENT_NAMES),
-        tags=_first(names, TAG_NAMES),
+        judge=_first_present(names, JUDGE_NAMES),
+        group=_first_present(names, GROUP_NAMES),
+        comment=_first_present(names, COMMENT_NAMES),
+        tags=_first_present(names, TAG_NAMES),
         labels=frozenset(names) & {*LABEL_NAMES, *RATING_NAMES},
     )
 
@@ -488,7 +488,7 @@ def _are_words(value: object) -> bool:
     return not as_number(value)
 
 
-def _id(value: object) -> str | None:
+def _id_as_text(value: object) -> str | None:
     """Convert an id to text; whole numbers become digits, others as Python writes them."""
     if _is_blank(value):
         return None

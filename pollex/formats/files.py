@@ -96,7 +96,7 @@ def find_files(sources: Sequence[str | Path]) -> list[str]:
     """
     if not sources:
         raise WrongUse("no logs were named", remedy="give a file, a glob, or - for standard input")
-    names = [name for source in sources for name in _expanded(str(source))]
+    names = [name for source in sources for name in _expand_source(str(source))]
     return list(dict.fromkeys(names))
 
 
@@ -146,21 +146,21 @@ def rows_of(
             files_in(source, path, Path(folder)) as files,
         ):
             for name, inner in files:
-                yield from _rows(name, inner, encoding, longest, notes)
+                yield from _rows_of_path(name, inner, encoding, longest, notes)
     except OSError as error:
         raise BadInput(
             f"can't be read: {error.strerror or error}", where=source, remedy="check the path"
         ) from None
 
 
-def _expanded(source: str) -> list[str]:
+def _expand_source(source: str) -> list[str]:
     if is_query(source):
         return [source]
     path = Path(source)
     if source == STDIN or path.is_fifo():
         return [source]
     if path.is_dir():
-        return _inside(path)
+        return _find_logs_inside(path)
     if path.exists():
         _require_file(path)
         return [source]
@@ -184,7 +184,7 @@ def _require_file(path: Path) -> None:
         )
 
 
-def _inside(folder: Path) -> list[str]:
+def _find_logs_inside(folder: Path) -> list[str]:
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     names = [path for path in files if path.suffix.lower() in ENDINGS]
     names = names or [path for path in files if path.suffix.lower() in OF_TALKS]
@@ -207,12 +207,12 @@ def _path_of(source: str) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stdin"
-        with _pipe(source) if piped else nullcontext(sys.stdin.buffer) as stream:
+        with _open_pipe(source) if piped else nullcontext(sys.stdin.buffer) as stream:
             copy(source, stream, path)
         yield path
 
 
-def _pipe(source: str) -> IO[bytes]:
+def _open_pipe(source: str) -> IO[bytes]:
     """Open a named pipe without waiting for ever for somebody who writes into it."""
     pipe = os.open(source, os.O_RDONLY | os.O_NONBLOCK)
     poll = select.poll()
@@ -230,7 +230,7 @@ def _pipe(source: str) -> IO[bytes]:
     return os.fdopen(pipe, "rb")
 
 
-def _rows(
+def _rows_of_path(
     source: str, path: Path, encoding: str, longest: int | None, notes: dict[str, None] | None
 ) -> Iterator[LogRow | BadRow]:
     # files of tables, known by their first bytes or their ending
@@ -253,27 +253,32 @@ def _rows(
         notes[advice] = None
     # a talk as text, such as one of WhatsApp
     if _is_talk(source, path, encoding):
-        return _talks(
-            source, joined_or_cut(_lines(source, path, encoding, whole=True), longest, DOCUMENT)
+        return _rows_of_talks(
+            source,
+            joined_or_cut(
+                _read_lines_with_ends(source, path, encoding, whole=True), longest, DOCUMENT
+            ),
         )
     # the format: by the ending, else by the first lines
     form = FORMATS.get(path.suffix.lower())
     if form in (None, "lines"):
-        with closing(_lines(source, path, encoding, longest)) as lines:
+        with closing(_read_lines_with_ends(source, path, encoding, longest)) as lines:
             form = _told_format(lines) if form is None else _form_of_lines(lines)
     # a text that is no table may be a log of lines
     if form == "csv" and path.suffix.lower() not in FORMATS:
-        with closing(_lines(source, path, encoding, longest)) as lines:
+        with closing(_read_lines_with_ends(source, path, encoding, longest)) as lines:
             kind = kind_of_lines(lines)
         refuse_text(source, kind)
         if kind in OF_LINES:
-            return OF_LINES[kind](source, _lines(source, path, encoding, longest))
+            return OF_LINES[kind](source, _read_lines_with_ends(source, path, encoding, longest))
     if form == "lines":
-        return json_lines(source, _lines(source, path, encoding, longest))
+        return json_lines(source, _read_lines_with_ends(source, path, encoding, longest))
     if form == "csv":
-        return csv_rows(source, _lines(source, path, encoding, whole=True), notes)
+        return csv_rows(source, _read_lines_with_ends(source, path, encoding, whole=True), notes)
     # what is left is one JSON document, which is held whole
-    whole = joined_or_cut(_lines(source, path, encoding, whole=True), longest, DOCUMENT)
+    whole = joined_or_cut(
+        _read_lines_with_ends(source, path, encoding, whole=True), longest, DOCUMENT
+    )
     if isinstance(whole, TooLong):
         raise BadInput(
             "a JSON document of more than 256 MB",
@@ -294,14 +299,14 @@ def _is_talk(source: str, path: Path, encoding: str) -> bool:
     """Return whether a file of text, as phones export it, holds a talk whose turns begin with who speaks."""
     if path.suffix.lower() in FORMATS or path.suffix.lower() == ".json":
         return False
-    with closing(_lines(source, path, encoding)) as lines:
+    with closing(_read_lines_with_ends(source, path, encoding)) as lines:
         begin = "".join(islice(lines, LOOKED_AT))
     if kind_of_lines(begin.splitlines()) in OF_LINES:
         return False
     return begin.lstrip()[:1] not in ("{", '"') and is_transcript(_BETWEEN_TALKS.sub("", begin))
 
 
-def _talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
+def _rows_of_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
     """Yield the talks of a file of text, one row each, in parts between lines of dashes."""
     if isinstance(text, TooLong):
         raise BadInput("a talk of more than 256 MB", where=source, remedy="split it into files")
@@ -339,7 +344,7 @@ def _form_of_lines(lines: Iterable[str]) -> str:
     return "document" if first in ("{", "[") else "lines"
 
 
-def _lines(
+def _read_lines_with_ends(
     source: str, path: Path, encoding: str, longest: int | None = None, *, whole: bool = False
 ) -> Generator[str, None, None]:
     """Yield the text's lines with their ends, each as far as it can be held.
@@ -414,9 +419,9 @@ def files_in(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, 
         if is_spreadsheet(path, begin):
             yield [(source, path)]
         elif begin.startswith(ZIP):
-            yield list(_members(source, path, folder))
+            yield list(_unpack_members(source, path, folder))
         elif begin.startswith((GZIP, ZSTANDARD)):
-            yield [(source, _stream(source, path, folder, begin))]
+            yield [(source, _unpack_stream(source, path, folder, begin))]
         else:
             _refuse_database(source, path, begin)
             yield [(source, path)]
@@ -426,23 +431,23 @@ def files_in(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, 
         ) from None
 
 
-def _stream(source: str, path: Path, folder: Path, begin: bytes) -> Path:
+def _unpack_stream(source: str, path: Path, folder: Path, begin: bytes) -> Path:
     inner = folder / (path.stem if path.suffix in (".gz", ".zst", ".zstd") else path.name)
     with path.open("rb") as raw:
-        _write(source, _unpacked(source, raw, begin), inner)
+        _write_pieces(source, _unpacked_pieces(source, raw, begin), inner)
     return inner
 
 
-def _unpacked(source: str, raw: IO[bytes], begin: bytes) -> Iterator[bytes]:
+def _unpacked_pieces(source: str, raw: IO[bytes], begin: bytes) -> Iterator[bytes]:
     """Yield what a stream of gzip or Zstandard unpacks to, piece by piece."""
     if not begin.startswith(GZIP):
         yield from _pieces_of_zstandard(source, raw)
         return
     with gzip.open(raw) as packed:
-        yield from _pieces(packed)
+        yield from _read_pieces(packed)
 
 
-def _pieces(packed: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
+def _read_pieces(packed: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
     while piece := packed.read(1 << 20):
         yield piece
 
@@ -473,10 +478,10 @@ def _pieces_of_zstandard(source: str, raw: IO[bytes] | io.RawIOBase) -> Iterator
 
 def copy(source: str, packed: IO[bytes] | gzip.GzipFile, inner: Path) -> None:
     """Write the data to a file of its own, up to the size limit; raise `BadInput` where no row can come of it."""
-    _write(source, _pieces(packed), inner)
+    _write_pieces(source, _read_pieces(packed), inner)
 
 
-def _write(source: str, pieces: Iterable[bytes], inner: Path) -> None:
+def _write_pieces(source: str, pieces: Iterable[bytes], inner: Path) -> None:
     guard = ByteLimit(source)
     size = 0
     with inner.open("wb") as file:
@@ -506,7 +511,7 @@ def unpacked_size(source: str, path: Path, most: int) -> int:
             if begin.startswith(ZIP):
                 return _unpacked_members(source, path, most)
             if begin.startswith((GZIP, ZSTANDARD)):
-                return _counted(_unpacked(source, raw, begin), most)
+                return _count_bytes(_unpacked_pieces(source, raw, begin), most)
         except (zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError) as error:
             raise BadInput(
                 f"can't be unpacked: {error}", where=source, remedy="pack or copy the file again"
@@ -519,13 +524,13 @@ def _unpacked_members(source: str, path: Path, most: int) -> int:
     size = 0
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
-            size += _counted(_pieces_of_member(source, archive, info), most - size)
+            size += _count_bytes(_pieces_of_member(source, archive, info), most - size)
             if size > most:
                 break
     return size
 
 
-def _counted(pieces: Iterable[bytes], most: int) -> int:
+def _count_bytes(pieces: Iterable[bytes], most: int) -> int:
     size = 0
     for piece in pieces:
         size += len(piece)
@@ -534,7 +539,7 @@ def _counted(pieces: Iterable[bytes], most: int) -> int:
     return size
 
 
-def _members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+def _unpack_members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     with zipfile.ZipFile(path) as archive:
         infos = {info.filename: info for info in archive.infolist()}
         samples = [name for name in infos if name.startswith("samples/") and name.endswith(".json")]
@@ -550,7 +555,7 @@ def _members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]
             )
         for number, name in enumerate(names):
             inner = folder / f"{number}{Path(name).suffix.lower()}"
-            _write(source, _pieces_of_member(source, archive, infos[name]), inner)
+            _write_pieces(source, _pieces_of_member(source, archive, infos[name]), inner)
             yield f"{source}!{name}", inner
 
 
@@ -565,7 +570,7 @@ def _pieces_of_member(
     if info.compress_type != METHOD_ZSTANDARD:
         try:
             with archive.open(info) as packed:
-                yield from _pieces(packed)
+                yield from _read_pieces(packed)
         except (NotImplementedError, RuntimeError) as error:
             raise BadInput(
                 f"can't be unpacked: {error}", where=source, remedy="unpack it first"
@@ -599,7 +604,7 @@ def _refuse_database(source: str, path: Path, begin: bytes) -> None:
         ("checkpoints",): "export the threads of LangGraph as JSON: client.threads.search()",
         ("feedback", "chat"): "export the feedback in Open WebUI: Admin, Evaluations, Feedbacks",
     }
-    tables = _tables(path)
+    tables = _tables_of_database(path)
     remedy = next((advice for names, advice in remedies.items() if {*names} <= {*tables}), "")
     if remedy or not tables:
         raise BadInput(
@@ -607,7 +612,7 @@ def _refuse_database(source: str, path: Path, begin: bytes) -> None:
         )
 
 
-def _tables(path: Path) -> list[str]:
+def _tables_of_database(path: Path) -> list[str]:
     """Return the tables of a SQLite database; none where it can't be read."""
     try:
         with closing(
@@ -623,7 +628,7 @@ def _tables(path: Path) -> list[str]:
 
 def rows_of_tables(source: str, path: Path) -> Iterator[LogRow]:
     """Yield the rows of all tables of a SQLite database, each table like a file of its own."""
-    for table in _tables(path):
+    for table in _tables_of_database(path):
         quoted = table.replace('"', '""')
         rows = rows_of_query("sqlite", str(path), f'SELECT * FROM "{quoted}"')  # noqa: S608 - a name, quoted
         for number, fields in enumerate(rows, start=1):

@@ -70,19 +70,19 @@ def in_dicts(log: Any) -> Any:
         log = {"thread_id": configurable.get("thread_id"), "values": log.values, **facts}
     if isinstance(log, list | tuple) and log and all(map(_is_message, log)):
         log = {"messages": log}
-    return _unpacked(log)
+    return _as_plain_dicts(log)
 
 
 def _is_message(value: Any) -> bool:
     return isinstance(getattr(value, "type", None), str) and hasattr(value, "content")
 
 
-def _unpacked(value: Any) -> Any:
+def _as_plain_dicts(value: Any) -> Any:
     value = value._asdict() if hasattr(value, "_asdict") else value
     if isinstance(value, Mapping):
-        return {name: _unpacked(inner) for name, inner in value.items()}
+        return {name: _as_plain_dicts(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_unpacked(inner) for inner in value]
+        return [_as_plain_dicts(inner) for inner in value]
     if _is_message(value):
         names = ("type", "content", "id", "name", "tool_calls", "tool_call_id", "status")
         return {

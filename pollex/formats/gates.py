@@ -24,11 +24,16 @@ def junit(verdicts: Sequence[Verdict], *, strict: bool = False) -> bytes:
     suite = ElementTree.SubElement(suites, "testsuite", {"name": "pollex check", **counts})
     for number, (condition, status, message) in enumerate(verdicts, 1):
         case = ElementTree.SubElement(
-            suite, "testcase", classname="pollex.check", name=f"{number}. {_clean(condition)}"
+            suite,
+            "testcase",
+            classname="pollex.check",
+            name=f"{number}. {_without_controls(condition)}",
         )
         if status != "passed":
             kind = "failure" if is_failed(status, strict=strict) else "skipped"
-            ElementTree.SubElement(case, kind, message=_clean(message)).text = _clean(message)
+            ElementTree.SubElement(
+                case, kind, message=_without_controls(message)
+            ).text = _without_controls(message)
     xml: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
     return xml
 
@@ -46,7 +51,7 @@ def workflow_commands(verdicts: Sequence[Verdict], *, strict: bool = False) -> I
     )
     for condition, status, message in unmet[:MOST]:
         kind = "error" if is_failed(status, strict=strict) else "warning"
-        yield f"::{kind} title={_property(condition)}::{_data(message)}"
+        yield f"::{kind} title={_escape_property(condition)}::{_escape_data(message)}"
     if len(unmet) > MOST:
         yield f"::warning title=pollex check::and {len(unmet) - MOST} more"
 
@@ -54,7 +59,7 @@ def workflow_commands(verdicts: Sequence[Verdict], *, strict: bool = False) -> I
 def summary(verdicts: Sequence[Verdict]) -> str:
     """Return a Markdown table of all verdicts for the summary of a step."""
     rows = [
-        f"| {_cell(condition)} | {status} | {_cell(message)} |"
+        f"| {_escape_cell(condition)} | {status} | {_escape_cell(message)} |"
         for condition, status, message in verdicts
     ]
     return "\n".join(
@@ -62,18 +67,18 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     )
 
 
-def _clean(text: str) -> str:
+def _without_controls(text: str) -> str:
     return CONTROL.sub("", text)
 
 
-def _data(text: str) -> str:
+def _escape_data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+def _escape_property(text: str) -> str:
+    return _escape_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     flat = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
     return flat.replace("\\", "\\\\").replace("|", "\\|").replace("`", "\\`")

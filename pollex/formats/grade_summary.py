@@ -93,7 +93,7 @@ def summary(
     Args:
         value: What of an answer is its grade; see `graded`.
     """
-    columns = _columns(profile, gradings, value)
+    columns = _grade_columns(profile, gradings, value)
     places = np.array([g.case.category or UNNAMED for g in gradings])
     categories = list(dict.fromkeys(places.tolist()))
     rng = np.random.default_rng(SEED)
@@ -113,7 +113,7 @@ def summary(
     judges = {RULES: columns[OVERALL]} | {
         name: columns[name] for name in (PLAIN, HUMAN) if name in columns
     }
-    areas_of_judges = _areas(judges, rng)
+    areas_of_judges = _areas_against_people(judges, rng)
     # how far each column agrees with people, where both graded something
     agreement: dict[tuple[str, str], dict[str, Figure]] = {}
     for category in every if HUMAN in columns else ():
@@ -135,8 +135,8 @@ def summary(
         counts={name: int((~np.isnan(grades)).sum()) for name, grades in judges.items()},
         areas=areas_of_judges,
         agreement=agreement,
-        flags=_counted(gradings, lambda grading: grading.flags),
-        outcomes=_counted(gradings, lambda grading: (grading.outcome,)),
+        flags=_count_words(gradings, lambda grading: grading.flags),
+        outcomes=_count_words(gradings, lambda grading: (grading.outcome,)),
     )
 
 
@@ -153,7 +153,7 @@ def grade_of(answer: object, question: Question, value: Value = "auto") -> float
     )
 
 
-def _columns(
+def _grade_columns(
     profile: ReferencingProfile, gradings: Sequence[Grading], value: Value
 ) -> dict[str, Floats]:
     used = {question.id for grading in gradings for question in grading.graded}
@@ -179,7 +179,9 @@ def _grade_on(grading: Grading, key: str, value: Value) -> float | None:
     return None if question is None else grade_of(grading.answers.get(key), question, value)
 
 
-def _areas(judges: Mapping[str, Floats], rng: np.random.Generator) -> dict[str, Figure]:
+def _areas_against_people(
+    judges: Mapping[str, Floats], rng: np.random.Generator
+) -> dict[str, Figure]:
     if HUMAN not in judges:
         return {}
     return areas(
@@ -187,7 +189,7 @@ def _areas(judges: Mapping[str, Floats], rng: np.random.Generator) -> dict[str, 
     )
 
 
-def _counted(
+def _count_words(
     gradings: Sequence[Grading], words: Callable[[Grading], Sequence[str]]
 ) -> dict[str, int]:
     counted_words = [word for grading in gradings for word in words(grading)]
@@ -264,7 +266,7 @@ def summary_json(grade_summary: GradeSummary) -> dict[str, Any]:
         "distributions": {
             judge: dict(
                 zip(
-                    map(_grade, grade_summary.levels[::TENTHS].tolist()),
+                    map(_grade_as_text, grade_summary.levels[::TENTHS].tolist()),
                     shares[::TENTHS].tolist(),
                     strict=True,
                 )
@@ -291,7 +293,7 @@ def figure_json(figure: Figure) -> dict[str, Any]:
     return fields | ({"undefined": figure.undefined} if figure.undefined else {})
 
 
-def _grade(level: float) -> str:
+def _grade_as_text(level: float) -> str:
     return f"{level:g}"
 
 

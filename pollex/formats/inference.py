@@ -275,18 +275,20 @@ def _of_turns(
     Args:
         all_columns: Those of rows without words, too, which may have the label.
     """
-    roles = _chosen(columns, named_columns, "role", role_likelihood, 5)
-    texts = _chosen(columns, named_columns, "text", text_likelihood, 3)
-    ids = _chosen(columns, named_columns, "conversation", owner_likelihood, 4)
+    roles = _likeliest_columns(columns, named_columns, "role", role_likelihood, 5)
+    texts = _likeliest_columns(columns, named_columns, "text", text_likelihood, 3)
+    ids = _likeliest_columns(columns, named_columns, "conversation", owner_likelihood, 4)
     filled = {column.path: column for column in map(_filled_down, columns) if column is not None}
     if "conversation" not in named_columns:
-        ids |= _chosen(list(filled.values()), named_columns, "conversation", owner_likelihood, 1)
+        ids |= _likeliest_columns(
+            list(filled.values()), named_columns, "conversation", owner_likelihood, 1
+        )
     # each file may be one, where nothing better is found
     if columns and "conversation" not in named_columns:
         ids[Column(WHOLE_FILE, [None] * len(columns[0].values))] = -1.0
     # what orders the turns, if anything does
-    time = next(iter(_chosen(columns, named_columns, "time", time_likelihood, 1)), None)
-    turn = next(iter(_chosen(columns, named_columns, "turn", turn_likelihood, 1)), None)
+    time = next(iter(_likeliest_columns(columns, named_columns, "time", time_likelihood, 1)), None)
+    turn = next(iter(_likeliest_columns(columns, named_columns, "turn", turn_likelihood, 1)), None)
     # every plausible triple of conversation, role and text is a candidate
     for id_, owned in ids.items():
         for role, speaks in roles.items():
@@ -300,8 +302,12 @@ def _of_turns(
                     parts["time"] = time.path
                 elif turn is not None and turn.path not in parts.values():
                     parts["turn"] = turn.path
-                names = _speakers(
-                    role, _first_said(role, id_), options, _met(role, id_), presence=role.sparse
+                names = _guess_roles(
+                    role,
+                    _first_said(role, id_),
+                    options,
+                    _shares_of_talks(role, id_),
+                    presence=role.sparse,
                 )
                 for named in names:
                     prior = (owned + speaks + says) / 10
@@ -362,12 +368,14 @@ def _of_exchanges(
     options: ReadOptions,
 ) -> Iterator[Candidate]:
     """Yield ways to read rows that are exchanges: what was asked, and what was answered."""
-    questions = _chosen(columns, named_columns, "user", _side_likelihood("user"), 3)
+    questions = _likeliest_columns(columns, named_columns, "user", _side_likelihood("user"), 3)
     single = [column for column in columns if not _is_one_of_several(column, columns)]
-    answered = _chosen(single, named_columns, "assistant", _side_likelihood("assistant"), 3)
-    owned_by = _chosen(columns, named_columns, "conversation", owner_likelihood, 2)
+    answered = _likeliest_columns(
+        single, named_columns, "assistant", _side_likelihood("assistant"), 3
+    )
+    owned_by = _likeliest_columns(columns, named_columns, "conversation", owner_likelihood, 2)
     owners = {"": 0.1, **{column.path: likelihood for column, likelihood in owned_by.items()}}
-    time = next(iter(_chosen(columns, named_columns, "time", time_likelihood, 1)), None)
+    time = next(iter(_likeliest_columns(columns, named_columns, "time", time_likelihood, 1)), None)
     for question, asks in questions.items():
         for answer, other in answered.items():
             for owner, owned in owners.items():
@@ -430,8 +438,8 @@ def _of_lists(
             continue
         inner = listed.columns
         inside = {part: named_columns[part] for part in ("role", "text") if part in named_columns}
-        roles = _chosen(inner, inside, "role", role_likelihood, 4)
-        texts = _chosen(inner, inside, "text", text_likelihood, 3)
+        roles = _likeliest_columns(inner, inside, "role", role_likelihood, 4)
+        texts = _likeliest_columns(inner, inside, "text", text_likelihood, 3)
         yield from _of_listed_exchanges(columns, listed, named_columns, options)
         for role, speaks in roles.items():
             for text, says in texts.items():
@@ -441,7 +449,7 @@ def _of_lists(
                 parts |= {"role": role.path, "text": text.path}
                 firsts = _first_of_lists(listed, role)
                 met = _met_in_lists(listed, role)
-                for named in _speakers(role, firsts, options, met, presence=role.sparse):
+                for named in _guess_roles(role, firsts, options, met, presence=role.sparse):
                     prior = (speaks + says + listed.likelihood) / 10 + 0.05
                     yield _with_labels(columns, parts, named, prior, options, named_columns, listed)
 
@@ -486,13 +494,13 @@ def _of_transcripts(
         speakers = Column("", [name for name, _ in names.most_common(MOST_ROLES)])
         met = Counter(name for turns in talks for name in {turn["role"] for turn in turns})
         shares = {name: times / len(talks) for name, times in met.items()}
-        for named in _speakers(speakers, firsts, options, shares):
+        for named in _guess_roles(speakers, firsts, options, shares):
             yield _with_labels(
                 columns, owner | {"messages": column.path}, named, 0.3, options, named_columns
             )
 
 
-def _chosen(
+def _likeliest_columns(
     columns: Sequence[Column],
     named_columns: Mapping[str, str],
     part: str,
@@ -623,7 +631,7 @@ def _first_of_lists(listed: ListOfTurns, role: Column) -> Counter[str]:
     )
 
 
-def _met(role: Column, owner: Column) -> dict[str, float]:
+def _shares_of_talks(role: Column, owner: Column) -> dict[str, float]:
     """Return in which share of the conversations each name speaks."""
     talks: dict[str, set[str]] = {}
     for id_, value in zip(owner.values, role.values, strict=True):
@@ -643,7 +651,7 @@ def _met_in_lists(listed: ListOfTurns, role: Column) -> dict[str, float]:
     return {name: number / len(talks) for name, number in times.items()}
 
 
-def _speakers(
+def _guess_roles(
     role: Column,
     firsts: Counter[str],
     options: ReadOptions,
@@ -655,7 +663,7 @@ def _speakers(
     names = Counter(as_word(value) for value in role.values)
     named_roles = {plain(spelling): (side, spelling) for side, spelling in options.roles}
     side_of_name = {
-        name: named_roles[plain(name)][0] if plain(name) in named_roles else _usual(name)
+        name: named_roles[plain(name)][0] if plain(name) in named_roles else _usual_side(name)
         for name in names
         if name
     }
@@ -708,7 +716,7 @@ def _speakers(
         )
 
 
-def _usual(name: str) -> str | None:
+def _usual_side(name: str) -> str | None:
     """Return the role of a spelling that every reader knows."""
     try:
         return role_of(name)
@@ -732,7 +740,10 @@ def _as_pairs(sides: Mapping[str, str | None], options: ReadOptions) -> tuple[tu
     for name, side in sides.items():
         by_side.setdefault(side or "system", []).append(name)
     pairs = [
-        (side, name) for side in order for name in by_side.get(side, ()) if _usual(name) != side
+        (side, name)
+        for side in order
+        for name in by_side.get(side, ())
+        if _usual_side(name) != side
     ]
     many = max(by_side, key=lambda side: len(by_side[side]))
     if len(pairs) > MANY_SPEAKERS:
@@ -800,7 +811,7 @@ def _with_labels(
     likeliest = next(in_order_of_likelihood(free), None)
     doubtful = next(filter(is_doubtful_label, free), None)
     if likeliest is not None and (doubtful is None or likeliest[1] > SURE_LABEL):
-        return _with_comment(_labeled(candidate, likeliest[0]), [*columns, *inside])
+        return _with_comment(_with_label(candidate, likeliest[0]), [*columns, *inside])
     if doubtful is not None:
         return _with_comment(replace(candidate, doubtful=doubtful), [*columns, *inside])
     return candidate
@@ -817,11 +828,11 @@ def _with_values(
     column = next((column for column in columns if column.path == path), None)
     if column is None or options.positive or options.negative:
         return candidate
-    labels = _labeled(candidate, column).labels
+    labels = _with_label(candidate, column).labels
     return replace(candidate, labels=labels)
 
 
-def _labeled(candidate: Candidate, column: Column) -> Candidate:
+def _with_label(candidate: Candidate, column: Column) -> Candidate:
     """Return a candidate with a column as its label, and what its values mean."""
     labels = sides_of_column(column)
     top_level = column.path in (*LABEL_NAMES, *RATING_NAMES)
@@ -884,7 +895,7 @@ def as_speakers(rows: Rows, options: ReadOptions) -> Iterator[tuple[tuple[str, s
                 firsts[as_word(spoken[0])] += 1
     if values:
         met = {name: 1.0 for name in map(as_word, values) if side_of(name)}
-        yield from _speakers(Column("", values), firsts, options, met)
+        yield from _guess_roles(Column("", values), firsts, options, met)
 
 
 def _id_of(row: Mapping[str, Any], owners: Sequence[str], number: int) -> str:

@@ -211,7 +211,7 @@ def key_of(value: object) -> str:
 def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
     """Return how the tables of some files are joined; None where one alone has rows, or nothing joins them."""
     try:
-        tables = _tables(files, opened())
+        tables = _tables_of_files(files, opened())
         log = _log_among(tables, alone=len(files) == 1)
         beside = [table for table in tables if table is not log]
         if log is None or not _read_whole(log, beside, opened()):
@@ -227,7 +227,7 @@ def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
     # the best join first; the columns that it brings may be keys of the next
     while (best := _best_of(beside, keys, owners)) is not None:
         table, key = best
-        join = _join(table, key, keys)
+        join = _join_table(table, key, keys)
         joins.append(join)
         beside.remove(table)
         for path, values in _keys_in(table).items():
@@ -240,7 +240,7 @@ def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
     return Joins(frozenset(log.sources), joins, log_keys)
 
 
-def _tables(files: Sequence[str], sources: Iterable[Rows]) -> list[Table]:
+def _tables_of_files(files: Sequence[str], sources: Iterable[Rows]) -> list[Table]:
     """Return the tables of some files with their first rows, those of the same columns as one."""
     gathered: list[Table] = []
     of_source: dict[str, Table] = {}
@@ -274,7 +274,7 @@ def _log_among(tables: Sequence[Table], *, alone: bool) -> Table | None:
     """
     if not 1 < len(tables) <= MANY_TABLES:
         return None
-    log = max(tables, key=lambda table: (table.rank, table.has_speakers, _said(table)))
+    log = max(tables, key=lambda table: (table.rank, table.has_speakers, _count_characters(table)))
     others = [table for table in tables if table is not log]
     if _is_export(log) or (not alone and any(map(_is_export, others))):
         return None
@@ -317,7 +317,7 @@ def _is_talk(table: Table) -> bool:
     return table.rank == TALKS or (table.rank == TURNS and table.has_speakers)
 
 
-def _said(table: Table) -> int:
+def _count_characters(table: Table) -> int:
     return max((sum(map(len, column.texts)) for column in table.columns), default=0)
 
 
@@ -367,7 +367,7 @@ def _key_of(table: Table, keys: Mapping[str, set[str]], owners: Mapping[str, Tab
         for of_log, others in keys.items():
             shared = len(values & others)
             share = shared / min(len(values), len(others))
-            alike = _likeness(path, table, of_log, owners.get(of_log, table))
+            alike = _likeness_of_names(path, table, of_log, owners.get(of_log, table))
             counted = all(value.isdecimal() and len(value) < 7 for value in islice(values, 50))
             if shared < 2 or share < OVERLAP or (counted and not alike):
                 continue
@@ -375,12 +375,12 @@ def _key_of(table: Table, keys: Mapping[str, set[str]], owners: Mapping[str, Tab
     return max(gathered, key=lambda key: key.score, default=None)
 
 
-def _likeness(path: str, table: Table, of_log: str, other: Table) -> float:
+def _likeness_of_names(path: str, table: Table, of_log: str, other: Table) -> float:
     """Return how much two names say that they name the same: `message_id`, and `id` of a table of messages."""
     if of_log == OWN_FILE:
         return 1.0
-    words = _about(path)
-    others = _about(of_log)
+    words = _naming_words(path)
+    others = _naming_words(of_log)
     if plain(path) == plain(of_log) and words:
         return 1.0
     if (
@@ -393,12 +393,12 @@ def _likeness(path: str, table: Table, of_log: str, other: Table) -> float:
     return 0.5 if both else 0.0
 
 
-def _about(name: str) -> set[str]:
+def _naming_words(name: str) -> set[str]:
     """Return the words of a key's name that say what it names."""
     return {word.removesuffix("s") for word in words_of(name)} - _KEY_WORDS
 
 
-def _join(table: Table, key: Key, keys: Mapping[str, set[str]]) -> Join:
+def _join_table(table: Table, key: Key, keys: Mapping[str, set[str]]) -> Join:
     """Return a table as it is joined; its columns keep their names where the log has none of that name."""
     columns = [column for column in table.columns if column.path != key.own]
     rows_of_key: dict[str, list[Mapping[str, Any]]] = {}
@@ -415,7 +415,7 @@ def _join(table: Table, key: Key, keys: Mapping[str, set[str]]) -> Join:
         for name in top_level
         if name != key.own
     }
-    by_key = {value: _fields(rows, names) for value, rows in rows_of_key.items() if value}
+    by_key = {value: _fields_of_key(rows, names) for value, rows in rows_of_key.items() if value}
     labels = [
         names[column.path]
         for column in columns
@@ -431,7 +431,7 @@ def _may_keep_its_name(name: str) -> bool:
     return says or names_people(name)
 
 
-def _fields(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, Any]:
+def _fields_of_key(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of the rows of a key; a list where there are several rows."""
     fields: dict[str, Any] = {}
     for name, new in names.items():

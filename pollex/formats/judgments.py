@@ -72,7 +72,7 @@ def rows_of_predictions(
     else:
         proba = model.proba_for(table.X, list(judges) or None, scale.question)
     named = {"text_id": list(table.texts), "question": [scale.question] * len(proba)}
-    columns: dict[str, list[Any]] = named | _spread(proba, scale)
+    columns: dict[str, list[Any]] = named | _prediction_columns(proba, scale)
     if aggregate not in ("mean", "unknown"):
         how = cast("Aggregate", aggregate)
         columns["expected"] = model.predict_for(
@@ -94,7 +94,7 @@ def expected_of(proba: Floats, scale: Scale) -> list[float] | list[None]:
     return means
 
 
-def _spread(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
+def _prediction_columns(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
     spread = variance(proba, scale.values).tolist() if scale.ordinal else [None] * len(proba)
     return {
         "expected": expected_of(proba, scale),
@@ -168,7 +168,7 @@ def judgment_table(
     value = numbers(records.option)
     row = codes(records.text, answers.texts)
     _require_joined(records, answers, row)
-    faults = _unreadable(records, row, value)
+    faults = _report_unreadable(records, row, value)
     usable = (row >= 0) & ~np.isnan(value)
     if not usable.any():
         why = "; ".join(map(str, faults))
@@ -179,9 +179,9 @@ def judgment_table(
         )
     # the questions with their options: those of the calibrator, or those that occur
     if questionnaire is None:
-        questionnaire, odd = _questionnaire(records, answers, usable, value, main, nominal)
+        questionnaire, odd = _build_questionnaire(records, answers, usable, value, main, nominal)
     else:
-        odd = _strangers(records, questionnaire, usable)
+        odd = _report_strangers(records, questionnaire, usable)
     faults += odd
     question = codes(records.question, [scale.question for scale in questionnaire.scales])
     answer = places(questionnaire.scales, question, value)
@@ -201,12 +201,12 @@ def judgment_table(
     )
     judge = codes_of(records.judge, judges)
     judgments = Judgments(row[keep], question[keep], judge[keep], answer[keep], tuple(judges))
-    judgments, same = _informative(judgments, questionnaire)
+    judgments, same = _keep_informative(judgments, questionnaire)
     # what is told of the records that were left out, and of judges who say little
     groups, several = groups_of(records, answers.texts)
     labels = np.bincount(judgments.judge[judgments.judge != NOBODY], minlength=len(judges))
     rare = "with one label only: predicted mostly by the shared part"
-    faults += [*same, *several, *_doubled(judgments, answers)]
+    faults += [*same, *several, *_report_doubled(judgments, answers)]
     faults += fault("judge", rare, labels == 1, lambda judge: judges[judge], left_out=False)
     blank = "with an empty cell where an answer should be: other answers there count"
     rows = np.array(records.blank, dtype=np.int64)
@@ -225,7 +225,7 @@ def _require_joined(records: Records, answers: AnswerTable, row: Ints) -> None:
         )
 
 
-def _unreadable(records: Records, row: Ints, value: Floats) -> list[Issue]:
+def _report_unreadable(records: Records, row: Ints, value: Floats) -> list[Issue]:
     remedy = "give each text answers, or leave its judgments out"
     empty = np.array(
         [option is None or not str(option).strip() for option in records.option], dtype=bool
@@ -245,7 +245,7 @@ def _unreadable(records: Records, row: Ints, value: Floats) -> list[Issue]:
     ]
 
 
-def _questionnaire(
+def _build_questionnaire(
     records: Records,
     answers: AnswerTable,
     usable: Bools,
@@ -291,14 +291,14 @@ def _questionnaire(
     judged = list(
         dict.fromkeys(n for n, use in zip(records.question, usable.tolist(), strict=True) if use)
     )
-    chosen = _main(main, names, judged)
+    chosen = _choose_main_question(main, names, judged)
     faults = faults_of(
         "question", "that only people answer, with fewer than two answers", alike, "leave each out"
     )
     return Questionnaire(scales, chosen), faults
 
 
-def _strangers(records: Records, questionnaire: Questionnaire, usable: Bools) -> list[Issue]:
+def _report_strangers(records: Records, questionnaire: Questionnaire, usable: Bools) -> list[Issue]:
     known_questions = {scale.question for scale in questionnaire.scales}
     alien = usable & np.array(
         [name not in known_questions for name in records.question], dtype=bool
@@ -308,7 +308,7 @@ def _strangers(records: Records, questionnaire: Questionnaire, usable: Bools) ->
     )
 
 
-def _main(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:
+def _choose_main_question(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:
     if main is not None:
         if main not in names:
             raise WrongUse(
@@ -330,7 +330,9 @@ def _main(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:
     return candidates[0]
 
 
-def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgments, list[Issue]]:
+def _keep_informative(
+    judgments: Judgments, questions: Questionnaire
+) -> tuple[Judgments, list[Issue]]:
     """Keep judgments of questions with more than one different answer.
 
     Raises:
@@ -352,7 +354,7 @@ def _informative(judgments: Judgments, questions: Questionnaire) -> tuple[Judgme
     return judgments.where(several[judgments.question] > 1), faults_of("question", what, alone)
 
 
-def _doubled(judgments: Judgments, answers: AnswerTable) -> list[Issue]:
+def _report_doubled(judgments: Judgments, answers: AnswerTable) -> list[Issue]:
     """Report judges who judged a question of a text twice: all judgments are used."""
     named = judgments.where(judgments.judge != NOBODY)
     keys = np.stack([named.row, named.question, named.judge], axis=1)

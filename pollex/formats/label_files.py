@@ -55,7 +55,7 @@ def write_requests(
             (
                 sheet_row
                 for row in rows
-                for sheet_row in _sheet(row, questions, conversations or {})
+                for sheet_row in _sheet_rows(row, questions, conversations or {})
             ),
             SHEET,
         )
@@ -85,7 +85,7 @@ def sheet_for(questionnaire: str | None, out: Path | None) -> list[SheetQuestion
     return questionnaire_at(questionnaire) if questionnaire is not None else []
 
 
-def _sheet(
+def _sheet_rows(
     row: Request, questions: Sequence[SheetQuestion], conversations: Mapping[str, Conversation]
 ) -> Iterator[Request]:
     conversation = conversations.get(row.get("id", ""))
@@ -151,7 +151,7 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
                 # the label page calls it `answer`
                 picker = Picker(replace(reading, label_field=field))
             try:
-                labels.append((*_label(row, picker), row))
+                labels.append((*_read_label(row, picker), row))
             except BadInput as error:
                 bad.append(BadRow(row.source, row.line, error.what, error.remedy))
     thumb_numbers = {"", EMPTY} | (picker.numbers if picker else set())
@@ -179,7 +179,9 @@ def labels_in(conversations: Sequence[Conversation], unsaid: str) -> list[GivenL
         unsaid: How those labels were drawn whose rows don't say it.
     """
     return [
-        GivenLabel(c.id, c.label, drawn_of(c) or unsaid, _word(c.metadata, SOURCE) or c.judge or "")
+        GivenLabel(
+            c.id, c.label, drawn_of(c) or unsaid, _text_in(c.metadata, SOURCE) or c.judge or ""
+        )
         for c in conversations
         if c.label is not Label.NONE
     ]
@@ -187,17 +189,17 @@ def labels_in(conversations: Sequence[Conversation], unsaid: str) -> list[GivenL
 
 def drawn_of(conversation: Conversation) -> str:
     """Return how a label was drawn, as the log says; empty if it doesn't."""
-    return _word(conversation.metadata, DRAWN)
+    return _text_in(conversation.metadata, DRAWN)
 
 
-def _label(row: LogRow, picker: Picker) -> tuple[GivenLabel, str]:
+def _read_label(row: LogRow, picker: Picker) -> tuple[GivenLabel, str]:
     picked = picker.pick(row.fields, IDS)
     if picked.id is None:
         raise BadInput("the label has no conversation id", remedy="add a field `id`")
-    source = _word(picked.rest, SOURCE) or picked.judge or ""
-    return GivenLabel(picked.id, picked.label, _word(picked.rest, DRAWN), source), picked.number
+    source = _text_in(picked.rest, SOURCE) or picked.judge or ""
+    return GivenLabel(picked.id, picked.label, _text_in(picked.rest, DRAWN), source), picked.number
 
 
-def _word(fields: dict[str, object], name: str) -> str:
+def _text_in(fields: dict[str, object], name: str) -> str:
     value = look_up(fields, name)
     return value.strip() if isinstance(value, str) else ""

@@ -99,7 +99,7 @@ class Spellings:
     words: frozenset[str]
 
     def matches(self, value: str | float) -> bool:
-        return _key(value) in self.words
+        return _key_of_folded(value) in self.words
 
 
 Rule = RatingBound | Spellings
@@ -133,16 +133,19 @@ class Verdicts:
             WrongUse: A comparison that can't be read, one without its opposite, or a spelling on
                 both sides.
         """
-        rules = _rule(positive, "positive", POSITIVE), _rule(negative, "negative", NEGATIVE)
+        rules = (
+            _parse_rule(positive, "positive", POSITIVE),
+            _parse_rule(negative, "negative", NEGATIVE),
+        )
         compared = [isinstance(rule, RatingBound) for rule in rules]
         if any(compared) and (positive is None or negative is None):
             missing = "negative" if negative is None else "positive"
             what = "a rating needs a bound on both sides"
             raise WrongUse(what, remedy="add the other", option={missing: BOUNDS[missing]})
         words = f"{positive or ''},{negative or ''}".split(",")
-        numbers = any(compared) or any(isinstance(_folded(word), float) for word in words)
+        numbers = any(compared) or any(isinstance(_fold_value(word), float) for word in words)
         left = None if unrated is None else _spellings(unrated)
-        return cls(*_apart(rules, (positive, negative)), numbers, left)
+        return cls(*_separate_rules(rules, (positive, negative)), numbers, left)
 
     def label(self, value: object, name: str = "FIELD") -> Label:
         """Return the label of a value; a list of numbers counts by its mean, one of words by its majority.
@@ -158,7 +161,7 @@ class Verdicts:
             raise BadLabel(what, remedy="name the field inside it", option={"label_field": inside})
         if (several := _several_words(value)) is not None:
             return self.majority(several, name)
-        folded = _folded(value)
+        folded = _fold_value(value)
         if folded in MISSING or (self.unrated and self.unrated.matches(folded)):
             self.said[show_value(value), Label.NONE] += 1
             return Label.NONE
@@ -179,7 +182,7 @@ class Verdicts:
         if self.numbers and isinstance(folded, float):
             self.leave(value)
             return Label.NONE
-        raise _unknown(value, self)
+        raise _unknown_label(value, self)
 
     def majority(self, values: Sequence[object], name: str = "FIELD") -> Label:
         """Return the label that most of several raters gave; none where as many gave the other.
@@ -209,7 +212,7 @@ def as_number(value: object) -> str:
     if isinstance(value, str) and value.isalpha():  # most labels are words
         return ""
     try:
-        folded = _folded(value)
+        folded = _fold_value(value)
     except BadInput:
         return ""
     return f"{folded:g}" if isinstance(folded, float) else ""
@@ -222,7 +225,7 @@ def _several_words(value: object) -> list[object] | None:
     words = [
         entry for entry in value if not isinstance(entry, list | dict) and not as_number(entry)
     ]
-    present = [word for word in words if _folded(word) not in MISSING]
+    present = [word for word in words if _fold_value(word) not in MISSING]
     return list(value) if present and len(words) == len(value) else None
 
 
@@ -250,7 +253,7 @@ def is_usual(value: object) -> bool:
 
 def is_missing(word: str) -> bool:
     """Return whether a value says that nobody rated, or that whoever did took no side."""
-    return _folded(word) in MISSING
+    return _fold_value(word) in MISSING
 
 
 _BETWEEN_WORDS = re.compile(r"[\s,.!?:;()/–—-]+")
@@ -271,7 +274,7 @@ def side_meant(word: str) -> Label | None:
     split = _BETWEEN_WORDS.split(word.strip())
     parts = [part for part in split if part and (part[0] in "+-" or not as_number(part))]
     if len(parts) < 2:
-        return _negated(folded_name(word))
+        return _side_of_negated(folded_name(word))
     ends = [" ".join(parts[start:]) for start in range(1, len(parts))]
     sides_of_ends = {_side_of_word(end) for end in ends} - {None}
     negations = [part for part in parts if folded_name(part) in NEGATIONS]
@@ -301,7 +304,7 @@ def _side_of_word(word: str) -> Label | None:
     return Label.NEGATIVE if folded in BAD else None
 
 
-def _negated(folded: str) -> Label | None:
+def _side_of_negated(folded: str) -> Label | None:
     """Return the side of a word that begins with a negation, as Chinese ones do."""
     negated_words = {
         folded.removeprefix(negation)
@@ -311,7 +314,7 @@ def _negated(folded: str) -> Label | None:
     return Label.NEGATIVE if negated_words & GOOD else None
 
 
-def _rule(text: str | None, option: str, usual: str) -> Rule:
+def _parse_rule(text: str | None, option: str, usual: str) -> Rule:
     if text is None:
         return _spellings(usual)
     if comparison := _COMPARISON.fullmatch(text):
@@ -330,10 +333,10 @@ ANY_OTHER = "*"
 
 @functools.lru_cache(maxsize=256)  # an inference asks for the usual ones at every value
 def _spellings(words: str) -> Spellings:
-    return Spellings(frozenset(_key(_folded(word)) for word in _split(words)))
+    return Spellings(frozenset(_key_of_folded(_fold_value(word)) for word in _split_words(words)))
 
 
-def _split(words: str) -> list[str]:
+def _split_words(words: str) -> list[str]:
     """Return the words between commas, as CSV has them; a text with a comma and a space is one, too."""
     if '"' in words:
         return next(csv.reader([words.replace("\n", " ")], skipinitialspace=True), [])
@@ -345,7 +348,9 @@ def _words_of(rule: Rule) -> frozenset[str]:
     return rule.words if isinstance(rule, Spellings) else frozenset()
 
 
-def _apart(rules: tuple[Rule, Rule], options: tuple[str | None, str | None]) -> tuple[Rule, Rule]:
+def _separate_rules(
+    rules: tuple[Rule, Rule], options: tuple[str | None, str | None]
+) -> tuple[Rule, Rule]:
     """Remove spellings given for one side from the usual ones of the other."""
     positive, negative = rules
     if not isinstance(positive, Spellings) or not isinstance(negative, Spellings):
@@ -365,43 +370,43 @@ def _apart(rules: tuple[Rule, Rule], options: tuple[str | None, str | None]) -> 
     return rules
 
 
-def _folded(value: object) -> str | float:
+def _fold_value(value: object) -> str | float:
     """Normalize a value: a number if it reads as one, else a case-folded spelling."""
     if isinstance(value, list):
-        return _mean(value)
+        return _mean_rating(value)
     if value is None or value == {} or value != value:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
-        return _finite(value)
+        return _require_finite(value)
     if not isinstance(value, str):
         raise BadLabel(
             f"the label is {type(value).__name__}", remedy="give one label a conversation"
         )
-    return _fold_word(value) if len(value) <= LONGEST_WORD else _fold(value)
+    return _fold_word(value) if len(value) <= LONGEST_WORD else _fold_text(value)
 
 
 LONGEST_WORD = 40
 """Characters of a spelling that is remembered: a log has few different ones."""
 
 
-def _fold(value: str) -> str | float:
+def _fold_text(value: str) -> str | float:
     """Normalize a value that is text."""
     text = value.strip()
     if _NUMBER.fullmatch(text):
-        return _finite(float(text))
+        return _require_finite(float(text))
     text = _EMOJI_VARIANTS.sub("", text).casefold()
     if text in MISSING:
         return text
     if (number := _number_in(text)) is not None:
         return number
     if "tone" in text and (toneless := _SKIN_TONES.sub("", text)) != text:
-        return _fold(toneless)
+        return _fold_text(toneless)
     return _SPACES.sub("_", text)
 
 
-_fold_word = functools.lru_cache(maxsize=4096)(_fold)
+_fold_word = functools.lru_cache(maxsize=4096)(_fold_text)
 
 
 def _number_in(text: str) -> float | None:
@@ -416,13 +421,13 @@ def _number_in(text: str) -> float | None:
     return float(written[1].replace(",", ".")) if written else None
 
 
-def _key(folded: str | float) -> str:
+def _key_of_folded(folded: str | float) -> str:
     return f"{folded:.17g}" if isinstance(folded, float) else folded
 
 
-def _mean(ratings: list[object]) -> str | float:
+def _mean_rating(ratings: list[object]) -> str | float:
     """Return the mean of a list of ratings without missing ones; no label if empty."""
-    folded = [rating for rating in map(_folded, ratings) if rating not in MISSING]
+    folded = [rating for rating in map(_fold_value, ratings) if rating not in MISSING]
     numbers = [rating for rating in folded if isinstance(rating, float)]
     if len(numbers) < len(folded):
         raise BadLabel(
@@ -431,7 +436,7 @@ def _mean(ratings: list[object]) -> str | float:
     return math.fsum(numbers) / len(numbers) if numbers else ""
 
 
-def _finite(number: float) -> float:
+def _require_finite(number: float) -> float:
     try:
         value = float(number)
     except OverflowError:
@@ -444,25 +449,26 @@ def _finite(number: float) -> float:
     return value
 
 
-def _unknown(value: object, verdicts: Verdicts) -> BadLabel:
+def _unknown_label(value: object, verdicts: Verdicts) -> BadLabel:
     if verdicts.compared:
         return BadLabel(
             f"the label {value!r:.60} isn't a number",
             remedy="leave positive and negative to spellings",
         )
     advice = f"for ratings: {spell(**BOUNDS)}"
-    if not isinstance(_folded(value), float):
+    if not isinstance(_fold_value(value), float):
         word = show_value(value)
         sides = spell(positive="A,B", negative="C,D")
         advice = f"others: {sides}, and for no rating {spell(unrated=word)}; `*` is any other"
     error = BadLabel(
-        f"unknown label {value!r:.60}", remedy=f"known are {_known(verdicts)}; {advice}"
+        f"unknown label {value!r:.60}",
+        remedy=f"known are {_describe_known_words(verdicts)}; {advice}",
     )
     error.value = str(value)
     return error
 
 
-def _known(verdicts: Verdicts) -> str:
+def _describe_known_words(verdicts: Verdicts) -> str:
     if verdicts == Verdicts.of(None, None):
         return "up/down, 1/0, true/false, yes/no, 👍/👎, positive/negative, good/bad, like/dislike"
     words = [
@@ -497,12 +503,12 @@ def left_note(field: str, counts: Said, *, compared: bool = False) -> list[str]:
     listed = ", ".join(f"{value} ({n})" for value, n in most[:MOST_TOLD])
     more = f" and {len(left) - MOST_TOLD} more values" if len(left) > MOST_TOLD else ""
     rows = count(sum(left.values()), "row counts", "rows count")
-    begins = f"{field}:" if any(_taken(counts).values()) else f"{field!r} holds ratings:"
+    begins = f"{field}:" if any(_words_of_sides(counts).values()) else f"{field!r} holds ratings:"
     what = f"{begins} {listed}{more} {'is' if len(left) == 1 else 'are'} neither up nor down, and {rows} {NOT_RATED}"
-    return [f"{what}; {_remedy(field, counts, compared)}"]
+    return [f"{what}; {_suggest_sides(field, counts, compared)}"]
 
 
-def _remedy(field: str, counts: Said, compared: bool) -> str:
+def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
     left = sorted(float(value) for value, meant in counts if meant == NEITHER and as_number(value))
     if not left:
         return f"name the field inside: {spell(label_field=f'{field}.NAME')}"
@@ -516,7 +522,7 @@ def _remedy(field: str, counts: Said, compared: bool) -> str:
         return _on_either_side(positive=f">={left[0]:g}", negative=f"<={left[-1]:g}")
     # the bounds that the scale suggests
     low, high = bounds_of(sorted({float(value) for value, _ in counts if as_number(value)}))
-    spellings = _taken(counts)
+    spellings = _words_of_sides(counts)
     if not any(spellings.values()) and not {f"{number:g}" for number in left} <= THUMB_NUMBERS:
         return f"to take them: {spell(positive=f'>={high:g}', negative=f'<={low:g}')}"
     # the spellings that are taken already, with the ratings beyond each bound
@@ -540,7 +546,7 @@ def _on_either_side(positive: str, negative: str) -> str:
     return f"to take them: {spell(positive=positive)} or {spell(negative=negative)}"
 
 
-def _taken(counts: Said) -> dict[str, list[str]]:
+def _words_of_sides(counts: Said) -> dict[str, list[str]]:
     return {
         side.value: [value for value, meant in counts if meant == side]
         for side in (Label.POSITIVE, Label.NEGATIVE)

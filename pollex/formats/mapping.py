@@ -128,16 +128,16 @@ class Mapper:
             WrongUse: An unknown part or role, two columns for one part, or one column for two
                 parts.
         """
-        columns = _once(options.columns)
+        columns = _columns_by_part(options.columns)
         for part, option in FIELDS.items():
             if (other := getattr(options, option)) and other != columns.get(part, other):
                 _refuse_two(part, columns[part], other, {option: columns[part]})
-        roles = {_folded(spelling): role for role, spelling in options.roles}
+        roles = {_fold_name(spelling): role for role, spelling in options.roles}
         usual = (
             (role if role in ROLES.values() else "user", spelling)
             for role, spelling in reversed(options.roles)
         )
-        first = {_folded(spelling): (role, spelling) for role, spelling in usual}
+        first = {_fold_name(spelling): (role, spelling) for role, spelling in usual}
         example = {"roles": pairs_as_typed(reversed(first.values()))}
         for role, spelling in options.roles:
             if role not in (*ROLES.values(), NO_ROLE):
@@ -145,7 +145,7 @@ class Mapper:
                 raise WrongUse(
                     f"no role is called {role!r:.40}", remedy=f"give {role_names}", option=example
                 )
-            if roles[_folded(spelling)] != role:
+            if roles[_fold_name(spelling)] != role:
                 raise WrongUse(
                     f"{spelling!r:.40} is given two roles", remedy="give it one", option=example
                 )
@@ -364,7 +364,7 @@ class Mapper:
         word = as_word(role)
         if isinstance(role, Mapping | list):
             return role
-        named = _folded(word) if _folded(word) in self.roles else ANY_OTHER
+        named = _fold_name(word) if _fold_name(word) in self.roles else ANY_OTHER
         if named not in self.roles or (named == ANY_OTHER and _is_role(word)):
             return role
         self.spoken.add(named)
@@ -396,7 +396,8 @@ class Mapper:
         for part, name in self.columns.items():
             if part not in self.seen and (needed or part in USUAL):
                 near = next(
-                    (column for column in self.there if _folded(column) == _folded(name)), None
+                    (column for column in self.there if _fold_name(column) == _fold_name(name)),
+                    None,
                 )
                 remedy = "give " + (near or f"one of {', '.join(self.there)}")
                 option = {
@@ -441,7 +442,7 @@ def oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, A
     return listed
 
 
-def _once(columns_of_parts: Pairs) -> dict[str, str]:
+def _columns_by_part(columns_of_parts: Pairs) -> dict[str, str]:
     columns: dict[str, str] = {}
     for part, name in columns_of_parts:
         if part not in PARTS:
@@ -482,7 +483,7 @@ def _refuse_two(part: str, column: str, other: str, option: Mapping[str, object]
     raise WrongUse(what, remedy="give one", option=option)
 
 
-def _folded(text: str) -> str:
+def _fold_name(text: str) -> str:
     return text.strip().casefold()
 
 

@@ -94,16 +94,18 @@ def folded_name(text: str) -> str:
     return plain(text).replace(" ", "_")
 
 
-def _listed(words: str) -> frozenset[str]:
+def _plain_words(words: str) -> frozenset[str]:
     return frozenset(map(plain, words.split()))
 
 
-NAMES = {part: _listed(words) for part, words in _NAMES.items()}
-SPEAKERS = dict.fromkeys(_listed(_USERS), "user") | dict.fromkeys(_listed(_ASSISTANTS), "assistant")
+NAMES = {part: _plain_words(words) for part, words in _NAMES.items()}
+SPEAKERS = dict.fromkeys(_plain_words(_USERS), "user") | dict.fromkeys(
+    _plain_words(_ASSISTANTS), "assistant"
+)
 """Who names of roles mean."""
-GOOD = _listed(_GOOD)
-BAD = _listed(_BAD)
-NEGATIONS = _listed(_NEGATIONS)
+GOOD = _plain_words(_GOOD)
+BAD = _plain_words(_BAD)
+NEGATIONS = _plain_words(_NEGATIONS)
 ABSTAINED = frozenset(_ABSTAINED.split())
 """Values of labels by which whoever rated took no side, or nobody rated."""
 _WORDS = re.compile(r"[a-z]+|[^\W\d_a-z]+")
@@ -121,10 +123,10 @@ def is_called(path: str, part: str) -> bool:
     """Return whether the last name of a path says what the column is."""
     *_, last = [step for step in path.replace("[]", "").split(".") if step] or [path]
     words = words_of(last)
-    return any(word in NAMES[part] or _holds(word, part) for word in words)
+    return any(word in NAMES[part] or _holds_word(word, part) for word in words)
 
 
-def _holds(word: str, part: str) -> bool:
+def _holds_word(word: str, part: str) -> bool:
     """Return whether a word of a script without spaces, as Chinese or Japanese, has such a word in it."""
     if not _UNSPACED.match(word):
         return False

@@ -49,7 +49,7 @@ def opposites_in(fields: Mapping[str, Any]) -> Opposites | None:
 
 @lru_cache(maxsize=1024)
 def _pair_of(names: frozenset[str]) -> Opposites | None:
-    spelled = {_spelled(name): name for name in names}
+    spelled = {_spell_with_underscores(name): name for name in names}
     pairs = [
         Opposites(name, spelled[other])
         for words, name in spelled.items()
@@ -76,7 +76,7 @@ def _side_of(words: str) -> str:
     return ("down" if downs else "up" if ups else "") if bool(ups) != bool(downs) else ""
 
 
-def _spelled(name: str) -> str:
+def _spell_with_underscores(name: str) -> str:
     """Return a name as words with `_` between them and around them."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
     words = re.sub(r"[\s_.-]+", "_", apart).casefold().strip("_")

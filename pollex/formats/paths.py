@@ -31,7 +31,7 @@ def find(fields: Mapping[str, Any], path: str) -> Any:
     ):
         return direct
     steps = steps_of(path)
-    values = list(_values(fields, steps))
+    values = list(_values_at(fields, steps))
     if any(step in EVERY for step in steps):
         return values or direct
     if "*" in path:
@@ -80,7 +80,7 @@ def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def _values(value: Any, steps: list[str]) -> Iterator[Any]:
+def _values_at(value: Any, steps: list[str]) -> Iterator[Any]:
     if not steps:
         yield value
         return
@@ -97,22 +97,22 @@ def _values(value: Any, steps: list[str]) -> Iterator[Any]:
             else ()
         )
         for item in items:
-            yield from _values(item, rest)
+            yield from _values_at(item, rest)
     elif "*" in step and isinstance(inner, Mapping):
         for name in inner:
             if fnmatchcase(name, step):
-                yield from _values(inner[name], rest)
+                yield from _values_at(inner[name], rest)
     elif isinstance(inner, Mapping):
         # A name may have dots itself: the longest one that is there goes first.
         for end in range(len(steps), 0, -1):
             name = ".".join(steps[:end])
             if inner.get(name) is not None:
-                yield from _values(inner[name], steps[end:])
+                yield from _values_at(inner[name], steps[end:])
                 return
         if step in inner and not rest:
             yield None
     elif isinstance(inner, list) and step.isdigit() and int(step) < len(inner):
-        yield from _values(inner[int(step)], rest)
+        yield from _values_at(inner[int(step)], rest)
 
 
 def without(fields: Mapping[str, Any], path: str) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
     return figures
 
 
-def _parts(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
+def _parts_of_form(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     """Return what the table of forms names."""
     digits = hashlib.sha256(id_.encode()).hexdigest()
     metadata = dict(figure.metadata)
@@ -108,7 +108,7 @@ def _parts(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
         "alone": "" if aim.session else aim.trace,
         "name": f"pollex_{figure.name}",
         "whole": int(figure.value) if figure.kind == "BOOLEAN" else figure.value,
-        "word": _word(figure),
+        "word": _word_of(figure),
         "metadata": metadata,
         "identified": {"id": id_, **metadata},
         "texts": session
@@ -120,9 +120,9 @@ def _parts(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     }
 
 
-def _filled(form: Any, parts: Mapping[str, Any]) -> Any:
+def _fill_form(form: Any, parts: Mapping[str, Any]) -> Any:
     if isinstance(form, Mapping):
-        filled = {name: _filled(inner, parts) for name, inner in form.items()}
+        filled = {name: _fill_form(inner, parts) for name, inner in form.items()}
         return {
             name.removesuffix("?"): value
             for name, value in filled.items()
@@ -131,7 +131,7 @@ def _filled(form: Any, parts: Mapping[str, Any]) -> Any:
     return parts[form[1:]] if form.startswith("$") else form
 
 
-def _word(figure: PeerFigure) -> str | None:
+def _word_of(figure: PeerFigure) -> str | None:
     if figure.kind == "BOOLEAN":
         return "positive" if figure.value else "negative"
     return figure.value if isinstance(figure.value, str) else None
@@ -145,12 +145,12 @@ def _otel(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
         ("gen_ai.evaluation.explanation", {"stringValue": figure.comment}),
         ("gen_ai.conversation.id", {"stringValue": aim.session}),
         *(
-            (f"pollex.{name}", {"stringValue": _plain(value)})
+            (f"pollex.{name}", {"stringValue": _as_text(value)})
             for name, value in figure.metadata.items()
         ),
         ("pollex.id", {"stringValue": id_}),
     ]
-    if word := _word(figure):
+    if word := _word_of(figure):
         fields.append(("gen_ai.evaluation.score.label", {"stringValue": word}))
     ids = {"traceId": aim.trace, "spanId": aim.span} if aim.trace and aim.span else {}
     attributes = [
@@ -159,7 +159,7 @@ def _otel(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     return {"body": {}, "attributes": attributes, "eventName": "gen_ai.evaluation.result", **ids}
 
 
-def _plain(value: object) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
@@ -212,7 +212,8 @@ def requests_of(
                 requests += [_otel(aim, figure, id_) for figure, id_ in named]
             else:
                 requests += [
-                    _filled(FORMS[form], _parts(aim, figure, id_)) for figure, id_ in named
+                    _fill_form(FORMS[form], _parts_of_form(aim, figure, id_))
+                    for figure, id_ in named
                 ]
     return Written(requests, left_out)
 

@@ -311,7 +311,7 @@ def table_rows(
             for value in (cell if isinstance(cell, list) else [cell])
         )
         filled = (value for value in values if value not in (None, "", [], {}))
-        different = dict.fromkeys(printable(str(_cut(value)), SHOWN) for value in filled)
+        different = dict.fromkeys(printable(str(_cut_value(value)), SHOWN) for value in filled)
         if column.filled or column.path in parts:
             part = parts.get(column.path, "")
             yield {
@@ -383,7 +383,7 @@ def first_rows(sources: Iterable[Any], most: int = MOST_ROWS) -> list[Mapping[st
     return first
 
 
-def _cut(value: Any) -> Any:
+def _cut_value(value: Any) -> Any:
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False, default=str)[:200]
     return value[:200] if isinstance(value, str) else value

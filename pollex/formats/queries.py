@@ -101,13 +101,13 @@ def sql_rows(source: str, seconds: float = SECONDS) -> Iterator[LogRow | BadRow]
         BadInput: The database can't be opened, the query fails or takes too much, or it returns no
             row.
     """
-    kind, place, query = _parts(source)
+    kind, place, query = _split_source(source)
     where = f"{kind}:{place}"
     if not query:
         raise WrongUse(
             "the query is missing",
             where=where,
-            remedy=f"give {where}?SELECT …{_tables(kind, place)}",
+            remedy=f"give {where}?SELECT …{_describe_tables(kind, place)}",
         )
     if not _READS.match(query):
         what = f"not a query that reads: {printable(query.strip(), 60)}"
@@ -118,13 +118,13 @@ def sql_rows(source: str, seconds: float = SECONDS) -> Iterator[LogRow | BadRow]
         rows = rows_in(where, number, row) if kind == "duckdb" else [LogRow(where, number, row)]
         yield from rows
     if not number:
-        remedy = f"check its conditions and tables{_tables(kind, place)}"
+        remedy = f"check its conditions and tables{_describe_tables(kind, place)}"
         raise BadInput(
             "the query returns no rows, so there are no conversations", where=where, remedy=remedy
         )
 
 
-def _parts(source: str) -> tuple[str, str, str]:
+def _split_source(source: str) -> tuple[str, str, str]:
     match = _SOURCE.fullmatch(source)
     assert match is not None, "`is_query` was asked"
     kind = match[1].replace("postgresql", "postgres")
@@ -157,7 +157,7 @@ def _has_password(place: str, query: str) -> bool:
     )
 
 
-def _tables(kind: str, place: str) -> str:
+def _describe_tables(kind: str, place: str) -> str:
     tables: dict[str, list[str]] = {}
     for row in rows_of_query(kind, place, TABLES[kind]):
         table, column = row.values()

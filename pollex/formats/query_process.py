@@ -46,7 +46,7 @@ def rows_of_query(
         outcome = Path(folder) / "outcome"
         request = {"kind": kind, "place": place, "query": query, "seconds": seconds}
         request |= {"rows": str(rows), "outcome": str(outcome)}
-        _run(request, where, seconds)
+        _run_process(request, where, seconds)
         answer = json.loads(outcome.read_bytes()) if outcome.exists() else {"failed": TOO_LARGE}
         if "failed" in answer:
             remedy = f"give one SELECT that runs there: {where}?SELECT …"
@@ -57,7 +57,7 @@ def rows_of_query(
             yield from map(json.loads, file)
 
 
-def _run(request: dict[str, Any], where: str, seconds: float) -> None:
+def _run_process(request: dict[str, Any], where: str, seconds: float) -> None:
     """Run the process to its end.
 
     Raises:
@@ -81,10 +81,10 @@ def _run(request: dict[str, Any], where: str, seconds: float) -> None:
             what = f"the query takes longer than {seconds:g} s"
             raise BadInput(what, where=where, remedy=remedy, option=option) from None
         finally:
-            _end(process)
+            _end_process(process)
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def _end_process(process: "subprocess.Popen[bytes]") -> None:
     """End the process, gently first: its end of the pipe is how it hears of it."""
     if process.poll() is None:
         assert process.stdin is not None
@@ -101,7 +101,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     request = json.loads(sys.stdin.buffer.readline())
-    _limit(request["seconds"])
+    _limit_resources(request["seconds"])
     cancels: list[Callable[[], None]] = []
     threading.Thread(target=_end_with_parent, args=[cancels], daemon=True).start()
 
@@ -123,7 +123,7 @@ def main() -> None:
     os._exit(0)  # without waiting for what a database does at its end
 
 
-def _limit(seconds: float) -> None:
+def _limit_resources(seconds: float) -> None:
     """Bound memory, files and time of this process by the system."""
     import resource  # Windows has none, and no databases there
 

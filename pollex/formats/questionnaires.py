@@ -120,7 +120,7 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
         else [source] * len(question_tables)
     )
     questions = [
-        _question(question_table, place)
+        _read_question(question_table, place)
         for question_table, place in zip(question_tables, places, strict=True)
     ]
     names = [question.id for question in questions]
@@ -142,7 +142,7 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
     return sorted(questions, key=lambda question: question.id == main)
 
 
-def _question(question_table: Any, place: str) -> SheetQuestion:
+def _read_question(question_table: Any, place: str) -> SheetQuestion:
     try:
         question = SheetQuestion.model_validate(question_table)
     except ValidationError as error:

@@ -284,7 +284,7 @@ class Assembler:
                 yield bad
         self._wordless = []
 
-    def _read(self, row: LogRow) -> Placed | list[Placed] | Skipped | BadRow | None:
+    def _read_sources(self, row: LogRow) -> Placed | list[Placed] | Skipped | BadRow | None:
         """Read a row; None for a turn that waits for the rest of its table."""
         try:
             if self._options.messages_field is not None:
@@ -312,11 +312,11 @@ class Assembler:
             return self._whole(row, draft) if draft else Skipped(row.source, row.line)
         except WrongFile as error:
             if self._begun:  # the file is right, and this row is damaged
-                return _bad(row, error)
+                return _bad_row_of(row, error)
             raise BadInput(error.what, where=row.source, remedy=error.advice) from None
         except BadInput as error:
             self._strange.note(error)
-            return _bad(row, error)
+            return _bad_row_of(row, error)
 
     def _reread(
         self, row: LogRow, error: NoShape
@@ -427,7 +427,7 @@ class Assembler:
                 table.add(draft, picked, self._feedback(picked, row))
         except BadInput as error:
             self._strange.note(error)
-            table.bad = table.bad or _bad(row, error)
+            table.bad = table.bad or _bad_row_of(row, error)
 
     def _whole(self, row: LogRow, draft: Draft) -> Placed | list[Placed]:
         if draft.left:
@@ -440,7 +440,7 @@ class Assembler:
         if picked.label is Label.NONE and not picked.number and not self._picker.label_field:
             self._note_feedback_in(row)
         feedback = self._feedback(picked, row)
-        conversation = _conversation(
+        conversation = _make_conversation(
             draft.turns, picked, (feedback,) if feedback else (), self._options, row
         )
         conversation = self._joiner.with_signals(conversation, (row.source, row.line))
@@ -516,7 +516,7 @@ class Assembler:
             _require_places(table.turns)
             parts = list(self._parted(clock.in_order(table.turns), first))
         except BadInput as error:
-            yield replace(_bad(first, error), rows=table.rows)
+            yield replace(_bad_row_of(first, error), rows=table.rows)
             return
         for number, placed in enumerate(parts):
             yield placed._replace(rows=0 if number else table.rows)
@@ -534,7 +534,9 @@ class Assembler:
         thumbed = self._thumbed(ordered)
         if self._options.thumbs == "each" and 0 < len(thumbed) < len(ordered):
             for place in thumbed:
-                cut = [turn._replace(picked=_unlabeled(turn.picked)) for turn in ordered[:place]]
+                cut = [
+                    turn._replace(picked=_without_label(turn.picked)) for turn in ordered[:place]
+                ]
                 yield self._made([*cut, ordered[place]], row, f"#{place}")
             return
         yield self._made(self._with_one_label(ordered, thumbed), row)
@@ -559,18 +561,18 @@ class Assembler:
         labels = [turns[place].picked.label for place in thumbed]
         numbered = {turn.picked.label for turn in turns if turn.picked.number} - {Label.NONE}
         if not thumbed and len(numbered) > 1:  # numbers of a rating, which are no thumbs
-            return [turn._replace(picked=_unlabeled(turn.picked)) for turn in turns]
+            return [turn._replace(picked=_without_label(turn.picked)) for turn in turns]
         if len(set(labels)) < 2:
             return turns
         if self._options.thumbs is None and not self._options.labels_needed:
             self._picker.leave_unread()
-            return [turn._replace(picked=_unlabeled(turn.picked)) for turn in turns]
+            return [turn._replace(picked=_without_label(turn.picked)) for turn in turns]
         if self._options.thumbs is None:
-            raise _differing(labels)
+            raise _differing_labels(labels)
         worst = [place for place in thumbed if turns[place].picked.label is Label.NEGATIVE]
         counting_place = worst[-1] if self._options.thumbs == "worst" else thumbed[-1]
         return [
-            turn if place == counting_place else turn._replace(picked=_unlabeled(turn.picked))
+            turn if place == counting_place else turn._replace(picked=_without_label(turn.picked))
             for place, turn in enumerate(turns)
         ]
 
@@ -587,7 +589,10 @@ class Assembler:
                 yield self._made(turns, row, f"#{judge}")
             return
         # one conversation with the label of the majority, and everybody's comments
-        rated = {judge: _agreed([turn.picked for turn in turns]) for judge, turns in judged.items()}
+        rated = {
+            judge: _combine_row_fields([turn.picked for turn in turns])
+            for judge, turns in judged.items()
+        }
         label = self._picker.settle_raters([rater_label.label for rater_label in rated.values()])
         number = next(
             (rater_label.number for rater_label in rated.values() if rater_label.label is label), ""
@@ -616,12 +621,12 @@ class Assembler:
         Args:
             behind: What stands behind its id where it is one of several.
         """
-        picked = _agreed([turn.picked for turn in ordered])
+        picked = _combine_row_fields([turn.picked for turn in ordered])
         if behind:
             picked = replace(picked, id=f"{picked.id}{behind}", group=picked.group or picked.id)
         turns = tuple(turn.turn for turn in ordered)
-        feedback = _placed([turn.feedback for turn in ordered])
-        conversation = _conversation(turns, picked, feedback, self._options, row)
+        feedback = _place_feedback([turn.feedback for turn in ordered])
+        conversation = _make_conversation(turns, picked, feedback, self._options, row)
         return Placed(
             self._joiner.with_signals(conversation, (row.source, row.line)),
             row.source,
@@ -732,7 +737,7 @@ def _outcome_of(parts: Sequence[LogPart]) -> str:
     return LABELS if any(isinstance(part, ToolScore) for part in parts) else BESIDE
 
 
-def _unlabeled(picked: RowFields) -> RowFields:
+def _without_label(picked: RowFields) -> RowFields:
     return picked if picked.label is Label.NONE else replace(picked, label=Label.NONE, number="")
 
 
@@ -747,7 +752,7 @@ def turns_by_judge(turns: Sequence[TableTurn]) -> dict[str, list[TableTurn]]:
     return by_judge if len(conversations) == 1 else {}
 
 
-def _differing(labels: Sequence[Label]) -> BadInput:
+def _differing_labels(labels: Sequence[Label]) -> BadInput:
     ups = labels.count(Label.POSITIVE)
     what = (
         f"{count(len(labels), 'thumb', 'thumbs')} that differ: {ups} up, {len(labels) - ups} down"
@@ -756,7 +761,7 @@ def _differing(labels: Sequence[Label]) -> BadInput:
     return BadLabel(what, remedy=remedy, option={"thumbs": "last"})
 
 
-def _placed(feedbacks: Sequence[Feedback | None]) -> tuple[Feedback, ...]:
+def _place_feedback(feedbacks: Sequence[Feedback | None]) -> tuple[Feedback, ...]:
     if len(set(feedbacks)) == 1:
         return tuple(filter(None, feedbacks[:1]))
     return tuple(
@@ -791,7 +796,7 @@ def label_joined(
         row = LogRow(*item.place, {})
         try:
             for turns, picked, feedback in labeller.label(item):
-                conversation = _conversation(turns, picked, feedback, options, row)
+                conversation = _make_conversation(turns, picked, feedback, options, row)
                 yield Placed(joiner.with_signals(conversation, item.place), *item.place, rows=0)
         except BadInput as error:
             reason = f"{item.id!r:.60}: {error.what}"
@@ -829,7 +834,7 @@ def _require_places(turns: Sequence[TableTurn]) -> None:
         raise BadInput(what, remedy="number all turns of a conversation, or none")
 
 
-def _bad(row: LogRow, error: BadInput) -> BadRow:
+def _bad_row_of(row: LogRow, error: BadInput) -> BadRow:
     reason = f"{error.where}: {error.what}" if error.where else error.what
     label = error.value if isinstance(error, BadLabel) else getattr(error, "label", "")
     of_label = isinstance(error, BadLabel) or bool(label)
@@ -839,7 +844,7 @@ def _bad(row: LogRow, error: BadInput) -> BadRow:
     )
 
 
-def _conversation(
+def _make_conversation(
     turns: tuple[Turn, ...],
     picked: RowFields,
     feedback: tuple[Feedback, ...],
@@ -847,9 +852,9 @@ def _conversation(
     row: LogRow,
 ) -> Conversation:
     sources, rest = take_sources(picked.rest)
-    flags = _flags(turns, options.max_turn_chars)
+    flags = _find_flags(turns, options.max_turn_chars)
     if "too_large" in flags:
-        turns = tuple(_shortened(turns, options.max_turn_chars))
+        turns = tuple(_shorten_turns(turns, options.max_turn_chars))
     if "surrogates" in flags:
         turns = tuple(turn.mapped(writable) for turn in turns)
     return Conversation(
@@ -865,7 +870,7 @@ def _conversation(
     )
 
 
-def _shortened(turns: Iterable[Turn], longest: int) -> Iterator[Turn]:
+def _shorten_turns(turns: Iterable[Turn], longest: int) -> Iterator[Turn]:
     """Cut turns that nobody is asked about, since the store would keep each of them."""
     room = MOST_TURNS * longest
     for turn in turns:
@@ -876,7 +881,7 @@ def _shortened(turns: Iterable[Turn], longest: int) -> Iterator[Turn]:
             return
 
 
-def _flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
+def _find_flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
     flags: set[Flag] = set()
     sizes = [turn.size for turn in turns]
     if sum(sizes) > MOST_TURNS * max_turn_chars or max(sizes, default=0) > max_turn_chars:
@@ -899,7 +904,7 @@ def _content_id(row: LogRow) -> str:
     return CONTENT_ID + hashlib.sha256(content.encode("ascii")).hexdigest()[:16]
 
 
-def _agreed(rows: Sequence[RowFields]) -> RowFields:
+def _combine_row_fields(rows: Sequence[RowFields]) -> RowFields:
     """Combine the fields of one conversation's rows; the label may be in one or all.
 
     Raises:
@@ -909,15 +914,15 @@ def _agreed(rows: Sequence[RowFields]) -> RowFields:
     sure = any(row.label is not Label.NONE and not row.number for row in rows)
     return RowFields(
         id=rows[0].id,
-        label=_only("label", labels) or Label.NONE,
-        judge=_only("judge", [row.judge for row in rows]),
-        group=_only("group", [row.group for row in rows]),
-        rest=_merged([row.rest for row in rows]),
+        label=_only_value("label", labels) or Label.NONE,
+        judge=_only_value("judge", [row.judge for row in rows]),
+        group=_only_value("group", [row.group for row in rows]),
+        rest=_merge_metadata([row.rest for row in rows]),
         number="" if sure else max(row.number for row in rows),
     )
 
 
-def _only(name: str, values: Iterable[T | None]) -> T | None:
+def _only_value(name: str, values: Iterable[T | None]) -> T | None:
     distinct = list(dict.fromkeys(value for value in values if value is not None))
     if len(distinct) > 1:
         raise BadInput(
@@ -927,7 +932,7 @@ def _only(name: str, values: Iterable[T | None]) -> T | None:
     return distinct[0] if distinct else None
 
 
-def _merged(rests: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _merge_metadata(rests: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return each field's value if all turns agree, else its values in the turns' order."""
     names = dict.fromkeys(name for rest in rests for name in rest)
     columns = {name: [rest.get(name) for rest in rests] for name in names}
@@ -972,13 +977,13 @@ def read_logs(
     again = STDIN not in files
     joins = joins_of(files, open_files) if again and may_hold_tables(files) else None
     if joins is None:
-        return _logs(open_files, options, where, again=again, notes=notes)
+        return _read_or_propose(open_files, options, where, again=again, notes=notes)
     notes.update(dict.fromkeys(joins.notes))
 
     def open_joined() -> Iterator[Iterable[LogRow | BadRow | Skipped]]:
         return map(joins.rows, open_files())
 
-    return _logs(open_joined, options, where, notes=notes, beside=joins.labels)
+    return _read_or_propose(open_joined, options, where, notes=notes, beside=joins.labels)
 
 
 def read_rows(rows: Rows, *, options: ReadOptions | None = None) -> Logs:
@@ -989,17 +994,17 @@ def read_rows(rows: Rows, *, options: ReadOptions | None = None) -> Logs:
     """
     options = options or ReadOptions()
     listed = list(rows_in(rows))
-    return _logs(lambda: [_numbered(listed)], options, IN_MEMORY)
+    return _read_or_propose(lambda: [_number_rows(listed)], options, IN_MEMORY)
 
 
-def _numbered(rows: Iterable[Mapping[str, Any]]) -> Iterator[LogRow]:
+def _number_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[LogRow]:
     return (LogRow(IN_MEMORY, number, dict(fields)) for number, fields in enumerate(rows, start=1))
 
 
 Sources = Iterable[Iterable[LogRow | BadRow | Skipped]]
 
 
-def _logs(
+def _read_or_propose(
     opened: Callable[[], Sources],
     options: ReadOptions,
     where: str,
@@ -1019,7 +1024,7 @@ def _logs(
     if options.kept_mapping and again:
         options = _as_kept(opened, options)
     try:
-        logs = _read(opened(), options, where, strange, notes)
+        logs = _read_sources(opened(), options, where, strange, notes)
         strange.offered = strange.offered or tuple(beside)
         label = _plain_label(opened, options, logs, strange) if again else None
         if label is None:
@@ -1099,7 +1104,7 @@ def _with_plain_label(
 ) -> Logs | None:
     """Return the log with the label that is plainly one; None where it can't be read so."""
     try:
-        logs = _read(opened(), label.options(options), where, Strange(), notes)
+        logs = _read_sources(opened(), label.options(options), where, Strange(), notes)
     except PollexError:
         return None
     if not (logs.counts[Label.POSITIVE] and logs.counts[Label.NEGATIVE]):
@@ -1144,7 +1149,7 @@ def _better_error(
     """
 
     def read_all(candidate_options: ReadOptions) -> Logs:
-        return _read(opened(), candidate_options, where, Strange())
+        return _read_sources(opened(), candidate_options, where, Strange())
 
     try:
         rows = first_rows(opened())
@@ -1158,10 +1163,10 @@ def read_sample(rows: Sequence[Mapping[str, Any]], options: ReadOptions) -> Logs
     tried = replace(
         options, max_bad=len(rows), on_duplicate="first", thumbs=options.thumbs or "last"
     )
-    return _read([_numbered(rows)], tried, IN_MEMORY, Strange())
+    return _read_sources([_number_rows(rows)], tried, IN_MEMORY, Strange())
 
 
-def _read(
+def _read_sources(
     sources: Sources,
     options: ReadOptions,
     where: str,
@@ -1182,7 +1187,7 @@ def _read(
     users = Users(at_once=bool(finders))
     # one conversation after the other: users are found before their names are masked
     counted = (mapper.rows(conservation.count_in(rows)) for rows in sources)
-    for item in _items(counted, picker, options, joiner, strange, conservation):
+    for item in _assemble_items(counted, picker, options, joiner, strange, conservation):
         if isinstance(item, Placed):
             users.look_at(item.conversation)
         if finders and isinstance(item, Placed):
@@ -1301,7 +1306,7 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
     return tally.logs([])
 
 
-def _items(
+def _assemble_items(
     sources: Iterable[Iterable[LogRow | BadRow | Skipped]],
     picker: Picker,
     options: ReadOptions,

@@ -43,7 +43,7 @@ def read_answers(
         BadInput: A file that can't be read, has no known shape, or holds nothing that can be used.
         WrongUse: A source names nothing.
     """
-    records, bad_rows = _records(sources, "answers")
+    records, bad_rows = _read_records(sources, "answers")
     table = answer_table(records, scales=scales, options=options, nominal=nominal)
     return AnswerTable(table.texts, table.X, table.scales, table.groups, (*bad_rows, *table.faults))
 
@@ -71,7 +71,7 @@ def read_judgments(
         WrongUse: No question is called so, or which is the main one has to be said.
     """
     joined = {*answers.texts, *(scale.question for scale in answers.scales)}
-    records, bad_rows = _records(sources, "judgments", joined)
+    records, bad_rows = _read_records(sources, "judgments", joined)
     table = judgment_table(
         records, answers, main=main, nominal=nominal, questionnaire=questionnaire
     )
@@ -80,7 +80,7 @@ def read_judgments(
     )
 
 
-def _records(
+def _read_records(
     sources: Sources, side: Side, joined: Collection[str] = ()
 ) -> tuple[Records, list[Issue]]:
     """Read the records of all files, and report rows that could not be read.
@@ -89,18 +89,18 @@ def _records(
         joined: Ids of the other table.
     """
     files = find_files([sources] if isinstance(sources, (str, Path)) else sources)
-    read = {file: _rows(file) for file in files}
+    read = {file: _read_rows(file) for file in files}
     good = {file: [row for row in rows if isinstance(row, LogRow)] for file, rows in read.items()}
     perhaps_ours = {
         file: rows for file, rows in good.items() if Path(file).suffix.lower() in GUARDED
     }
     good |= {file: _unguarded(rows, joined) for file, rows in perhaps_ours.items()}
     bad = [str(row) for rows in read.values() for row in rows if isinstance(row, BadRow)]
-    tables = [_shape(file, rows, side, bad).records(rows, side) for file, rows in good.items()]
+    tables = [_find_shape(file, rows, side, bad).records(rows, side) for file, rows in good.items()]
     return reduce(Records.joined, tables), faults_of("row", "that can't be read", bad)
 
 
-def _rows(file: str) -> list[LogRow | BadRow]:
+def _read_rows(file: str) -> list[LogRow | BadRow]:
     try:
         read = rows_of(file, ENCODING)  # ids and names go into other files
         return [
@@ -111,7 +111,7 @@ def _rows(file: str) -> list[LogRow | BadRow]:
         raise BadInput(error.what, where=error.where, remedy="save it as UTF-8") from None
 
 
-def _shape(file: str, rows: Sequence[LogRow], side: Side, bad: Sequence[str]) -> Shape:
+def _find_shape(file: str, rows: Sequence[LogRow], side: Side, bad: Sequence[str]) -> Shape:
     try:
         return shape_of(rows, side)
     except BadInput as error:
@@ -144,11 +144,14 @@ def _unguarded(rows: Sequence[LogRow], joined: Collection[str]) -> list[LogRow]:
     return [
         replace(
             row,
-            fields={bare.get(name, name): _own(value, bare) for name, value in row.fields.items()},
+            fields={
+                bare.get(name, name): _unescape_value(value, bare)
+                for name, value in row.fields.items()
+            },
         )
         for row in rows
     ]
 
 
-def _own(value: Any, bare: Mapping[str, str]) -> Any:
+def _unescape_value(value: Any, bare: Mapping[str, str]) -> Any:
     return bare.get(value, value) if isinstance(value, str) else value

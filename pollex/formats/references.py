@@ -45,8 +45,8 @@ def read_cases(
     options = options or ReadOptions()
     by_id: dict[str, Case] = {}
     bad: list[BadRow] = []
-    for row in _rows(sources, options):
-        case = row if isinstance(row, BadRow) else _case(row, options, human_field)
+    for row in _read_case_rows(sources, options):
+        case = row if isinstance(row, BadRow) else _read_case(row, options, human_field)
         if isinstance(case, Case) and by_id.setdefault(case.id, case) != case:
             case = BadRow(
                 row.source,
@@ -56,7 +56,7 @@ def read_cases(
             )
         if isinstance(case, BadRow):
             bad.append(case)
-    _check(sources, len(by_id), bad, options.max_bad)
+    _check_rows(sources, len(by_id), bad, options.max_bad)
     if options.category_field and not any(case.category for case in by_id.values()):
         what = f"no question has a category in {options.category_field!r}"
         raise BadInput(
@@ -81,8 +81,8 @@ def with_answers(
     answers: dict[str, Case] = {}
     bad: list[BadRow] = []
     strangers = 0
-    for row in _rows(sources, options):
-        answer = row if isinstance(row, BadRow) else _answered(row, by_id, options, human_field)
+    for row in _read_case_rows(sources, options):
+        answer = row if isinstance(row, BadRow) else _add_answer(row, by_id, options, human_field)
         if answer is None:
             strangers += 1
         elif isinstance(answer, BadRow):
@@ -91,7 +91,7 @@ def with_answers(
             bad.append(
                 BadRow(row.source, row.line, f"a second answer to {answer.id!r}", "keep one an id")
             )
-    _check(sources, len(answers), bad, options.max_bad)
+    _check_rows(sources, len(answers), bad, options.max_bad)
     notes = (
         [f"{count(strangers, 'answer is', 'answers are')} to none of the questions"]
         if strangers
@@ -119,17 +119,17 @@ def with_humans(
     grades = dict[str, float]()
     bad: list[BadRow] = []
     strangers: list[str] = []
-    for row in _rows(sources, options):
+    for row in _read_case_rows(sources, options):
         # the grade of each row, by the id of its question
         human = (
             row
             if isinstance(row, BadRow)
-            else _number(row, [human_field] if human_field else ["grade", *HUMANS])
+            else _read_grade(row, [human_field] if human_field else ["grade", *HUMANS])
         )
         if isinstance(human, BadRow):
             bad.append(human)
         elif isinstance(row, LogRow) and human is not None:
-            id_ = _id(row, options)
+            id_ = _id_of(row, options)
             if id_ not in by_id:
                 strangers.append(f"{row.source}:{row.line}")
             elif grades.setdefault(id_, human) != human:
@@ -146,7 +146,7 @@ def with_humans(
     remedy = "give them the questions' ids"
     if strangers and not grades:
         raise BadInput(strangers_note, where=strangers[0], remedy=remedy)
-    _check(sources, len(grades), bad, options.max_bad)
+    _check_rows(sources, len(grades), bad, options.max_bad)
     notes = [f"{strangers_note}, the first at {strangers[0]} → {remedy}"] if strangers else []
     graded = (
         case.model_copy(update={"human": grades[case.id]}) if case.id in grades else case
@@ -176,14 +176,16 @@ def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
     return Cases(usable, cases.bad_rows, (*cases.notes, *notes))
 
 
-def _rows(sources: Sequence[str], options: ReadOptions) -> Iterator[LogRow | BadRow]:
+def _read_case_rows(sources: Sequence[str], options: ReadOptions) -> Iterator[LogRow | BadRow]:
     for source in find_files(sources):
         rows = rows_of(source, options.encoding, query_seconds=options.query_seconds)
         rows = map(_unguarded, rows) if str(source).lower().endswith(TABLES) else rows
-        yield from rows if options.redact is None else _redacted(rows, finders_of(options.redact))
+        yield from (
+            rows if options.redact is None else _redact_rows(rows, finders_of(options.redact))
+        )
 
 
-def _redacted(
+def _redact_rows(
     rows: Iterator[LogRow | BadRow], finders: Sequence[Finder]
 ) -> Iterator[LogRow | BadRow]:
     """Yield rows with placeholders, counted from the question on, so that all files of a question have the same."""
@@ -209,54 +211,54 @@ def _unguarded(row: LogRow | BadRow) -> LogRow | BadRow:
     )
 
 
-def _case(row: LogRow, options: ReadOptions, human_field: str | None) -> Case | BadRow:
-    question, reference = (_text(row.fields, names) for names in (QUESTIONS, REFERENCES))
+def _read_case(row: LogRow, options: ReadOptions, human_field: str | None) -> Case | BadRow:
+    question, reference = (_text_in(row.fields, names) for names in (QUESTIONS, REFERENCES))
     if not question:
         return BadRow(row.source, row.line, "no question", f"name it {QUESTIONS[0]!r}")
-    evidences = _evidences(row.fields)
+    evidences = _read_evidences(row.fields)
     if evidences is None:
         return BadRow(
             row.source, row.line, "evidences are no list of url and quote", "correct or remove them"
         )
-    human = _number(row, [human_field] if human_field else HUMANS)
+    human = _read_grade(row, [human_field] if human_field else HUMANS)
     if isinstance(human, BadRow):
         return human
     return Case(
-        id=_id(row, options),
+        id=_id_of(row, options),
         question=question,
         reference=reference,
         evidences=evidences,
-        category=_text(
+        category=_text_in(
             row.fields, [options.category_field] if options.category_field else CATEGORIES
         ),
-        subcategory=_text(row.fields, SUBCATEGORIES),
-        answer=_text(row.fields, ANSWERS) or None,
-        answered_by=_text(row.fields, SYSTEMS),
+        subcategory=_text_in(row.fields, SUBCATEGORIES),
+        answer=_text_in(row.fields, ANSWERS) or None,
+        answered_by=_text_in(row.fields, SYSTEMS),
         human=human,
         unanswered=_why_unanswered(row),
-        sources=_sources(row.fields, options),
+        sources=_read_sources(row.fields, options),
     )
 
 
-def _answered(
+def _add_answer(
     row: LogRow, by_id: Mapping[str, Case], options: ReadOptions, human_field: str | None
 ) -> Case | BadRow | None:
-    case = by_id.get(_id(row, options))
+    case = by_id.get(_id_of(row, options))
     if case is None:
         return None
-    question = _text(row.fields, QUESTIONS)
+    question = _text_in(row.fields, QUESTIONS)
     if question and question != case.question:
         reason = f"answers another question than the one called {case.id!r}"
         return BadRow(row.source, row.line, reason, "use the file it was made for")
-    human = _number(row, [human_field] if human_field else HUMANS)
+    human = _read_grade(row, [human_field] if human_field else HUMANS)
     if isinstance(human, BadRow):
         return human
     changes = {
-        "answer": _text(row.fields, ANSWERS) or None,
-        "answered_by": _text(row.fields, SYSTEMS),
+        "answer": _text_in(row.fields, ANSWERS) or None,
+        "answered_by": _text_in(row.fields, SYSTEMS),
         "human": case.human if human is None else human,
         "unanswered": _why_unanswered(row),
-        "sources": _sources(row.fields, options) or case.sources,
+        "sources": _read_sources(row.fields, options) or case.sources,
     }
     return case.model_copy(update=changes)
 
@@ -270,17 +272,19 @@ def _why_unanswered(row: LogRow) -> str:
     )
 
 
-def _id(row: LogRow, options: ReadOptions) -> str:
+def _id_of(row: LogRow, options: ReadOptions) -> str:
     names = [options.id_field] if options.id_field else IDS
-    id_ = _text(row.fields, names)
+    id_ = _text_in(row.fields, names)
     # A question without an id is known by its words, which are the same in every file.
     return (
         id_
-        or hashlib.sha256(_text(row.fields, QUESTIONS).encode("utf-8", "replace")).hexdigest()[:12]
+        or hashlib.sha256(_text_in(row.fields, QUESTIONS).encode("utf-8", "replace")).hexdigest()[
+            :12
+        ]
     )
 
 
-def _text(fields: Mapping[str, Any], names: Sequence[str]) -> str:
+def _text_in(fields: Mapping[str, Any], names: Sequence[str]) -> str:
     value = writable(next((fields[name] for name in names if fields.get(name) is not None), ""))
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         value = "\n".join(value)
@@ -293,7 +297,7 @@ def _text(fields: Mapping[str, Any], names: Sequence[str]) -> str:
     )
 
 
-def _evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
+def _read_evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
     value: Any = next((fields[name] for name in EVIDENCES if fields.get(name)), [])
     if isinstance(value, str):  # as a cell of CSV has it
         try:
@@ -304,17 +308,19 @@ def _evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
         isinstance(item, dict) and item.get("quote") for item in value
     ):
         return None
-    return tuple(Evidence(url=_text(item, ["url"]), quote=_text(item, ["quote"])) for item in value)
+    return tuple(
+        Evidence(url=_text_in(item, ["url"]), quote=_text_in(item, ["quote"])) for item in value
+    )
 
 
-def _sources(fields: Mapping[str, Any], options: ReadOptions) -> tuple[Source, ...]:
+def _read_sources(fields: Mapping[str, Any], options: ReadOptions) -> tuple[Source, ...]:
     """Return the documents that a row's answer was written with."""
     named = options.sources_field
     sources, _ = take_sources({"sources": fields.get(named)} if named else fields)
     return sources
 
 
-def _number(row: LogRow, names: Sequence[str]) -> float | BadRow | None:
+def _read_grade(row: LogRow, names: Sequence[str]) -> float | BadRow | None:
     value = next(
         (row.fields[name] for name in names if row.fields.get(name) not in (None, "")), None
     )
@@ -333,7 +339,7 @@ def _number(row: LogRow, names: Sequence[str]) -> float | BadRow | None:
     )
 
 
-def _check(sources: Sequence[str], usable: int, bad: Sequence[BadRow], most: int) -> None:
+def _check_rows(sources: Sequence[str], usable: int, bad: Sequence[BadRow], most: int) -> None:
     if len(bad) > most:
         every = Counter(row.reason for row in bad)
         listed = "; ".join(str(row) for row in islice(bad, LISTED))

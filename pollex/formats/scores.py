@@ -86,12 +86,14 @@ def scores_out(
     with arrays_out(path, columns) as put_arrays:
         yield (
             lambda scores: (
-                put_arrays(*_tables(scores, columns, rubrics, judges, other)) if scores else None
+                put_arrays(*_tables_of_scores(scores, columns, rubrics, judges, other))
+                if scores
+                else None
             )
         )
 
 
-def _tables(
+def _tables_of_scores(
     scores: ScoreColumns,
     columns: Mapping[str, str],
     rubrics: RubricSet,
@@ -101,7 +103,7 @@ def _tables(
     """Return scores as arrays, and the query that gives their rows: each different answer is made once."""
     plain = {name: type_ for name, type_ in columns.items() if name != "answers"}
     answers = _answer_rows(scores.answers, rubrics, other)
-    values = _columns(scores, rubrics, judges, other, answers)
+    values = _columns_of_scores(scores, rubrics, judges, other, answers)
     about, sql = arrays_of(
         plain, list(zip(*(map(make_encodable, values[name]) for name in plain), strict=True))
     )
@@ -134,7 +136,7 @@ def rows(
 ) -> Iterator[dict[str, Any]]:
     """Turn scores into plain values; None where a conversation has no figure."""
     different = _answer_rows(scores.answers, rubrics, other)
-    columns = _columns(scores, rubrics, judges, other, different if wide else None)
+    columns = _columns_of_scores(scores, rubrics, judges, other, different if wide else None)
     for index, values in zip(
         scores.answers.index.tolist(), zip(*columns.values(), strict=True), strict=True
     ):
@@ -142,7 +144,7 @@ def rows(
         yield row | {"answers": [different[place] for place in index if place >= 0]}
 
 
-def _columns(
+def _columns_of_scores(
     scores: ScoreColumns,
     rubrics: RubricSet,
     judges: Sequence[str],
@@ -171,7 +173,7 @@ def _columns(
     }
     # ratings, and a column for each grade and judge
     if ratings := _rating_columns(rubrics, judges):
-        score_ratings = [_rating(score) for score in scores]
+        score_ratings = [_rating_columns_of(score) for score in scores]
         values_by_column |= {
             name: [rating.get(name) for rating in score_ratings] for name in ratings
         }
@@ -207,7 +209,7 @@ def _answer_rows(
         answer_row(
             answer,
             polarities[answer.question_id],
-            other if other and _answered(other, answer) else rubrics,
+            other if other and _is_answered_by(other, answer) else rubrics,
         )
         for answer in answers.different
     ]
@@ -220,7 +222,7 @@ def _rating_columns(rubrics: RubricSet, judges: Sequence[str]) -> dict[str, str]
     return dict.fromkeys(["rating", *grades, *(f"rating_by_{judge}" for judge in judges)], "DOUBLE")
 
 
-def _rating(score: Score) -> dict[str, float]:
+def _rating_columns_of(score: Score) -> dict[str, float]:
     if score.rating is None:
         return {}
     ratings = {"rating": score.rating} | {f"rating_{grade}": p for grade, p in score.grades.items()}
@@ -229,10 +231,10 @@ def _rating(score: Score) -> dict[str, float]:
 
 def answered_by(rubrics: RubricSet, score: Score) -> bool:
     """Tell whether the model of a set was asked for a score."""
-    return any(_answered(rubrics, answer) for answer in score.answers)
+    return any(_is_answered_by(rubrics, answer) for answer in score.answers)
 
 
-def _answered(rubrics: RubricSet, answer: Answer | Unanswered) -> bool:
+def _is_answered_by(rubrics: RubricSet, answer: Answer | Unanswered) -> bool:
     return answer.judge.startswith(f"{rubrics.judge.name} ")
 
 

@@ -54,19 +54,19 @@ def sheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
             remedy="check that the file is the one you meant",
         )
     for name, rows in filled:
-        yield from _rows(source if len(filled) == 1 else f"{source}!{name}", rows)
+        yield from _rows_of_sheet(source if len(filled) == 1 else f"{source}!{name}", rows)
 
 
-def _rows(source: str, rows: list[list[Any]]) -> Iterator[LogRow]:
+def _rows_of_sheet(source: str, rows: list[list[Any]]) -> Iterator[LogRow]:
     begin = next((number for number, row in enumerate(rows) if any(cell != "" for cell in row)), 0)
     names = [str(cell).strip() for cell in rows[begin]]
     for number, row in enumerate(rows[begin + 1 :], start=begin + 2):
-        cells = {name: _plain(cell) for name, cell in zip(names, row, strict=False) if name}
+        cells = {name: _as_plain_cell(cell) for name, cell in zip(names, row, strict=False) if name}
         if any(cell != "" for cell in cells.values()):
             yield LogRow(source, number, cells)
 
 
-def _plain(cell: Any) -> Any:
+def _as_plain_cell(cell: Any) -> Any:
     """Return a cell as JSON has it: whole numbers without a point, times as ISO text."""
     if isinstance(cell, datetime | date | time):
         return cell.isoformat()

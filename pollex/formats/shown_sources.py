@@ -39,7 +39,7 @@ def take_sources(fields: Mapping[str, Any]) -> tuple[tuple[Source, ...], dict[st
     if _NAMED.isdisjoint(fields):  # as in most rows
         return (), dict(fields)
     for name in NAMES:
-        value = _parsed(fields.get(name))
+        value = _parse_if_json(fields.get(name))
         if isinstance(value, str) and name != NAMES[0]:
             continue
         if documents := dict.fromkeys(_sources_in(value)):
@@ -47,7 +47,7 @@ def take_sources(fields: Mapping[str, Any]) -> tuple[tuple[Source, ...], dict[st
     return (), dict(fields)
 
 
-def _parsed(value: Any) -> Any:
+def _parse_if_json(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         with suppress(ValueError):
             return parse_json(value)

@@ -200,7 +200,7 @@ class LogTally:
             self._counts["skipped"] += item.rows == 0
             self._conservation.add(item.source, item.outcome, item.rows)
         elif (entry := self._entries.get(item.conversation.id)) is None:
-            self._entries[item.conversation.id] = _entry(len(self._shelf), item)
+            self._entries[item.conversation.id] = _make_entry(len(self._shelf), item)
             self._shelf.append(item.conversation)
             self.grouped |= item.conversation.group is not None
             self._conservation.add(item.source, TURNS, item.rows)
@@ -216,7 +216,9 @@ class LogTally:
             return score.id
         if self._messages is None:
             self._messages = {
-                key: conversation.id for conversation in self._shelf for key in _keys(conversation)
+                key: conversation.id
+                for conversation in self._shelf
+                for key in _message_keys(conversation)
             }
         named = self._messages.get(score.message or score.id)
         return named or self._owner_by_value(score.id) or self._owner_by_file(score.id)
@@ -238,7 +240,7 @@ class LogTally:
             for conversation in self._shelf:
                 if not conversation.id.startswith(CONTENT_ID):
                     continue
-                for value_beside in _scalars(conversation):
+                for value_beside in _short_values(conversation):
                     is_shared = value_beside in self._values
                     self._values[value_beside] = None if is_shared else conversation.id
         return self._values.get(value)
@@ -253,7 +255,7 @@ class LogTally:
 
     def _replace(self, id_: str, entry: Recorded, conversation: Conversation) -> None:
         source, _, line = entry.place.rpartition(":")
-        self._entries[id_] = _entry(entry.index, Placed(conversation, source, int(line)))
+        self._entries[id_] = _make_entry(entry.index, Placed(conversation, source, int(line)))
         self._shelf.replace(entry.index, conversation)
 
     def settle(self, numbers: frozenset[str], majority: Callable[[Sequence[Label]], Label]) -> None:
@@ -328,7 +330,7 @@ class LogTally:
         )
 
     def _meet(self, recorded: Recorded, item: Placed) -> None:
-        entry = _entry(recorded.index, item)
+        entry = _make_entry(recorded.index, item)
         if entry.digest == recorded.digest:
             self._counts["duplicates"] += 1
         elif self._is_another_raters(recorded, item):
@@ -365,7 +367,7 @@ class LogTally:
                 }
             )
             if of_rater.id not in self._entries:
-                self._entries[of_rater.id] = _entry(
+                self._entries[of_rater.id] = _make_entry(
                     len(self._shelf), item._replace(conversation=of_rater)
                 )
                 self._shelf.append(of_rater)
@@ -381,13 +383,15 @@ class LogTally:
 
     def _differ_in_label(self, recorded: Recorded, item: Placed) -> bool:
         unrated = [
-            _entry(0, Placed(conversation.model_copy(update={"label": Label.NONE}), "", 0)).digest
+            _make_entry(
+                0, Placed(conversation.model_copy(update={"label": Label.NONE}), "", 0)
+            ).digest
             for conversation in (self._shelf[recorded.index], item.conversation)
         ]
         return unrated[0] == unrated[1]
 
     def _meet_another(self, recorded: Recorded, item: Placed) -> None:
-        entry = _entry(recorded.index, item)
+        entry = _make_entry(recorded.index, item)
         before = self._shelf[recorded.index]
         if self._on_duplicate == "error" and (
             _is_moment(before, item.conversation) or _is_moment(item.conversation, before)
@@ -430,7 +434,7 @@ def _is_moment(early: Conversation, late: Conversation) -> bool:
     )
 
 
-def _scalars(conversation: Conversation) -> set[str]:
+def _short_values(conversation: Conversation) -> set[str]:
     """Return the short values beside a conversation's turns that may be its id."""
     values = conversation.metadata.values()
     return {
@@ -440,7 +444,7 @@ def _scalars(conversation: Conversation) -> set[str]:
     }
 
 
-def _keys(conversation: Conversation) -> Iterator[str]:
+def _message_keys(conversation: Conversation) -> Iterator[str]:
     for name in ("id", "message_id", "messageId", "uuid"):
         value = conversation.metadata.get(name)
         yield from (
@@ -448,7 +452,7 @@ def _keys(conversation: Conversation) -> Iterator[str]:
         )
 
 
-def _entry(index: int, item: Placed) -> Recorded:
+def _make_entry(index: int, item: Placed) -> Recorded:
     conversation, source, line, number = item[:4]
     content = [
         conversation.id,

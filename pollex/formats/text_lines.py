@@ -27,14 +27,14 @@ def kind_of_lines(lines: Iterable[str]) -> str:
         return "dump"
     if len(filled) < 2:
         return "table"
-    if _share(filled, lambda line: len(_pairs_in(line)) >= 3) >= MOST:
+    if _share_of_lines(filled, lambda line: len(_pairs_in(line)) >= 3) >= MOST:
         return "pairs"
-    if _share(filled, lambda line: line.count(_BAR) >= 2) >= MOST:
+    if _share_of_lines(filled, lambda line: line.count(_BAR) >= 2) >= MOST:
         return "bars"
     return "table" if _may_be_table(begin) else "prose"
 
 
-def _share(lines: Sequence[str], looks_so: Callable[[str], bool]) -> float:
+def _share_of_lines(lines: Sequence[str], looks_so: Callable[[str], bool]) -> float:
     return sum(map(looks_so, lines)) / len(lines)
 
 
@@ -46,7 +46,7 @@ def _may_be_table(lines: Sequence[str]) -> bool:
     sign = max(_SEPARATORS, key=lines[0].count)
     filled = [line for line in lines if line.strip()]
     number = lines[0].count(sign)
-    return number > 0 and _share(filled, lambda line: line.count(sign) >= number) >= 0.5
+    return number > 0 and _share_of_lines(filled, lambda line: line.count(sign) >= number) >= 0.5
 
 
 def _pairs_in(line: str) -> list[tuple[str, str]]:
@@ -81,11 +81,11 @@ def rows_of_bars(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
         if not text.strip():
             continue
         parts = [part.strip() for part in text.split(_BAR, fields)]
-        fields_by_name = dict(_named(place, part) for place, part in enumerate(parts, start=1))
+        fields_by_name = dict(_name_field(place, part) for place, part in enumerate(parts, start=1))
         yield LogRow(source, number, fields_by_name)
 
 
-def _named(place: int, part: str) -> tuple[str, str]:
+def _name_field(place: int, part: str) -> tuple[str, str]:
     pair = re.fullmatch(r"([A-Za-z_]\w*)[=:](\S+)", part)
     return (pair[1], pair[2]) if pair else (f"field {place}", part)
 

@@ -27,12 +27,13 @@ def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
             f"the topics can't be read: {error}", where=str(path), remedy=UNREADABLE
         ) from error
     topics = [
-        Topic(*_named(path, "topics", row), tuple(map(str, row.get("documents", []))))
-        for row in _rows(document, "topics")
+        Topic(*_read_id_and_text(path, "topics", row), tuple(map(str, row.get("documents", []))))
+        for row in _rows_of_kind(document, "topics")
     ]
-    personas = [Persona(*_named(path, "personas", row)) for row in _rows(document, "personas")] or [
-        ANYBODY
-    ]
+    personas = [
+        Persona(*_read_id_and_text(path, "personas", row))
+        for row in _rows_of_kind(document, "personas")
+    ] or [ANYBODY]
     for kind, ids in (
         ("topics", [topic.id for topic in topics]),
         ("personas", [persona.id for persona in personas]),
@@ -72,12 +73,12 @@ def read_documents(folder: Path | None) -> dict[str, str]:
         ) from error
 
 
-def _rows(document: dict[str, Any], kind: str) -> list[Any]:
+def _rows_of_kind(document: dict[str, Any], kind: str) -> list[Any]:
     rows = document.get(kind, [])
     return rows if isinstance(rows, list) else [rows]
 
 
-def _named(path: Path, kind: str, row: Any) -> tuple[str, str]:
+def _read_id_and_text(path: Path, kind: str, row: Any) -> tuple[str, str]:
     id_, text = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
     if isinstance(id_, str) and _ID.fullmatch(id_) and isinstance(text, str) and text.strip():
         return id_, text.strip()

@@ -92,7 +92,7 @@ class Unit:
                 )
                 yield lines
             elif self.kind == "group":
-                parquet = _arrow().parquet
+                parquet = _import_arrow().parquet
                 group = Path(folder) / "group.parquet"
                 with place.files.open(place.path, "rb") as file:
                     parquet.write_table(parquet.ParquetFile(file).read_row_group(self.start), group)
@@ -102,7 +102,7 @@ class Unit:
                     yield copy
 
 
-def _arrow() -> Any:
+def _import_arrow() -> Any:
     """Import pyarrow, which takes half a second, and is an extra."""
     try:
         import pyarrow.parquet
@@ -143,12 +143,12 @@ def units_of(urls: list[str], options: ReadOptions, unit_bytes: int = UNIT_BYTES
     for place in (place for url in urls for place in places_of(url)):
         units += [
             replace(unit, number=len(units) + at)
-            for at, unit in enumerate(_cut(place, options, unit_bytes))
+            for at, unit in enumerate(_cut_file(place, options, unit_bytes))
         ]
     return units
 
 
-def _cut(place: Place, options: ReadOptions, unit_bytes: int) -> list[Unit]:
+def _cut_file(place: Place, options: ReadOptions, unit_bytes: int) -> list[Unit]:
     url = place.path if place.local else str(place.files.unstrip_protocol(place.path))
     whole = Unit(0, url, place.state())
     form = FORMATS.get(Path(place.name).suffix)
@@ -159,7 +159,7 @@ def _cut(place: Place, options: ReadOptions, unit_bytes: int) -> list[Unit]:
         ]
     if form == "parquet" and _stands_alone(place, options):
         with place.files.open(place.path, "rb") as file:
-            groups = _arrow().parquet.ParquetFile(file).num_row_groups
+            groups = _import_arrow().parquet.ParquetFile(file).num_row_groups
         return [replace(whole, kind="group", start=at) for at in range(groups)]
     return [whole]
 
@@ -171,7 +171,7 @@ def _stands_alone(place: Place, options: ReadOptions) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         head = Path(folder) / place.name
         if place.name.endswith(".parquet"):
-            arrow = _arrow()
+            arrow = _import_arrow()
             with place.files.open(place.path, "rb") as file:
                 parquet = arrow.parquet.ParquetFile(file)
                 first = list(islice(parquet.iter_batches(LOOKED_AT), 1))
@@ -181,10 +181,10 @@ def _stands_alone(place: Place, options: ReadOptions) -> bool:
         else:
             head.write_bytes(lines_between(place, 0, 1 << 16))
         rows = list(islice(rows_of(str(head), options.encoding), LOOKED_AT))
-    return all(map(_alone, mapper.rows(rows)))
+    return all(map(_stands_alone_row, mapper.rows(rows)))
 
 
-def _alone(row: LogRow | BadRow | Skipped) -> bool:
+def _stands_alone_row(row: LogRow | BadRow | Skipped) -> bool:
     if not isinstance(row, LogRow):
         return True
     try:

@@ -146,7 +146,9 @@ class Users:
             if id_ in labels and sizes[asked_hash] > 1
         }
         lost = len(copies) - len(set(copies.values()))
-        return copies if lost <= FEW_COPIES * len(labels) or _alike(copies, labels) else {}
+        return (
+            copies if lost <= FEW_COPIES * len(labels) or _have_alike_thumbs(copies, labels) else {}
+        )
 
     def _rank(self, path: str) -> int | None:
         if path not in self.ranks:
@@ -183,7 +185,7 @@ def rank_of(path: str) -> int | None:
     return 2 if has_id and last in PARTIES else None
 
 
-def _alike(groups: Mapping[str, str], labels: Mapping[str, Label]) -> bool:
+def _have_alike_thumbs(groups: Mapping[str, str], labels: Mapping[str, Label]) -> bool:
     """Tell whether thumbs are more alike within groups than by chance: chi-square, by Wilson and Hilferty's normal."""
     thumbs: defaultdict[str, list[bool]] = defaultdict(list)
     for id_, group in groups.items():

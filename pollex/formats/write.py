@@ -168,10 +168,12 @@ def _csv_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
     ):
         writer = csv.writer(out)
         writer.writerow([escape_formula(name) for name in columns])
-        yield lambda rows: writer.writerows([_cell(row[name]) for name in columns] for row in rows)
+        yield lambda rows: writer.writerows(
+            [_guard_cell(row[name]) for name in columns] for row in rows
+        )
 
 
-def _cell(value: Any) -> Any:
+def _guard_cell(value: Any) -> Any:
     return (
         json.dumps(value, ensure_ascii=False)
         if isinstance(value, list | dict)
@@ -182,7 +184,9 @@ def _cell(value: Any) -> Any:
 @contextmanager
 def _parquet_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
     with arrays_out(path, columns) as put:
-        yield lambda rows: put(*_tables([[row[name] for name in columns] for row in rows], columns))
+        yield lambda rows: put(
+            *_tables_of_rows([[row[name] for name in columns] for row in rows], columns)
+        )
 
 
 @contextmanager
@@ -200,12 +204,12 @@ def arrays_out(
         tempfile.TemporaryDirectory(dir=path_in_text(path.absolute().parent), prefix=".") as folder,
         duckdb.connect(config={"threads": 1}) as database,
     ):
-        types = ", ".join(f"{_name(name)} {type_}" for name, type_ in columns.items())
+        types = ", ".join(f"{_quote_name(name)} {type_}" for name, type_ in columns.items())
         database.execute(f"CREATE TABLE no_rows ({types})")
         numbers = count()
 
         def write(source: str, target: Path, parameters: Sequence[Any] = ()) -> None:
-            query = f"COPY ({source}) TO {_quoted(str(target))} (FORMAT parquet, ROW_GROUP_SIZE {GROUP})"
+            query = f"COPY ({source}) TO {_quote_text(str(target))} (FORMAT parquet, ROW_GROUP_SIZE {GROUP})"
             database.execute(query, parameters)
 
         # each batch becomes a file of its own in a folder
@@ -228,7 +232,7 @@ _STRUCTS = re.compile(r"STRUCT\((.*)\)\[\]", re.DOTALL)
 _MEMBER = re.compile(r"(\w+) (\w+(?:\[\])?)")
 
 
-def _tables(
+def _tables_of_rows(
     rows: Sequence[Sequence[Any]], columns: Mapping[str, str]
 ) -> tuple[dict[str, Arrays], str]:
     """Return rows of plain values as arrays, and the query that gives them back; lists of objects have own tables."""
@@ -294,9 +298,9 @@ def make_encodable(value: Any) -> Any:
     )
 
 
-def _name(name: str) -> str:
+def _quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

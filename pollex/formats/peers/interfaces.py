@@ -70,7 +70,9 @@ class Stream:
 
     def ask(self, where: Where) -> Ask:
         """Return the request for a page."""
-        path, query, body = (_filled(form, where) for form in (self.path, self.query, self.body))
+        path, query, body = (
+            _fill_places(form, where) for form in (self.path, self.query, self.body)
+        )
         return Ask(
             path,
             [*((self.ids, id_) for id_ in where.ids if self.ids), *(query or {}).items()],
@@ -107,16 +109,16 @@ class Interface:
     stale: Callable[[Row], tuple[Ask, Callable[[Any], list[Ask]]]] | None = None
 
 
-def _filled(value: Any, where: Where) -> Any:
+def _fill_places(value: Any, where: Where) -> Any:
     """Return what a table has with the position in its places; None for what has a place and nothing for it."""
     if isinstance(value, Mapping):
         return {
             name: filled
             for name, inner in value.items()
-            if (filled := _filled(inner, where)) is not None
+            if (filled := _fill_places(inner, where)) is not None
         }
     if isinstance(value, list):
-        return [_filled(inner, where) for inner in value]
+        return [_fill_places(inner, where) for inner in value]
     if not isinstance(value, str):
         return value
     since = moment(where.since)
@@ -145,14 +147,14 @@ PAGE = 100
 """Rows that are asked for at once."""
 
 
-def _basic(environment: Environment) -> dict[str, str]:
+def _basic_auth(environment: Environment) -> dict[str, str]:
     pair = (
         f"{environment.get('LANGFUSE_PUBLIC_KEY', '')}:{environment.get('LANGFUSE_SECRET_KEY', '')}"
     )
     return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
 
-def _bearer(name: str) -> Callable[[Environment], dict[str, str]]:
+def _bearer_auth(name: str) -> Callable[[Environment], dict[str, str]]:
     return lambda environment: (
         {"Authorization": f"Bearer {environment[name]}"} if environment.get(name) else {}
     )
@@ -201,7 +203,7 @@ def _opik_scores(requests: Any) -> Iterator[Ask]:
 TRACES = "/api/3.0/mlflow/traces"
 
 
-def _experiment(name: str) -> tuple[Ask, Callable[[Any], str]] | None:
+def _ask_for_experiment(name: str) -> tuple[Ask, Callable[[Any], str]] | None:
     if name.isdigit():
         return None
     ask = Ask("/api/2.0/mlflow/experiments/get-by-name", [("experiment_name", name)])
@@ -246,20 +248,20 @@ ROWS: Mapping[str, Callable[[Row], Row]] = {
     "traces": lambda row: {"info": row.get("trace_info"), "data": {"spans": row.get("spans") or []}}
 }
 CODE: Mapping[str, Mapping[str, Any]] = {
-    "langfuse": {"headers": _basic, "push": _langfuse_scores},
+    "langfuse": {"headers": _basic_auth, "push": _langfuse_scores},
     "langsmith": {
         "headers": lambda environment: {"x-api-key": environment.get("LANGSMITH_API_KEY", "")},
         "push": lambda requests: (Ask("/api/v1/feedback", body=request) for request in requests),
         "named": _langsmith_project,
     },
-    "phoenix": {"headers": _bearer("PHOENIX_API_KEY"), "push": _phoenix_annotations},
+    "phoenix": {"headers": _bearer_auth("PHOENIX_API_KEY"), "push": _phoenix_annotations},
     "mlflow": {
-        "headers": _bearer("MLFLOW_TRACKING_TOKEN"),
+        "headers": _bearer_auth("MLFLOW_TRACKING_TOKEN"),
         "push": _sent_assessments,
-        "named": _experiment,
+        "named": _ask_for_experiment,
         "stale": _stale_assessments,
     },
-    "open-webui": {"headers": _bearer("OPEN_WEBUI_API_KEY")},
+    "open-webui": {"headers": _bearer_auth("OPEN_WEBUI_API_KEY")},
     "opik": {
         "headers": lambda environment: {"authorization": environment.get("OPIK_API_KEY", "")},
         "push": _opik_scores,
@@ -269,7 +271,7 @@ CODE: Mapping[str, Mapping[str, Any]] = {
 """What no table can say of an interface."""
 
 
-def _listed() -> Iterator[Interface]:
+def _read_interfaces() -> Iterator[Interface]:
     for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():
         names, usual = row["url"]
         streams = tuple(Stream(**stream) for stream in row.get("streams", ()))
@@ -284,4 +286,4 @@ def _listed() -> Iterator[Interface]:
         )
 
 
-INTERFACES = {interface.name: interface for interface in _listed()}
+INTERFACES = {interface.name: interface for interface in _read_interfaces()}

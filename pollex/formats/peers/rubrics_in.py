@@ -34,7 +34,7 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
     if str(source) in bundled_sets() or Path(source).suffix.lower() not in ENDINGS:
         return read_rubrics(source)
     try:
-        stored = _stored(Path(source))
+        stored = _read_yaml(Path(source))
     except FileNotFoundError:
         raise BadRubrics(
             "there is no such file", where=str(source), remedy="check the path"
@@ -49,7 +49,12 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
     # every shape that some tool writes is tried; each yields what it knows
     pairs = [
         pair
-        for read in (_rows_of_a_pool, _criteria, _assertions, _questions)
+        for read in (
+            _rows_of_a_pool,
+            _rubrics_of_criteria,
+            _rubrics_of_assertions,
+            _rubrics_of_questions,
+        )
         for pair in read(stored)
     ]
     unique = dict.fromkeys((text.strip(), polarity) for text, polarity in pairs if text.strip())
@@ -62,7 +67,7 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
     )
 
 
-def _stored(path: Path) -> Any:
+def _read_yaml(path: Path) -> Any:
     content = read_content(path)
     text = content.decode("utf-8-sig") if len(content) <= LARGEST else ""
     node = yaml.compose(text, yaml.SafeLoader)
@@ -99,9 +104,9 @@ def _rows_of_a_pool(stored: Any) -> Found:
             yield row["text"], row["polarity"]
 
 
-def _criteria(stored: Any) -> Found:
+def _rubrics_of_criteria(stored: Any) -> Found:
     """Yield autorubric's criteria; the sign of the weight gives the polarity."""
-    for criterion in _objects(stored):
+    for criterion in _iterate_objects(stored):
         if isinstance(criterion.get("requirement"), str):
             weight = criterion.get("weight", 1)
             yield (
@@ -110,8 +115,8 @@ def _criteria(stored: Any) -> Found:
             )
 
 
-def _assertions(stored: Any) -> Found:
-    for assertion in _objects(stored):
+def _rubrics_of_assertions(stored: Any) -> Found:
+    for assertion in _iterate_objects(stored):
         kind = str(assertion.get("type"))
         value = assertion.get("value")
         if kind.removeprefix("not-") in JUDGED:
@@ -121,7 +126,7 @@ def _assertions(stored: Any) -> Found:
                     yield RAW.sub(r"\1", text), "dsat" if down else "sat"
 
 
-def _objects(stored: Any) -> Iterator[Mapping[Any, Any]]:
+def _iterate_objects(stored: Any) -> Iterator[Mapping[Any, Any]]:
     if isinstance(stored, Mapping):
         yield stored
     for inner in (
@@ -131,10 +136,10 @@ def _objects(stored: Any) -> Iterator[Mapping[Any, Any]]:
         if isinstance(stored, list)
         else ()
     ):
-        yield from _objects(inner)
+        yield from _iterate_objects(inner)
 
 
-def _questions(stored: Any) -> Found:
+def _rubrics_of_questions(stored: Any) -> Found:
     """Yield LLM-Rubric's questions Q0, Q1, ...; the last option is the best."""
     inner = (
         next((stored[name] for name in WRAPPED if name in stored), stored)
@@ -151,11 +156,11 @@ def _questions(stored: Any) -> Found:
         )
         pairs = [(str(row.get("id") or row.get("name")), row) for row in rows]
     for name, value in pairs:
-        if QUESTION.fullmatch(name) and (text := _question(value)):
+        if QUESTION.fullmatch(name) and (text := _text_of_question(value)):
             yield text, "sat"
 
 
-def _question(value: Any) -> str:
+def _text_of_question(value: Any) -> str:
     """Return a question with its best answer, if any; a judge agrees with both together."""
     if not isinstance(value, Mapping):
         return value if isinstance(value, str) else ""
