@@ -32,7 +32,7 @@ def demo_sequel(option: str) -> DemoSequel:
     Raises:
         WrongUse: Its room isn't installed.
     """
-    sequels: tuple[DemoSequel, ...] = hooks_of(DemoSequel)  # type: ignore[type-abstract]
+    sequels: tuple[DemoSequel, ...] = hooks_of(DemoSequel)
     for sequel in sequels:
         if sequel.option == option:
             return sequel

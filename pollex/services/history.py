@@ -407,8 +407,8 @@ def _branch(branch: Branch, indent: str) -> Told:
     )
     yield Line(f"{indent}{branch.name}{took}  ({branch.kind})", limit=LONGEST)
     inner = f"{indent}  "
-    if branch.decision:
-        yield Line(f"{inner}{branch.decision}", limit=LONGEST)
+    if branch.told:
+        yield Line(f"{inner}{branch.told}", limit=LONGEST)
     for error, number in branch.errors.items():
         yield Line(f"{inner}{number} × {error}", "red", LONGEST)
     for child in branch.branches:

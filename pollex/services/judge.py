@@ -256,8 +256,8 @@ def _plan(
     asyncio.run(rehearse())
     first, *others = (plan.planner.table for plan in plans)
     panel = [
-        (name, ModelUsage(instructions, model.limits.price))
-        for name, instructions in zip(members[1:], others, strict=True)
+        (name, ModelUsage(table, model.limits.price))
+        for name, table in zip(members[1:], others, strict=True)
     ]
     return call_plan(replace(model, model=members[0]), first, probed=False, panel=panel)
 

@@ -108,7 +108,7 @@ def drawn_of(
     return [conversations[place] for place in places.tolist()]
 
 
-def named_after(logs: Sources | Logs) -> str:
+def named_after(logs: object) -> str:
     """Return a queue's name where nobody gave one: that of its first log."""
     sources = logs if isinstance(logs, list | tuple) else ()
     return Path(str(sources[0]).rpartition(":")[2]).stem[:80] if sources else "conversations"

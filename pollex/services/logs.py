@@ -143,10 +143,10 @@ def labeled_logs(
 ) -> Logs:
     """Read logs with the labels of the sources that are wanted; report what was read. Raises as `logs_from`."""
     read = logs_from(sources, reading, progress)
-    labeled_logs = with_labels(read, reading, store)
-    for note in labeled_logs.notes[len(read.notes) :]:
+    with_those_of_files = with_labels(read, reading, store)
+    for note in with_those_of_files.notes[len(read.notes) :]:
         progress.note(f"Note: {note}")
-    return labeled_logs
+    return with_those_of_files
 
 
 def with_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:

@@ -70,18 +70,14 @@ def training_of(folder: Path) -> TrainingRecord:
     """
     calibrator = folder / JSON_NAME if folder.is_dir() else folder
     try:
-        training_record = TrainingRecord.model_validate_json(
-            calibrator.with_name(TRAINING).read_bytes()
-        )
-        # its other fields are unset
-        training_record = TrainingRecord.model_validate_json(calibrator.read_bytes())
+        beside = calibrator.with_name(TRAINING).read_bytes()
+        training_record = TrainingRecord.model_validate_json(beside)
+        # Of the calibrator's own file only the hash of its arrays is read here.
+        calibrator_record = TrainingRecord.model_validate_json(calibrator.read_bytes())
     except (OSError, ValidationError):
         return TrainingRecord()
-    return (
-        training_record
-        if training_record.arrays_sha256 == training_record.arrays_sha256
-        else TrainingRecord()
-    )
+    is_its_own = training_record.arrays_sha256 == calibrator_record.arrays_sha256
+    return training_record if is_its_own else TrainingRecord()
 
 
 def _hashes(table: AnswerTable) -> list[str]:

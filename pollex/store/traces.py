@@ -30,7 +30,7 @@ class Branch:
         ms: Their durations added up; those that ran side by side count each.
         longest_ms: Milliseconds of the longest.
         errors: Error text → how many ended with it.
-        decision: What a node decided, in words.
+        told: What a node decided, in words.
         branches: What lies inside them, in the order in which it first began.
     """
 
@@ -40,7 +40,7 @@ class Branch:
     ms: float = 0.0
     longest_ms: float = 0.0
     errors: dict[str, int] = field(default_factory=dict)
-    decision: str = ""
+    told: str = ""
     branches: list[Branch] = field(default_factory=list)
 
     @property
@@ -185,7 +185,7 @@ def _sum_branches(
         branch = Branch(name, kind, count=len(alike))
         branch.ms = sum(span["ms"] for span in alike)
         branch.longest_ms = max(span["ms"] for span in alike)
-        branch.decision = ": ".join(unpack(alike[-1]["outputs"])) if name in DECIDING else ""
+        branch.told = ": ".join(unpack(alike[-1]["outputs"])) if name in DECIDING else ""
         for span in alike:
             if span["error"] not in ("", CANCELLED):
                 branch.errors[span["error"]] = branch.errors.get(span["error"], 0) + 1

@@ -43,7 +43,9 @@ def test_every_file_of_figures_is_quoted_and_says_where_it_is_from() -> None:
         content = file_of(name)
         assert re.fullmatch("[0-9a-f]{40}", content["commit"]), name
         assert content["command"] if name in COMMANDS else content["from"], name
-        assert all(content["bars"].values()), f"{name}: a bar was missed when it was made"
+        # A bar that isn't reached is named beside the command, so that nobody overlooks it.
+        missed = {bar for bar, held in content["bars"].items() if not held}
+        assert missed == set(COMMANDS.get(name, {}).get("missed", ())), f"{name}: a bar was missed"
 
 
 def test_a_page_names_no_program_that_is_not_there() -> None:

@@ -22,7 +22,6 @@ from pollex.web.lens import Lens
 from pollex.web.likeness import unlike_of
 from pollex.web.listing import (
     RANGES,
-    SCORING,
     Listed,
     ListForm,
     Listing,
@@ -37,7 +36,7 @@ from pollex.web.listing import (
 from pollex.web.listing import search as batches_of
 from pollex.web.queues import queues_of
 from pollex.web.reasons import reasons_of
-from pollex.web.site import Site
+from pollex.web.site import SCORING, Site
 from pollex.web.views import Data, page, sent, table_lines
 
 COLUMNS = (

@@ -22,7 +22,12 @@ from pollex.text import SURROGATES
     "text", ["\ud800", "a\udfffb", "\udc00\ud800", "\\ud800", "whole \U0001f600", "", "ünï"]
 )
 def test_half_characters_of_a_line_become_whole_ones_and_everything_else_stays(text: str) -> None:
-    asked = {"method": "tools/call", "params": {"name": text, text: [text]}}
+    asked = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": text, text: [text]},
+    }
     line = json.dumps(asked).encode() + b"\n"
     found = mended(line)
     assert found.endswith(b"\n")
