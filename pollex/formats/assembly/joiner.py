@@ -240,6 +240,7 @@ class Joiner:
             [*self._scores, *self._columns.values()], self._options
         )
         self.notes += notes(self.account.scores)
+        # what the scores may name: conversations, traces, spans and messages
         self._link()
         sessions = self._sessions()
         targets = self._targets(sessions)
@@ -334,6 +335,7 @@ class Joiner:
             self.notes.append(
                 f"{traces} no session id: each is a conversation; record session.id to join turns"
             )
+        # each trace to its session; one that names two has its root's
         grouped: dict[str, list[ModelCall]] = {}
         for call in self._calls.values():
             ids = named[call.trace]
@@ -379,6 +381,7 @@ class Joiner:
         yield from self._bad
         words = self._all_words()
         wordless: list[str] = []
+        # tables and trees of messages
         for id_, messages in self._messages.items():
             thumbed = [
                 score.id for score in sorted(thumbs.get(id_, []), key=lambda score: score.at or 0)
@@ -393,6 +396,7 @@ class Joiner:
                 yield BadRow(*self._places[id_], f"{id_:.60} comes without what was asked", lacks)
             else:
                 yield self._joined(id_, built, thumbs, whole)
+        # sessions of traces
         for id_, calls in sessions.items():
             self.steps += len(calls) - len({call.trace for call in calls})
             try:
@@ -403,6 +407,7 @@ class Joiner:
             except BadInput as error:
                 source, line = self._places[calls[0].trace]
                 yield BadRow(source, line, f"session {id_:.60}: {error.what}", error.advice)
+        # conversations in one row
         for id_, talks in self._talks.items():
             for talk in _newest(talks):
                 yield self._joined(id_, _whole(talk), thumbs, [talk])

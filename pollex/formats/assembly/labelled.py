@@ -156,6 +156,7 @@ class Labeller:
         metadata = {**facts, **{name: value for name, value in beside.items() if value}}
         if label is Label.NONE and options.label_field and not joined.scores:
             label = self._verdicts.label(self._named(metadata, options.label_field))
+        # who judged, and which group it belongs to
         people = list(dict.fromkeys(thumb.score.person for thumb in thumbs if thumb.score.person))
         user = facts.get("user")
         judge = ", ".join(people) or (user if thumbs and isinstance(user, str) else None)

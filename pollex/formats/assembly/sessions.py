@@ -156,12 +156,13 @@ def _candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
     if roots and not all(call.model for call in roots):
         plain = [call for call in roots if not call.model]
         return [
-            _told_fully(
-                _said(plain[-1], spans), [_said(call, spans) for call in calls if call.model]
+            _with_tool_calls(
+                _exchange_of(plain[-1], spans),
+                [_exchange_of(call, spans) for call in calls if call.model],
             )
         ]
     least = min((depths[call.span] for call in calls), default=0)
-    return [_said(call, spans) for call in calls if depths[call.span] == least]
+    return [_exchange_of(call, spans) for call in calls if depths[call.span] == least]
 
 
 def _as_it_stands(trace: Sequence[ModelCall]) -> list[ModelCall]:
@@ -285,13 +286,13 @@ def _depth(span: str, parents: Mapping[str, str | None]) -> int:
     return depth
 
 
-def _said(call: ModelCall, spans: tuple[str, ...]) -> Exchange:
+def _exchange_of(call: ModelCall, spans: tuple[str, ...]) -> Exchange:
     before, after = _split(call.before or (), call.after or ())
     history = call.history or before != (call.before or ())
     if after[: len(before)] == before and len(after) > len(before):
         after = after[len(before) :]
     elif before and (repeated_lines := _repeated(core(before), core(after))):
-        before, after, history = *_last_said(before, after, repeated_lines), True
+        before, after, history = *_split_repeated(before, after, repeated_lines), True
     answered = bool(after) or (bool(before) and before[-1].role == "assistant")
     error = "" if core(after) else call.error
     return Exchange(
@@ -319,13 +320,13 @@ def _repeated(question_lines: Core, answer_lines: Core) -> int:
     )
 
 
-def _last_said(before: Turns, after: Turns, repeated_lines: int) -> tuple[Turns, Turns]:
+def _split_repeated(before: Turns, after: Turns, repeated_lines: int) -> tuple[Turns, Turns]:
     index = (_index(after, repeated_lines) or 0) + 1
     system = tuple(turn for turn in before if turn.role == "system")
     return system + tuple(turn for turn in after[:index] if turn.role != "system"), after[index:]
 
 
-def _told_fully(root: Exchange, calls: Sequence[Exchange]) -> Exchange:
+def _with_tool_calls(root: Exchange, calls: Sequence[Exchange]) -> Exchange:
     """Add tool calls to a root's turn, from a model call with its answer."""
     if not root.after or not core(root.before):
         return root

@@ -109,7 +109,7 @@ def choose_thumbs(
         WrongUse: Several names may be the thumb's, or a name's values are ratings.
     """
     try:
-        thumb_scores = _taken(scores, options)
+        thumb_scores = _thumb_scores(scores, options)
     except WrongUse:
         if options.labels_needed:
             raise
@@ -121,7 +121,7 @@ def choose_thumbs(
     ]
 
 
-def _taken(scores: Sequence[ToolScore], options: ReadOptions) -> list[ToolScore]:
+def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[ToolScore]:
     pairs = [score for score in scores if score.source == PAIR]
     if pairs and not options.pairs:
         what = "the files have pairs of a chosen and a rejected answer, not thumbs"
@@ -279,6 +279,7 @@ def keep_latest(
     newest: dict[tuple[object, ...], ToolScore] = {}
     older = Counter[str]()
     for score in scores:
+        # whose score on what it is: of equal ones the newest counts
         unnamed = (
             score.key or id(score)
             if score.at is None or score.target == "conversation"

@@ -86,7 +86,7 @@ BOTPRESS_FILES = ("image", "audio", "video", "file", "location")
 
 def read_botpress(fields: Fields) -> Iterator[LogPart]:
     role = str(fields.get("direction")).strip().casefold()
-    words = "\n".join(_botpress_said(str(fields.get("type") or ""), unwrap(fields.get("payload"))))
+    words = "\n".join(_botpress_lines(str(fields.get("type") or ""), unwrap(fields.get("payload"))))
     if words and role not in ("incoming", "outgoing"):
         yield LeftOut(f"messages whose direction is {role!r:.40} were left out")
     elif words:
@@ -97,7 +97,7 @@ def read_botpress(fields: Fields) -> Iterator[LogPart]:
         yield Message(required(fields, "conversationId"), key, (turn,), when, facts=message_facts)
 
 
-def _botpress_said(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
+def _botpress_lines(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a message: its words, or else the labels of its choices, and the cards in it."""
     if kind in BOTPRESS_FILES:
         yield f"[{kind}]"
@@ -111,7 +111,7 @@ def _botpress_said(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
     ]
     yield from [line for line in words if line] or labels
     for item in objects(payload.get("items")):
-        yield from _botpress_said(str(item.get("type") or ""), unwrap(item.get("payload")) or item)
+        yield from _botpress_lines(str(item.get("type") or ""), unwrap(item.get("payload")) or item)
     readable = words or labels or payload.get("items") or kind in BOTPRESS_FILES
     if kind and payload and not readable:
         yield f"[{kind}]"
@@ -150,6 +150,7 @@ def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
                 moment(fields.get("timestamp")),
                 facts=user_facts,
             )
+    # thumbs: a card's answer, a reaction, a survey
     elif fields.get("type") == "invoke" and fields.get("name") in FEEDBACK_ACTIONS:
         yield from _activity_feedback(fields, id_, unwrap(fields.get("value")))
     elif fields.get("type") == "messageReaction":
@@ -538,7 +539,7 @@ def read_zendesk_ticket(fields: Fields) -> Iterator[LogPart]:
     for number, comment in enumerate(objects(fields.get("comments"))):
         author = text(comment.get("author_id"))
         role = text(get(comment, "author.role"))
-        yield from _zendesk_said(
+        yield from _zendesk_messages(
             id_, f"{id_}/{number}", comment, role in CUSTOMERS if role else author in customers
         )
     yield from read_zendesk_rating({**unwrap(fields.get("satisfaction_rating")), "ticket_id": id_})
@@ -593,7 +594,7 @@ def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
                 or text(fields.get("author_id"))
                 or text(fields.get("updater_id"))
             )
-            for message in _zendesk_said(
+            for message in _zendesk_messages(
                 id_, text(event.get("id")), {"created_at": when, **event}, customer=False
             ):
                 yield message._replace(author=author)
@@ -603,7 +604,7 @@ def read_zendesk_comment(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "ticket_id")
     role = str(fields.get("author_role") or "").casefold()
     key = text(fields.get("comment_id")) or text(fields.get("id"))
-    yield from _zendesk_said(id_, key, fields, role in CUSTOMERS)
+    yield from _zendesk_messages(id_, key, fields, role in CUSTOMERS)
     if fields.get("satisfaction_score"):
         rating = {
             "score": fields["satisfaction_score"],
@@ -613,7 +614,7 @@ def read_zendesk_comment(fields: Fields) -> Iterator[LogPart]:
         yield from read_zendesk_rating(rating)
 
 
-def _zendesk_said(
+def _zendesk_messages(
     id_: str, key: str | None, comment: Mapping[str, object], customer: bool
 ) -> Iterator[Message]:
     plain = comment.get("plain_body") or comment.get("body")

@@ -130,7 +130,7 @@ def read_logged_call(fields: Fields) -> Iterator[LogPart]:
     trace = text(fields.get("trace_id")) or call_id
     yield ModelCall(
         *(trace, call_id, None, named(fields, SESSIONS) or BY_HISTORY, time_of(fields)),
-        **of_sides(before, None if failed else _came(fields)),
+        **of_sides(before, None if failed else _received(fields)),
         model=True,
         error=failed,
         facts=_facts(fields),
@@ -142,21 +142,21 @@ def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
     """Yield a call that Amazon Bedrock logged: Converse's messages, or the body of one of its models."""
     call_id = required(fields, "requestId")
     sent = unwrap(get(fields, "input.inputBodyJson"))
-    came = parse(get(fields, "output.outputBodyJson"))
-    if isinstance(came, list):  # the pieces of a stream
-        came = {"role": "assistant", "content": "".join(map(_piece, objects(came)))}
-    results = objects(unwrap(came).get("results")) or objects(unwrap(came).get("outputs"))
+    received = parse(get(fields, "output.outputBodyJson"))
+    if isinstance(received, list):  # the pieces of a stream
+        received = {"role": "assistant", "content": "".join(map(_piece, objects(received)))}
+    results = objects(unwrap(received).get("results")) or objects(unwrap(received).get("outputs"))
     if results:
         names = ("outputText", "text")
-        came = next(result[name] for result in results for name in names if name in result)
-    elif isinstance(came, Mapping) and "generation" in came:
-        came = came["generation"]
+        received = next(result[name] for result in results for name in names if name in result)
+    elif isinstance(received, Mapping) and "generation" in received:
+        received = received["generation"]
     session = named(unwrap(fields.get("requestMetadata")), SESSIONS)
     failed = text(fields.get("errorCode")) or ""
     prompt = sent.get("inputText") if "messages" not in sent else None
     yield ModelCall(
         *(call_id, call_id, None, session or BY_HISTORY, moment(fields.get("timestamp"))),
-        **of_sides(input_of(prompt or sent), None if failed else output_of(came)),
+        **of_sides(input_of(prompt or sent), None if failed else output_of(received)),
         model=True,
         error=failed,
         facts=facts(
@@ -198,7 +198,7 @@ def _are_messages(value: object) -> bool:
     return bool(listed) and all(any(name in message for name in ROLE_NAMES) for message in listed)
 
 
-def _came(fields: Fields) -> Any:
+def _received(fields: Fields) -> Any:
     """Return what came of a call: the first of its fields that holds words or calls of tools."""
     for name in CAME:
         value = parse(fields.get(name), 1)

@@ -79,7 +79,9 @@ def _chatgpt_words(part: object) -> str:
     kind = str(unwrap(part).get("content_type"))
     if kind == "audio_transcription":
         return str(unwrap(part).get("text") or "")
-    return "" if "audio" in kind else "[image]" if "image" in kind else "[file]"
+    if "audio" in kind:
+        return ""
+    return "[image]" if "image" in kind else "[file]"
 
 
 _WEBUI_DETAILS = re.compile(r"<details\b([^>]*)>(.*?)</details>\n?", re.DOTALL)
@@ -164,7 +166,7 @@ def _open_webui_turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str
     content = message.get("content")
     words = content if isinstance(content, str) else text_of(content)
     turns = (
-        list(_open_webui_told(words))
+        list(_open_webui_answer(words))
         if role == "assistant"
         else [Turn(role=role, content=text_of(words))]
     )
@@ -174,19 +176,15 @@ def _open_webui_turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str
             update={"content": "\n".join(filter(None, [turns[-1].content, *beside]))}
         )
     error = message.get("error")
-    failed = (
-        str(error.get("content") or "failed")
-        if isinstance(error, Mapping)
-        else "failed"
-        if error
-        else ""
-    )
+    failed = "failed" if error else ""
+    if isinstance(error, Mapping):
+        failed = str(error.get("content") or "failed")
     if failed and not any(turn.content.strip() for turn in turns):
         return (Turn(role="assistant", content="[error]"),), failed
     return tuple(turns), failed
 
 
-def _open_webui_told(words: str) -> Iterator[Turn]:
+def _open_webui_answer(words: str) -> Iterator[Turn]:
     """Yield an answer's turns, with tool calls and results that its text contains."""
     answer = ""
     end = 0
@@ -347,7 +345,7 @@ def read_chainlit_feedback(fields: Fields) -> Iterator[LogPart]:
         yield ToolScore("message", target, fields["value"], comment=fields.get("comment"))
 
 
-def _said(role: object, content: object, files: object) -> tuple[Turn, ...]:
+def _turns_with_files(role: object, content: object, files: object) -> tuple[Turn, ...]:
     parts = content if isinstance(content, list) else [content]
     return turns_in({"role": role, "content": [*parts, *marks_of_files(files)]})
 
@@ -361,7 +359,9 @@ def read_studio(fields: Fields) -> Iterator[LogPart]:
     turns = [
         turn
         for chunk in chunks
-        for turn in _said(chunk.get("role"), chunk.get("text") or _studio_mark(chunk), [])
+        for turn in _turns_with_files(
+            chunk.get("role"), chunk.get("text") or _studio_mark(chunk), []
+        )
     ]
     yield WholeTalk(
         text(fields.get("id")),
@@ -372,7 +372,9 @@ def read_studio(fields: Fields) -> Iterator[LogPart]:
 
 def _studio_mark(chunk: Mapping[str, Any]) -> str:
     name = next((name for name in chunk if name.startswith(("drive", "inline"))), "")
-    return "[image]" if "mage" in name else "[file]" if name else ""
+    if "mage" in name:
+        return "[image]"
+    return "[file]" if name else ""
 
 
 def read_arena(fields: Fields) -> Iterator[LogPart]:
@@ -389,7 +391,7 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
     turns = [
         turn
         for who, words in pairs
-        for turn in _said("user" if who == user_name else "assistant", words, [])
+        for turn in _turns_with_files("user" if who == user_name else "assistant", words, [])
     ]
     system = system_of({"system": state.get("system_message")})
     yield WholeTalk(

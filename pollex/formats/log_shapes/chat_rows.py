@@ -52,7 +52,7 @@ def read_chat(fields: Fields) -> Iterator[LogPart]:
 
 def _comment_on_whole(fields: Fields, id_: str, scores: list[ToolScore]) -> Iterator[ToolScore]:
     """Yield what was written of a whole chat whose thumbs stand in its messages, without a comment there."""
-    comment = _given(fields).get("comment")
+    comment = _feedback_on(fields).get("comment")
     if scores and comment and not any(score.comment for score in scores):
         yield ToolScore("conversation", id_, None, comment=comment, person=scores[0].person)
 
@@ -85,7 +85,7 @@ def _parts(content: object) -> object:
 
 
 def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[ToolScore]:
-    feedback = _given(message)
+    feedback = _feedback_on(message)
     value = _value(message)
     key = text(message.get("id"))
     if isinstance(value, str | int | float) and value != "" and key:
@@ -103,13 +103,13 @@ _VALUES = ("rating", "value", "type", "score", "thumbs")
 
 
 def _value(message: Mapping[str, object]) -> object:
-    feedback = _given(message)
+    feedback = _feedback_on(message)
     if feedback is _NOTHING:
         return None
     return next((feedback[name] for name in _VALUES if feedback.get(name) is not None), None)
 
 
-def _given(message: Mapping[str, object]) -> Mapping[str, object]:
+def _feedback_on(message: Mapping[str, object]) -> Mapping[str, object]:
     if "metadata" not in message and _NAMED.isdisjoint(message):
         return _NOTHING  # as most messages are
     places = (message, unwrap(message.get("metadata")))

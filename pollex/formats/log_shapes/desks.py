@@ -129,7 +129,9 @@ def read_freshdesk_rating(fields: Fields) -> Iterator[ToolScore]:
     id_ = required(fields, "ticket_id")
     number = get(fields, "ratings.default_question")
     number = number if isinstance(number, int | float) else 0
-    value = "up" if number > 100 else "down" if number < 0 else None
+    value = "up" if number > 100 else None
+    if number < 0:
+        value = "down"
     comment = fields.get("feedback")
     if value or comment:
         person = text(fields.get("user_id"))

@@ -153,17 +153,17 @@ def output_of(value: object, written: Written = "either") -> RunSide | None:
 
 
 def sides(
-    sent: object, came: object, *, silent: bool = False, written: Written = "either"
+    sent: object, received: object, *, silent: bool = False, written: Written = "either"
 ) -> dict[str, Any]:
     """Return what a `ModelCall` has of its input and output; nothing of a silent one."""
     if silent:
         return of_sides(None, None)
-    texts = [value for value in (sent, came) if isinstance(value, str)]
-    if written == "either" and any(isinstance(value, Mapping | list) for value in (sent, came)):
+    texts = [value for value in (sent, received) if isinstance(value, str)]
+    if written == "either" and any(isinstance(value, Mapping | list) for value in (sent, received)):
         written = "words"  # no object stands in a text there
     elif written == "either" and texts and all(parse(value, 1) != value for value in texts):
         written = "json"
-    return of_sides(input_of(sent, written), output_of(came, written))
+    return of_sides(input_of(sent, written), output_of(received, written))
 
 
 def of_sides(before: RunSide | None, after: RunSide | None) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def _of_text(
             ):
                 return side
         return _unsure(role, value)
-    return RunSide(_said(role, value), False) if value.strip() else None
+    return RunSide(_turns_with_content(role, value), False) if value.strip() else None
 
 
 def _unsure(role: Role, words: str) -> RunSide:
@@ -247,7 +247,7 @@ def _as_messages(value: Mapping[str, Any] | list[Any], role: Role) -> RunSide | 
     return turns_generated(generated) if generated else None
 
 
-def _said(role: Role, content: object) -> tuple[Turn, ...]:
+def _turns_with_content(role: Role, content: object) -> tuple[Turn, ...]:
     return turns_in({"role": role, "content": content})
 
 
@@ -274,7 +274,7 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
         return turns_generated(objects)
     if not any(map(_is_message, objects)):
         return (
-            RunSide(_said(role, values), False)
+            RunSide(_turns_with_content(role, values), False)
             if all("type" in value for value in objects)
             else None
         )
@@ -333,7 +333,7 @@ def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
         turns += turns_of(history)
     messages = parse(value[name]) if name is not None else None
     if name is not None and isinstance(messages, str):
-        return RunSide(turns + _said(role, messages), bool(turns))
+        return RunSide(turns + _turns_with_content(role, messages), bool(turns))
     if name is not None and (
         side := _listed(messages if isinstance(messages, list) else [messages], role)
     ):

@@ -105,6 +105,7 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
             20,
         ):
             continue
+        # the words, with what is shown of links and files
         bot = truth(get(message, "author.isBot") or get(message, "author.bot"))
         shown = [
             str(embed.get("description") or embed.get("title") or "")
@@ -121,6 +122,7 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
             turn = Turn(role="assistant" if bot else "user", content=words)
             user_facts = facts(user=None if bot else text(get(message, "author.id")))
             yield Message(id_, key, (turn,), moment(message.get("timestamp")), facts=user_facts)
+        # reactions that are thumbs
         listed = objects(message.get("reactions"))
         named = (
             (
@@ -156,8 +158,10 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
             str(part.get("text") or "") if isinstance(part, Mapping) else str(part or "")
             for part in listed
         )
-        kind = "[image]" if message.get("photo") else "[file]" if message.get("file") else ""
-        words = "\n".join(filter(None, [message_text.strip(), kind]))
+        mark = "[file]" if message.get("file") else ""
+        if message.get("photo"):
+            mark = "[image]"
+        words = "\n".join(filter(None, [message_text.strip(), mark]))
         key = f"{id_}/{message.get('id')}"
         if words:
             when = moment(message.get("date_unixtime") or message.get("date"))
@@ -229,12 +233,12 @@ def read_agents_span(fields: Fields) -> Iterator[LogPart]:
     kind = str(data.get("type"))
     model = kind in ("generation", "response")
     sent = data.get("input")
-    came = data.get("output")
+    received = data.get("output")
     yield ModelCall(
         *(required(fields, "trace_id"), required(fields, "id")),
         parent=text(fields.get("parent_id")),
         at=moment(fields.get("started_at")),
-        **sides(sent, came, silent=not model, written="words"),
+        **sides(sent, received, silent=not model, written="words"),
         model=model,
         error=str(unwrap(fields.get("error")).get("message") or ""),
     )
@@ -306,36 +310,46 @@ def read_other_event(fields: Fields) -> Iterator[LogPart]:
 
 def read_posthog(fields: Fields) -> Iterator[LogPart]:
     """Yield an event of PostHog's LLM analytics: a span, a generation, or what a user said of one."""
-    have: Mapping[str, Any] = {
+    properties: Mapping[str, Any] = {
         k.removeprefix("properties."): v for k, v in fields.items() if k.startswith("properties.")
     }
-    have = {**unwrap(fields.get("properties")), **have}
+    properties = {**unwrap(fields.get("properties")), **properties}
     kind = str(fields.get("event"))
-    trace = required(have, "$ai_trace_id")
+    trace = required(properties, "$ai_trace_id")
     person = text(fields.get("distinct_id"))
+    # what a user said of a trace
     if kind in ("$ai_feedback", "$ai_metric", "survey sent"):
-        value = have.get("$ai_metric_value")
-        comment = have.get("$ai_feedback_text")
-        name = str(have.get("$ai_metric_name") or "feedback")
+        value = properties.get("$ai_metric_value")
+        comment = properties.get("$ai_feedback_text")
+        name = str(properties.get("$ai_metric_name") or "feedback")
         when = moment(fields.get("timestamp"))
         yield ToolScore("trace", trace, value, name, comment=comment, person=person, at=when)
         return
+    # a span, or a model's call
     span = (
-        text(have.get("$ai_span_id") or have.get("$ai_generation_id") or fields.get("uuid"))
+        text(
+            properties.get("$ai_span_id")
+            or properties.get("$ai_generation_id")
+            or fields.get("uuid")
+        )
         or trace
     )
-    sent = have.get("$ai_input", have.get("$ai_input_state"))
-    came = have.get("$ai_output_choices", have.get("$ai_output", have.get("$ai_output_state")))
+    sent = properties.get("$ai_input", properties.get("$ai_input_state"))
+    received = properties.get(
+        "$ai_output_choices", properties.get("$ai_output", properties.get("$ai_output_state"))
+    )
     model = kind == "$ai_generation"
     yield ModelCall(
         *(trace, trace if kind == "$ai_trace" else span),
-        parent=None if kind == "$ai_trace" else text(have.get("$ai_parent_id")),
-        session=text(have.get("$ai_session_id")),
+        parent=None if kind == "$ai_trace" else text(properties.get("$ai_parent_id")),
+        session=text(properties.get("$ai_session_id")),
         at=moment(fields.get("timestamp")),
-        **sides(sent, came, silent=kind not in ("$ai_generation", "$ai_trace", "$ai_span")),
+        **sides(sent, received, silent=kind not in ("$ai_generation", "$ai_trace", "$ai_span")),
         model=model,
-        error=str(have.get("$ai_error") or "failed") if truth(have.get("$ai_is_error")) else "",
-        facts=facts(user=person, model=text(have.get("$ai_model"))),
+        error=str(properties.get("$ai_error") or "failed")
+        if truth(properties.get("$ai_is_error"))
+        else "",
+        facts=facts(user=person, model=text(properties.get("$ai_model"))),
     )
 
 

@@ -123,6 +123,7 @@ def call_of(
     kind: str = "",
 ) -> ModelCall:
     """Return the call that a span of any exporter is; `attributes` have names with dots."""
+    # what kind of span it is, and what went in and out
     kind = kind or next(
         (str(parse(attributes[name])) for name in KIND_NAMES if attributes.get(name)), ""
     )

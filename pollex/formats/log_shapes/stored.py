@@ -151,7 +151,10 @@ def read_compared(fields: Fields) -> Iterator[LogPart]:
     better = (
         None if not isinstance(preference, int | float) or not preference else int(preference > 0)
     )
-    values = ["none" if better is None else "up" if n == better else "down" for n in range(2)]
+    if better is None:
+        values = ["none", "none"]
+    else:
+        values = ["up" if n == better else "down" for n in range(2)]
     yield from _pair(_digest(turns), {f"{n + 1}": (turns[n], values[n]) for n in range(2)})
 
 
@@ -161,15 +164,13 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
     bad = "bad" in winner
     pair = required(fields, "id", "question_id")
     sides = {}
-    for side in ("a", "b"):
-        value = (
-            "down"
-            if bad or winner == f"model_{'b' if side == 'a' else 'a'}"
-            else "up"
-            if winner == f"model_{side}"
-            else None
-        )
-        sides[side] = (turns_of(fields.get(f"conversation_{side}")), value or "none")
+    for side, other in (("a", "b"), ("b", "a")):
+        value = "none"
+        if bad or winner == f"model_{other}":
+            value = "down"
+        elif winner == f"model_{side}":
+            value = "up"
+        sides[side] = (turns_of(fields.get(f"conversation_{side}")), value)
     yield from _pair(pair, sides, by=text(fields.get("judge")))
 
 
@@ -272,6 +273,7 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
     )
     error = str(fields.get("error") or "").strip()
     yield WholeTalk(id_, turns, at=moment(fields.get("date")), error=error, facts=transcript_facts)
+    # scores by name; else whether it succeeded, where that was scored
     scores = parse(fields.get("score"))
     if isinstance(scores, Mapping):
         yield from _inspect_scores(scores, id_)
@@ -427,6 +429,7 @@ def read_openai_response(fields: Fields) -> Iterator[LogPart]:
     failed = str(error.get("message") or "failed") if error else ""
     if failed and (not turns or turns[-1].role == "user"):
         turns += turns_of([{"role": "assistant", "content": "[error]"}])
+    # its conversation, or the response before it; else it begins one of its own
     conversation = text(unwrap(fields.get("conversation")).get("id")) or text(
         fields.get("conversation")
     )

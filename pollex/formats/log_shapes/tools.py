@@ -174,6 +174,7 @@ def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
     role = _filled(fields, table["role"])
     users = table.get("users")
     agents = table.get("agents")
+    # the words, and the marks of files
     words: Any = next(
         (value for name in table["text"].split("|") if (value := _filled(fields, name))), None
     )
@@ -185,21 +186,21 @@ def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
     )
     files = (parse(get(fields, name)) for name in table.get("files", "").split("|"))
     content = [*filter(None, parts), *(mark for listed in files for mark in marks_of_files(listed))]
+    # the role, where the table says who users and agents are
     if users is not None:
         who = str(role).strip().casefold()
-        role = (
-            "user"
-            if who in users.split()
-            else "assistant"
-            if agents is None or who in agents.split()
-            else None
-        )
+        role = None
+        if who in users.split():
+            role = "user"
+        elif agents is None or who in agents.split():
+            role = "assistant"
         if role is None and content and who not in table.get("silent", "").split():
             yield LeftOut(
                 f"messages by {who!r:.40}, neither the user's nor the assistant's, were left out"
             )
         if role is None or not content:
             return
+    # its place: after its parent in a tree, else by time
     above = _filled(fields, table.get("parent", ""))
     parent = text(above[-1] if isinstance(above, list) and above else above)
     sent_at = moment(_filled(fields, table.get("at", "")))
@@ -230,9 +231,10 @@ def _inner(table: Table, fields: Fields) -> Iterable[LogPart]:
 
 def _filled(fields: Fields, names: str) -> Any:
     for name in names.split("|") if names else ():
-        value = (
-            name[1:] if name[0] == "=" else fields[name] if name in fields else get(fields, name)
-        )
+        if name[0] == "=":  # the value itself
+            value: Any = name[1:]
+        else:
+            value = fields[name] if name in fields else get(fields, name)
         if value is not None and value != "" and value == value:
             return value
     return None

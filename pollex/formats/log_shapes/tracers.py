@@ -210,13 +210,16 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
         (thread_id for name in LANGSMITH_THREADS if (thread_id := text(metadata.get(name)))),
         text(fields.get("thread_id")),
     )
+    # inputs and outputs; tools and retrievers have no words for the conversation
     kind = str(fields.get("run_type") or "")
     failed = fields.get("error")
     sent = fields.get("inputs")
-    came = fields.get("outputs")
+    received = fields.get("outputs")
     written: Written = "words" if isinstance(sent, Mapping) else "json"
     before, after = (
-        (None, None) if silent_kind(kind) else (input_of(sent, written), output_of(came, written))
+        (None, None)
+        if silent_kind(kind)
+        else (input_of(sent, written), output_of(received, written))
     )
     parent = text(fields.get("parent_run_id"))
     if parent is None and not silent_kind(kind):
@@ -248,6 +251,7 @@ def _require_langsmith_read(fields: Fields, before: RunSide | None, after: RunSi
         for side in (before, after)
     ):
         return
+    # an object of several fields, none of which has a usual name
     for name, side, names, role in sides:
         values = parse(fields.get(name))
         unread = side is None or not side.sure
@@ -264,9 +268,9 @@ def _require_langsmith_read(fields: Fields, before: RunSide | None, after: RunSi
             and any(values.values())
             and not values.keys() & known_names
         ):
-            have = printable(", ".join(values), 100)
+            field_names = printable(", ".join(values), 100)
             raise BadInput(
-                f"it is not clear which field has the {role}'s text; there are {have}",
+                f"it is not clear which field has the {role}'s text; there are {field_names}",
                 remedy=f"call it {names[0]}",
             )
 
@@ -338,10 +342,10 @@ def read_weave_call(fields: Fields) -> Iterator[LogPart]:
     call = required(fields, "id")
     trace = required(fields, "trace_id")
     sent = get_under(fields, "inputs")
-    came = get_under(fields, "output")
+    received = get_under(fields, "output")
     written: Written = "words" if isinstance(sent, Mapping) else "json"
     before = input_of(sent, written)
-    after = output_of(came, written)
+    after = output_of(received, written)
     metadata = unwrap(get_under(fields, "attributes"))
     history = bool(before and before.history)
     yield ModelCall(
@@ -431,22 +435,27 @@ def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
-    have = unwrap(fields.get("attributes"))
-    trace = required(have, "trace_id")
-    kind = str(have.get("span_kind") or "")
-    tags = _datadog_tags(have.get("tags"))
-    parent = text(have.get("parent_id"))
+    attributes = unwrap(fields.get("attributes"))
+    trace = required(attributes, "trace_id")
+    kind = str(attributes.get("span_kind") or "")
+    tags = _datadog_tags(attributes.get("tags"))
+    parent = text(attributes.get("parent_id"))
     yield ModelCall(
-        *(trace, required(have, "span_id"), None if parent in ("undefined", "0") else parent),
-        session=text(have.get("session_id")) or text(tags.get("session_id")),
-        at=moment(have.get("start_ns")),
-        **sides(have.get("input"), have.get("output"), silent=silent_kind(kind), written="words"),
-        model=kind == "llm",
-        error="failed" if have.get("status") == "error" else "",
-        facts=facts(
-            user=text(tags.get("user_id")), model=text(have.get("model_name")), metadata=tags
+        *(trace, required(attributes, "span_id"), None if parent in ("undefined", "0") else parent),
+        session=text(attributes.get("session_id")) or text(tags.get("session_id")),
+        at=moment(attributes.get("start_ns")),
+        **sides(
+            attributes.get("input"),
+            attributes.get("output"),
+            silent=silent_kind(kind),
+            written="words",
         ),
-        beside=have,
+        model=kind == "llm",
+        error="failed" if attributes.get("status") == "error" else "",
+        facts=facts(
+            user=text(tags.get("user_id")), model=text(attributes.get("model_name")), metadata=tags
+        ),
+        beside=attributes,
     )
 
 
@@ -485,8 +494,8 @@ def read_portkey_log(fields: Fields) -> Iterator[LogPart]:
     request = required(fields, "id")
     metadata = unwrap(fields.get("metadata"))
     sent = unwrap(fields.get("request"))
-    came = unwrap(fields.get("response"))
-    call_sides = sides(sent.get("body", sent), came.get("body", came)) | {"history": True}
+    received = unwrap(fields.get("response"))
+    call_sides = sides(sent.get("body", sent), received.get("body", received)) | {"history": True}
     session = text(fields.get("trace_id"))
     yield ModelCall(
         *(request, request, None, session, moment(fields.get("created_at"))),

@@ -84,13 +84,13 @@ def with_turns(fields: Fields) -> dict[str, Any] | None:
     if len(turn_lists) != 1:
         return None
     path, turns, holder = turn_lists[0]
-    beside = {
+    neighbours = {
         name: value
         for name, value in holder.items()
         if name != path[-1] and not isinstance(value, list | dict)
     }
     row = {name: value for name, value in fields.items() if name != path[0]}
-    return {**beside, **row, "messages": turns}
+    return {**neighbours, **row, "messages": turns}
 
 
 _SENT = re.compile(
@@ -104,13 +104,15 @@ _CAME = re.compile(
 
 def with_sides(fields: Fields) -> dict[str, Any] | None:
     """Return a row with what a model was sent and what came of it as one list of turns; None if it has no two sides."""
-    turn_lists = list(_said_in(fields, (), 0))
+    turn_lists = list(_turn_lists_in(fields, (), 0))
     sent = [turns for path, turns in turn_lists if _SENT.search(path) and not _CAME.search(path)]
-    came = [turns for path, turns in turn_lists if _CAME.search(path) and not _SENT.search(path)]
-    if len(sent) != 1 or len(came) != 1:
+    received = [
+        turns for path, turns in turn_lists if _CAME.search(path) and not _SENT.search(path)
+    ]
+    if len(sent) != 1 or len(received) != 1:
         return None
     before = sent[0]
-    after = came[0]
+    after = received[0]
     whole = after if after[: len(before)] == before else [*before, *after]
     roles = {_role_in(turn) for turn in whole}
     if not {"user", "assistant"} <= roles or None in roles:
@@ -124,14 +126,16 @@ def _is_beside(name: str, value: Any) -> bool:
     spelled = _spelled(name)
     if not isinstance(value, list | dict) and (_SENT.search(spelled) or _CAME.search(spelled)):
         return False
-    return not list(_said_in({name: value}, (), 0))
+    return not list(_turn_lists_in({name: value}, (), 0))
 
 
 def _spelled(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).casefold()
 
 
-def _said_in(fields: Fields, path: tuple[str, ...], depth: int) -> Iterator[tuple[str, list[Any]]]:
+def _turn_lists_in(
+    fields: Fields, path: tuple[str, ...], depth: int
+) -> Iterator[tuple[str, list[Any]]]:
     """Yield paths to turns: lists of them, and choices of an interface."""
     for name, value in fields.items():
         inner = parse(value)
@@ -142,14 +146,14 @@ def _said_in(fields: Fields, path: tuple[str, ...], depth: int) -> Iterator[tupl
         elif isinstance(inner, Mapping) and _role_in(plain_turn(inner)):
             yield ".".join(here), [plain_turn(inner)]
         elif isinstance(inner, Mapping) and depth < DEEPEST:
-            yield from _said_in(inner, here, depth + 1)
+            yield from _turn_lists_in(inner, here, depth + 1)
         elif (
             name == "choices"
             and isinstance(inner, list)
             and inner
             and isinstance(inner[0], Mapping)
         ):
-            yield from _said_in(inner[0], here, depth + 1)
+            yield from _turn_lists_in(inner[0], here, depth + 1)
 
 
 def plain_turn(value: Any) -> Any:
