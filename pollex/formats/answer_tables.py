@@ -90,7 +90,7 @@ class RecordCell(NamedTuple):
     row: int
     question: str
     option: Any
-    said: Any
+    probability_or_judge: Any
 
 
 def _make_records(
@@ -102,7 +102,9 @@ def _make_records(
 ) -> Records:
     listed = list(cells)
     answer_column: dict[str, Any] = {
-        "probability" if side == "answers" else "judge": [cell.said for cell in listed]
+        "probability" if side == "answers" else "judge": [
+            cell.probability_or_judge for cell in listed
+        ]
     }
     return Records(
         text=[name(rows[cell.row].fields.get(id_)) for cell in listed],

@@ -67,7 +67,8 @@ class Guarded(io.RawIOBase):
 
     def __init__(self, file: IO[bytes], source: str) -> None:
         super().__init__()
-        self._file, self._guard = file, ByteLimit(source)
+        self._file = file
+        self._guard = ByteLimit(source)
 
     def readable(self) -> bool:
         """Return that it can be read."""

@@ -21,7 +21,8 @@ _SEPARATOR = re.compile(r"(?i)\"?sep=([,;\t|])\"?")
 DELIMITERS = (",", ";", "\t")
 MOST_ABOVE = 12
 """Lines of a title that may stand above the header of a report."""
-FEWEST_ROWS, FEWEST_COLUMNS = 3, 3
+FEWEST_ROWS = 3
+FEWEST_COLUMNS = 3
 _TOTALS = re.compile(
     r"(?i)\s*(?:grand |sub)?(?:total|totals|totale|sum|summe|gesamt|suma|somme|razem)\b"
 )

@@ -160,9 +160,9 @@ def postgres_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str
     """
     import psycopg  # an extra
 
-    address = (
-        f"postgresql:{place}" if place.startswith("//") else f"dbname={place}" if place else ""
-    )
+    address = f"dbname={place}" if place else ""
+    if place.startswith("//"):
+        address = f"postgresql:{place}"
     try:
         with closing(psycopg.connect(address)) as connection:
             cancels.append(connection.cancel)

@@ -102,7 +102,6 @@ def _has_speech(value: Any, depth: int) -> bool:
         return bool(_SAID.search(value[:200]))
     if depth > DEEPEST:
         return False
-    inner = (
-        value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    )
-    return any(_has_speech(part, depth + 1) for part in inner)
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return isinstance(value, list) and any(_has_speech(part, depth + 1) for part in value)

@@ -377,15 +377,14 @@ class Picker:
         counts = Counter(self._verdicts.said)
         thumb_numbers = self.numbers
         for (name, number), n in self._ratings.items():
-            if name == field:
-                meant = (
-                    _side_of_number(number)
-                    if number in thumb_numbers
-                    else Label.NONE
-                    if number == EMPTY
-                    else NEITHER
-                )
-                counts[number, meant] += n
+            if name != field:
+                continue
+            meant: str = NEITHER
+            if number in thumb_numbers:
+                meant = _side_of_number(number)
+            elif number == EMPTY:
+                meant = Label.NONE
+            counts[number, meant] += n
         return counts
 
     def _label_name(self, fields: Fields) -> str | None:

@@ -50,14 +50,18 @@ SURE_LABEL = 0.9
 """The likelihood above which a column is rather the label than one that is named so, and can't be read."""
 MANY_SPEAKERS = 5
 """Names from which on all but one side are told by `*`."""
-MOST_OF_ONE, MOST_OF_SAMPLE = 60, 600
-"""Turns that the only conversation of a log has at most, and that of a sample of several files."""
+MOST_OF_ONE = 60
+"""Turns that the only conversation of a log has at most."""
+MOST_OF_SAMPLE = 600
+"""Turns that the only conversation of a sample of several files has at most."""
 GOOD_ENOUGH = 0.65
 """The score from which a reading holds."""
 MOST_LEFT_OUT = 0.7
 """The share of rows that are no turns in a log of what a tool did, too."""
-MOST_VALUES, LONGEST_VALUE = 5, 25
-"""Different values, and characters of the longest, of a column that is no text with them alone."""
+MOST_VALUES = 5
+"""Different values of a column that is no text, since each of them is short."""
+LONGEST_VALUE = 25
+"""Characters of the longest of these values."""
 MOST_OF_BLOCKS = 0.6
 """Share of the rows that begin a block at most, where a cell above holds for those below."""
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]")

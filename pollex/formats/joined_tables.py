@@ -35,8 +35,10 @@ Open = Callable[[], Iterable[Rows]]
 
 SAMPLE = 100
 """Rows of a table by which it is told what it is."""
-MOST_ROWS, MOST_ROWS_OF_LOG = 300_000, 2_000_000
-"""Rows of a table beside the log, which is held in memory, and of the log, whose keys are."""
+MOST_ROWS = 300_000
+"""Rows of a table beside the log, which is held in memory."""
+MOST_ROWS_OF_LOG = 2_000_000
+"""Rows of the log, whose keys are held in memory."""
 SAME_COLUMNS = 0.6
 """Share of the columns from which on two files are one table."""
 FEWEST_KEYS = 5
@@ -46,8 +48,10 @@ OVERLAP = 0.5
 MANY_TABLES = 60
 OWN_FILE = "*"
 """Stands for the file's name where each file is a conversation."""
-TALKS, TURNS = 2, 1
-"""How a table looks that has whole conversations in a cell, and one that has texts."""
+TALKS = 2
+"""The rank of a table that has whole conversations in a cell."""
+TURNS = 1
+"""The rank of a table that has texts."""
 _KEY_WORDS = frozenset("id ids ref key nr no num number uuid file name hash".split())  # noqa: SIM905
 _ENDING = re.compile(r"\.(?:txt|log|csv|tsv|json|jsonl|ndjson|html|md)$", re.IGNORECASE)
 

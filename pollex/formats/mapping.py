@@ -58,8 +58,10 @@ PARTS = (
 
 MESSAGES = "messages"
 """Where the list of turns stands in a row under the usual names."""
-NO_ROLE, ANY_OTHER = "none", "*"
-"""The role of rows that are no turns, and what stands for every other name."""
+NO_ROLE = "none"
+"""The role of rows that are no turns."""
+ANY_OTHER = "*"
+"""What stands for every other name of a role."""
 
 WHOLE_FILE = "*"
 """The column of the conversation where each file is one."""

@@ -16,10 +16,17 @@ _OPPOSITES = """
     gut:schlecht hoch:runter hilfreich:nicht_hilfreich positiv:negativ bueno:malo bien:mal
     bon:mauvais utile:inutile buono:cattivo goed:slecht 赞同:反对 赞:踩 点赞:点踩
 """
-OPPOSITES = {
-    up: [pair.partition(":")[2] for pair in _OPPOSITES.split() if pair.startswith(f"{up}:")]
-    for up in dict.fromkeys(pair.partition(":")[0] for pair in _OPPOSITES.split())
-}
+
+
+def _read_opposites() -> dict[str, list[str]]:
+    opposites: dict[str, list[str]] = {}
+    for pair in _OPPOSITES.split():
+        up, _, down = pair.partition(":")
+        opposites.setdefault(up, []).append(down)
+    return opposites
+
+
+OPPOSITES = _read_opposites()
 """Words for a thumb up in names of columns, with their opposites."""
 
 _NO = frozenset(("0", "0.0", "false", "no", "f", "n"))
@@ -73,7 +80,11 @@ def _side_of(words: str) -> str:
     """Return the side that a name alone speaks for; empty for names that speak for none."""
     ups = [up for up in OPPOSITES if f"_{up}_" in words]
     downs = [down for listed in OPPOSITES.values() for down in listed if f"_{down}_" in words]
-    return ("down" if downs else "up" if ups else "") if bool(ups) != bool(downs) else ""
+    if ups and not downs:
+        return "up"
+    if downs and not ups:
+        return "down"
+    return ""
 
 
 def _spell_with_underscores(name: str) -> str:

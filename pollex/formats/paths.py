@@ -6,7 +6,7 @@ of a list, and a number for one of them.
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -89,13 +89,11 @@ def _values_at(value: Any, steps: list[str]) -> Iterator[Any]:
     inner = opened(value)
     if step in EVERY:
         # every item of a list, or every value of an object
-        items = (
-            inner
-            if isinstance(inner, list)
-            else inner.values()
-            if isinstance(inner, Mapping)
-            else ()
-        )
+        items: Iterable[Any] = ()
+        if isinstance(inner, list):
+            items = inner
+        elif isinstance(inner, Mapping):
+            items = inner.values()
         for item in items:
             yield from _values_at(item, rest)
     elif "*" in step and isinstance(inner, Mapping):

@@ -160,7 +160,9 @@ def _otel(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
 
 
 def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value)
 
 
 _LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))

@@ -288,13 +288,9 @@ def _text_in(fields: Mapping[str, Any], names: Sequence[str]) -> str:
     value = writable(next((fields[name] for name in names if fields.get(name) is not None), ""))
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         value = "\n".join(value)
-    return (
-        value.strip()
-        if isinstance(value, str)
-        else ""
-        if isinstance(value, dict | list | bool)
-        else str(value)
-    )
+    if isinstance(value, str):
+        return value.strip()
+    return "" if isinstance(value, dict | list | bool) else str(value)
 
 
 def _read_evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:

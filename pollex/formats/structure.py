@@ -22,8 +22,12 @@ FEWEST_TURNS = 20
 """Turns from which on words are said to repeat."""
 MUCH = 0.5
 """Share of conversations that is out of the ordinary."""
-MANY_EMPTY, MANY_IN_A_ROW, FEW_WORDS = 0.1, 1 / 3, 0.1
-"""Shares of turns without words, of a side's turns that follow its own, and of different words."""
+MANY_EMPTY = 0.1
+"""Share of turns without words that is much."""
+MANY_IN_A_ROW = 1 / 3
+"""Share of a side's turns that follow its own that is much."""
+FEW_WORDS = 0.1
+"""Share of different texts among all that is little."""
 
 
 @dataclass(slots=True)

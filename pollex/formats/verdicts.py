@@ -44,10 +44,13 @@ VOTE_COLUMNS = {
 
 def verdict_row(verdict: Verdict, task: Task) -> dict[str, Any]:
     """Turn a verdict into plain values; None where a conversation has no figure."""
+    decided_by = "ensemble" if verdict.rating else None
+    if verdict.person:
+        decided_by = "person"
     return {
         "id": verdict.conversation_id,
         "rating": verdict.final,
-        "decided_by": "person" if verdict.person else "ensemble" if verdict.rating else None,
+        "decided_by": decided_by,
         "reason": reason_of(verdict),
         "entropy": verdict.entropy,
         "agreement": verdict.agreement,

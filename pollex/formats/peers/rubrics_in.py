@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -127,16 +127,14 @@ def _rubrics_of_assertions(stored: Any) -> Found:
 
 
 def _iterate_objects(stored: Any) -> Iterator[Mapping[Any, Any]]:
+    parts: Iterable[Any] = ()
     if isinstance(stored, Mapping):
         yield stored
-    for inner in (
-        stored.values()
-        if isinstance(stored, Mapping)
-        else stored
-        if isinstance(stored, list)
-        else ()
-    ):
-        yield from _iterate_objects(inner)
+        parts = stored.values()
+    elif isinstance(stored, list):
+        parts = stored
+    for part in parts:
+        yield from _iterate_objects(part)
 
 
 def _rubrics_of_questions(stored: Any) -> Found:
