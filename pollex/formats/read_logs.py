@@ -236,7 +236,7 @@ class Assembler:
                 plain = plain_row(row.fields)
                 row = row if plain is row.fields else replace(row, fields=plain)
                 self._joiner.note_page(row)
-            item = self._read(row) if isinstance(row, LogRow) else row
+            item = self._read_row(row) if isinstance(row, LogRow) else row
             if isinstance(item, BadRow) and self._may_be_beside(row, item):
                 continue
             if isinstance(item, BadRow):
@@ -284,7 +284,7 @@ class Assembler:
                 yield bad
         self._wordless = []
 
-    def _read_sources(self, row: LogRow) -> Placed | list[Placed] | Skipped | BadRow | None:
+    def _read_row(self, row: LogRow) -> Placed | list[Placed] | Skipped | BadRow | None:
         """Read a row; None for a turn that waits for the rest of its table."""
         try:
             if self._options.messages_field is not None:
@@ -353,7 +353,7 @@ class Assembler:
             "messages" not in row.fields
             and (fields := with_sides(row.fields) or with_turns(row.fields)) is not None
         ):
-            return self._read(replace(row, fields=fields))
+            return self._read_row(replace(row, fields=fields))
         error.near = nearest_format(row.fields)
         raise error from None
 
