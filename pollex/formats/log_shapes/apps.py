@@ -17,7 +17,7 @@ from pollex.formats.log_shapes.exports import (
     unwrap,
 )
 from pollex.formats.log_shapes.payloads import parse
-from pollex.formats.log_shapes.turns import as_text, marks_of_files, text_of, turns_in
+from pollex.formats.log_shapes.turns import as_text, join_lines, marks_of_files, text_of, turns_in
 
 NO_TURNS_OF_COZE = ("verbose", "follow_up", "knowledge")
 
@@ -183,7 +183,7 @@ def read_teams(fields: Fields) -> Iterator[LogPart]:
     by_application = bool(get(fields, "from.application"))
     user = text(get(fields, "from.user.id"))
     role: Role = "assistant" if by_application else "user"
-    content = "\n".join(filter(None, [words.strip(), *files]))
+    content = join_lines([words.strip(), *files])
     turns = (Turn(role=role, content=content),) if content else ()
     sender = facts(user=user)
     yield Message(session, key, turns, moment(fields.get("createdDateTime")), facts=sender)

@@ -31,6 +31,7 @@ from pollex.formats.log_shapes.payloads import parse
 from pollex.formats.log_shapes.turns import (
     as_text,
     call_of,
+    join_lines,
     marks_of_files,
     result_beside,
     role_of,
@@ -51,7 +52,7 @@ def read_langflow(fields: Fields) -> Iterator[LogPart]:
     tools = [content for content in blocks if content.get("type") == "tool_use"]
     calls = [turn for tool in tools for turn in _tool_turns(tool, tool.get("output"))]
     lines = ["[error]" if failed else words, *marks_of_files(parse(fields.get("files")))]
-    turn = Turn(role=role_of(fields.get("sender")), content="\n".join(filter(None, lines)))
+    turn = Turn(role=role_of(fields.get("sender")), content=join_lines(lines))
     yield Message(
         session, key, (*calls, turn), moment(fields.get("timestamp")), error=words if failed else ""
     )
@@ -64,7 +65,7 @@ def read_flowise(fields: Fields) -> Iterator[LogPart]:
         text_of(str(fields.get("content") or "")),
         *marks_of_files(parse(fields.get("fileUploads"))),
     ]
-    turn = Turn(role=role_of(fields.get("role")), content="\n".join(filter(None, lines)))
+    turn = Turn(role=role_of(fields.get("role")), content=join_lines(lines))
     calls = [
         turn
         for tool in objects(fields.get("usedTools"))
@@ -131,7 +132,7 @@ def read_bot_activity(fields: Fields) -> Iterator[LogPart]:
 def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
     role = str(get(fields, "from.role") if get(fields, "from.role") is not None else "").casefold()
     if fields.get("type") in ("message", None):
-        words = "\n".join(filter(None, [*_activity_words(fields), *_activity_files(fields)]))
+        words = join_lines([*_activity_words(fields), *_activity_files(fields)])
         user = role in ACTIVITY_USERS
         agent = role in ACTIVITY_AGENTS
         if words and not user and not agent:
@@ -288,7 +289,7 @@ def read_dify_step(fields: Fields) -> Iterator[LogPart]:
         for observation in named or [observed]
         if observation not in (None, "")
     ]
-    content = "\n".join(filter(None, [words, *(call.mark for call in calls)]))
+    content = join_lines([words, *(call.mark for call in calls)])
     turn = Turn(role="assistant", content=content, calls=tuple(calls))
     place = moment(fields.get("position")) or moment(fields.get("created_at"))
     yield Addition(required(fields, "message_id"), place, (turn, *tools))
@@ -310,9 +311,7 @@ def _dify_files(files: object) -> list[str]:
 
 def _dify_exchange(query: object, answer: object, error: str, files: list[str]) -> tuple[Turn, ...]:
     words = text_of(_THINKING.sub("", str(answer or "")))
-    question = Turn(
-        role="user", content="\n".join(filter(None, [text_of(str(query or "")), *files]))
-    )
+    question = Turn(role="user", content=join_lines([text_of(str(query or "")), *files]))
     if error and not words:
         return question, Turn(role="assistant", content="[error]")
     return (question, Turn(role="assistant", content=words)) if words else (question,)
@@ -361,7 +360,7 @@ def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
     if kind in ("user", "bot") and (words or marks) and not words.startswith("/"):
         turn = Turn(
             role="user" if kind == "user" else "assistant",
-            content="\n".join(filter(None, [words, *marks])),
+            content=join_lines([words, *marks]),
         )
         yield Message(
             sender, text(fields.get("message_id")), (turn,), moment(fields.get("timestamp"))
@@ -467,10 +466,10 @@ def read_lex(fields: Fields) -> Iterator[LogPart]:
     answers = [
         str(message.get("content") or "").strip() for message in objects(fields.get("messages"))
     ]
-    answer = "\n".join(filter(None, answers))
-    turns = (("user", text_of(question)), ("assistant", text_of(answer)))
-    exchange = tuple(Turn(role=role, content=words) for role, words in turns if words)
-    yield Message(session, request, exchange, moment(fields.get("timestamp")))
+    answer = join_lines(answers)
+    exchange = (("user", text_of(question)), ("assistant", text_of(answer)))
+    turns = tuple(Turn(role=role, content=words) for role, words in exchange if words)
+    yield Message(session, request, turns, moment(fields.get("timestamp")))
 
 
 def read_livechat(fields: Fields) -> Iterator[LogPart]:
@@ -519,8 +518,8 @@ def read_intercom(fields: Fields) -> Iterator[LogPart]:
     ]
     for number, part in enumerate(parts):
         author = unwrap(part.get("author"))
-        words = "\n".join(
-            filter(None, [without_html(part.get("body")), *marks_of_files(part.get("attachments"))])
+        words = join_lines(
+            [without_html(part.get("body")), *marks_of_files(part.get("attachments"))]
         )
         if words and part.get("part_type", "comment") != "note":
             role: Role = "user" if str(author.get("type")) in CUSTOMERS else "assistant"
@@ -619,7 +618,7 @@ def _zendesk_messages(
 ) -> Iterator[Message]:
     plain = comment.get("plain_body") or comment.get("body")
     body = str(plain) if plain else without_html(comment.get("html_body"))
-    words = "\n".join(filter(None, [body.strip(), *marks_of_files(comment.get("attachments"))]))
+    words = join_lines([body.strip(), *marks_of_files(comment.get("attachments"))])
     if words and (comment.get("public") is None or truth(comment["public"])):
         turn = Turn(role="user" if customer else "assistant", content=words)
         yield Message(id_, key, (turn,), moment(comment.get("created_at")))

@@ -31,6 +31,7 @@ from pollex.formats.log_shapes.payloads import parse, system_of
 from pollex.formats.log_shapes.turns import (
     as_text,
     call_of,
+    join_lines,
     marks_of_files,
     role_of,
     text_of,
@@ -69,7 +70,7 @@ def _chatgpt_turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
     if get(message, "content.content_type") not in _CHATGPT_WORDS:
         return ()
     parts = get(message, "content.parts")
-    words = "\n".join(filter(None, map(_chatgpt_words, parts if isinstance(parts, list) else ())))
+    words = join_lines(map(_chatgpt_words, parts if isinstance(parts, list) else ()))
     return (Turn(role=role, content=words),) if words else ()
 
 
@@ -173,7 +174,7 @@ def _open_webui_turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str
     beside = marks_of_files(message.get("files"))
     if beside and turns:
         turns[-1] = turns[-1].model_copy(
-            update={"content": "\n".join(filter(None, [turns[-1].content, *beside]))}
+            update={"content": join_lines([turns[-1].content, *beside])}
         )
     error = message.get("error")
     failed = "failed" if error else ""
@@ -202,7 +203,7 @@ def _open_webui_answer(words: str) -> Iterator[Turn]:
             )
             continue
         call = call_of({**attributes, "arguments": parse(attributes.get("arguments"))})
-        content = "\n".join(filter(None, [text_of(answer.strip()), call.mark]))
+        content = join_lines([text_of(answer.strip()), call.mark])
         yield Turn(role="assistant", content=content, calls=(call,))
         answer = ""
         if "result" in attributes:

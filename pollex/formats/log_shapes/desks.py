@@ -16,7 +16,7 @@ from pollex.formats.assembly.log_parts import (
 )
 from pollex.formats.log_shapes.exports import Fields, facts, get, objects, required, text, unwrap
 from pollex.formats.log_shapes.transcripts import messages_in
-from pollex.formats.log_shapes.turns import marks_of_files, text_of, turns_of
+from pollex.formats.log_shapes.turns import join_lines, marks_of_files, text_of, turns_of
 
 CUSTOMERS = frozenset(("customer", "consumer", "end_user", "enduser", "user", "visitor"))
 
@@ -73,9 +73,7 @@ def read_watson_log(fields: Fields) -> Iterator[LogPart]:
     places = ("session_id", "request.session_id", "response.context.conversation_id")
     id_ = required(fields, *places, "request.context.conversation_id")
     question = text_of(str(get(fields, "request.input.text") or "").strip())
-    answer = "\n".join(
-        filter(None, map(_watson_words, objects(get(fields, "response.output.generic"))))
-    )
+    answer = join_lines(map(_watson_words, objects(get(fields, "response.output.generic"))))
     answer = answer or "\n".join(map(str, get(fields, "response.output.text") or ()))
     both: tuple[tuple[Role, str], ...] = (("user", question), ("assistant", text_of(answer)))
     users = (

@@ -19,6 +19,7 @@ from pollex.formats.log_shapes.turns import (
     TEXT_NAMES,
     is_list_of_turns,
     is_part,
+    join_lines,
     role_of,
     text_of,
     turns_in,
@@ -318,7 +319,7 @@ def _read_exchange(fields: Fields) -> Draft:
     name = _question(fields) or ""
     value = fields[name]
     if name == "instruction" and isinstance(fields.get("input"), str):
-        value = "\n".join(filter(None, [str(value), fields["input"]]))
+        value = join_lines([str(value), fields["input"]])
     side = input_of(value, "words")
     answer = answer_in(fields)
     if side is None or answer is None:

@@ -27,7 +27,7 @@ from pollex.formats.log_shapes.exports import (
     unwrap,
 )
 from pollex.formats.log_shapes.payloads import parse, sides
-from pollex.formats.log_shapes.turns import marks_of_files, turns_in, turns_of
+from pollex.formats.log_shapes.turns import join_lines, marks_of_files, turns_in, turns_of
 
 _TONES = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|::skin-tone-\\d")
 THUMBS = {
@@ -75,9 +75,7 @@ def read_slack(fields: Fields) -> Iterator[LogPart]:
     id_ = f"{channel}/{thread}" if channel else thread
     bot = bool(fields.get("bot_id")) or fields.get("subtype") == "bot_message"
     message_text = _SLACK_LINK.sub(lambda link: link[2] or link[1], str(fields.get("text") or ""))
-    words = "\n".join(
-        filter(None, [html.unescape(message_text).strip(), *marks_of_files(fields.get("files"))])
-    )
+    words = join_lines([html.unescape(message_text).strip(), *marks_of_files(fields.get("files"))])
     if words:
         turn = Turn(role="assistant" if bot else "user", content=words)
         user_facts = facts(user=None if bot else text(fields.get("user")))
@@ -116,7 +114,7 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
             *shown,
             *marks_of_files(message.get("attachments")),
         ]
-        words = "\n".join(filter(None, lines))
+        words = join_lines(lines)
         key = f"{id_}/{message.get('id')}"
         if words:
             turn = Turn(role="assistant" if bot else "user", content=words)
@@ -161,7 +159,7 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
         mark = "[file]" if message.get("file") else ""
         if message.get("photo"):
             mark = "[image]"
-        words = "\n".join(filter(None, [message_text.strip(), mark]))
+        words = join_lines([message_text.strip(), mark])
         key = f"{id_}/{message.get('id')}"
         if words:
             when = moment(message.get("date_unixtime") or message.get("date"))
@@ -367,11 +365,8 @@ def read_anything_llm(fields: Fields) -> Iterator[LogPart]:
     session = text(fields.get("api_session_id")) or text(fields.get("thread_id")) or named
     answer = parse(fields.get("response"))
     answer = answer.get("text") if isinstance(answer, Mapping) else fields.get("response")
-    question = "\n".join(
-        filter(
-            None,
-            [str(fields.get("prompt") or ""), *marks_of_files(parse(fields.get("attachments")))],
-        )
+    question = join_lines(
+        [str(fields.get("prompt") or ""), *marks_of_files(parse(fields.get("attachments")))]
     )
     both = (Turn(role="user", content=question), Turn(role="assistant", content=str(answer or "")))
     turns = tuple(turn for turn in both if turn.content)

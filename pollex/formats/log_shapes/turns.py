@@ -129,6 +129,11 @@ def text_of(content: object) -> str:
     )
 
 
+def join_lines(lines: Iterable[str | None]) -> str:
+    """Return some lines as one text, without the empty ones."""
+    return "\n".join(filter(None, lines))
+
+
 def as_text(value: object) -> str:
     """Convert a tool's result to text: strings, parts by their text, others as JSON."""
     if value is None or isinstance(value, str):
@@ -242,7 +247,7 @@ def _bedrock_result(parts: object) -> str:
         as_text(part["json"]) if isinstance(part, Mapping) and "json" in part else words_of(part)
         for part in listed
     ]
-    return "\n".join(filter(None, texts))
+    return join_lines(texts)
 
 
 def _keyed(part: Mapping[str, Any], kind: str) -> object:
@@ -549,7 +554,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     result = result_beside(message) if role == "tool" else None
     turn = Turn(
         role=role,
-        content="\n".join(filter(None, [text, *spoken, *marks])) if spoken or marks else text,
+        content=join_lines([text, *spoken, *marks]) if spoken or marks else text,
         calls=(*within, *beside, *odd),
         result=result,
     )
@@ -558,7 +563,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
         return (turn,)
     # what a call answered stands before the words that came of it
     called = Turn(role=role, content="\n".join(call.mark for call in turn.calls), calls=turn.calls)
-    words = Turn(role=role, content="\n".join(filter(None, [text, *spoken])))
+    words = Turn(role=role, content=join_lines([text, *spoken]))
     return (called, *answers, *([words] if words.content.strip() else []))
 
 
