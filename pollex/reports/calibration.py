@@ -59,7 +59,8 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
         model.assessment.smece for model in data.compared if model.assessment is not None
     )
     figures = [
-        Figure(each.mean, each.low, each.high, each.n, each.undefined) for each in data.leverages
+        Figure(leverage.mean, leverage.low, leverage.high, leverage.n, leverage.undefined)
+        for leverage in data.leverages
     ]
     return {
         "data": data,

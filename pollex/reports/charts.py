@@ -124,7 +124,7 @@ def _whisker(figure: Figure, scale: Axis, y: float, class_: str) -> Markup | Non
 
 def trend(name: str, shares: Mapping[str, Figure]) -> Markup:
     """Draw shares in their order as a small line, with the band of their intervals; a single one as a dot."""
-    points = [(at, one) for at, one in enumerate(shares.values()) if known(one.value)]
+    points = [(at, share) for at, share in enumerate(shares.values()) if known(share.value)]
     high = max([one.high or one.value or 0.0 for _, one in points], default=0.0) or 1.0
     across = scale_over(0, max(len(points) - 1, 1))
     placed = [(across(at), one) for at, (_, one) in enumerate(points)]
@@ -133,7 +133,7 @@ def trend(name: str, shares: Mapping[str, Figure]) -> Markup:
         for x, one in placed
     ]
     band = [(x, top) for x, _, _, top in rows] + [(x, low) for x, _, low, _ in reversed(rows)]
-    said = ", ".join(f"{period} {number(one.value)}" for period, one in shares.items())
+    said = ", ".join(f"{period} {number(share.value)}" for period, share in shares.items())
     lines = [line(a[0], a[1], b[0], b[1], "trend") for a, b in pairwise(rows)]
     dots = [disc(x, y, "held-out", 2.0) for x, y, _, _ in rows[-1:]]
     shade = element("polygon", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in band), class_="band")
@@ -205,7 +205,7 @@ def bars_over(rubrics: RubricSet, sides: Iterable[Scores]) -> Bars:
     counts = [
         np.histogram(scores.netsat[side], edges)[0] for scores in every for side in _classes(scores)
     ]
-    return Bars(edges, max(1, *(int(each.max()) for each in counts)))
+    return Bars(edges, max(1, *(int(count.max()) for count in counts)))
 
 
 def _classes(scores: Scores) -> tuple[Bools, Bools]:
@@ -370,13 +370,13 @@ def response_chart(title: str, mesh: Sequence[float], curves: Sequence[ResponseC
         frame.curve(mesh, mesh, "own"),
         [
             group(
-                f"judge {each.judge}, {count(each.labels, 'label')}",
-                frame.curve(mesh, each.predicted, "judge"),
+                f"judge {curve.judge}, {count(curve.labels, 'label')}",
+                frame.curve(mesh, curve.predicted, "judge"),
             )
-            for each in curves
-            if each.judge is not None
+            for curve in curves
+            if curve.judge is not None
         ],
-        [frame.curve(mesh, each.predicted, "ink") for each in curves if each.judge is None],
+        [frame.curve(mesh, curve.predicted, "ink") for curve in curves if curve.judge is None],
         frame.x_axis("the LLM's expected answer"),
     )
 

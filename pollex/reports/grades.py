@@ -28,7 +28,7 @@ COLUMNS = {"overall": "Overall, by rules", "plain": "Overall, plain", "human": "
 
 
 def grades_page(
-    found: GradeSummary,
+    grade_summary: GradeSummary,
     *,
     judge: str,
     pivot: float,
@@ -45,34 +45,34 @@ def grades_page(
     Returns:
         HTML, the same for the same arguments. Write it as UTF-8.
     """
-    worst, best = (number(float(level), 0) for level in found.levels[[0, -1]])
+    worst, best = (number(float(level), 0) for level in grade_summary.levels[[0, -1]])
     return render(
         "grades.html",
         file="",
         titles={},
         judge=judge,
         scale=f"The reference has grade {number(pivot, 0)} on a scale from {worst} to {best}.",
-        by_people=bool(found.counts.get(HUMAN)),
-        left_out=left_out(found.outcomes, found.flags),
+        by_people=bool(grade_summary.counts.get(HUMAN)),
+        left_out=left_out(grade_summary.outcomes, grade_summary.flags),
         facts={"judge": judge, "run": run},
-        **sections(found, pivot, example),
+        **sections(grade_summary, pivot, example),
     )
 
 
 def sections(
-    found: GradeSummary, pivot: float, example: Mapping[str, Any] | None
+    grade_summary: GradeSummary, pivot: float, example: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return what the template of distributions, means, agreement and the example shows; arguments as above."""
-    shown = [name for name in CURVES if found.counts.get(name)]
-    columns = sorted(found.dimensions, key=lambda name: name not in COLUMNS)
+    shown = [name for name in CURVES if grade_summary.counts.get(name)]
+    columns = sorted(grade_summary.dimensions, key=lambda name: name not in COLUMNS)
     return {
-        "found": found,
-        "legend": [(CURVES[name][0], f"{CURVES[name][1]} (n = {found.counts[name]})") for name in shown],
-        "drawing": cumulative_chart(found, pivot),
-        "unequal": len({found.counts[name] for name in shown}) > 1,
+        "found": grade_summary,
+        "legend": [(CURVES[name][0], f"{CURVES[name][1]} (n = {grade_summary.counts[name]})") for name in shown],
+        "drawing": cumulative_chart(grade_summary, pivot),
+        "unequal": len({grade_summary.counts[name] for name in shown}) > 1,
         "areas": {name.replace(" - ", " minus "): (figure, area_verdict(name, figure))
-                  for name, figure in found.areas.items()},
-        "columns": {name: found.names.get(name, COLUMNS.get(name, name)) for name in columns},
+                  for name, figure in grade_summary.areas.items()},
+        "columns": {name: grade_summary.names.get(name, COLUMNS.get(name, name)) for name in columns},
         "everything": ALL,
         "example": example,
     }  # fmt: skip
@@ -81,9 +81,9 @@ def sections(
 def example(profile: ReferencingProfile, gradings: Sequence[Grading]) -> dict[str, Any] | None:
     """Return the answer with the lowest grade, with all that the judge said; None without grades."""
     graded = [
-        (one, found.chosen)
-        for one in gradings
-        if isinstance(found := one.answers.get(OVERALL), Answer)
+        (grading, found.chosen)
+        for grading in gradings
+        if isinstance(found := grading.answers.get(OVERALL), Answer)
     ]
     if not graded:
         return None
@@ -106,19 +106,23 @@ def example(profile: ReferencingProfile, gradings: Sequence[Grading]) -> dict[st
     }
 
 
-def cumulative_chart(found: GradeSummary, pivot: float) -> Markup:
+def cumulative_chart(grade_summary: GradeSummary, pivot: float) -> Markup:
     """Draw the cumulative distributions of all judges' grades, with the reference's own grade marked."""
-    low = float(found.levels[0])
-    high = float(found.levels[-1])
+    low = float(grade_summary.levels[0])
+    high = float(grade_summary.levels[-1])
     frame = Frame.over((low - 0.5, high), (0.0, 1.0))
-    shown = [name for name in CURVES if found.counts.get(name)]
-    said = listed([f"{CURVES[name][1]} ({count(found.counts[name], 'grade')})" for name in shown])
+    shown = [name for name in CURVES if grade_summary.counts.get(name)]
+    said = listed(
+        [f"{CURVES[name][1]} ({count(grade_summary.counts[name], 'grade')})" for name in shown]
+    )
     return svg(
         f"Cumulative distribution of grades: {said}",
         frame.y_axis(SHARES),
         frame.vline(pivot, "reference", "reference"),
         [
-            frame.curve(*steps(found.levels, found.shares[name], low - 0.5), CURVES[name][0])
+            frame.curve(
+                *steps(grade_summary.levels, grade_summary.shares[name], low - 0.5), CURVES[name][0]
+            )
             for name in shown
         ],
         frame.x_axis("grade"),

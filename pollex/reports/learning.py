@@ -215,12 +215,13 @@ def findings_of(
     places = Places(conversations, {id_: [mark for mark in marks if mark.id == id_] for id_ in ids})
     leading: dict[Polarity, list[Finding]] = {
         side: [
-            finding(one.rubric, places, also=one.also) for one in headlines(rubrics.rubrics, side)
+            finding(headline.rubric, places, also=headline.also)
+            for headline in headlines(rubrics.rubrics, side)
         ]
         for side in ("dsat", "sat")
     }
     outcomes: dict[Polarity, list[Finding]] = {
-        side: [finding(one, places) for one in outcomes_of(rubrics.rubrics, side)]
+        side: [finding(outcome, places) for outcome in outcomes_of(rubrics.rubrics, side)]
         for side in ("dsat", "sat")
     }
     said: dict[Polarity, list[Finding]] = {
@@ -552,19 +553,19 @@ def learning_page(
     sides = sides_of(rubrics, scores)
     last, latest = list(sides.items())[-1]
     likely = latest.with_probability
-    found = findings_of(rubrics, scores, conversations or {}, marks)
+    findings = findings_of(rubrics, scores, conversations or {}, marks)
     return render(
         "learning.html",
         file=Path(path).name,
         rubrics=rubrics,
-        found=found,
+        found=findings,
         first=FIRST,
         beside_title=BESIDE,
         trust=trust(rubrics),
         behind_plain=behind_plain(rubrics),
         associations=ASSOCIATIONS,
         first_notes=first_notes(rubrics),
-        nothing="" if found.any_leads else nothing_leads(rubrics.rubrics, rubrics.data),
+        nothing="" if findings.any_leads else nothing_leads(rubrics.rubrics, rubrics.data),
         verdict=verdict(rubrics),
         learned_from=learned_from(rubrics),
         roles=who_worked(rubrics),
@@ -648,14 +649,14 @@ def anything_is_borne_out(rubrics: Sequence[ChosenRubric]) -> bool:
 
 def behind_plain(rubrics: RubricSet) -> str:
     """Say which plain method tells good conversations from bad ones better; empty for none."""
-    for one in rubrics.baselines:
+    for baseline in rubrics.baselines:
         by = "the probability of this set"
-        ahead = one.probability_ahead
+        ahead = baseline.probability_ahead
         if ahead is None:
             by = "the sum of these rubrics"
-            ahead = one.advantage
+            ahead = baseline.advantage
         if ahead and known(ahead.high) and ahead.high < 0:
-            return f"{one.name} tells good conversations from bad ones better than {by} does."
+            return f"{baseline.name} tells good conversations from bad ones better than {by} does."
     return ""
 
 

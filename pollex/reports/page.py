@@ -35,7 +35,7 @@ def render(template: str, **data: Any) -> str:
 @cache
 def environment() -> Environment:
     """Make the template environment: text is escaped, and a missing name is an error."""
-    made = Environment(
+    environment = Environment(
         loader=ChoiceLoader(
             [
                 PackageLoader("pollex.reports", "templates"),
@@ -56,15 +56,17 @@ def environment() -> Environment:
         numbers.number,
     )
     shares = (numbers.percent, numbers.percent_interval, numbers.points)
-    made.filters.update({each.__name__: each for each in (*written, *shares, short)})
-    made.tests["known"] = numbers.known
-    made.globals["charts"] = Charts()
-    made.globals.update(LEVEL=numbers.LEVEL, NAME=NAME, QUOTE=QUOTE, REASON=REASON, TEXT=TEXT)
+    environment.filters.update({each.__name__: each for each in (*written, *shares, short)})
+    environment.tests["known"] = numbers.known
+    environment.globals["charts"] = Charts()
+    environment.globals.update(
+        LEVEL=numbers.LEVEL, NAME=NAME, QUOTE=QUOTE, REASON=REASON, TEXT=TEXT
+    )
     style = "".join(style_of(name) for name in STYLES)
-    made.globals.update(
+    environment.globals.update(
         style=style, digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     )
-    return made
+    return environment
 
 
 class Charts:

@@ -57,7 +57,7 @@ def _leads(rubric: ChosenRubric) -> bool:
 
 def has_models(rubrics: Sequence[Rubric]) -> bool:
     """Tell whether a set has rubrics in a model's words: these lead, and built-in ones serve them."""
-    return any("@" in one.source and not one.answered_by for one in rubrics)
+    return any("@" in rubric.source and not rubric.answered_by for rubric in rubrics)
 
 
 def outcomes_of(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubric]:
@@ -86,7 +86,7 @@ def told_as_words(rubric: ChosenRubric) -> bool:
 
 def topics_apart(segments: Sequence[Segment]) -> list[Segment]:
     """List the topics that go better or worse than the rest: whose interval leaves out the share of the rest."""
-    return [one for one in segments if one.apart]
+    return [segment for segment in segments if segment.apart]
 
 
 def along_with(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
@@ -212,7 +212,7 @@ def much_the_same(rubrics: Sequence[Rubric], held: Bools) -> Bools:
     rarer = np.minimum(alone[:, None], alone[None, :])
     words = [_words_of(rubric.text) for rubric in rubrics]
     near = np.array(
-        [[len(one & other) >= NEAR_WORDS * len(one | other) for other in words] for one in words]
+        [[len(word & other) >= NEAR_WORDS * len(word | other) for other in words] for word in words]
     ).reshape(both.shape)
     return np.asarray((both > 0) & ((both >= MOSTLY * either) | (near & (both >= MOSTLY * rarer))))
 

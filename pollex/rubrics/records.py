@@ -374,15 +374,17 @@ class ChosenRubric(Rubric):
         """Cases of another kind than what the entry begins with: something else happens there."""
         first = self.lead
         kind = first.kind if first else kind_of(self.source)
-        return tuple(one for one in self.cases if one is not first and one.kind not in ("", kind))[
-            :MOST_MEMBERS
-        ]
+        return tuple(
+            case for case in self.cases if case is not first and case.kind not in ("", kind)
+        )[:MOST_MEMBERS]
 
     @property
     def best_quotes(self) -> tuple[Quote, ...]:
         """Its quotes, that of the case that it begins with first."""
         first = self.cases[0].quote if self.cases and self.cases[0].worth else None
-        return (first, *(one for one in self.quotes if one != first)) if first else self.quotes
+        return (
+            (first, *(quote for quote in self.quotes if quote != first)) if first else self.quotes
+        )
 
     @property
     def entry(self) -> tuple[str, str]:
@@ -394,7 +396,7 @@ class ChosenRubric(Rubric):
             return self.text, ""
         first = self.lead
         apart = {one.id for one in self.apart}
-        alike = [one for one in self.cases if one is not first and one.id not in apart][
+        alike = [case for case in self.cases if case is not first and case.id not in apart][
             :MOST_MEMBERS
         ]
         if first is not None:

@@ -252,14 +252,14 @@ def signal_share(signal: str, held: Bools, happened: Bools, together: Ints) -> S
     return SignalShare(signal=signal, there=there, elsewhere=elsewhere)
 
 
-def signal_in_words(found: SignalShare) -> str:
+def signal_in_words(signal_share: SignalShare) -> str:
     """Describe a further signal; empty where it can't be compared."""
-    there = found.there
-    elsewhere = found.elsewhere
+    there = signal_share.there
+    elsewhere = signal_share.elsewhere
     if there.value is None or elsewhere.value is None:
         return ""
-    name, _, side = found.signal.rpartition(":")
-    named = name if name and side in ("up", "down") else f"{found.signal} down"
+    name, _, side = signal_share.signal.rpartition(":")
+    named = name if name and side in ("up", "down") else f"{signal_share.signal} down"
     shares = f"{percent(there)} of {there.n}, {percent(elsewhere)} of {elsewhere.n} elsewhere"
     if not elsewhere.value:
         return f"also {named}: {shares}"
@@ -420,13 +420,13 @@ def thumbs_needed(down: float) -> int:
 
 def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
     """Say that labels tell no deed or outcome apart, how many these are, and how many it would take."""
-    thumbs = next((one.standing.n for one in rubrics if one.standing), data.thumbs)
-    if along := sorted({one.circumstance.name for one in rubrics if one.circumstance}):
+    thumbs = next((rubric.standing.n for rubric in rubrics if rubric.standing), data.thumbs)
+    if along := sorted({rubric.circumstance.name for rubric in rubrics if rubric.circumstance}):
         return (
             f"Nothing that happens in these conversations explains the {thumbs} thumbs by itself: what differs goes "
             f"along with the {', the '.join(along)}, and within each of these there is hardly a difference left."
         )
-    if any(one.stands in ("proven", "likely") for one in rubrics):
+    if any(rubric.stands in ("proven", "likely") for rubric in rubrics):
         return (
             f"No deed can be told to go along with the {thumbs} thumbs that test it: what is proven or likely "
             "says how a conversation came out or how people sound, or has a reason beside it why it isn't a finding."
@@ -499,7 +499,11 @@ def anew_in_words(text: str, before: Detector, now: Detector) -> str:
 def anew_told(before: Sequence[ChosenRubric], fitted: Sequence[ChosenRubric]) -> list[str]:
     """Say it of each rubric that was fitted anew."""
     old, new = (
-        {one.id: Detector(one.alone.by, one.alone.auc, one.worth) for one in rubrics if one.alone}
+        {
+            rubric.id: Detector(rubric.alone.by, rubric.alone.auc, rubric.worth)
+            for rubric in rubrics
+            if rubric.alone
+        }
         for rubrics in (before, fitted)
     )
     anew = [one for one in before if one.anew and one.id in old and one.id in new]

@@ -167,13 +167,13 @@ class CheckResult(Result):
 
     def __repr__(self) -> str:
         """Return the verdicts in a line."""
-        return f"<Check: {'; '.join(f'{one.condition}: {one.status}' for one in self.verdicts)}>"
+        return f"<Check: {'; '.join(f'{verdict.condition}: {verdict.status}' for verdict in self.verdicts)}>"
 
     def told(self, github: bool = False) -> Told:
         """Yield a row a condition, what drifted, and for a workflow of GitHub its annotations."""
         rows = [
-            (one.condition, Line(one.status, STYLES[one.status]), one.message)
-            for one in self.verdicts
+            (verdict.condition, Line(verdict.status, STYLES[verdict.status]), verdict.message)
+            for verdict in self.verdicts
         ]
         if rows:
             yield Rows(("fails if", "", "figures"), rows)
@@ -191,13 +191,14 @@ class CheckResult(Result):
         yield Line("The gate is shut: exit code 4." if self.failed else "The gate is open.", "bold")
         if github:
             yield from (
-                Line(one, DATA) for one in workflow_commands(self.table, strict=self.strict)
+                Line(workflow_command, DATA)
+                for workflow_command in workflow_commands(self.table, strict=self.strict)
             )
 
     @property
     def table(self) -> list[tuple[str, str, str]]:
         """Conditions, what became of them, and figures."""
-        return [(one.condition, one.status, one.message) for one in self.verdicts]
+        return [(verdict.condition, verdict.status, verdict.message) for verdict in self.verdicts]
 
 
 def check(
@@ -270,7 +271,10 @@ def check(
     if xml is not None:
         write_whole(
             xml,
-            junit([(one.condition, one.status, one.message) for one in verdicts], strict=strict),
+            junit(
+                [(verdict.condition, verdict.status, verdict.message) for verdict in verdicts],
+                strict=strict,
+            ),
         )
     return CheckResult(
         verdicts=verdicts,
@@ -317,7 +321,7 @@ def check_runs(
 
 def _verdicts(
     conditions: Sequence[Condition],
-    found: Comparison,
+    comparison: Comparison,
     arms: Sequence[Arm],
     rubric_set: RubricSet,
     *,
@@ -326,8 +330,13 @@ def _verdicts(
     if again:
         a, b, _ = keep_comparable(arms[0], arms[1])
     return tuple(
-        verdict(one, at_every_look(one.of, a, b, rubric_set) if again else figure_of(one, found))
-        for one in conditions
+        verdict(
+            condition,
+            at_every_look(condition.of, a, b, rubric_set)
+            if again
+            else figure_of(condition, comparison),
+        )
+        for condition in conditions
     )
 
 
@@ -342,7 +351,7 @@ def came_back(
     figure = at_every_look(f"{HOLDS}{id_}", a, b, rubric_set)
     if figure.low is None or figure.low <= 0:
         return None
-    text = next(one.text for one in rubric_set.rubrics if one.id == id_)
+    text = next(rubric.text for rubric in rubric_set.rubrics if rubric.id == id_)
     numbers = (
         f"its share rose by {figure.value:.3f}, 95 % interval {figure.low:.3f} … "
         f"{figure.high:.3f}, n = {figure.n}"
@@ -363,30 +372,34 @@ def conditions_of(texts: Sequence[str], rubric_set: RubricSet, *, again: bool) -
     if not conditions:
         raise WrongUse("there is no condition", remedy=f"forms are {FORMS}", option="fail_if")
     if again and (
-        once := [one.text for one in conditions if one.kind != "difference" or one.of == "share"]
+        once := [
+            condition.text
+            for condition in conditions
+            if condition.kind != "difference" or condition.of == "share"
+        ]
     ):
         what = f"{once[0]!r} has no interval that holds at every look"
         raise WrongUse(what, remedy="check it by itself, or leave out", option="again")
     return conditions
 
 
-def figure_of(condition: Condition, found: Comparison) -> Figure:
+def figure_of(condition: Condition, comparison: Comparison) -> Figure:
     """Return what a condition looks at, with the interval that fits."""
     if condition.kind == "unlike":
-        return found.watch.unlike
+        return comparison.watch.unlike
     if condition.kind == "drift":
-        one = found.watch.stability[condition.of]
+        one = comparison.watch.stability[condition.of]
         return Figure(one.value, one.low, one.high, one.after)
     if condition.of == "share":
-        share = found.share
+        share = comparison.share
         if share is None:
             return Figure(
                 None,
-                undefined=f"{found.labels[0]} and {found.labels[1]} labels at random are too few",
+                undefined=f"{comparison.labels[0]} and {comparison.labels[1]} labels at random are too few",
             )
         return Figure(share.value, share.low, share.high, share.n)
-    rubrics = {one.id: one.difference for one in found.rubrics}
-    return {"p": found.probability, "netsat": found.netsat, **rubrics}[condition.of]
+    rubrics = {rubric.id: rubric.difference for rubric in comparison.rubrics}
+    return {"p": comparison.probability, "netsat": comparison.netsat, **rubrics}[condition.of]
 
 
 def at_every_look(of: str, a: Arm, b: Arm, rubric_set: RubricSet) -> Figure:

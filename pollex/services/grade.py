@@ -102,7 +102,7 @@ class GradeResult(Shown):
             each = [
                 (
                     found.names.get(name, name),
-                    *(f"{one:.2f}" for one in figures.values()),
+                    *(f"{figure:.2f}" for figure in figures.values()),
                     figures["alpha"].n,
                 )
                 for name, figures in agreed.items()
@@ -358,21 +358,23 @@ async def grade_cases(
 
     judges = {"classifier": classifier, "judge": judge} | ({"plain": plain} if plain else {})
     fingerprint = {"data": cases.fingerprint[:12], "profile": profile.fingerprint}
-    fingerprint |= {name: one.fingerprint for name, one in judges.items()}
+    fingerprint |= {name: judge.fingerprint for name, judge in judges.items()}
     store = setting.store
-    names = sorted({one.name for one in judges.values()})
+    names = sorted({judge.name for judge in judges.values()})
     async with running("grade", fingerprint, setting, names) as run:
         await _keep_cases(store, run.id, cases)
         await store.write_step(run.id, PROFILE, profile.model_dump(mode="json"))
-        known = answers_of(store, run.id)
+        answers = answers_of(store, run.id)
         again = setting.retry_outcomes
         left = [
-            one for one in cases if not _complete(profile, one, known.get(one.id, {}), plain, again)
+            case
+            for case in cases
+            if not _complete(profile, case, answers.get(case.id, {}), plain, again)
         ]
         pending = {case.id: None for case in left}
         types = {
             id_: {TYPE: found[TYPE]}
-            for id_, found in known.items()
+            for id_, found in answers.items()
             if _settled(found.get(TYPE), again)
         }
         live = GradeWork(
@@ -381,9 +383,9 @@ async def grade_cases(
             total=len(cases),
             pending=pending,
             outcomes=Counter(
-                grading_of(profile, one, known.get(one.id, {})).outcome
-                for one in cases
-                if one.id not in pending
+                grading_of(profile, case, answers.get(case.id, {})).outcome
+                for case in cases
+                if case.id not in pending
             ),
             fine=frozenset({"graded"}),
             workers=names,
@@ -428,7 +430,7 @@ def kept_gradings(store: Store, run: str) -> tuple[ReferencingProfile, list[Grad
     if kept is None:
         return None
     profile = ReferencingProfile.model_validate(kept)
-    cases = Cases(tuple(Case.of(one) for one in conversations_of(store, run)))
+    cases = Cases(tuple(Case.of(conversation) for conversation in conversations_of(store, run)))
     return profile, list(gradings_of(store, run, profile, cases))
 
 

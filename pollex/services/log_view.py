@@ -258,7 +258,7 @@ def _columns(
     if logs is not None and logs.group_field:
         parts.setdefault(logs.group_field, "group")
     shown = table_rows(columns)
-    for column, row in zip([one for one in columns if one.filled], shown, strict=False):
+    for column, row in zip([column for column in columns if column.filled], shown, strict=False):
         yield {"path": column.path, "values": row["values"], "part": parts.get(column.path, "")}
 
 

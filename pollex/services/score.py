@@ -319,7 +319,7 @@ class ScoreSinks:
 
     def each(self) -> Iterator[Score]:
         """Yield the scores that were kept."""
-        return (one for scores in self._kept for one in scores)
+        return (score for scores in self._kept for score in scores)
 
     def drift(self) -> Stability | None:
         """Compare the counts with those of the set; None for fewer than twenty conversations."""
@@ -366,9 +366,9 @@ def with_doubtful_asked(
         The scores, the model's in place of the first; how many were in doubt; the model's usage.
     """
     doubtful = [c for c, one in zip(read, first, strict=True) if one.confident is False]
-    kept = Logs(conversations=tuple(doubtful), fingerprint=read.fingerprint)
+    logs = Logs(conversations=tuple(doubtful), fingerprint=read.fingerprint)
     second = list[Score]()
-    _, usage = scored_by(opened, kept, full, model, arguments, "score", second.extend, costs=costs)
+    _, usage = scored_by(opened, logs, full, model, arguments, "score", second.extend, costs=costs)
     better = {score.conversation_id: score for score in second if score.netsat is not None}
     merged = [better.get(score.conversation_id, score) for score in first]
     ids = tuple(dict.fromkeys(rubric.id for one in (rubrics, full) for rubric in one.rubrics))

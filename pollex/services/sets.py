@@ -115,7 +115,7 @@ def _remarks(remarks: Iterable[Remark]) -> Told:
         share = f"{percent(remark.share)} of {of} ({ends(remark.share)})"
         yield rubric_line(
             f"What people wrote: “{remark.text}”",
-            [share, *(f"“{one.text}”" for one in remark.quotes[:1])],
+            [share, *(f"“{quote.text}”" for quote in remark.quotes[:1])],
         )
 
 
@@ -245,11 +245,11 @@ class SetDifference(Result):
         sides = {"before": self.before, "after": self.after}
         figures = {
             name: {
-                "rubrics": len(one.rubrics),
-                "theta": one.theta,
-                "held_out": figures_json(one.held_out) or None,
+                "rubrics": len(side.rubrics),
+                "theta": side.theta,
+                "held_out": figures_json(side.held_out) or None,
             }
-            for name, one in sides.items()
+            for name, side in sides.items()
         }
         rows = [
             {
@@ -342,7 +342,7 @@ class EditedSet(Result):
     @property
     def rows(self) -> list[tuple[ChosenRubric, bool]]:
         """Return all rubrics, each with whether it is on."""
-        return [(one, True) for one in self.rubrics.rubrics] + [
+        return [(rubric, True) for rubric in self.rubrics.rubrics] + [
             (one, False) for one in self.rubrics.off
         ]
 
@@ -500,14 +500,14 @@ def _judged(found: EditedSet, store: Path | None) -> str:
     )
 
 
-def _foretold(found: EditedSet, store: Path | None) -> str:
-    before = RubricSet.load(found.path, arrays=False, edits=False)
+def _foretold(edited_set: EditedSet, store: Path | None) -> str:
+    before = RubricSet.load(edited_set.path, arrays=False, edits=False)
     if store is None or not store.is_dir() or not before.judge.built_in:
         return ""
     with Store.open(store, read_only=True) as opened:
         if not opened.rows("SELECT id FROM runs WHERE id = ?", [before.run]):
             return ""
-        asked = [one for one in found.rubrics.rubrics if one.id == found.changed]
+        asked = [rubric for rubric in edited_set.rubrics.rubrics if rubric.id == edited_set.changed]
         seen = run_to_end(preview(opened, before.run, before, asked, np.random.default_rng(0)))
     return " ".join(one.told for one in seen.changed)
 
@@ -521,16 +521,16 @@ def _written(
     path: Path, entries: Sequence[Entry], id_: str, progress: Progress | None
 ) -> EditedSet:
     write_whole(edits_beside(path), toml_of(entries, path.name).encode(), named=False)
-    found = EditedSet(path, RubricSet.load(path, arrays=False), id_)
-    if progress is not None and found.rubrics.edited:
+    edited_set = EditedSet(path, RubricSet.load(path, arrays=False), id_)
+    if progress is not None and edited_set.rubrics.edited:
         progress.note(f"It counts once it is fitted: pollex refit LOGS --rubrics {path}")
-    return found
+    return edited_set
 
 
 def _found(path: Path, rubric: str) -> str:
-    known = [entry.name for entry in _entries(path)]
-    near = [id_ for id_ in known if id_ == rubric] or [
-        id_ for id_ in known if rubric and id_.startswith(rubric)
+    names = [entry.name for entry in _entries(path)]
+    near = [id_ for id_ in names if id_ == rubric] or [
+        id_ for id_ in names if rubric and id_.startswith(rubric)
     ]
     if len(near) != 1:
         what = f"{'several rubrics begin' if near else 'no rubric begins'} with {rubric!r:.60}"
@@ -610,14 +610,16 @@ def lint_rubrics(
     reasons = {reason.id: reason for reason in found.reasons}
     marks = [
         mark
-        for one in found.rubrics
-        for mark in (*marks_on_words(one), *marks_on_answers(one, reasons))
+        for rubric in found.rubrics
+        for mark in (*marks_on_words(rubric), *marks_on_answers(rubric, reasons))
     ]
     embedder = embedder_for(run.store if run is not None and run.store.is_dir() else None)
     marks += marks_on_pairs(found.rubrics, near_pairs(found.rubrics, embedder))
     order = {rubric.id: place for place, rubric in enumerate(found.rubrics)}
     ordered = tuple(sorted(marks, key=lambda mark: order[mark.id]))
-    result = LintResult(ordered, {one.id: one.text for one in found.rubrics}, len(found.rubrics))
+    result = LintResult(
+        ordered, {rubric.id: rubric.text for rubric in found.rubrics}, len(found.rubrics)
+    )
     if model is None or model.name is None:
         return result
     with workspace(run or RunOptions(), progress or NullProgress()) as opened:
@@ -625,14 +627,14 @@ def lint_rubrics(
 
 
 async def _worded_by_model(
-    opened: Workspace, found: RubricSet, result: LintResult, model: ModelOptions
+    opened: Workspace, rubric_set: RubricSet, result: LintResult, model: ModelOptions
 ) -> LintResult:
     from pollex.agents.llm.judge import LlmJudge
     from pollex.agents.llm.rewording import reword
 
-    marked = [rubric for rubric in found.rubrics if marks_on_words(rubric)]
+    marked = [rubric for rubric in rubric_set.rubrics if marks_on_words(rubric)]
     why = {rubric.id: [mark.why for mark in marks_on_words(rubric)] for rubric in marked}
-    async with await hire(model, found.domain, opened.store) as staff:
+    async with await hire(model, rubric_set.domain, opened.store) as staff:
         opened.announce(staff)
         judge = staff.roles.judge
         assert isinstance(judge, LlmJudge), "a model was named"

@@ -105,9 +105,9 @@ def serve(example: ServeStore) -> int:
     return 0
 
 
-def is_for_its_owner(asked: ServeStore) -> bool:
+def is_for_its_owner(serve_store: ServeStore) -> bool:
     """Return whether only this machine reaches the server, under no other name and behind no proxy."""
-    return is_loopback(asked.host) and not asked.allow_host and not asked.behind
+    return is_loopback(serve_store.host) and not serve_store.allow_host and not serve_store.behind
 
 
 class Server(uvicorn.Server):
@@ -161,16 +161,16 @@ def found_store(here: Path) -> Path:
     return below[0] if not (usual / FILE).exists() and len(below) == 1 else usual
 
 
-def require_safe(asked: ServeStore) -> None:
+def require_safe(serve_store: ServeStore) -> None:
     """Raise WrongUse where others could come in who should not."""
-    local = is_loopback(asked.host)
-    if not local and not asked.allow_host:
+    local = is_loopback(serve_store.host)
+    if not local and not serve_store.allow_host:
         raise WrongUse(
-            f"{asked.host} can be reached from other machines",
+            f"{serve_store.host} can be reached from other machines",
             remedy="name the host that they will use",
             option={"allow_host": "NAME"},
         )
-    if asked.no_token and (not local or asked.allow_host or asked.behind):
+    if serve_store.no_token and (not local or serve_store.allow_host or serve_store.behind):
         raise WrongUse(
             "without a token it serves this machine only", remedy="leave it out", option="no_token"
         )
@@ -206,12 +206,12 @@ def free_port(host: str, after: int) -> int:
     return 0
 
 
-def address_of(asked: ServeStore, port: int) -> str:
+def address_of(serve_store: ServeStore, port: int) -> str:
     """Return the address under which people open it."""
-    host = asked.allow_host[0] if asked.allow_host else asked.host
+    host = serve_store.allow_host[0] if serve_store.allow_host else serve_store.host
     return (
-        asked.behind.rstrip("/")
-        if asked.behind
+        serve_store.behind.rstrip("/")
+        if serve_store.behind
         else f"http://{f'[{host}]' if ':' in host else host}:{port}"
     )
 

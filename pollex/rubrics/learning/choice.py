@@ -252,23 +252,23 @@ def choose(material: Material) -> dict[str, Any]:
         "families": chosen.families,
         "chosen": [pool.ids[step.index] for step in selection.steps],
         "choices": {
-            pool.ids[one.index]: {
+            pool.ids[step.index]: {
                 "step": number,
-                "loss": one.loss,
-                "correctness": one.correctness,
-                "sharpness": one.sharpness,
-                "stability": stability[one.index],
+                "loss": step.loss,
+                "correctness": step.correctness,
+                "sharpness": step.sharpness,
+                "stability": stability[step.index],
             }
-            for number, one in enumerate(selection.steps, start=1)
+            for number, step in enumerate(selection.steps, start=1)
         },
         "dropped": {
-            pool.ids[one.index]: {
-                "loss": one.loss,
-                "beaten_by": None if one.beaten_by is None else pool.ids[one.beaten_by],
-                "stability": stability[one.index],
-                **chosen.why.get(one.index, {}),
+            pool.ids[drop.index]: {
+                "loss": drop.loss,
+                "beaten_by": None if drop.beaten_by is None else pool.ids[drop.beaten_by],
+                "stability": stability[drop.index],
+                **chosen.why.get(drop.index, {}),
             }
-            for one in selection.drops
+            for drop in selection.drops
         }
         | pool.unjudged,
         "notes": notes,

@@ -410,7 +410,7 @@ def key_of(rubric: Rubric) -> tuple[str, str]:
     return rubric.polarity, found_by(rubric)
 
 
-def families_of(weighed: Weighed, found: Narrowed) -> dict[str, dict[str, Any]]:
+def families_of(weighed: Weighed, narrowed: Narrowed) -> dict[str, dict[str, Any]]:
     """Return what each rubric that leads a family mostly consists of, by its id, as JSON values."""
     pool = weighed.pool
     held = weighed.pool.held
@@ -418,7 +418,7 @@ def families_of(weighed: Weighed, found: Narrowed) -> dict[str, dict[str, Any]]:
     together = block_ids(pool.conversations)
     often = held.sum(axis=0)
     told = {}
-    for first, members in found.members.items():
+    for first, members in narrowed.members.items():
         narrower = [
             one for one in members.tolist() if often[one] < often[first] and pool.rubrics[one].leads
         ]
@@ -623,8 +623,8 @@ def cross_fit(material: Material, pool: Candidates) -> CrossFit:
     """
     if "cross_fit" not in material.once:
         material.once["cross_fit"] = _cross_fit(material, pool)
-    found: CrossFit = material.once["cross_fit"]
-    return found
+    cross_fit: CrossFit = material.once["cross_fit"]
+    return cross_fit
 
 
 def with_graded(material: Material, pool: Candidates) -> list[Conversation]:
@@ -634,7 +634,7 @@ def with_graded(material: Material, pool: Candidates) -> list[Conversation]:
 
 def with_thumbs(conversations: Sequence[Conversation]) -> list[Conversation]:
     """List the conversations that have a thumb."""
-    return [one for one in conversations if one.label is not Label.NONE]
+    return [conversation for conversation in conversations if conversation.label is not Label.NONE]
 
 
 def held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:

@@ -400,13 +400,18 @@ def occasions_judged(
 
 def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[SignalShare, ...]]:
     """Return how often further signals happened where each rubric held and elsewhere, by rubric."""
-    names = sorted({name for one in unseen.conversations for name in one.signals})
+    names = sorted({name for conversation in unseen.conversations for name in conversation.signals})
     if not names:
         return {}
     unit = block_ids(unseen.conversations)
-    has = {name: np.array([name in one.signals for one in unseen.conversations]) for name in names}
+    has = {
+        name: np.array([name in conversation.signals for conversation in unseen.conversations])
+        for name in names
+    }
     happened = {
-        name: np.array([one.signals.get(name, False) for one in unseen.conversations])
+        name: np.array(
+            [conversation.signals.get(name, False) for conversation in unseen.conversations]
+        )
         for name in names
     }
 
@@ -474,7 +479,9 @@ def merged_families(
     ):
         here = {c.id for c in compress(training, held)}
         forms = [pool[id_] for id_, into in material.merged.items() if into == rubric.id]
-        counted = ((len(here & {place.get(id_) for id_ in one.reason_ids}), one) for one in forms)
+        counted = (
+            (len(here & {place.get(id_) for id_ in form.reason_ids}), form) for form in forms
+        )
         own = [
             member_of(one, among)
             for among, one in counted
@@ -519,16 +526,18 @@ def alone_by_id(
     return found
 
 
-def guarantee(found: GuaranteedWindow | None, unseen: Unseen) -> GuaranteedWindow | None:
+def guarantee(
+    guaranteed_window: GuaranteedWindow | None, unseen: Unseen
+) -> GuaranteedWindow | None:
     """Record the window with a guarantee; its figures are of what was held out."""
-    if found is None:
+    if guaranteed_window is None:
         return None
     held_out = [] if unseen.folds else unseen.conversations
     right = (unseen.netsat > unseen.theta) == positives(unseen.conversations)
     outside = unseen.promised[: len(held_out)]
     blocks = block_ids(held_out)
     return replace(
-        found,
+        guaranteed_window,
         held_out=len(held_out),
         outside=int(outside.sum()),
         right=int((outside & right[: len(held_out)]).sum()),

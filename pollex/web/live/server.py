@@ -25,24 +25,24 @@ GRACE = 30
 """Seconds that requests under way have after SIGTERM."""
 
 
-def serve_scores(asked: ServeStore) -> int:
+def serve_scores(serve_store: ServeStore) -> int:
     """Serve scores until Ctrl-C or SIGTERM; return the exit code."""
-    rubrics = asked.score
+    rubrics = serve_store.score
     assert rubrics is not None, "what is served is pages otherwise"
-    if asked.no_token and not is_loopback(asked.host):
+    if serve_store.no_token and not is_loopback(serve_store.host):
         raise WrongUse(
             "without a token it serves this machine only", remedy="leave it out", option="no_token"
         )
     given = os.environ.get(TOKEN, "").strip()
-    token = (given or secrets.token_urlsafe(24)) if not asked.no_token else None
-    store = asked.store or Path(STORE)
+    token = (given or secrets.token_urlsafe(24)) if not serve_store.no_token else None
+    store = serve_store.store or Path(STORE)
     scorer = opened(rubrics, store)
-    listening = listen(asked.host, asked.port)
-    tell(asked, listening.getsockname()[1], None if given else token)
+    listening = listen(serve_store.host, serve_store.port)
+    tell(serve_store, listening.getsockname()[1], None if given else token)
 
     async def run() -> None:
-        with exporter_of(asked.events, scorer.rubrics.rubrics_digest) as emit:
-            line = WaitingLine(rubrics, scorer, asked.queue, Figures(), store, emit)
+        with exporter_of(serve_store.events, scorer.rubrics.rubrics_digest) as emit:
+            line = WaitingLine(rubrics, scorer, serve_store.queue, Figures(), store, emit)
             await _run(line, token, listening)
 
     asyncio.run(run())

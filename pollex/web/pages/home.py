@@ -82,8 +82,11 @@ LEFT = """
 
 
 def leading(
-    found: RubricSet, kind: Polarity
+    rubric_set: RubricSet, kind: Polarity
 ) -> list[tuple[SupportedRubric, tuple[ChosenRubric, ...]]]:
     """Return the first five headlines of a kind, in their order, each with its near twins."""
-    every = {one.rubric.id: one for one in supported(found, kind)}
-    return [(every[one.rubric.id], one.also) for one in headlines(found.rubrics, kind)[:LAST]]
+    every = {one.rubric.id: one for one in supported(rubric_set, kind)}
+    return [
+        (every[headline.rubric.id], headline.also)
+        for headline in headlines(rubric_set.rubrics, kind)[:LAST]
+    ]

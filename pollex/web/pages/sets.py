@@ -89,12 +89,14 @@ DRAFTS = """
 """The drafts that began with a set, the last one first."""
 
 
-def supported(found: RubricSet, kind: Polarity) -> list[SupportedRubric]:
+def supported(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubric]:
     """Return a set's rubrics of one kind, with evidence: headlines in their order, then all others."""
-    reasons = {reason.id: reason for reason in found.reasons}
-    groups = [(one.rubric, *one.also) for one in headlines(found.rubrics, kind)]
+    reasons = {reason.id: reason for reason in rubric_set.reasons}
+    groups = [(headline.rubric, *headline.also) for headline in headlines(rubric_set.rubrics, kind)]
     leading = [rubric for group in groups for rubric in group]
-    rest = [one for one in in_order(found.rubrics) if one.polarity == kind and one not in leading]
+    rest = [
+        one for one in in_order(rubric_set.rubrics) if one.polarity == kind and one not in leading
+    ]
     return [
         _support(one, [reasons[id_] for id_ in one.reason_ids if id_ in reasons])
         for one in (*leading, *rest)
@@ -115,7 +117,7 @@ def one_rubric(site: Site, named: NamedSet, as_json: bool, id_: str) -> Data:
     """Show where a rubric came from: reasons, quotes, turns, and what was merged into it."""
     found = named.rubric_set
     rubric = rubric_of(found, id_)
-    told: Data = {
+    data: Data = {
         "rubric": rubric,
         "reasons": [reason for reason in found.reasons if reason.id in rubric.reason_ids],
         "merged": [one for one in found.dropped if one.duplicate_of == rubric.id],
@@ -123,15 +125,15 @@ def one_rubric(site: Site, named: NamedSet, as_json: bool, id_: str) -> Data:
     panels = panels_on("rubric.html", site, rubric=rubric)
     if as_json:
         for _, figures in panels:
-            told |= figures
-        return told
+            data |= figures
+        return data
     in_store = named.run in {run.id for run in site.runs()}
-    return told | {"run": named.run if in_store else "", "panels": panels}
+    return data | {"run": named.run if in_store else "", "panels": panels}
 
 
-def rubric_of(found: RubricSet, id_: str) -> ChosenRubric:
+def rubric_of(rubric_set: RubricSet, id_: str) -> ChosenRubric:
     """Return a rubric of a set by its id. Raises NotThere where there is none."""
-    rubric = next((one for one in found.rubrics if one.id == id_), None)
+    rubric = next((rubric for rubric in rubric_set.rubrics if rubric.id == id_), None)
     if rubric is None:
         raise NotThere(f"the set has no rubric {id_!r}", remedy="its page has those there are")
     return rubric
@@ -149,9 +151,9 @@ def download(named: NamedSet) -> Response:
     return sent("rubrics.zip", "application/zip", body)
 
 
-def _packed(found: RubricSet) -> bytes:
+def _packed(rubric_set: RubricSet) -> bytes:
     with tempfile.TemporaryDirectory() as folder, io.BytesIO() as whole:
-        found.save(Path(folder) / "rubrics.json")
+        rubric_set.save(Path(folder) / "rubrics.json")
         with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted(Path(folder).iterdir()):
                 archive.write(path, path.name)

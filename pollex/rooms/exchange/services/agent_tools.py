@@ -64,8 +64,8 @@ class AgentTools:
                 {"id": rubric.id, "polarity": rubric.polarity, "text": rubric.text}
                 for rubric in found.rubrics
             ]
-            for told in hooks_of(RubricFacts):
-                facts = told.facts_of(store, found.rubrics)
+            for hook in hooks_of(RubricFacts):
+                facts = hook.facts_of(store, found.rubrics)
                 rows = [row | more for row, more in zip(rows, facts, strict=True)]
         return self.answer(rows, offset, run=found.run)
 
@@ -79,14 +79,14 @@ class AgentTools:
         mine = one.reason_ids if isinstance(one, ChosenRubric) else ()
         rows = [
             {
-                "reason": each.text,
-                "conversation": each.conversation_id,
+                "reason": reason.text,
+                "conversation": reason.conversation_id,
                 "turn": quote.turn,
                 "quote": quote.text,
             }
-            for each in found.reasons
-            if each.id in mine
-            for quote in each.quotes
+            for reason in found.reasons
+            if reason.id in mine
+            for quote in reason.quotes
         ]
         return self.answer(rows, offset, rubric=one.id, text=one.text, run=found.run)
 
@@ -149,15 +149,15 @@ class AgentTools:
             found = compare_runs(store, runs_[0].id, runs_[1].id, rubric_set)
         rows = [
             {
-                "id": one.id,
-                "polarity": one.polarity,
-                "text": one.text,
-                "before": one.before,
-                "after": one.after,
-                "difference": figure_told(one.difference),
-                "more_than_chance": one.moved,
+                "id": rubric.id,
+                "polarity": rubric.polarity,
+                "text": rubric.text,
+                "before": rubric.before,
+                "after": rubric.after,
+                "difference": figure_told(rubric.difference),
+                "more_than_chance": rubric.moved,
             }
-            for one in found.rubrics
+            for rubric in found.rubrics
         ]
         about = {
             "first": found.first,
@@ -212,7 +212,7 @@ class AgentTools:
             if name in ("", path.name, str(path)):
                 return RubricSet.load(path, arrays=False)
         if (found := find_set(store, name or "last")) is None:
-            runs_with_sets = (kept.run for kept in kept_sets(store))
+            runs_with_sets = (rubric_set.run for rubric_set in kept_sets(store))
             known = ", ".join([*(path.name for path in self.sets), *runs_with_sets][:8]) or "none"
             raise WrongUse(
                 "there is no such rubric set", where=str(self.folder), remedy=f"sets are {known}"
@@ -227,9 +227,9 @@ class AgentTools:
             )
         }
         loaded = (RubricSet.load(path) for path in self.sets)
-        kept = (one.read(store) for one in kept_sets(store))
+        kept = (rubric_set.read(store) for rubric_set in kept_sets(store))
         for found in (*loaded, *kept):
-            if found.run == run.id or {one.id for one in found.rubrics} <= ids:
+            if found.run == run.id or {rubric.id for rubric in found.rubrics} <= ids:
                 return found
         raise WrongUse(
             f"the rubric set of {run.id} is not here",
@@ -255,14 +255,14 @@ class AgentTools:
     def _run(self, store: Store, name: str, commands: Sequence[str] = ()) -> Run:
         if name:
             return find_run(store, name)
-        found = next((run for run in reversed(runs(store)) if run.command in commands), None)
-        if found is None:
+        run = next((run for run in reversed(runs(store)) if run.command in commands), None)
+        if run is None:
             raise WrongUse(
                 "no run has scored anything",
                 where=str(store.folder),
                 remedy="run `pollex score` first",
             )
-        return found
+        return run
 
     def _conversation(self, store: Store, run: Run, name: str) -> Conversation:
         found = next(conversations_of(store, run.id, ids=[name]), None)

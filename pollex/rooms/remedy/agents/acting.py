@@ -124,7 +124,7 @@ def named_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
             yield (name, cell.cell_contents)
         except ValueError:  # not bound yet
             continue
-    yield from [("a default", one) for one in function.__defaults__ or ()]
+    yield from [("a default", default) for default in function.__defaults__ or ()]
 
 
 def names_in(code: CodeType) -> Iterator[str]:

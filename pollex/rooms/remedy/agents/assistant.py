@@ -148,7 +148,7 @@ class CallableAssistant:
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Call it; what it raises is the outcome of this reply alone."""
         try:
-            found = self.function([dict(one) for one in request.messages], request.system)
+            found = self.function([dict(message) for message in request.messages], request.system)
             found = await found if inspect.isawaitable(found) else found
         except PollexError:
             raise
@@ -176,7 +176,7 @@ class GraphAssistant:
 
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Run it; its last message is the reply."""
-        given = {"messages": [dict(one) for one in request.messages]}
+        given = {"messages": [dict(message) for message in request.messages]}
         # a checkpointer would add the messages to those that it has of a thread
         thread = str(uuid4())
         settings = {"configurable": {self.configurable: request.system, "thread_id": thread}}
@@ -212,7 +212,7 @@ def reply_of(found: Any) -> AssistantReply | NoReply:
         and (found.calls or found.text.strip())
     ):
         figures = (found.cost, found.seconds)
-        fine = all(isinstance(one, int | float) and math.isfinite(one) for one in figures)
+        fine = all(isinstance(figure, int | float) and math.isfinite(figure) for figure in figures)
         return found if fine else replace(found, cost=0.0, seconds=0.0)
     if isinstance(found, NoReply):
         return found

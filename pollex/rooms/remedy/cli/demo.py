@@ -44,9 +44,9 @@ def prove_planted(out: Path, learned: Path, as_json: bool) -> int:
         learned: Folder of the rubric set.
     """
     target = next(
-        one
-        for one in RubricSet.load(learned / RUBRICS, arrays=False).rubrics
-        if one.source == TARGET
+        rubric
+        for rubric in RubricSet.load(learned / RUBRICS, arrays=False).rubrics
+        if rubric.source == TARGET
     )
     for name, text in (("system.md", PROMPT), ("offer.md", PROMPT + OFFER)):
         write_text(out / name, text, named=False)

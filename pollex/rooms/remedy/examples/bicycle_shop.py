@@ -25,7 +25,7 @@ def calendar_of(conversation: Any) -> str:
     rng = random.Random(conversation.text_hash)
     free = {day: set(rng.sample(TIMES, 3)) for day in DAYS}
     for turn in conversation.turns:
-        day = next((one for one in DAYS if one in turn.content), None)
+        day = next((day for day in DAYS if day in turn.content), None)
         if turn.role != "assistant" or day is None:
             continue
         times = set(TIME.findall(turn.content))

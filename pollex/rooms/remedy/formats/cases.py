@@ -76,32 +76,34 @@ class ReplyCase(NamedTuple):
         return {
             **self.about,
             "messages": list(self.messages),
-            "checks": [one._asdict() for one in self.checks],
+            "checks": [check._asdict() for check in self.checks],
         }
 
 
 def _example(case: ReplyCase) -> dict[str, Any]:
-    metadata = {**case.about, "checks": [one._asdict() for one in case.checks]}
+    metadata = {**case.about, "checks": [check._asdict() for check in case.checks]}
     return {"inputs": {"messages": list(case.messages)}, "outputs": {}, "metadata": metadata}
 
 
 def _row(case: ReplyCase) -> dict[str, Any]:
-    quotes = {one.rubric: one.quote for one in case.checks}
+    quotes = {check.rubric: check.quote for check in case.checks}
     return {
         "inputs": {"messages": list(case.messages)},
-        "expectations": {"guidelines": [one.told for one in case.checks], "rubrics": quotes},
+        "expectations": {"guidelines": [check.told for check in case.checks], "rubrics": quotes},
         "tags": {name: str(value) for name, value in case.about.items()},
     }
 
 
 def _test(case: ReplyCase) -> dict[str, Any]:
     """Return a test; the messages are JSON in one variable, which the chat prompt is made of."""
-    said = [{**one, "content": unbraced(one["content"])} for one in case.messages]
+    said = [{**message, "content": unbraced(message["content"])} for message in case.messages]
     asserted = [
         {"type": "llm-rubric", "metric": unbraced(check.rubric), "value": unbraced(check.told)}
         for check in case.checks
     ]
-    quotes = {one.rubric: {"polarity": one.polarity, "quote": one.quote} for one in case.checks}
+    quotes = {
+        check.rubric: {"polarity": check.polarity, "quote": check.quote} for check in case.checks
+    }
     return {
         "description": unbraced(case.id),
         "vars": {"messages": unbraced(json.dumps(said, ensure_ascii=False))},

@@ -68,7 +68,9 @@ def _row(
     }
     replies = {name: trial.texts.get((n, arm, 0)) for arm, name in enumerate(names)}
     if texts:
-        said = {name: one.text for name, one in replies.items() if isinstance(one, AssistantReply)}
+        said = {
+            name: reply.text for name, reply in replies.items() if isinstance(reply, AssistantReply)
+        }
         row["replies"] = {name: in_short(text) for name, text in said.items()}
     preferred = {
         names[arm]: float(wins[n])
@@ -77,7 +79,9 @@ def _row(
     }
     if preferred:
         row["new preferred"] = preferred
-    missing = [f"{name}: {one.kind}" for name, one in replies.items() if isinstance(one, NoReply)]
+    missing = [
+        f"{name}: {reply.kind}" for name, reply in replies.items() if isinstance(reply, NoReply)
+    ]
     return {**row, "why": "; ".join(missing)}
 
 

@@ -71,8 +71,8 @@ class Trial:
         """Leave out contexts that lack replies or their judging; return the fraction of users that is left."""
         settled = {
             place
-            for place, one in self.texts.items()
-            if isinstance(one, NoReply) or place in self.answers
+            for place, text in self.texts.items()
+            if isinstance(text, NoReply) or place in self.answers
         }
         lacking = {place[0] for place in self.places(arms=arms) if place not in settled}
         return self.arrays.keep(
@@ -92,13 +92,13 @@ class Trial:
     def missing(self, arm: int) -> Counter[str]:
         """Count replies, judgings and comparisons of an arm that are missing, by kind."""
         found = Counter(
-            one.kind
-            for place, one in self.texts.items()
-            if place[1] == arm and isinstance(one, NoReply)
+            text.kind
+            for place, text in self.texts.items()
+            if place[1] == arm and isinstance(text, NoReply)
         )
         for place, answers in self.answers.items():
             if place[1] == arm and (
-                failed := [one for one in answers if isinstance(one, Unanswered)]
+                failed := [answer for answer in answers if isinstance(answer, Unanswered)]
             ):
                 found[f"judging {failed[0].outcome}"] += 1
         unread = np.flatnonzero(np.isnan(self.wins.get(arm, np.zeros(0))))
@@ -212,7 +212,7 @@ async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
         each = [value_of(q, answer) for q, answer in zip(trial.questions, answers, strict=True)]
         values[n, arm, k] = [
             *each,
-            *(float(one(found.text, trial.systems[arm][n], context)) for one in trial.checks),
+            *(float(check(found.text, trial.systems[arm][n], context)) for check in trial.checks),
         ]
 
 

@@ -77,13 +77,14 @@ def in_units(name: str, effect: float, digits: int = 0) -> str:
 def worse_of(guardrails: Sequence[Mapping[str, Any]]) -> list[str]:
     """Say which guardrails fell beyond chance and by how much; length and cost, which are logarithms, in percent."""
     found = []
-    for one in (one for one in guardrails if one["effect"]["high"] < 0):
+    for guardrail in (guardrail for guardrail in guardrails if guardrail["effect"]["high"] < 0):
         value, low, high = (
-            in_units(one["name"], one["effect"][end]) for end in ends_of(one["name"])
+            in_units(guardrail["name"], guardrail["effect"][end])
+            for end in ends_of(guardrail["name"])
         )
-        state = "within its margin" if one["state"] == "cleared" else one["state"]
-        unit = "" if one["name"] in LOGARITHMS else " points"
-        found.append(f"{one['name']} {value}{unit} [{low}, {high}] ({state})")
+        state = "within its margin" if guardrail["state"] == "cleared" else guardrail["state"]
+        unit = "" if guardrail["name"] in LOGARITHMS else " points"
+        found.append(f"{guardrail['name']} {value}{unit} [{low}, {high}] ({state})")
     return found
 
 
@@ -104,20 +105,20 @@ def rows_of(edit: Mapping[str, Any]) -> list[dict[str, Any]]:
     span = span_of(rows)
     return [
         {
-            **one,
-            "told": in_units(one["name"], one["effect"]["value"]),
+            **row,
+            "told": in_units(row["name"], row["effect"]["value"]),
             "bounds": ", ".join(
-                in_units(one["name"], one["effect"][end]) for end in ends_of(one["name"])[1:]
+                in_units(row["name"], row["effect"][end]) for end in ends_of(row["name"])[1:]
             ),
-            **{end: place(one["effect"][end], span) for end in ("low", "value", "high")},
+            **{end: place(row["effect"][end], span) for end in ("low", "value", "high")},
         }
-        for one in rows
+        for row in rows
     ]
 
 
 def span_of(rows: Sequence[Mapping[str, Any]]) -> float:
     """Return the effect at the edges of the plot: no interval is cut."""
-    reach: list[float] = [abs(one["effect"][end]) for one in rows for end in ("low", "high")]
+    reach: list[float] = [abs(row["effect"][end]) for row in rows for end in ("low", "high")]
     return max(SPAN, *reach)
 
 

@@ -69,7 +69,7 @@ def named_assistant(
     if (given is None) == ("assistant" not in tables):
         remedy = "by [assistant] in a file of profiles, or by what answers"
         raise WrongUse("name the assistant once", remedy=remedy, option="assistant")
-    models = {role: one.asked_by(command) for role, one in tables.items()}
+    models = {role: table.asked_by(command) for role, table in tables.items()}
     if given is None:
         return AssistantOptions(models=models, temperature=tables["assistant"].temperature)
     if isinstance(given, Path) or (isinstance(given, str) and ":" not in given):

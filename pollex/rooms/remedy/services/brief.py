@@ -70,7 +70,9 @@ class BriefedTarget:
     @property
     def topics(self) -> list[tuple[str, int]]:
         """Words that are rare in English and frequent in what the user had just said, with the number of replies."""
-        seen = Counter(word for one in self.contexts for word in {*_rare_words(_asked(one))})
+        seen = Counter(
+            word for context in self.contexts for word in {*_rare_words(_asked(context))}
+        )
         enough = max(2, round(0.05 * len(self.contexts)))
         ranked = sorted(seen, key=lambda word: (-seen[word] * rarity(word), word))
         return [(word, seen[word]) for word in ranked if seen[word] >= enough][:TOPICS]
@@ -138,15 +140,15 @@ class BriefResult(Shown):
         return f"{count(len(self.targets), 'rubric')} that a prompt may change, in {self.n} conversations"
 
     def records(self) -> list[dict[str, Any]]:
-        return [one.row for one in self.targets]
+        return [target.row for target in self.targets]
 
     def told(self) -> Told:
         """Yield a line a target, what can't be tested, and where the brief stands."""
-        for one in self.targets:
-            share = f"{one.share.value:.1%} of {one.share.n}"
-            yield f"{one.rubric.id}  {share:>14}  {one.rubric.text}"
-            yield f"{'':12}  {'':>14}  {sentence_told(one.advice)}"
-            for number, line in one.lines[:1]:
+        for target in self.targets:
+            share = f"{target.share.value:.1%} of {target.share.n}"
+            yield f"{target.rubric.id}  {share:>14}  {target.rubric.text}"
+            yield f"{'':12}  {'':>14}  {sentence_told(target.advice)}"
+            for number, line in target.lines[:1]:
                 yield f"{'':12}  {'':>14}  line {number} of the prompt: {line}"
         if self.untestable:
             note = f"Note: {len(self.untestable)} headlines can't be tested at a reply; the brief says why"
@@ -204,7 +206,11 @@ def brief(
     outcomes = [rubric for side in SIDES for rubric in outcomes_of(rubric_set.rubrics, side)]
     listed = [] if target else [*headline_rubrics(rubric_set), *outcomes]
     seen = [held[rubric.id] for rubric in listed if held[rubric.id].holds]
-    down = {one.id for one in read.conversations if one.label is Label.NEGATIVE}
+    down = {
+        conversation.id
+        for conversation in read.conversations
+        if conversation.label is Label.NEGATIVE
+    }
     reached = {context.conversation.id for one in found for context in one.contexts}
     result = BriefResult(
         targets=tuple(found),
@@ -225,9 +231,9 @@ def brief(
 
 def nearest_lines(text: PromptText, rubric: ChosenRubric) -> list[tuple[int, str]]:
     """Return the lines of a prompt that are nearest to a rubric in words, with their numbers from 1."""
-    wanted = terms_of(PARTIES.sub("", rubric.text))
+    terms = terms_of(PARTIES.sub("", rubric.text))
     near = [
-        (likeness(terms_of(line), wanted), n, line)
+        (likeness(terms_of(line), terms), n, line)
         for n, line in enumerate(text.lines, 1)
         if line.strip()
     ]
@@ -246,8 +252,8 @@ def markdown(result: BriefResult, *, prompted: bool) -> str:
         f"{NOTHING} {result.n} conversations, judged by {result.judge}.",
         "",
     ]
-    for one in result.targets:
-        lines += [*_about(one, prompted=prompted), ""]
+    for target in result.targets:
+        lines += [*_about(target, prompted=prompted), ""]
     if result.left:
         lines += [f"{result.left}.", ""]
     if result.untestable:
@@ -258,31 +264,34 @@ def markdown(result: BriefResult, *, prompted: bool) -> str:
     return "\n".join([*lines, ""])
 
 
-def _about(one: BriefedTarget, *, prompted: bool) -> list[str]:
-    share = f"{one.share.value:.1%} of {one.share.n} conversations [{one.share.low:.1%}, {one.share.high:.1%}]"
-    aim = "do less" if one.rubric.polarity == "dsat" else "do more"
-    fails = "holds" if one.rubric.polarity == "dsat" else "doesn't hold where it might"
+def _about(target: BriefedTarget, *, prompted: bool) -> list[str]:
+    interval = f"[{target.share.low:.1%}, {target.share.high:.1%}]"
+    share = f"{target.share.value:.1%} of {target.share.n} conversations {interval}"
+    aim = "do less" if target.rubric.polarity == "dsat" else "do more"
+    fails = "holds" if target.rubric.polarity == "dsat" else "doesn't hold where it might"
     lines = [
-        f"## {_plain(one.rubric.text)}",
+        f"## {_plain(target.rubric.text)}",
         "",
-        f"- Target `{one.rubric.id}` ({aim}): {fails} in {share}.",
+        f"- Target `{target.rubric.id}` ({aim}): {fails} in {share}.",
     ]
-    if topics := one.topics:
+    if topics := target.topics:
         lines.append("- Asked about: " + ", ".join(f"{word} ({n})" for word, n in topics) + ".")
-    if one.survives is not None:
-        kept = f"- Without what follows the reply, the judge still finds it in {one.survives:.0%}"
+    if target.survives is not None:
+        kept = (
+            f"- Without what follows the reply, the judge still finds it in {target.survives:.0%}"
+        )
         lines.append(f"{kept}: it can be tested at a reply.")
-    if prompted and not one.lines:
+    if prompted and not target.lines:
         lines.append("- The prompt says nothing of it.")
     elif prompted:
-        near = (f"      {n}: {_plain(line)}" for n, line in one.lines)
+        near = (f"      {n}: {_plain(line)}" for n, line in target.lines)
         lines += ["- Nearest lines of the prompt:", "", *near, ""]
-    if one.advice.sentence:
-        lines += ["- A sentence to try:", "", f"      {_plain(one.advice.sentence)}", ""]
+    if target.advice.sentence:
+        lines += ["- A sentence to try:", "", f"      {_plain(target.advice.sentence)}", ""]
     else:
-        lines.append(f"- {_plain(sentence_told(one.advice))}.")
+        lines.append(f"- {_plain(sentence_told(target.advice))}.")
     lines += ["- Cases for your tests: `pollex remedy cases LOGS --rubrics RUBRICS --to TOOL`", ""]
-    for context in in_order(one.contexts, 0)[:EXAMPLES]:
+    for context in in_order(target.contexts, 0)[:EXAMPLES]:
         said = {"user": _asked(context), "assistant": context.reply.content}
         shown = (f"    {role}: {printable(words, 600)}" for role, words in said.items())
         lines += [f"`{_plain(context.id)}`", "", *shown, ""]

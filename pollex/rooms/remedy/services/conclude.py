@@ -37,7 +37,7 @@ BASIS = "if the relation of rubrics and thumbs in the log holds for the new repl
 
 
 def conclude_edits(
-    found: Gathered, live: RemedyWork, state: Mapping[str, Any], *, own: bool
+    gathered: Gathered, live: RemedyWork, state: Mapping[str, Any], *, own: bool
 ) -> list[dict[str, Any]]:
     """Conclude on each change that was proven, the best first; return the fields of each `ProvenEdit`.
 
@@ -48,11 +48,11 @@ def conclude_edits(
     believes = state["flatterer"]
     verdicts = list[dict[str, Any]]()
     arrays = trial.arrays
-    sealed = {one.text for one in found.guards if one.id in found.sealed}
+    sealed = {guard.text for guard in gathered.guards if guard.id in gathered.sealed}
     for arm, ended in sorted(ended_of(state).items()):
         edit = proven_in(state)[arm - 1]
         primary = arrays.primary(arm, ended)
-        guards = arrays.guardrails(ended.look, arm, found.options.margin)
+        guards = arrays.guardrails(ended.look, arm, gathered.options.margin)
         pair = state["pairs"].get(edit["name"])
         wording = wording_of(live, arm, primary)
         over = shown_over_sealed(trial, arm, ended.look, sealed)
@@ -67,12 +67,12 @@ def conclude_edits(
         }
         speaks = [words for words, holds in said.items() if holds]
         missing = missing_told(trial, arm, ended.look)
-        verdict, against = verdict_of(primary, guards, speaks, missing, found.options.margin)
+        verdict, against = verdict_of(primary, guards, speaks, missing, gathered.options.margin)
         people = None
         level = "R"
         named = verdict
         if state["choices"] and arm == compared_arm(state):
-            people = people_say(trial, arm, state["choices"], found.options, live.salt)
+            people = people_say(trial, arm, state["choices"], gathered.options, live.salt)
             if people["value"] is not None and people["high"] < 0.5:
                 named = AGAINST
                 level = "P"
@@ -88,9 +88,9 @@ def conclude_edits(
             "level": level,
             "against": against,
             "primary": asdict(primary),
-            "guardrails": [asdict(one) | {"sealed": one.name in sealed} for one in guards],
-            "traffic": arrays.traffic(ended.look, arm, found.shares),
-            "thumbs": thumbs_of(found, trial, arm, ended.look),
+            "guardrails": [asdict(guard) | {"sealed": guard.name in sealed} for guard in guards],
+            "traffic": arrays.traffic(ended.look, arm, gathered.shares),
+            "thumbs": thumbs_of(gathered, trial, arm, ended.look),
             "pair": pair,
             "wording": wording,
             "people": people,
@@ -143,10 +143,10 @@ def shown_over_sealed(trial: Trial, arm: int, look: int, sealed: set[str]) -> di
     return asdict(effect(values)) if len(values) >= FEWEST_USERS else None
 
 
-def thumbs_of(found: Gathered, trial: Trial, arm: int, look: int) -> dict[str, Any]:
+def thumbs_of(gathered: Gathered, trial: Trial, arm: int, look: int) -> dict[str, Any]:
     """Return the effect on P(thumb up) where the target failed, as `pollex turns` fits it, labels resampled."""
-    able = [one.turns for one in found.rubric_set.turns if one.helps]
-    if not found.rubric_set.judge.built_in:
+    able = [turn.turns for turn in gathered.rubric_set.turns if turn.helps]
+    if not gathered.rubric_set.judge.built_in:
         return {
             "value": None,
             "reason": "the set's judge is a model: every rubric would be paid for at each reply",
@@ -157,16 +157,20 @@ def thumbs_of(found: Gathered, trial: Trial, arm: int, look: int) -> dict[str, A
             "reason": "the set has no probability that helps after a turn (`pollex turns`)",
         }
     depth = min(able)
-    scorer = BatchScorer(found.rubric_set)
+    scorer = BatchScorer(gathered.rubric_set)
     arrays = trial.arrays
     here = (arrays.wave <= look) & (arrays.stratum == FAILING)
-    mine = [n for n, one in enumerate(trial.contexts) if here[n] and user_turns(one.cut) == depth]
+    mine = [
+        n
+        for n, context in enumerate(trial.contexts)
+        if here[n] and user_turns(context.cut) == depth
+    ]
     old, new = (netsat_of(trial, number, mine, scorer) for number in (OLD, arm))
     known = ~np.isnan(old) & ~np.isnan(new)
     labeled = [
-        one
-        for one in found.logs.conversations
-        if one.label is not Label.NONE and user_turns(one) >= depth
+        conversation
+        for conversation in gathered.logs.conversations
+        if conversation.label is not Label.NONE and user_turns(conversation) >= depth
     ]
     if known.sum() < FEWEST // 2 or len(labeled) < FEWEST:
         return {
@@ -177,7 +181,7 @@ def thumbs_of(found: Gathered, trial: Trial, arm: int, look: int) -> dict[str, A
     x = np.array([np.nan if one.netsat is None else one.netsat for one in scored], float)
     up = np.array([one.label is Label.POSITIVE for one in labeled])
     x, up = x[~np.isnan(x)], up[~np.isnan(x)]
-    rng = np.random.default_rng(found.options.seed)
+    rng = np.random.default_rng(gathered.options.seed)
     drawn = []
     users = arrays.user[np.array(mine)[known]]
     for number in range(DRAWS + 1):
@@ -198,11 +202,11 @@ def netsat_of(trial: Trial, arm: int, mine: Sequence[int], scorer: BatchScorer) 
     """Return the mean NetSAT of the conversations up to the replies `[context]`; NaN: no reply."""
     found = np.full(len(mine), np.nan)
     for place, n in enumerate(mine):
-        replies = (trial.texts.get(one) for one in trial.places([n], [arm]))
-        texts = [one.text for one in replies if isinstance(one, AssistantReply)]
+        replies = (trial.texts.get(place) for place in trial.places([n], [arm]))
+        texts = [reply.text for reply in replies if isinstance(reply, AssistantReply)]
         scores = [
-            one.netsat
-            for one in scorer.scores([trial.contexts[n].with_reply(text) for text in texts])
+            score.netsat
+            for score in scorer.scores([trial.contexts[n].with_reply(text) for text in texts])
         ]
         if scores and None not in scores:
             found[place] = float(np.mean(np.array(scores, float)))
@@ -221,11 +225,11 @@ def arms_of(state: Mapping[str, Any], trial: str) -> list[str]:
     return ["old", *arms.get(trial, state.get("tried", []))]
 
 
-def record_of(live: RemedyWork, state: Mapping[str, Any], found: Gathered) -> dict[str, Any]:
+def record_of(live: RemedyWork, state: Mapping[str, Any], gathered: Gathered) -> dict[str, Any]:
     """Return what a run was about and came to, but for the verdicts."""
     trial = live.trials.get("prove")
-    target = found.target
-    strata = [stratum for _, stratum in found.proof]
+    target = gathered.target
+    strata = [stratum for _, stratum in gathered.proof]
     arms = {} if trial is None else dict(enumerate(arms_of(state, "prove")))
     return {
         "target": {"id": target.id, "text": target.text, "polarity": target.polarity},
@@ -236,12 +240,12 @@ def record_of(live: RemedyWork, state: Mapping[str, Any], found: Gathered) -> di
                 "proven": bool(state["looks"]) and one["name"] in state["edits"],
                 "left": reason_left(state, one),
             }
-            for one in ([] if found.edits else state["candidates"])
+            for one in ([] if gathered.edits else state["candidates"])
         ],
         "flatterer": state["flatterer"],
         "contexts": {name: strata.count(n) for n, name in enumerate(STRATA)}
-        | {"users": found.users, "learned_from": found.proving(found.learned)},
-        "left_out_by_prompt": found.unmatched,
+        | {"users": gathered.users, "learned_from": gathered.proving(gathered.learned)},
+        "left_out_by_prompt": gathered.unmatched,
         "missing": {
             name: dict(sorted(trial.missing(n).items())) for n, name in arms.items() if trial
         },

@@ -91,7 +91,7 @@ def held_in(
     Raises:
         BadRubrics: A model judged, and neither its answers nor the quoted conversations are here.
     """
-    scorable = [one for one in conversations if not one.not_scorable]
+    scorable = [conversation for conversation in conversations if not conversation.not_scorable]
     said = _answers(rubric_set, scorable, store)
     if not said:
         return _quoted(rubric_set, {one.id: one for one in scorable})
@@ -242,9 +242,9 @@ def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) ->
 def targets(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[Held]:
     """List what a change of the prompt may aim at, commonest first; see `why_no_target`."""
     able = [
-        held[one.id]
-        for one in headline_rubrics(rubric_set)
-        if not why_no_target(rubric_set, held[one.id])
+        held[headline_rubric.id]
+        for headline_rubric in headline_rubrics(rubric_set)
+        if not why_no_target(rubric_set, held[headline_rubric.id])
     ]
     return sorted(able, key=lambda one: (one.rubric.polarity != "dsat", -len(one.replies)))
 
@@ -308,7 +308,7 @@ def target_of(rubric_set: RubricSet, held: Mapping[str, Held], named: str) -> He
         WrongUse: None or several have it, or it can't be a target.
     """
     ids = [id_ for id_ in held if id_.startswith(named)] if named else []
-    remedy = "one of: " + ", ".join(one.rubric.id for one in targets(rubric_set, held)[:8])
+    remedy = "one of: " + ", ".join(target.rubric.id for target in targets(rubric_set, held)[:8])
     if len(ids) != 1:
         what = f"{len(ids)} rubrics have an id that begins with {named!r:.40}"
         raise WrongUse(what, remedy=remedy, option="target")

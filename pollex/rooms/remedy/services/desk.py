@@ -121,8 +121,8 @@ class RemedyDesk:
         mine = step(self.store, run, REGISTERED) or self.found.frozen(trial, changed)
         if trial.texts and "number" not in mine:
             told = [
-                (place, one.kind if isinstance(one, NoReply) else one.text)
-                for place, one in trial.texts.items()
+                (place, text.kind if isinstance(text, NoReply) else text.text)
+                for place, text in trial.texts.items()
             ]
             said = digest([self.judge.fingerprint, sorted(told)])
             # The same replies judged once more are no other proof, unless a cap had ended the
@@ -146,15 +146,15 @@ class RemedyDesk:
         if "pairs" in wanted:
             asked = {one["key"] for one in wanted["pairs"]}  # the file may be of an earlier run
             return {
-                key: one
-                for key, one in read_choices(self.folder, self.store, run).items()
+                key: choice
+                for key, choice in read_choices(self.folder, self.store, run).items()
                 if key in asked
             }
         if (accept := self.found.options.accept) in (None, "all"):
             return accept
         names = [one.strip() for one in accept.split(",")]
         there = [one["name"] for one in wanted["edits"]]
-        if unknown := [one for one in names if one not in there]:
+        if unknown := [name for name in names if name not in there]:
             remedy = f"one or several of {', '.join(there)}"
             raise WrongUse(
                 f"no proposal is called {unknown[0]!r:.60}", remedy=remedy, option="accept"
@@ -232,55 +232,59 @@ def proofs_beside(out: Path | None) -> Iterator[dict[str, Any]]:
 
 @asynccontextmanager
 async def hire_all(
-    found: Gathered, asked: AssistantOptions, model: ModelOptions, store: Store, out: Path | None
+    gathered: Gathered,
+    assistant_options: AssistantOptions,
+    model: ModelOptions,
+    store: Store,
+    out: Path | None,
 ) -> AsyncIterator[RemedyDesk]:
     """Hire the judge and all that the profiles name."""
-    seed = found.options.seed
+    seed = gathered.options.seed
     second = None
     # of the whole command
     whole = Budget(model.limits)
     together = Round()
     async with AsyncExitStack() as stack:
-        judge = await hire_judge(model, found.rubric_set, store, whole, together)
+        judge = await hire_judge(model, gathered.rubric_set, store, whole, together)
         judging = await stack.enter_async_context(judge)
         staffs = {"judging": judging}
         askers = dict[str, Asker]()
-        for role, options in asked.models.items():
-            own = Budget(options.limits, whole)
-            staff = await hire(options, DomainProfile.neutral(), store, seed, own, together)
+        for role, options in assistant_options.models.items():
+            budget = Budget(options.limits, whole)
+            staff = await hire(options, DomainProfile.neutral(), store, seed, budget, together)
             staffs[role] = await stack.enter_async_context(staff)
             askers[role] = asker_of(staff, options, store, seed)
         if "second" in askers:
             second = await SecondReader.of(
-                askers["second"], found.target, found.rubric_set.judge.scale
+                askers["second"], gathered.target, gathered.rubric_set.judge.scale
             )
         yield RemedyDesk(
-            found=found,
+            found=gathered,
             store=store,
             out=out,
             judge=reply_judge_of(judging.roles.judge),
-            assistant=assistant_among(asked, askers),
+            assistant=assistant_among(assistant_options, askers),
             second=second,
             askers=askers,
             staffs=staffs,
         )
 
 
-def assistant_among(asked: AssistantOptions, askers: Mapping[str, Asker]) -> Assistant:
+def assistant_among(assistant_options: AssistantOptions, askers: Mapping[str, Asker]) -> Assistant:
     """Return who answers: an object of Python, a folder of files, or a model."""
-    if asked.files is not None:
-        return FileAssistant.of(asked.files)
-    if asked.given is not None:
-        return asked.given
-    price = asked.models["assistant"].limits.price
+    if assistant_options.files is not None:
+        return FileAssistant.of(assistant_options.files)
+    if assistant_options.given is not None:
+        return assistant_options.given
+    price = assistant_options.models["assistant"].limits.price
     written = price.written / price.read if price and price.read else 4.0
-    return EndpointAssistant(askers["assistant"], asked.temperature, written)
+    return EndpointAssistant(askers["assistant"], assistant_options.temperature, written)
 
 
 async def carried_out(
     opened: Workspace,
-    found: Gathered,
-    asked: AssistantOptions,
+    gathered: Gathered,
+    assistant_options: AssistantOptions,
     model: ModelOptions,
     arguments: dict[str, Any],
     out: Path | None,
@@ -294,18 +298,18 @@ async def carried_out(
         WrongUse: The judge doesn't know the target in the reply alone.
     """
     store = opened.store
-    options = found.options
-    async with hire_all(found, asked, model, store, out) as desk:
+    options = gathered.options
+    async with hire_all(gathered, assistant_options, model, store, out) as desk:
         opened.announce(desk.paid)
-        kappa, without = await agreement(desk.judge, found)
-        found = replace(found, without=without)
-        require_enough(found)
-        desk = replace(desk, found=found)
-        prompts = [one.new.text for one in found.edits]
+        kappa, without = await agreement(desk.judge, gathered)
+        gathered = replace(gathered, without=without)
+        require_enough(gathered)
+        desk = replace(desk, found=gathered)
+        prompts = [edit.new.text for edit in gathered.edits]
         begun = asdict(replace(options, render=None))
-        begun |= {"accept": None, "prompt": found.prompt.text, "edit": prompts}
-        given = [one.kept for one in found.edits]
-        waves = found.make("prove", prompts).arrays.wave.tolist()
+        begun |= {"accept": None, "prompt": gathered.prompt.text, "edit": prompts}
+        given = [edit.kept for edit in gathered.edits]
+        waves = gathered.make("prove", prompts).arrays.wave.tolist()
         registered = digest([begun, desk.assistant.name, waves, desk.second and desk.second.name])
         fingerprint = {"registered": registered, "judge": desk.judge.fingerprint}
         setting = opened.setting(arguments, desk.paid)
@@ -318,18 +322,18 @@ async def carried_out(
                 judge=desk.judge,
                 assistant=desk.assistant,
                 second=desk.second,
-                tools=asked.tools,
-                make=found.make,
+                tools=assistant_options.tools,
+                make=gathered.make,
                 propose=desk.propose,
                 begun={
-                    "split": found.split,
+                    "split": gathered.split,
                     "candidates": given,
                     "edits": [one["name"] for one in given],
                 },
                 register=desk.register,
                 finalists=options.finalists,
                 sheet=lambda trial, arm: sheet_of(trial, arm, options, live.salt),
-                conclude=partial(conclude_edits, found, own=desk.own),
+                conclude=partial(conclude_edits, gathered, own=desk.own),
                 seed=options.seed,
                 blind=options.people > 0,
             )
@@ -342,8 +346,8 @@ async def carried_out(
         usage = ModelUsage.of(desk.paid)
         usages = {
             role: used
-            for role, one in desk.staffs.items()
-            if one is not desk.paid and (used := ModelUsage.of(one))
+            for role, staff in desk.staffs.items()
+            if staff is not desk.paid and (used := ModelUsage.of(staff))
         }
     frozen = step(store, live.run, REGISTERED) if state["verdicts"] else None
     first = next(iter(state["verdicts"]), None)
@@ -360,10 +364,10 @@ async def carried_out(
         "assistant": desk.assistant.name,
         "judge": desk.judge.name,
         "second": desk.second and desk.second.name,
-        "notes": [*notes_on(desk, state, kappa), *found.notes],
-        "bad_rows": encode(found.logs.bad_rows),
+        "notes": [*notes_on(desk, state, kappa), *gathered.notes],
+        "bad_rows": encode(gathered.logs.bad_rows),
     }
-    record = without_nan(record | record_of(live, state, found) | {"edits": state["verdicts"]})
+    record = without_nan(record | record_of(live, state, gathered) | {"edits": state["verdicts"]})
     replies = [
         row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))
     ]
@@ -371,7 +375,7 @@ async def carried_out(
         pairs_of(live.trials["prove"], arms_of(state, "prove")) if "prove" in live.trials else []
     )
     await store.write_step(live.run, COMMAND, record)
-    kept = enumerate({one["conversation"]: one} for one in pairs)  # so each can be forgotten
+    kept = enumerate({pair["conversation"]: pair} for pair in pairs)  # so each can be forgotten
     await store.write([FactRow(live.run, COMPARED, str(n), pack(pair)) for n, pair in kept])
     about: dict[str, Any] = {"run": live.run, "out": out, "usage": usage, "usages": usages}
     return RemedyResult(record=record, replies=replies, compared=pairs, **about)

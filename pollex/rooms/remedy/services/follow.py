@@ -86,9 +86,9 @@ class FollowResult(Shown):
     def told(self) -> Told:
         """Yield each figure as it was predicted and as it came, and how far remedies can be believed."""
         yield self.headline
-        for one in self.rows[1:]:
-            predicted = "–" if one["predicted"] is None else f"{one['predicted']:+.3f}"
-            yield f"  {one['what']}: {predicted} predicted, {one['realised']:+.3f} came"
+        for row in self.rows[1:]:
+            predicted = "–" if row["predicted"] is None else f"{row['predicted']:+.3f}"
+            yield f"  {row['what']}: {predicted} predicted, {row['realised']:+.3f} came"
         if (slope := self.believed) is not None:
             yield f"Came {slope['slope']:.2f} [{slope['low']:.2f}, {slope['high']:.2f}] of what remedies had predicted"
 
@@ -132,12 +132,13 @@ def follow(
     )
     seen, *others = one.comparisons
     if others:
-        what = f"{by} has several values beside {baseline!r}: {', '.join(each.second for each in one.comparisons)}"
+        values = ", ".join(comparison.second for comparison in one.comparisons)
+        what = f"{by} has several values beside {baseline!r}: {values}"
         raise WrongUse(
             what, remedy="give the conversations under the old prompt and one new one", option="by"
         )
     side = 1 if target["polarity"] == "sat" else -1
-    mine = next((each.difference for each in seen.rubrics if each.id == target["id"]), None)
+    mine = next((rubric.difference for rubric in seen.rubrics if rubric.id == target["id"]), None)
     if mine is None or mine.value is None:
         raise WrongUse(
             f"the set has no rubric {target['id']}",
@@ -162,7 +163,7 @@ def follow(
         names = ("what", "predicted", "realised", "low", "high")
         rows = [at_look(dict(zip(names, figure, strict=True)), look) for figure in figures]
         run_to_end(store.write_step(found.run, FOLLOWED, rows[0]))
-        known = [step(store, each.id, FOLLOWED) for each in runs(store) if each.command == COMMAND]
+        known = [step(store, run.id, FOLLOWED) for run in runs(store) if run.command == COMMAND]
     pairs = [
         (row["predicted"], row["realised"]) for row in known if row and row["predicted"] is not None
     ]

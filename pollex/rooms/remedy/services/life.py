@@ -129,9 +129,9 @@ class RubricLife(Result):
         for title, shares in (("Week", self.weeks), ("Release", self.releases)):
             yield from (f"{title} {name}: holds in {share}" for name, share in shares.items())
         yield f"Thumbs down: {self.down_with} where it holds, {self.down_without} elsewhere"
-        for one in self.events:
-            where = " ".join(filter(None, [one.where, one.note]))
-            yield f"{one.time[:10]} {one.what}{f' ({where})' if where else ''}"
+        for event in self.events:
+            where = " ".join(filter(None, [event.where, event.note]))
+            yield f"{event.time[:10]} {event.what}{f' ({where})' if where else ''}"
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self) | {"word": self.word}
@@ -139,15 +139,15 @@ class RubricLife(Result):
 
 def family(rubric: Rubric | Mapping[str, Any]) -> str:
     """Return what a rubric is known by in every set."""
-    given = _facts_of(rubric)
-    source = str(given.get("source", ""))
+    facts = _facts_of(rubric)
+    source = str(facts.get("source", ""))
     name = family_of(source)
     known = (
         name
         if name != source or (is_built_in(source) and ":" in source and len(source) <= 60)
-        else given["id"]
+        else facts["id"]
     )
-    return f"{given['polarity']} {known}"
+    return f"{facts['polarity']} {known}"
 
 
 def states(store: Store) -> dict[str, list[RubricState]]:
@@ -175,11 +175,11 @@ def mended_in(folder: Path, rubric_set: RubricSet) -> dict[str, RubricState]:
         return {}
     with Store.open(folder, read_only=True) as store:
         said = states(store)
-    ids = {one.id for one in rubric_set.rubrics}
+    ids = {rubric.id for rubric in rubric_set.rubrics}
     last = {
-        one.id: mine[-1]
-        for one in rubric_set.rubrics
-        if (mine := remarks_on(said, one.id, family(one), ids))
+        rubric.id: mine[-1]
+        for rubric in rubric_set.rubrics
+        if (mine := remarks_on(said, rubric.id, family(rubric), ids))
     }
     return {id_: state for id_, state in last.items() if state.state == "mended"}
 
@@ -310,7 +310,7 @@ def lives_of(
     sets = list(_sets(store, every))
     events = store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [EVENT])
     kept_events = [(row["id"], LifeEvent(**unpack(row["payload"]))) for row in events]
-    return [_life(_facts_of(one), seen.values(), said, sets, kept_events) for one in rubrics]
+    return [_life(_facts_of(rubric), seen.values(), said, sets, kept_events) for rubric in rubrics]
 
 
 def _facts_of(rubric: Rubric | Mapping[str, Any]) -> Mapping[str, Any]:
@@ -323,8 +323,8 @@ def _facts_of(rubric: Rubric | Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _families(rubrics: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for one in rubrics:
-        found.setdefault(family(one), set()).add(one["id"])
+    for rubric in rubrics:
+        found.setdefault(family(rubric), set()).add(rubric["id"])
     return found
 
 
@@ -350,7 +350,9 @@ def _life(
         releases[one.release, held] += 1
         if one.down is not None:
             thumbs[held, one.down] += 1
-    beside = next((made.texts for made in reversed(sets) if rubric["id"] in made.texts), {})
+    beside = next(
+        (rubric_set.texts for rubric_set in reversed(sets) if rubric["id"] in rubric_set.texts), {}
+    )
     mine = remarks_on(said, rubric["id"], name, beside)
     return RubricLife(
         id=rubric["id"],
@@ -407,4 +409,6 @@ def _sets(store: Store, every: Sequence[Run]) -> Iterator[MadeSet]:
     for run in every:
         if run.id in kept and isinstance(made := json.loads(kept[run.id]), dict):
             rubrics = made.get("rubrics", ())
-            yield MadeSet(run, {one["id"]: one["text"] for one in rubrics}, _families(rubrics))
+            yield MadeSet(
+                run, {rubric["id"]: rubric["text"] for rubric in rubrics}, _families(rubrics)
+            )

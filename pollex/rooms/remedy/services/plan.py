@@ -29,20 +29,20 @@ SPREAD = 0.32
 
 
 def count_calls(
-    found: Gathered, assistant: AssistantOptions, run: RunOptions, model: ModelOptions
+    gathered: Gathered, assistant: AssistantOptions, run: RunOptions, model: ModelOptions
 ) -> CallPlan:
     """Count the calls of a remedy: exactly up to the proposals, and at most after them."""
-    calls = _Calls(found, assistant, run, model)
+    calls = _Calls(gathered, assistant, run, model)
     asyncio.run(calls.count())
-    smallest = smallest_effect(SPREAD, found.users, bounds_at_equal_steps()[-1])
-    proof = [stratum for _, stratum in found.proof]
+    smallest = smallest_effect(SPREAD, gathered.users, bounds_at_equal_steps()[-1])
+    proof = [stratum for _, stratum in gathered.proof]
     notes = [
         f"{calls.replies} replies at most: a proof asks {len(proof)} contexts, {proof.count(FAILING)} "
-        f"failing, of {found.users} users, {found.replies('prove')} an arm; a look after each quarter may end it "
+        f"failing, of {gathered.users} users, {gathered.replies('prove')} an arm; a look after each quarter may end it "
         "sooner.",
         f"The smallest effect that it finds in 80 %: {smallest:.2f} of the scale. Where half of these replies fail "
         "again, an edit that mends half of that is worth about .10.",
-        *found.notes,
+        *gathered.notes,
     ]
     tables = [(role, plan) for role, plan in calls.plans.items() if plan.planner.table.stages]
     if "assistant" not in assistant.models:
@@ -63,29 +63,35 @@ def count_calls(
 
 class _Calls:
     def __init__(
-        self, found: Gathered, asked: AssistantOptions, run: RunOptions, model: ModelOptions
+        self,
+        gathered: Gathered,
+        assistant_options: AssistantOptions,
+        run: RunOptions,
+        model: ModelOptions,
     ) -> None:
-        self.found = found
+        self.found = gathered
         self.replies = 0
         self.known = False
         self.judge = None
-        record = found.rubric_set.judge
+        record = gathered.rubric_set.judge
         neutral = DomainProfile.neutral()
-        self.models = {**asked.models}
+        self.models = {**assistant_options.models}
         self.plans = {
-            role: Plan.of(one, neutral, run, found.options.seed)
-            for role, one in asked.models.items()
+            role: Plan.of(model, neutral, run, gathered.options.seed)
+            for role, model in assistant_options.models.items()
         }
         if not record.built_in:
             judging = options_as_before(model, record)
             known = record.options.capabilities
             self.known, self.models["judge"] = known is not None, judging
             self.plans["judge"] = Plan.of(
-                judging, found.rubric_set.domain, run, seed_of(record), known
+                judging, gathered.rubric_set.domain, run, seed_of(record), known
             )
             self.judge = reply_judge_of(LlmJudge(self.plans["judge"].asker))
-        if "assistant" in asked.models:
-            self.speaker = EndpointAssistant(self.plans["assistant"].asker, asked.temperature)
+        if "assistant" in assistant_options.models:
+            self.speaker = EndpointAssistant(
+                self.plans["assistant"].asker, assistant_options.temperature
+            )
 
     @contextmanager
     def at_most(self) -> Iterator[None]:
@@ -104,7 +110,7 @@ class _Calls:
         for context, stratum in found.proof:
             if stratum != ANY:
                 await self.of_judging(context, found.questions[:1])
-        edits = [one.new.text for one in found.edits]
+        edits = [edit.new.text for edit in found.edits]
         if not own:
             await self.of_trial(tried := found.make("headroom"))
             edits = [with_line(found.prompt, naive_sentence(found.target)).text] * found.most
@@ -136,7 +142,12 @@ class _Calls:
     async def of_judging(self, context: ReplyContext, questions: Sequence[Question]) -> None:
         if self.judge is not None:
             await self.judge.judge(
-                context.cut, [one for one in questions if one.rubric and not one.rubric.answered_by]
+                context.cut,
+                [
+                    question
+                    for question in questions
+                    if question.rubric and not question.rubric.answered_by
+                ],
             )
 
     async def of_second(self, proof: Trial, reader: SecondReader) -> None:

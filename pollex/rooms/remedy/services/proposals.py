@@ -54,11 +54,16 @@ class Vetting:
         """Return what refuses copies of some conversations."""
         said = [
             words_of(turn.content)
-            for one in conversations
-            for turn in one.turns
+            for conversation in conversations
+            for turn in conversation.turns
             if turn.role != "system"
         ]
-        names = {call.name for one in conversations for turn in one.turns for call in turn.calls}
+        names = {
+            call.name
+            for conversation in conversations
+            for turn in conversation.turns
+            for call in turn.calls
+        }
         return cls(said, frozenset(names))
 
     def refusal(self, edit: PromptEdit, earlier: Sequence[PromptEdit]) -> str:
@@ -88,7 +93,7 @@ class Vetting:
                 share_of_words(added, one.added) >= TWIN for one in earlier
             ),
         }
-        return edit.fault or next((why for why, found in reasons.items() if found()), "")
+        return edit.fault or next((why for why, reason in reasons.items() if reason()), "")
 
     def copied(self, added: str, old: str) -> bool:
         """Tell whether six words in a row stand in any conversation, and not in the prompt."""
@@ -111,7 +116,7 @@ def share_of_words(one: str, other: str) -> float:
 
 
 async def propose_and_vet(
-    found: Gathered, trial: Trial, asker: Asker, second: SecondReader | None, embedder: Embedder
+    gathered: Gathered, trial: Trial, asker: Asker, second: SecondReader | None, embedder: Embedder
 ) -> list[PromptEdit]:
     """Ask the proposer, who sees the part that proposes; return what came, the naive one first, with why it's refused.
 
@@ -119,14 +124,14 @@ async def propose_and_vet(
         trial: What the old prompt said now, and whether it failed.
         second: Looks for facts that stand nowhere; None: nobody does.
     """
-    prompt = found.prompt
-    most = found.most
+    prompt = gathered.prompt
+    most = gathered.most
     hunks = list[list[Hunk]]()
-    plain = with_line(prompt, naive_sentence(found.target))
-    safe = advice_on(found.target).kind not in NEVER_PLAIN
+    plain = with_line(prompt, naive_sentence(gathered.target))
+    safe = advice_on(gathered.target).kind not in NEVER_PLAIN
     edits = [PromptEdit("naive", prompt, plain, "the plain opposite")] if most > 1 and safe else []
-    for number, contexts in enumerate(clusters(found, asked_for(most), embedder)):
-        asked = await propose_hunks(asker, items(found, contexts, trial), number)
+    for number, contexts in enumerate(clusters(gathered, asked_for(most), embedder)):
+        asked = await propose_hunks(asker, items(gathered, contexts, trial), number)
         name = f"proposal {number + 1}"
         if isinstance(asked, str):
             edits.append(PromptEdit(name, prompt, prompt, refused=asked))
@@ -134,9 +139,9 @@ async def propose_and_vet(
             hunks.append(asked)
             edits.append(edit_of(name, prompt, asked))
     if most > 3 and len(hunks) > 1:
-        edits.append(edit_of("merged", prompt, [one[0] for one in hunks[:2]]))
-    vetting = Vetting.of(found.logs.conversations)
-    known = f"{prompt.text}\n{found.rubric_set.domain.model_dump_json()}"
+        edits.append(edit_of("merged", prompt, [hunk[0] for hunk in hunks[:2]]))
+    vetting = Vetting.of(gathered.logs.conversations)
+    known = f"{prompt.text}\n{gathered.rubric_set.domain.model_dump_json()}"
     done = list[PromptEdit]()
     for edit in edits:
         why = edit.refused or vetting.refusal(edit, [one for one in done if not one.refused])
@@ -149,7 +154,7 @@ async def propose_and_vet(
 
 def edit_of(name: str, prompt: PromptText, hunks: Sequence[Hunk]) -> PromptEdit:
     """Return hunks as a change."""
-    purpose = printable(" · ".join(one.purpose for one in hunks), 300)
+    purpose = printable(" · ".join(hunk.purpose for hunk in hunks), 300)
     lines = list(prompt.lines)
     for hunk in sorted(hunks, key=lambda one: -one.line):
         insert = hunk.kind == "insert"
@@ -159,49 +164,57 @@ def edit_of(name: str, prompt: PromptText, hunks: Sequence[Hunk]) -> PromptEdit:
     return PromptEdit(name, prompt, replace(prompt, text="\n".join([*lines, ""])), purpose)
 
 
-def clusters(found: Gathered, number: int, embedder: Embedder) -> list[list[ReplyContext]]:
+def clusters(gathered: Gathered, number: int, embedder: Embedder) -> list[list[ReplyContext]]:
     """Part the failing contexts that propose by what they are about."""
-    contexts = [one for one, _ in found.taken(("propose",), 200)]
+    contexts = [one for one, _ in gathered.taken(("propose",), 200)]
     number = max(1, min(number, len(contexts) // 2))
     if number == 1:
         return [contexts]
     from sklearn.cluster import KMeans  # it takes a second to import
 
-    vectors = embedder.embed([one.before[-1].content for one in contexts])
+    vectors = embedder.embed([context.before[-1].content for context in contexts])
     labels = KMeans(number, random_state=0, n_init=3).fit_predict(vectors)
     return [
-        [one for one, label in zip(contexts, labels, strict=True) if label == n]
+        [context for context, label in zip(contexts, labels, strict=True) if label == n]
         for n in range(number)
     ]
 
 
-def items(found: Gathered, contexts: Sequence[ReplyContext], trial: Trial) -> list[dict[str, Any]]:
+def items(
+    gathered: Gathered, contexts: Sequence[ReplyContext], trial: Trial
+) -> list[dict[str, Any]]:
     """Return what the proposer sees: nothing of judges, scales, scores, other parts or sealed rubrics."""
-    target = found.target
-    mine = {one.conversation.id for one in contexts}
-    protected = set(found.prompt.protected)
+    target = gathered.target
+    mine = {context.conversation.id for context in contexts}
+    protected = set(gathered.prompt.protected)
     items: list[dict[str, Any]] = [
         {"line": n, "text": line, "protected": line in protected}
-        for n, line in enumerate(found.prompt.lines, 1)
+        for n, line in enumerate(gathered.prompt.lines, 1)
     ]
     items.append(
         {"goes_wrong": target.text} if target.polarity == "dsat" else {"is_missing": target.text}
     )
-    reasons = {one.text for one in found.rubric_set.reasons if one.conversation_id in mine}
+    reasons = {
+        reason.text for reason in gathered.rubric_set.reasons if reason.conversation_id in mine
+    }
     items += [{"why": text} for text in sorted(reasons)[:SHOWN]]
     failing = {
-        one.id: n for n, one in enumerate(trial.contexts) if trial.arrays.stratum[n] == FAILING
+        context.id: n
+        for n, context in enumerate(trial.contexts)
+        if trial.arrays.stratum[n] == FAILING
     }
-    for number, one in enumerate(contexts[:SHOWN], 1):
-        said = [f"{turn.role}: {turn.content}" for turn in one.before[-4:]]
-        items.append({"exchange": number, "said": said, "failed": one.reply.content})
-        for place in trial.places([failing[one.id]] if one.id in failing else [], [OLD]):
+    for number, context in enumerate(contexts[:SHOWN], 1):
+        said = [f"{turn.role}: {turn.content}" for turn in context.before[-4:]]
+        items.append({"exchange": number, "said": said, "failed": context.reply.content})
+        for place in trial.places([failing[context.id]] if context.id in failing else [], [OLD]):
             if isinstance(reply := trial.texts.get(place), AssistantReply):
                 bad = bool(trial.arrays.values[(*place, 0)] < 0.5)
                 items.append({"exchange": number, "reply_now": reply.text, "failed": bad})
-    shown = {one.id for one in found.guards} - found.sealed
+    shown = {guard.id for guard in gathered.guards} - gathered.sealed
     well = [
-        one.text for one in found.rubric_set.rubrics if one.polarity == "sat" and one.id in shown
+        rubric.text
+        for rubric in gathered.rubric_set.rubrics
+        if rubric.polarity == "sat" and rubric.id in shown
     ]
     return items + [{"goes_well": text} for text in well[:SHOWN]]
 

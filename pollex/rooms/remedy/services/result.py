@@ -99,8 +99,8 @@ class ProvenEdit(Shown):
         rows = [about | self.primary["effect"]]
         about["kind"] = "guardrail"
         return rows + [
-            about | {"what": one["name"], "state": one["state"]} | one["effect"]
-            for one in self.guardrails
+            about | {"what": guardrail["name"], "state": guardrail["state"]} | guardrail["effect"]
+            for guardrail in self.guardrails
         ]
 
     def told(self) -> Told:
@@ -174,7 +174,7 @@ class RemedyResult(Shown):
 
     def records(self) -> list[dict[str, Any]]:
         """Return a row for the target and each guardrail of each change."""
-        return [row for one in self.edits for row in one.records()]
+        return [row for edit in self.edits for row in edit.records()]
 
     def pairs(self) -> DataFrame:
         """Return a pandas table of a row a reply."""
@@ -196,8 +196,8 @@ class RemedyResult(Shown):
             )
             + os.linesep,
         }
-        for number, one in enumerate(self.edits, 1):
-            texts |= {folder / f"{number}.diff": one.diff, folder / f"{number}.md": one.prompt}
+        for number, edit in enumerate(self.edits, 1):
+            texts |= {folder / f"{number}.diff": edit.diff, folder / f"{number}.md": edit.prompt}
         for place, text in texts.items():
             write_text(place, text, named=place == out)
         write_rows(
@@ -233,7 +233,7 @@ class RemedyResult(Shown):
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
-        others = {role: one.by_stage() for role, one in self.usages.items()}
+        others = {role: usage.by_stage() for role, usage in self.usages.items()}
         return {"run": self.run} | dict(self.record) | usage_json(self.usage) | others
 
 

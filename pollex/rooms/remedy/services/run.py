@@ -91,7 +91,7 @@ def prove(
 ) -> RemedyResult:
     """Prove changes; see `remedy`."""
     if out is not None:
-        edits = [str(named_file(one)[1]) for one in (*options.prompts, *options.edits)]
+        edits = [str(named_file(prompt)[1]) for prompt in (*options.prompts, *options.edits)]
         require_writable(out, *files_of(logs, rubrics, edits), regular=True)
         require_places(out)
     require_names(options)
@@ -119,7 +119,7 @@ def prove(
         result = opened.run(carried_out(opened, found, assistant, model, arguments, out))
         target = found.target
         opened.store.put(
-            outcome_of_proof(target, result.run, one.name, one.verdict) for one in result.edits
+            outcome_of_proof(target, result.run, edit.name, edit.verdict) for edit in result.edits
         )
     if out is not None:
         result.save(out)
@@ -168,12 +168,14 @@ def gather(
         planned: Whether to count for a change of the user's that isn't written yet: a line more
             stands for it.
     """
-    edited = [named_file(one) for one in options.edits]
+    edited = [named_file(edit) for edit in options.edits]
     mine = [
-        one for one in prompts if len(prompts) == 1 or {name for name, _ in edited} <= {one.name}
+        prompt
+        for prompt in prompts
+        if len(prompts) == 1 or {name for name, _ in edited} <= {prompt.name}
     ]
     if not mine:
-        remedy_ = f"each as NAME=FILE, NAME one of {', '.join(one.name for one in prompts)}"
+        remedy_ = f"each as NAME=FILE, NAME one of {', '.join(prompt.name for prompt in prompts)}"
         raise WrongUse("the changes name no prompt, or several", remedy=remedy_, option="edit")
     names = ["old", *(path.stem for _, path in edited)]
     if len({*names}) < len(names):
@@ -222,9 +224,9 @@ def tuned_on(run: RunOptions) -> frozenset[str]:
         )
 
 
-def require_no_harm(found: Gathered, given: Any) -> None:
+def require_no_harm(gathered: Gathered, given: Any) -> None:
     """Raise WrongUse where tools would act for real that nobody let act, or on personal data."""
-    if found.options.live_tools == "no":
+    if gathered.options.live_tools == "no":
         if acts := getattr(given, "acts", ()):
             what = f"the assistant carries out tools itself, or nobody can see that it doesn't: {', '.join(acts)}"
             remedy_ = (
@@ -233,9 +235,13 @@ def require_no_harm(found: Gathered, given: Any) -> None:
             )
             raise WrongUse(what, remedy=remedy_, option={"live_tools": "yes"})
         return
-    every = {one.conversation.id: one for contexts in found.strata.values() for one in contexts}
+    every = {
+        context.conversation.id: context
+        for contexts in gathered.strata.values()
+        for context in contexts
+    }
     hurt = [id_ for id_, one in every.items() if any(found_in(turn.content) for turn in one.before)]
-    if hurt and found.options.live_tools != "personal":
+    if hurt and gathered.options.live_tools != "personal":
         what = f"{len(hurt)} conversations hold personal data, and tools would act on it"
         raise WrongUse(
             what,

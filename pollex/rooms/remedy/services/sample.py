@@ -90,11 +90,11 @@ def parts_of(
         new = not any(conversations[index].text_hash[:16] in learned for index in block)
         return new, chance_of(min(names), seed)
 
-    found: dict[str, RemedyPart] = {}
+    remedy_parts: dict[str, RemedyPart] = {}
     shares = SHARES if select else (("propose", 0.2), ("prove", 0.8))
     ends = np.cumsum([share for _, share in shares]) * len(conversations)
     for block in sorted(tied, key=order):
-        place = int((ends < len(found) + len(block) / 2).sum())
+        place = int((ends < len(remedy_parts) + len(block) / 2).sum())
         part = shares[min(place, len(shares) - 1)][0]
-        found |= {conversations[index].id: part for index in block}
-    return found
+        remedy_parts |= {conversations[index].id: part for index in block}
+    return remedy_parts

@@ -225,13 +225,13 @@ class Gathered:
     def questions(self) -> list[Question]:
         """The target first, then the guardrails."""
         rubrics = (self.target, *self.guards)
-        return [Question.about(one, self.rubric_set.judge.scale) for one in rubrics]
+        return [Question.about(rubric, self.rubric_set.judge.scale) for rubric in rubrics]
 
     @property
     def sealed(self) -> frozenset[str]:
         """Ids of the guardrails that a proposer doesn't see: a third, drawn by the seed."""
         drawn = sorted(
-            (one.id for one in self.guards), key=lambda id_: chance_of(id_, self.options.seed)
+            (guard.id for guard in self.guards), key=lambda id_: chance_of(id_, self.options.seed)
         )
         return frozenset() if self.edits else frozenset(drawn[: len(drawn) // 3])
 
@@ -263,26 +263,29 @@ class Gathered:
         arms = [[one] * len(chosen) for one in (self.prompt, *prompts)]
         if name == "headroom":
             arms.append([with_line(self.prompt, naive_sentence(target))] * len(chosen))
-            arms.append([with_hint(self.prompt, target, one) for one in contexts])
+            arms.append([with_hint(self.prompt, target, context) for context in contexts])
         skipped = {
             n for n, stratum in enumerate(strata) if name == "headroom" and stratum == FINE
         }  # but by the old one
         systems = [
             [
-                "" if arm and n in skipped else self.rendered(row[n], one)
-                for n, one in enumerate(contexts)
+                "" if arm and n in skipped else self.rendered(row[n], context)
+                for n, context in enumerate(contexts)
             ]
             for arm, row in enumerate(arms)
         ]
         whole = name in ("select", "prove")
         questions, checks = (self.questions, CHECKS) if whole else (self.questions[:1], {})
-        names = [*(one.rubric.text if one.rubric else one.text for one in questions), *checks]
+        names = [
+            *(question.rubric.text if question.rubric else question.text for question in questions),
+            *checks,
+        ]
         shape = (len(chosen), len(systems), self.replies(name))
         users = dict[str, int]()
         arrays = ProofArrays(
             np.full((*shape, len(names)), np.nan),
             np.array(strata, int),
-            np.array([users.setdefault(one.user, len(users)) for one in contexts], int),
+            np.array([users.setdefault(context.user, len(users)) for context in contexts], int),
             waves_of(chosen, {"prove": LOOKS, "select": 2}.get(name, 1)),
             names,
             {size: np.full(shape, np.nan) for size in ("length", "cost")},
@@ -309,8 +312,8 @@ class Gathered:
         """Return all that may not change once the first reply of a proof is asked for."""
         frozen: dict[str, Any] = {
             "target": self.target.id,
-            "hashes": sorted({one.conversation.text_hash[:16] for one in trial.contexts}),
-            "contexts": [[one.conversation.id, one.turn] for one in trial.contexts],
+            "hashes": sorted({context.conversation.text_hash[:16] for context in trial.contexts}),
+            "contexts": [[context.conversation.id, context.turn] for context in trial.contexts],
             "waves": trial.arrays.wave.tolist(),
             "questions": list(trial.arrays.names),
             "prompts": [self.prompt.text, *changed],
@@ -339,10 +342,14 @@ def sample_contexts(
         FINE: list(went_well(target)),
         ANY: [],
     }
-    taken = {one.id for contexts in strata.values() for one in contexts}
-    for one in conversations:
-        if not one.not_scorable and (turns := replies_in(one, len(one.turns))):
-            chosen = ReplyContext(one, random.Random(chance_of(one.id, options.seed)).choice(turns))
+    taken = {context.id for contexts in strata.values() for context in contexts}
+    for conversation in conversations:
+        if not conversation.not_scorable and (
+            turns := replies_in(conversation, len(conversation.turns))
+        ):
+            chosen = ReplyContext(
+                conversation, random.Random(chance_of(conversation.id, options.seed)).choice(turns)
+            )
             strata[ANY] += [] if chosen.id in taken else [chosen]
     shares = [len(strata[one]) / max(len(conversations), 1) for one in (FAILING, FINE)]
     if options.back:
@@ -358,10 +365,11 @@ def sample_contexts(
                 if len(turns) == options.back
             ]
     unmatched = {
-        one.conversation.id: one
+        context.conversation.id: context
         for contexts in strata.values()
-        for one in contexts
-        if rendered_for(one, prompt, any_prompt=options.any_prompt, render=options.render) is None
+        for context in contexts
+        if rendered_for(context, prompt, any_prompt=options.any_prompt, render=options.render)
+        is None
     }
     enough = (
         len(strata[FAILING]) >= FEW_DATA if options.candidates is None else options.candidates > 1
@@ -376,7 +384,8 @@ def sample_contexts(
         guards,
         strata={
             stratum: in_order(
-                [one for one in contexts if one.conversation.id not in unmatched], options.seed
+                [context for context in contexts if context.conversation.id not in unmatched],
+                options.seed,
             )
             for stratum, contexts in strata.items()
         },
@@ -400,9 +409,9 @@ def places_without_value(prompt: PromptText, contexts: Iterable[ReplyContext]) -
     """Return names of a prompt's places that a conversation without a system turn gives no value for."""
     names = dict.fromkeys(match[1] or match[2] for match in PLACE.finditer(prompt.text))
     plain = [
-        one.conversation
-        for one in contexts
-        if all(turn.role != "system" for turn in one.conversation.turns)
+        context.conversation
+        for context in contexts
+        if all(turn.role != "system" for turn in context.conversation.turns)
     ]
     return tuple(name for name in names if any(name not in one.metadata for one in plain))
 
@@ -422,22 +431,25 @@ def replies_in(conversation: Conversation, end: int) -> list[int]:
     return [turn for turn in range(end) if may_answer(conversation, turn)]
 
 
-def require_enough(found: Gathered) -> None:
+def require_enough(gathered: Gathered) -> None:
     """Raise BadLabels where too few failing contexts or users are there to prove anything."""
-    failures = sum(stratum == FAILING for _, stratum in found.proof)
-    if failures >= FEWEST_FAILURES and found.users >= FEWEST_USERS:
+    failures = sum(stratum == FAILING for _, stratum in gathered.proof)
+    if failures >= FEWEST_FAILURES and gathered.users >= FEWEST_USERS:
         return
     what = (
-        f"{count(failures, 'failing reply', 'failing replies')} of {count(found.users, 'user')} are too few for a "
+        f"{count(failures, 'failing reply', 'failing replies')} of {count(gathered.users, 'user')} are too few for a "
         f"proof, which takes {FEWEST_FAILURES} of at least {FEWEST_USERS} users"
     )
     more_failures = FEWEST_FAILURES - failures
-    more_users = FEWEST_USERS - found.users
+    more_users = FEWEST_USERS - gathered.users
     lacks = (
         count(more_users, "user")
         if more_failures <= 0
         else count(more_failures, "failing reply", "failing replies")
     )
-    steps = [*([found.why_unmatched] if found.unmatched else []), f"give a log with {lacks} more"]
+    steps = [
+        *([gathered.why_unmatched] if gathered.unmatched else []),
+        f"give a log with {lacks} more",
+    ]
     steps.append("until then: `pollex remedy brief` and `pollex remedy cases`")
-    raise BadLabels(what, where=found.target.id, remedy="; ".join(steps))
+    raise BadLabels(what, where=gathered.target.id, remedy="; ".join(steps))

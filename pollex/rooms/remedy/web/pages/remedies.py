@@ -45,7 +45,7 @@ ON_A_PAGE = 20
 def remedies(site: Site, as_json: bool) -> Data:
     """List what runs of `remedy` came to, the last one first."""
     rows = [_row(site, run) for run in site.runs() if run.command == COMMAND]
-    return {"remedies": rows if as_json else [(site.run(str(one["run"])), one) for one in rows]}
+    return {"remedies": rows if as_json else [(site.run(str(row["run"])), row) for row in rows]}
 
 
 def _row(site: Site, run: Run) -> dict[str, Any]:
@@ -78,9 +78,9 @@ def pairs_in(site: Site, run: Run) -> dict[str, list[str]]:
     Judges differ where a reader without rubrics prefers (1 the new reply, 0 the old one, else ½)
     what doesn't gain.
     """
-    kept = facts_of(site.store, run.id, COMPARED)
+    facts = facts_of(site.store, run.id, COMPARED)
     # none where it was forgotten
-    known = {name: pair for name, one in kept.items() for pair in one.values()}
+    known = {name: pair for name, one in facts.items() for pair in one.values()}
     change, fell, reader = (
         np.array([pair[name] for pair in known.values()], dtype=np.float64)
         for name in ("change", "fell", "reader")
@@ -118,14 +118,14 @@ def remedy(
     pairs = site.once("pairs", run, lambda: pairs_in(site, run))
     names = pairs[only]
     read = [
-        one
+        fact
         for name in names[at : at + ON_A_PAGE]
-        for one in facts_of(site.store, run.id, COMPARED, name).values()
+        for fact in facts_of(site.store, run.id, COMPARED, name).values()
     ]
     shown = [
         pair | {"new_first": crc32(pack(pair).encode()) % 2}  # arms stay hidden
-        for one in read
-        for pair in one.values()
+        for conversation in read
+        for pair in conversation.values()
     ]
     told = {"n": len(names), "of": len(pairs[""]), "shown": shown}
     if as_json:
@@ -251,7 +251,10 @@ def foresee(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
     progress.start("looking where it failed", 1)
     logs = logs_of([*islice(conversations_of(site.store, run.id), MOST)])
     said = (
-        turn.content for one in logs.conversations for turn in one.turns if turn.role == "system"
+        turn.content
+        for conversation in logs.conversations
+        for turn in conversation.turns
+        if turn.role == "system"
     )
     known = site.profiles.get("assistant")
     record = named.rubric_set.judge
@@ -260,7 +263,7 @@ def foresee(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
     model = ModelOptions(base_url=place if place.startswith(("http://", "https://")) else None)
     prompt = PromptText(next(said, "Help.").replace("{", "("))
     options = RemedyOptions(prompt="", target=target, any_prompt=True)
-    kept = RunOptions(site.store.folder)
+    run_options = RunOptions(site.store.folder)
     try:
         held = held_in(named.rubric_set, logs.conversations, site.store.folder)[target]
         failing = failures_of(held)
@@ -269,10 +272,21 @@ def foresee(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
         return Foreseen((), 0, why=error.what)
     try:
         found = gather(
-            logs, named.rubric_set, options, [prompt], ReadOptions(), kept, progress, planned=True
+            logs,
+            named.rubric_set,
+            options,
+            [prompt],
+            ReadOptions(),
+            run_options,
+            progress,
+            planned=True,
         )
-        asked = AssistantOptions(models={"assistant": known or ModelOptions(model="assistant")})
-        return Foreseen(shown, len(failing), count_calls(found, asked, kept, model))
+        assistant_options = AssistantOptions(
+            models={"assistant": known or ModelOptions(model="assistant")}
+        )
+        return Foreseen(
+            shown, len(failing), count_calls(found, assistant_options, run_options, model)
+        )
     except PollexError as error:
         return Foreseen(shown, len(failing), why=error.what)
 

@@ -32,7 +32,7 @@ def lives_in(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
         return site.kept(("seen", run.id, run.finished or ""), lambda: seen_in(site.store, run))
 
     ended, said = (site.store.value(f"SELECT {one}") for one in CHANGED)
-    key = ("lives", *(one.id for one in rubrics), str(ended), str(said))
+    key = ("lives", *(rubric.id for rubric in rubrics), str(ended), str(said))
     return site.kept(key, lambda: lives_of(site.store, rubrics, seen))
 
 
@@ -61,13 +61,13 @@ def state(
     return links.rubric(named.id, rubric.id), {"state": str(said)}
 
 
-def open_lives(site: Site, found: RubricSet) -> list[RubricLife]:
+def open_lives(site: Site, rubric_set: RubricSet) -> list[RubricLife]:
     """Return what goes wrong and is not accepted or mended: what is back again first, then the most thumbs down.
 
     Hints are only there where somebody said something of them.
     """
-    leads = {one.rubric.id for one in headlines(found.rubrics, "dsat")}
-    every = lives_in(site, [one for one in found.rubrics if one.polarity == "dsat"])
+    leads = {headline.rubric.id for headline in headlines(rubric_set.rubrics, "dsat")}
+    every = lives_in(site, [rubric for rubric in rubric_set.rubrics if rubric.polarity == "dsat"])
     # else there is nothing to say but what was learned
     known = any(len(one.weeks) > 1 or one.state for one in every)
     wrong = (one for one in every if one.is_open and known and (one.state or one.id in leads))
