@@ -208,6 +208,7 @@ def _answers_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
         column: match[1] for column in rows[0].fields if (match := PROBABILITY.fullmatch(column))
     }
     questions = [name(row.fields.get("criterion")) for row in rows]
+    # which options each question has, since a row has the columns of all
     used = {
         (question, column)
         for question, row in zip(questions, rows, strict=True)

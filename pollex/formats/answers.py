@@ -46,6 +46,7 @@ def groups_of(
     row_text: dict[int, str] = dict(zip(records.row, records.text, strict=True))
     for column, values in records.groups.items():
         of_text: dict[str, str] = {}
+        # the first value of a text counts; others are told
         pairs = {(text, values[row]) for row, text in row_text.items() if values[row]}
         for row, text in row_text.items():
             if values[row]:

@@ -53,6 +53,7 @@ def ending_by_content(title: str, path: Path) -> str:
     if not begin.strip():
         raise BadInput("the file is empty", where=title, remedy="give another")
     named = Path(title.lower()).suffix
+    # known by their first bytes
     if begin.startswith(PARQUET):
         return ".parquet"
     if begin.startswith(OLD_EXCEL):

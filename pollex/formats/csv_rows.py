@@ -167,6 +167,7 @@ def _header(source: str, names: list[str]) -> list[str]:
 
 
 def _cells(source: str, number: int, text: str, delimiter: str) -> list[str]:
+    # most lines have no quotes, and are split at once
     if '"' not in text:
         return text.split(delimiter)
     cells = []

@@ -110,6 +110,7 @@ def duckdb_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str, 
     """
     import duckdb  # other databases don't need it
 
+    # no other file, no network, no setting that the query could change
     closed: dict[str, Any] = {
         "enable_external_access": "false",
         "autoinstall_known_extensions": "false",

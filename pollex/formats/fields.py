@@ -171,11 +171,13 @@ class Picker:
             outer = named_field or self._label_name(fields)
             if outer is None:
                 return None, "", Label.NONE
+            # the thumb may stand inside the field, or in each item of a list
             name = named_field or _thumb_in(fields, outer)
             if name.endswith("]") or "[]" in name or "*" in name:
                 return name, "", self._label_of_several(opened(look_up(fields, name)), name)
             value = fields.get(name)
             value = look_up(fields, name) if value is None else value
+            # numbers wait: whether they are thumbs shows once all rows are read
             if number := self._number(outer, value):
                 self._ratings[outer, number] += 1
                 return None if self._is_rating(outer) else name, number, _side_of_number(number)
@@ -394,6 +396,7 @@ class Picker:
         present = _usual_names(tuple(fields)).labels
         if not present:
             return None
+        # the first usual name with a value, unless two of them have one
         for names in orders:
             there = [name for name in names if name in present and not _is_blank(fields[name])]
             if there and names is RATING_NAMES and self._number(there[0], fields[there[0]]):
@@ -405,6 +408,7 @@ class Picker:
                 raise WrongUse(what, remedy="say which", option={"label_field": both[0]})
             if there:
                 return there[0]
+        # a field that is there and empty says that the row has no label
         blank = (
             name for names in orders for name in names if name in fields and _is_blank(fields[name])
         )
@@ -601,6 +605,7 @@ class ReadOptions:
             if value is not None and value not in values:
                 remedy = f"use one of {', '.join(values)}"
                 raise WrongUse(f"{name} is {value!r:.60}", remedy=remedy, option={name: values[0]})
+        # numbers within their bounds
         if self.max_bad < 0 or self.max_turn_chars < 1:
             raise WrongUse("max_bad is negative or the turn limit below 1", remedy="give a count")
         if not 1 <= self.query_seconds <= LONGEST_QUERY:

@@ -37,6 +37,7 @@ def rows_in(log: Rows) -> Iterator[dict[str, Any]]:
     elif isinstance(log, Mapping) and log.keys() & {"messages", "values"}:
         yield in_dicts(log)
     elif isinstance(log, Iterable) and not isinstance(log, str | Mapping):
+        # a list of messages is one conversation
         rows: list[Any] = list(log)
         if rows and all(map(_is_message, rows)):
             rows = [rows]

@@ -22,6 +22,7 @@ def junit(verdicts: Sequence[Verdict], *, strict: bool = False) -> bytes:
     counts = {name: str(number) for name, number in about.items()}
     suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(suites, "testsuite", {"name": "pollex check", **counts})
+    # a case for each condition, with why it failed or was skipped
     for number, (condition, status, message) in enumerate(verdicts, 1):
         case = ElementTree.SubElement(
             suite,

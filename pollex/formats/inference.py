@@ -378,8 +378,10 @@ def _of_exchanges(
         single, named_columns, "assistant", _side_likelihood("assistant"), 3
     )
     owned_by = _likeliest_columns(columns, named_columns, "conversation", owner_likelihood, 2)
+    # rows may also be conversations of one exchange, without an owner
     owners = {"": 0.1, **{column.path: likelihood for column, likelihood in owned_by.items()}}
     time = next(iter(_likeliest_columns(columns, named_columns, "time", time_likelihood, 1)), None)
+    # every pair of a question and an answer, with each owner
     for question, asks in questions.items():
         for answer, other in answered.items():
             for owner, owned in owners.items():
@@ -405,6 +407,7 @@ def _of_wide(
     ]
     names = Counter(re.sub(r"\d+", "*", column.path) for column in numbered)
     several = [name for name, times in names.items() if times > 1 and name.count("*") == 1]
+    # whose turns the columns of a pattern such as `question_*` are
     sides: dict[str, list[str]] = {"user": [], "assistant": []}
     for name in several:
         for side, paths in sides.items():
@@ -441,6 +444,7 @@ def _of_lists(
         if named_columns.get("messages", listed.path) != listed.path:
             continue
         inner = listed.columns
+        # what the user said of the columns inside the list
         inside = {part: named_columns[part] for part in ("role", "text") if part in named_columns}
         roles = _likeliest_columns(inner, inside, "role", role_likelihood, 4)
         texts = _likeliest_columns(inner, inside, "text", text_likelihood, 3)
@@ -548,14 +552,17 @@ def role_likelihood(column: Column) -> float:
     names = Counter(filled)
     if not filled or len(names) > MOST_SPEAKERS or max(map(len, names)) > 60:
         return 0.0
+    # columns whose name says that they are something else
     if NO_LABELS & {*words_of(column.path)} or is_likely(column.path):
         return 0.0  # what a machine says of a turn, or a person
     if steps_of(column.path)[-1] in CHOSEN:
         return 0.0  # which answer of several somebody chose
+    # columns of thumbs, unless their values may stand for two sides
     may_be_bits = any(map(as_number, names)) or {*map(plain, names)} & {"true", "false"}
     thumbs = all(map(is_usual, names)) or label_likelihood(column) > SURE_LABEL
     if thumbs and not may_be_bits:
         return 0.0
+    # usual names of both sides settle it; else few names that take turns
     usual_share = sum(times for name, times in names.items() if side_of(name)) / len(filled)
     sides = {side_of(name) for name in names} - {None}
     if {"user", "assistant"} <= sides:
@@ -577,6 +584,7 @@ def owner_likelihood(column: Column) -> float:
         " " in word.strip() and len(word) > 40 for word in ids
     ):
         return 0.0
+    # columns that name something else than a conversation
     sizes = Counter(ids)
     if len(sizes) < 2 and (len(ids) > 60 or not is_called(column.path, "conversation")):
         return 0.0
@@ -588,6 +596,7 @@ def owner_likelihood(column: Column) -> float:
         return 0.0
     if names_people(column.path) and not is_called(column.path, "conversation"):
         return 0.05  # who asks may come again
+    # many ids, whose rows follow each other, speak for it
     fine = 0.1 * min(1.0, 10 * len(sizes) / len(ids))
     apart = sum(a == b for a, b in pairwise(ids)) / max(len(ids) - 1, 1)
     short = 0.0 if any(isinstance(value, bool | float) for value in column.values) else 0.1
@@ -775,6 +784,7 @@ def _owner_of_whole(columns: Sequence[Column], named_columns: Mapping[str, str])
         for column in unique
         if is_called(column.path, "id") or is_called(column.path, "conversation")
     ]
+    # a column called `id` first, else the one that is called most like a conversation
     usual = next((column for column in named if column.path == "id"), None)
     order = [
         (is_called(column.path, "conversation"), is_called(column.path, "id"), -len(column.path))
@@ -802,6 +812,7 @@ def _with_labels(
     rest = {part: name for part, name in named_columns.items() if part not in parts}
     candidate = Candidate({**parts, **rest}, roles, {}, prior)
     used_paths = set(candidate.columns.values())
+    # a label that the user named, or one that needs no name
     if options.label_field or "label" in candidate.columns:
         return _with_values(
             candidate, columns, options.label_field or candidate.columns["label"], options
@@ -809,6 +820,7 @@ def _with_labels(
     inside = [replace_path(column, listed) for column in listed.columns] if listed else []
     if opposites_in({column.path: column.example for column in columns if "[]" not in column.path}):
         return candidate
+    # the likeliest of the columns that are nothing else
     free = [
         column for column in [*columns, *inside] if column.path not in used_paths | set(without)
     ]

@@ -307,6 +307,7 @@ def _read_whole(log: Table, beside: Sequence[Table], sources: Iterable[Rows]) ->
                 return False
         if rows_of_log > MOST_ROWS_OF_LOG:
             return False
+    # a key has several values
     fewest = min(FEWEST_KEYS, 0.5 * rows_of_log)
     log.keys = {path: values - {""} for path, values in log.keys.items() if len(values) >= fewest}
     return True
@@ -410,6 +411,7 @@ def _join_table(table: Table, key: Key, keys: Mapping[str, set[str]]) -> Join:
         rows_of_key.setdefault(key_of(find(row, key.own)), []).append(row)
     several = any(len(rows) > 1 for rows in rows_of_key.values())
     top_level = dict.fromkeys(name for row in table.rows[:SAMPLE] for name in row)
+    # the names that its columns get in the log's rows
     stem = Path(table.name).stem
     of_raters = frozenset(JUDGE_NAMES if several else ())
     names = {
@@ -420,6 +422,7 @@ def _join_table(table: Table, key: Key, keys: Mapping[str, set[str]]) -> Join:
         if name != key.own
     }
     by_key = {value: _fields_of_key(rows, names) for value, rows in rows_of_key.items() if value}
+    # what in it may be the label
     labels = [
         names[column.path]
         for column in columns

@@ -67,6 +67,7 @@ def rows_of_predictions(
         judge: model.predict_proba(table.X, [judge] * len(table.X), scale.question)
         for judge in judges
     }
+    # probabilities of the answers [text, option] for the trusted judges as one
     if aggregate == "unknown":
         proba = model.predict_proba(table.X, question=scale.question)
     else:
@@ -78,6 +79,7 @@ def rows_of_predictions(
         columns["expected"] = model.predict_for(
             table.X, list(judges) or None, how, scale.question
         ).tolist()
+    # beside them, each judge's own prediction
     if judges:
         predictions = [
             _of_judge(judge, judge_proba, scale) for judge, judge_proba in proba_of_judge.items()
@@ -315,6 +317,7 @@ def _choose_main_question(main: str | None, names: Sequence[str], judged: Sequen
                 f"no question is called {main!r}", remedy=f"give one of {', '.join(names)}"
             )
         return main
+    # by its usual name, or because people answered no other
     answered = [name for name in names if name in judged]
     candidates = [
         name for main_name in MAIN_NAMES for name in answered if name.lower() == main_name

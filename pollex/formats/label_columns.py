@@ -128,10 +128,12 @@ def sides_of(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, 
     """
     if all(map(is_usual, words)):
         return {}
+    # numbers alone: the two ends of their scale
     numbers = sorted({float(number) for word in words if (number := as_number(word))})
     if numbers and len(numbers) == len({*words}):
         low, high = bounds_of(numbers)
         return {"positive": f">={high:g}", "negative": f"<={low:g}"}
+    # words: what each means; of two words one tells the other
     meant = {word: side_meant(word) for word in words}
     unknown = [word for word, side in meant.items() if side is None]
     known_sides = {side for side in meant.values() if side not in (None, Label.NONE)}
@@ -221,6 +223,7 @@ def is_of_users(column: Column, owners: Sequence[object], sides: Sequence[str | 
     }
     if shares["user"] < 0.5 or shares["assistant"] > 0.1:
         return False
+    # of several turns in most conversations, as a label of the whole is not
     several = [
         str(owner)
         for owner, is_filled, side in zip(owners, filled, sides, strict=True)

@@ -275,11 +275,13 @@ def side_meant(word: str) -> Label | None:
     parts = [part for part in split if part and (part[0] in "+-" or not as_number(part))]
     if len(parts) < 2:
         return _side_of_negated(folded_name(word))
+    # what the words at its end mean: `very good`, `not helpful`
     ends = [" ".join(parts[start:]) for start in range(1, len(parts))]
     sides_of_ends = {_side_of_word(end) for end in ends} - {None}
     negations = [part for part in parts if folded_name(part) in NEGATIONS]
     if negations and sides_of_ends == {Label.POSITIVE}:
         return Label.NEGATIVE
+    # what its first word means: `Good, thanks`
     first = Label.NONE if is_missing(parts[0]) else _side_of_word(parts[0])
     if first is Label.NONE and len(parts) > 1:
         return next(iter(sides_of_ends)) if len(sides_of_ends) == 1 else Label.NONE

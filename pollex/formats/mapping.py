@@ -131,9 +131,11 @@ class Mapper:
                 parts.
         """
         columns = _columns_by_part(options.columns)
+        # an option and the mapping name the same column for a part
         for part, option in FIELDS.items():
             if (other := getattr(options, option)) and other != columns.get(part, other):
                 _refuse_two(part, columns[part], other, {option: columns[part]})
+        # each spelling has one role, and a known one
         roles = {_fold_name(spelling): role for role, spelling in options.roles}
         usual = (
             (role if role in ROLES.values() else "user", spelling)
@@ -239,6 +241,7 @@ class Mapper:
                 if match := pattern.fullmatch(name):
                     self.seen.add(side)
                     numbered.setdefault(int(match[1]), {})[side] = value
+        # question 1, answer 1, question 2 and so on
         turns = [
             {USUAL["role"]: side, USUAL["text"]: text}
             for number in sorted(numbered)

@@ -208,6 +208,7 @@ def requests_of(
         elif form in NEEDS_TRACE and not aim.trace:
             left_out.append((score.conversation_id, "no trace of it is known"))
         else:
+            # ids are made of what is scored, so that a repeat has the same
             ids = (f"pollex-{digest}-{score.conversation_id}-{figure.name}" for figure in figures)
             named = zip(figures, ids, strict=True)
             if form == "otel":

@@ -142,6 +142,7 @@ def unmapped(
         return error
     if reading is None:
         return _without_reading(rows, columns, strange, where)
+    # what is proposed, and why it is needed
     if strange.roles:
         spellings = strange.roles.most_common()
         unknown = ", ".join(f"{printable(role, SHOWN)!r} ({n} rows)" for role, n in spellings)
@@ -242,6 +243,7 @@ def typed_options(candidate: Candidate) -> dict[str, object]:
         "turn",
     )
     named = dict(candidate.columns)
+    # a doubtful label is proposed, too, and its values are asked for
     if candidate.doubtful is not None:
         named["label"] = candidate.doubtful.path
     parts = sorted(named.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else 99)
@@ -301,10 +303,12 @@ def table_rows(
     named = reading.candidate.columns if reading else {}
     messages = named.get("messages")
     parts = {name: part for part, name in named.items()}
+    # parts inside a list are shown with the list's path
     for part in ("role", "text") if messages else ():
         if part in named:
             parts[f"{messages}[].{named[part]}"] = part
     for column in columns:
+        # the first different values, those of lists one by one
         values = (
             value
             for cell in column.values

@@ -103,6 +103,7 @@ def sql_rows(source: str, seconds: float = SECONDS) -> Iterator[LogRow | BadRow]
     """
     kind, place, query = _split_source(source)
     where = f"{kind}:{place}"
+    # one SELECT, and nothing else
     if not query:
         raise WrongUse(
             "the query is missing",

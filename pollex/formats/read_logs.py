@@ -471,6 +471,7 @@ class Assembler:
         comment = (self._options.comment_field or "").removeprefix(f"{listed}[].")
         messages = without_left(opened(look_up(row.fields, listed)))
         spoken = [turns_in(message) for message in messages] if isinstance(messages, list) else []
+        # turns before the list, such as a system prompt, have no label of their own
         before = len(draft.turns) - sum(map(len, spoken))
         own_label = self._picked(
             replace(draft, rest={**draft.rest, str(self._options.label_field): None})
@@ -483,6 +484,7 @@ class Assembler:
                 label_fields[str(self._options.comment_field)] = look_up(message, comment)
             picked = self._picker.pick({**draft.rest, **label_fields})
             feedback = self._feedback(picked, row)
+            # a message may be several turns, of which the last has its label
             for number, turn in enumerate(turns):
                 last = number == len(turns) - 1
                 yield TableTurn(
@@ -974,6 +976,7 @@ def read_logs(
         every = (rows_of(source, options.encoding, longest, seconds, notes) for source in files)
         return every if most_rows is None else (islice(rows, most_rows) for rows in every)
 
+    # several tables may be joined; that needs a look at all of them first
     again = STDIN not in files
     joins = joins_of(files, open_files) if again and may_hold_tables(files) else None
     if joins is None:

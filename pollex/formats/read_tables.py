@@ -134,6 +134,7 @@ def _unguarded(rows: Sequence[LogRow], joined: Collection[str]) -> list[LogRow]:
         for text in pair
         if isinstance(text, str)
     }
+    # the spelling without the apostrophe, of texts that may have got one
     bare = {
         text: unescaped
         for text in texts

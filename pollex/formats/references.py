@@ -57,6 +57,7 @@ def read_cases(
         if isinstance(case, BadRow):
             bad.append(case)
     _check_rows(sources, len(by_id), bad, options.max_bad)
+    # a field that was named has a value somewhere
     if options.category_field and not any(case.category for case in by_id.values()):
         what = f"no question has a category in {options.category_field!r}"
         raise BadInput(
@@ -92,6 +93,7 @@ def with_answers(
                 BadRow(row.source, row.line, f"a second answer to {answer.id!r}", "keep one an id")
             )
     _check_rows(sources, len(answers), bad, options.max_bad)
+    # what doesn't fit together
     notes = (
         [f"{count(strangers, 'answer is', 'answers are')} to none of the questions"]
         if strangers

@@ -79,6 +79,7 @@ def scores_out(
         columns |= {wide_column_of(rubric): "DOUBLE" for rubric in rubric_ids}
     if path.suffix == ".csv":
         del columns["answers"]
+    # CSV and JSON lines are written row by row, Parquet from arrays
     if path.suffix != ".parquet":
         with rows_out(path, columns) as put:
             yield lambda scores: put(rows(scores, rubrics, judges, other, wide=True))

@@ -46,6 +46,7 @@ def sheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
         raise BadInput(
             f"can't be opened: {error}", where=source, remedy="save it again, or as CSV"
         ) from None
+    # a sheet needs a header and a row
     filled = [(name, rows) for name, rows in sheets if len(rows) > 1]
     if not filled:
         raise BadInput(

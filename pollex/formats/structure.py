@@ -58,17 +58,20 @@ class Structure:
         spoken = {"user": roles.count("user"), "assistant": roles.count("assistant")}
         self.turns += spoken["user"] + spoken["assistant"]
         texts = [turn.content for turn in conversation.turns]
+        # turns without words, unless they call a tool
         if not all(texts):
             empty_turns = (
                 turn for turn in conversation.turns if turn.role in spoken and not turn.content
             )
             self.empty += sum(not turn.calls for turn in empty_turns)
+        # how many texts differ, of the first ones
         if self.compared < MOST_KEPT:
             spoken_texts = [
                 text for role, text in zip(roles, texts, strict=True) if role in spoken and text
             ]
             self.compared += len(spoken_texts)
             self.texts.update(map(hash, spoken_texts))
+        # conversations of one side, and sides whose turns follow each other
         if not spoken["user"] or not spoken["assistant"]:
             self.one_sided.update(role for role, turns in spoken.items() if turns)
         elif any(map(eq, roles, roles[1:])):

@@ -372,6 +372,7 @@ class LogTally:
                 )
                 self._shelf.append(of_rater)
             return
+        # votes by judge; the majority is taken when all rows are in
         first = {str(before.judge): before.label} if conversation.id not in self._rated else {}
         self._rated.setdefault(conversation.id, first)[str(conversation.judge)] = conversation.label
         both = dict.fromkeys((*before.feedback, *conversation.feedback))

@@ -34,6 +34,7 @@ def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
         Persona(*_read_id_and_text(path, "personas", row))
         for row in _rows_of_kind(document, "personas")
     ] or [ANYBODY]
+    # ids occur once
     for kind, ids in (
         ("topics", [topic.id for topic in topics]),
         ("personas", [persona.id for persona in personas]),

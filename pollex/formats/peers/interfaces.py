@@ -224,6 +224,7 @@ def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
             for row in rows_in(answer, "traces")
             for assessment in rows_in((row.get("trace_info") or {}), "assessments")
         ]
+        # those that an earlier sending made
         same = [
             assessment
             for assessment in assessments

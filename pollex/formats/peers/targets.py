@@ -73,6 +73,7 @@ def sheet_of(rubrics: RubricSet) -> TargetSheet:
     """Make the sheet of a rubric set."""
     embedded = rubrics.judge.kind == "embedded"
     domain = rubrics.domain
+    # what a judge has to know of the domain
     expected = "".join(f"\n- {line}" for line in domain.expectations)
     context = (
         f"ASSISTANT is {domain.assistant}. USER is {domain.user}. The task: {domain.task}\n"
