@@ -147,20 +147,18 @@ def _candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
     spans = tuple(dict.fromkeys([trace[0].trace, *(call.span for call in trace)]))
     parents = {call.span: call.parent for call in trace}
     depths = {call.span: _depth(call.span, parents) for call in trace}
+    # the spans whose two sides can be read
     trace = _in_full(_as_it_stands(trace))
     readable = [call for call in trace if _is_whole(call)]
     if not readable:
         readable = [call for call in trace if call.before and depths[call.span] == 0]
+    # a root has the words as the user saw them; else the model calls of least depth
     roots = [call for call in readable if depths[call.span] == 0]
     calls = [call for call in readable if call.model] or readable
     if roots and not all(call.model for call in roots):
         plain = [call for call in roots if not call.model]
-        return [
-            _with_tool_calls(
-                _exchange_of(plain[-1], spans),
-                [_exchange_of(call, spans) for call in calls if call.model],
-            )
-        ]
+        model_exchanges = [_exchange_of(call, spans) for call in calls if call.model]
+        return [_with_tool_calls(_exchange_of(plain[-1], spans), model_exchanges)]
     least = min((depths[call.span] for call in calls), default=0)
     return [_exchange_of(call, spans) for call in calls if depths[call.span] == least]
 
@@ -249,6 +247,7 @@ def _without_examples(candidates: list[list[Exchange]]) -> list[list[Exchange]]:
 
     A history grows from trace to trace; examples don't.
     """
+    # how many lines all prompts begin with, up to their last answer
     heads = [core(choice[-1].before) for choice in candidates]
     alike = next(
         (i for i, lines in enumerate(zip(*heads, strict=False)) if len(set(lines)) > 1),
@@ -331,11 +330,8 @@ def _with_tool_calls(root: Exchange, calls: Sequence[Exchange]) -> Exchange:
     if not root.after or not core(root.before):
         return root
     if any(map(_marks, root.after)):
-        return root._replace(
-            after=_with_words(
-                root.after, [turn for call in calls for turn in (*call.before, *call.after)]
-            )
-        )
+        recorded_turns = [turn for call in calls for turn in (*call.before, *call.after)]
+        return root._replace(after=_with_words(root.after, recorded_turns))
     fullest = root
     history_lines = core(root.before)
     grown = root.history and _has_answer(history_lines)
@@ -488,6 +484,7 @@ class _Thread:
         """Continue after the shared lines; of two records of them, keep the fuller."""
         if self.turns:
             self._ways["history"] += 1
+        # of two records of the shared turns, the one with more words
         exchange = exchange._replace(before=_with_words(exchange.before, self.turns))
         earlier_turns = (
             self.turns[: (_index(tuple(self.turns), shared) or 0) + 1] if edited else self.turns

@@ -130,6 +130,7 @@ def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[Too
             remedy="to take chosen for a thumb up and rejected for one down",
             option={"pairs": True},
         )
+    # signals and what pollex wrote back are no thumbs
     signals = {letters(split_field(signal)[0]) for signal in options.signals}
     scores = [score for score in scores if letters(score.name) not in signals]
     columns = [score for score in scores if score.source == COLUMN]
@@ -142,6 +143,7 @@ def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[Too
         thumb_scores = _named(ours, options.label_field) or _column(columns, options.label_field)
     else:
         thumb_scores = _usual(ours) or _sure(columns)
+    # rows of single scores say more than their summary
     if any(not score.summary for score in thumb_scores):
         thumb_scores = [score for score in thumb_scores if not score.summary]
     _require_thumbs(_as_stars(thumb_scores), options)

@@ -39,6 +39,7 @@ def from_messages(messages: Sequence[Message], shown: str | None, thumbed: Seque
     user = next((message.author for message in path), None)
     turns: list[Turn] = []
     places: dict[str, int | None] = {message.key: None for message in messages if message.key}
+    # whoever speaks first is the user, where only the authors tell who speaks
     for message in path:
         theirs = user is not None and message.author == user
         turns.extend(
@@ -85,9 +86,10 @@ def gather_fields(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     values_by_name: dict[str, list[Any]] = {}
     for fields in facts:
         for name, value in fields.items():
-            if value not in (None, "", [], {}) and value not in (
-                values := values_by_name.setdefault(name, [])
-            ):
+            if value in (None, "", [], {}):
+                continue
+            values = values_by_name.setdefault(name, [])
+            if value not in values:
                 values.append(value)
     return {name: _gathered(values) for name, values in values_by_name.items()}
 
@@ -107,9 +109,11 @@ def _path(messages: Sequence[Message], shown: str | None, thumbed: Sequence[str]
     by_key: dict[str | None, Message] = {
         message.key: message for message in messages if message.key
     }
+    # what the tool shows, unless all thumbs are on other tries
     current = _up(by_key, shown)
     if current and (not thumbed or _keys(current) & set(thumbed)):
         return current
+    # else the newest leaf below a thumb, or of least rank
     parents = {message.parent for message in messages}
     leaves = [
         message for message in in_order(messages) if message.key and message.key not in parents

@@ -270,6 +270,7 @@ def read_dify_step(fields: Fields) -> Iterator[LogPart]:
     names = [name for name in str(fields.get("tool") or "").split(";") if name]
     if not names:
         return  # the last step is the answer
+    # several tools in one step: their arguments and answers by their names
     tool_input = parse(fields.get("tool_input"))
     inputs = (
         tool_input
@@ -531,6 +532,7 @@ def read_zendesk_ticket(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "id")
     requester = text(fields.get("requester_id") or get(fields, "requester.id"))
     yield Facts(id_, facts(title=fields.get("subject"), user=requester))
+    # who speaks as a customer: the requester, and who was copied in, but no agent
     customers = _zendesk_ids(fields, "collaborator_ids", "email_cc_ids") - _zendesk_ids(
         fields, "follower_ids"
     ) | {requester}
@@ -578,6 +580,7 @@ def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
     when = fields.get("created_at")
     person = text(fields.get("author_id")) or text(fields.get("updater_id"))
     for event in objects(fields.get("events") or fields.get("child_events")):
+        # a rating stands in fields that changed
         changed: dict[str, Any] = dict(event)
         if event.get("field_name"):
             changed = {str(event["field_name"]): event.get("value")}

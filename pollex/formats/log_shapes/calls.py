@@ -110,6 +110,7 @@ def is_logged_call(fields: Fields) -> bool:
         return False
     if not _sent_messages(fields):
         return False
+    # without a session it needs an id, a model and a time; with one, an id or no label beside it
     if named(fields, SESSIONS) is None:
         id_name = next((name for name in CALL_IDS if text(fields.get(name))), None)
         return bool(id_name) and has(fields, "model") and any(name in fields for name in TIMES)
@@ -145,6 +146,7 @@ def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
     received = parse(get(fields, "output.outputBodyJson"))
     if isinstance(received, list):  # the pieces of a stream
         received = {"role": "assistant", "content": "".join(map(_piece, objects(received)))}
+    # the models' own bodies
     results = objects(unwrap(received).get("results")) or objects(unwrap(received).get("outputs"))
     if results:
         names = ("outputText", "text")

@@ -260,6 +260,7 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
     texts = [value for value in values if isinstance(value, str)]
     if len(texts) == len(values) == 1:
         return _of_text(texts[0], role, (), 0, "words")
+    # messages, choices of an interface, or the parts of one message
     values = [_message_in(value) for value in values]
     values = [
         {"role": role, **value} if isinstance(value, Mapping) and "parts" in value else value

@@ -353,32 +353,20 @@ def read_posthog(fields: Fields) -> Iterator[LogPart]:
 
 def read_anything_llm(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange; an answer in the tables is an object with its sources."""
-    named = "/".join(
-        filter(
-            None,
-            (
-                text(fields.get(name))
-                for name in ("workspace", "workspaceId", "username", "user_id")
-            ),
-        )
-    )
-    session = text(fields.get("api_session_id")) or text(fields.get("thread_id")) or named
+    # a conversation without an id is told by its workspace and its user
+    names = ("workspace", "workspaceId", "username", "user_id")
+    owners = [text(fields.get(name)) for name in names]
+    session = text(fields.get("api_session_id")) or text(fields.get("thread_id"))
+    session = session or "/".join(filter(None, owners))
     answer = parse(fields.get("response"))
     answer = answer.get("text") if isinstance(answer, Mapping) else fields.get("response")
-    question = join_lines(
-        [str(fields.get("prompt") or ""), *marks_of_files(parse(fields.get("attachments")))]
-    )
+    files = marks_of_files(parse(fields.get("attachments")))
+    question = join_lines([str(fields.get("prompt") or ""), *files])
     both = (Turn(role="user", content=question), Turn(role="assistant", content=str(answer or "")))
     turns = tuple(turn for turn in both if turn.content)
     key = f"{session}/{fields.get('id')}"
     when = moment(fields.get("sent_at") or fields.get("createdAt"))
-    yield Message(
-        session,
-        key,
-        tuple(turn for turn in turns if turn.content),
-        when,
-        facts=facts(user=fields.get("username")),
-    )
+    yield Message(session, key, turns, when, facts=facts(user=fields.get("username")))
     rating = fields.get("rating", fields.get("feedbackScore"))
     if rating not in (None, "", "--"):
         yield ToolScore("conversation", session, rating, message=key)

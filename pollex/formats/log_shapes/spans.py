@@ -354,6 +354,7 @@ def turns_of_event(name: str, body: object) -> tuple[Turn, ...]:
     """Return the turns of an event such as `gen_ai.user.message`; empty for others."""
     if not isinstance(body, Mapping):
         return ()
+    # the older events, with a whole side in one text
     for whole, read in (
         ("gen_ai.content.prompt", input_of),
         ("gen_ai.content.completion", output_of),

@@ -433,16 +433,16 @@ def read_openai_response(fields: Fields) -> Iterator[LogPart]:
     conversation = text(unwrap(fields.get("conversation")).get("id")) or text(
         fields.get("conversation")
     )
-    before_it = text(fields.get("previous_response_id"))
-    if conversation is None and before_it is None:
+    previous = text(fields.get("previous_response_id"))
+    if conversation is None and previous is None:
         turns = system_of(fields) + turns
     response_facts = facts(
         user=text(metadata.get("user")), model=fields.get("model"), metadata=metadata
     )
     if conversation is None:
         conversation = id_
-        if before_it is not None:
-            yield Link(id_, before_it)
+        if previous is not None:
+            yield Link(id_, previous)
     yield Message(
         conversation,
         id_,

@@ -60,6 +60,7 @@ def messages_in(text: str) -> list[dict[str, Any]]:
     head = _head_of([line for line in lines if line.strip()])
     if head is None:
         return []
+    # a line begins a turn, or goes on with the last one
     speakers = _speakers(lines, head)
     messages: list[dict[str, Any]] = []
     for line in lines:
@@ -114,7 +115,9 @@ def _speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
     if {_letters(name) for name in names} == {"q", "a"}:
         return set(names)
     again = {name for name, times in names.items() if times > 1 and len(name.split()) < 4}
-    return timed or usual if len(usual) > 1 and not timed else timed or usual | again
+    if timed:
+        return timed
+    return usual if len(usual) > 1 else usual | again
 
 
 def _letters(name: str) -> str:

@@ -408,11 +408,13 @@ def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
         _keyed(part, part_kind(part)),
     )
     inner = next((envelope for envelope in inside if isinstance(envelope, Mapping)), part)
+    # the id of the call that it answers
     own_id = inner.get("id") if inner is not part or "response" in part else None
     if isinstance(origin := inner.get("origin"), Mapping):
         own_id = origin.get("id")
     ids = (*(place.get(key) for place in (part, inner) for key in _RESULT_IDS), own_id)
     id_ = next((str(candidate) for candidate in ids if candidate), None)
+    # what failed, in words where there are any
     cause = next(
         (place[key] for place in (part, inner) for key in ("error", "errorText") if place.get(key)),
         None,
