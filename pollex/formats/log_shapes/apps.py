@@ -151,7 +151,9 @@ def read_q_business(fields: Fields) -> Iterator[LogPart]:
     comment = fields.get("comment")
     if useful or comment:
         yield ToolScore(
-            *("conversation", session, useful),
+            "conversation",
+            session,
+            useful,
             comment=comment,
             tags=fields.get("usefulness_reason"),
             person=person,

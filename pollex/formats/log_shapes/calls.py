@@ -38,38 +38,105 @@ from pollex.formats.log_shapes.spans import silent_kind
 from pollex.formats.log_shapes.turns import ROLE_NAMES
 
 SENT = (
-    *("prompt_messages", "input_messages", "inputMessages", "messages", "request_body"),
-    *("requestBody", "llm_input", "request", "prompt", "input", "inputs", "body"),
+    "prompt_messages",
+    "input_messages",
+    "inputMessages",
+    "messages",
+    "request_body",
+    "requestBody",
+    "llm_input",
+    "request",
+    "prompt",
+    "input",
+    "inputs",
+    "body",
 )
 CAME = (
-    *("completion_message", "output_message", "output_messages", "outputMessages"),
-    *("completion", "response_body", "responseBody", "llm_output", "response", "output"),
-    *("outputs", "choices", "candidates"),
+    "completion_message",
+    "output_message",
+    "output_messages",
+    "outputMessages",
+    "completion",
+    "response_body",
+    "responseBody",
+    "llm_output",
+    "response",
+    "output",
+    "outputs",
+    "choices",
+    "candidates",
 )
 _SENT, _CAME = frozenset(SENT), frozenset(CAME)
 SESSIONS = frozenset(
     (
-        *("threadid", "threadidentifier", "threaduniqueidentifier", "sessionid"),
-        *("sessionidentifier", "conversationid", "conversationidentifier", "chatid", "dialogid"),
-        *("heliconesessionid", "genai.conversation.id", "session.id", "sessionuuid", "chatuuid"),
-        *("conversationuuid", "threaduuid", "conversationkey", "session", "conversation"),
+        "threadid",
+        "threadidentifier",
+        "threaduniqueidentifier",
+        "sessionid",
+        "sessionidentifier",
+        "conversationid",
+        "conversationidentifier",
+        "chatid",
+        "dialogid",
+        "heliconesessionid",
+        "genai.conversation.id",
+        "session.id",
+        "sessionuuid",
+        "chatuuid",
+        "conversationuuid",
+        "threaduuid",
+        "conversationkey",
+        "session",
+        "conversation",
     )
 )
 """Names of the field that says which conversation a call belongs to, folded."""
 USERS = frozenset(
     (
-        *("userid", "user", "customeridentifier", "customerid", "enduser", "enduserid"),
-        *("externaluserid", "username", "customer", "distinctid", "useridentifier"),
+        "userid",
+        "user",
+        "customeridentifier",
+        "customerid",
+        "enduser",
+        "enduserid",
+        "externaluserid",
+        "username",
+        "customer",
+        "distinctid",
+        "useridentifier",
     )
 )
 CALL_IDS = (
-    *("span_id", "spanId", "id", "request_id", "requestId", "log_id", "call_id", "run_id"),
-    *("generation_id", "databricks_request_id", "trace_id", "traceId", "uuid", "event_id"),
+    "span_id",
+    "spanId",
+    "id",
+    "request_id",
+    "requestId",
+    "log_id",
+    "call_id",
+    "run_id",
+    "generation_id",
+    "databricks_request_id",
+    "trace_id",
+    "traceId",
+    "uuid",
+    "event_id",
 )
 PARENTS = ("parent_id", "parentId", "parent_span_id", "parentSpanId", "parent_run_id", "parent")
 TIMES = (
-    *("start_time", "startTime", "started_at", "startedAt", "request_timestamp", "timestamp"),
-    *("timestamp_ms", "created_at", "createdAt", "created", "time", "start", "date"),
+    "start_time",
+    "startTime",
+    "started_at",
+    "startedAt",
+    "request_timestamp",
+    "timestamp",
+    "timestamp_ms",
+    "created_at",
+    "createdAt",
+    "created",
+    "time",
+    "start",
+    "date",
 )
 SPAN_LISTS = ("spans", "observations", "child_runs", "runs", "children", "steps", "calls")
 KINDS = ("type", "span_type", "spanType", "kind", "span_kind", "run_type", "event_type")
@@ -77,17 +144,43 @@ MODELS = frozenset(
     ("llm", "generation", "chat", "chatmodel", "chatcompletion", "model", "completion")
 )
 SCORE_LISTS = (
-    *("scores", "feedback", "feedbacks", "user_feedback", "userFeedback", "feedback_scores"),
-    *("evaluations", "evaluator_logs", "assessments", "annotations", "events", "votes", "reviews"),
+    "scores",
+    "feedback",
+    "feedbacks",
+    "user_feedback",
+    "userFeedback",
+    "feedback_scores",
+    "evaluations",
+    "evaluator_logs",
+    "assessments",
+    "annotations",
+    "events",
+    "votes",
+    "reviews",
 )
 SCORE_VALUES = (
-    *("value", "score", "judgment", "rating", "vote", "thumb", "thumbs", "label", "verdict"),
-    *("metrics.vote", "metrics.score"),
+    "value",
+    "score",
+    "judgment",
+    "rating",
+    "vote",
+    "thumb",
+    "thumbs",
+    "label",
+    "verdict",
+    "metrics.vote",
+    "metrics.score",
 )
 SCORE_NAMES = ("name", "key", "metric", "evaluator.name", "event_type", "type", "title")
 SCORE_SOURCES = (
-    *("source.type", "source", "source_type", "evaluator_type", "evaluator.spec.evaluator_type"),
-    *("evaluator.type", "annotator_kind", "annotator_type"),
+    "source.type",
+    "source",
+    "source_type",
+    "evaluator_type",
+    "evaluator.spec.evaluator_type",
+    "evaluator.type",
+    "annotator_kind",
+    "annotator_type",
 )
 SCORE_COMMENTS = (
     "comment",
@@ -130,7 +223,11 @@ def read_logged_call(fields: Fields) -> Iterator[LogPart]:
     before = input_of(sent)
     trace = text(fields.get("trace_id")) or call_id
     yield ModelCall(
-        *(trace, call_id, None, named(fields, SESSIONS) or BY_HISTORY, time_of(fields)),
+        trace,
+        call_id,
+        None,
+        named(fields, SESSIONS) or BY_HISTORY,
+        time_of(fields),
         **of_sides(before, None if failed else _received(fields)),
         model=True,
         error=failed,
@@ -157,7 +254,11 @@ def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
     failed = text(fields.get("errorCode")) or ""
     prompt = sent.get("inputText") if "messages" not in sent else None
     yield ModelCall(
-        *(call_id, call_id, None, session or BY_HISTORY, moment(fields.get("timestamp"))),
+        call_id,
+        call_id,
+        None,
+        session or BY_HISTORY,
+        moment(fields.get("timestamp")),
         **of_sides(input_of(prompt or sent), None if failed else output_of(received)),
         model=True,
         error=failed,
@@ -335,7 +436,11 @@ def read_trace_with_spans(fields: Fields) -> Iterator[LogPart]:
     root = f"{trace}/trace"
     start = time_of(fields)
     yield ModelCall(
-        *(trace, root, None, named({**fields, **dict.fromkeys(SPAN_LISTS)}, SESSIONS), start),
+        trace,
+        root,
+        None,
+        named({**fields, **dict.fromkeys(SPAN_LISTS)}, SESSIONS),
+        start,
         **sides(_first(fields, SENT), _first(fields, CAME)),
         error=_failure(fields),
         facts=_facts(fields),
@@ -351,7 +456,11 @@ def _span(span: Fields, trace: str, around: str) -> Iterator[LogPart]:
     kind = next((filled for name in KINDS if (filled := text(span.get(name)))), "")
     parent = next((id_ for name in PARENTS if (id_ := text(span.get(name)))), None)
     yield ModelCall(
-        *(trace, span_id, parent or around, None, time_of(span)),
+        trace,
+        span_id,
+        parent or around,
+        None,
+        time_of(span),
         **sides(_first(span, SENT), _first(span, CAME), silent=silent_kind(kind)),
         model=_folded(kind) in MODELS,
         error=_failure(span) if truth(span.get("error")) else "",

@@ -104,7 +104,9 @@ def read_open_webui_feedback(fields: Fields) -> Iterator[LogPart]:
     yield Facts(id_, compared)
     if data.get("rating") is not None:
         yield ToolScore(
-            *("message", required(meta, "message_id"), data["rating"]),
+            "message",
+            required(meta, "message_id"),
+            data["rating"],
             comment=data.get("comment"),
             tags=[data.get("reason"), data.get("tags")],
             person=person,

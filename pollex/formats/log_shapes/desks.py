@@ -84,7 +84,8 @@ def read_watson_log(fields: Fields) -> Iterator[LogPart]:
     )
     user = next((user_id for name in users if (user_id := text(get(fields, name)))), None)
     yield Message(
-        *(id_, text(fields.get("log_id"))),
+        id_,
+        text(fields.get("log_id")),
         turns=tuple(Turn(role=role, content=words) for role, words in both if words),
         at=moment(fields.get("request_timestamp")),
         facts=facts(user=user, language=fields.get("language")),

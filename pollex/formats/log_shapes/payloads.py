@@ -26,18 +26,17 @@ QUESTION_NAMES = (
     "content",
 )
 ANSWER_NAMES = (
-    *(
-        "output",
-        "answer",
-        "response",
-        "result",
-        "completion",
-        "reply",
-        "text",
-        "content",
-        "output_text",
-    ),
-    *("message", "final_output"),
+    "output",
+    "answer",
+    "response",
+    "result",
+    "completion",
+    "reply",
+    "text",
+    "content",
+    "output_text",
+    "message",
+    "final_output",
 )
 GENERATED_NAMES = ("generations", "choices", "candidates")
 WRAPPERS = ("kwargs", "inputs", "outputs", "values", "value", "args", "request", "data")
@@ -395,18 +394,17 @@ def turns_generated(choices: object) -> RunSide | None:
 
 
 REPLIES = (
-    *(
-        "response",
-        "full_response",
-        "completion",
-        "choices",
-        "candidates",
-        "answer",
-        "output",
-        "reply",
-        "model_output",
-    ),
-    *("bot_response", "assistant_message"),
+    "response",
+    "full_response",
+    "completion",
+    "choices",
+    "candidates",
+    "answer",
+    "output",
+    "reply",
+    "model_output",
+    "bot_response",
+    "assistant_message",
 )
 
 

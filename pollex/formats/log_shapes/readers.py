@@ -51,17 +51,15 @@ TIME_NAMES = (
     "date",
 )
 QUESTIONS = (
-    *(
-        "request",
-        "full_request",
-        "prompt",
-        "question",
-        "query",
-        "instruction",
-        "user_input",
-        "user_message",
-        "input",
-    ),
+    "request",
+    "full_request",
+    "prompt",
+    "question",
+    "query",
+    "instruction",
+    "user_input",
+    "user_message",
+    "input",
 )
 _ANSWERS = frozenset(REPLIES)
 TRACES = frozenset(("trace_id", "span_id", "trace", "spans", "run_id", "metadata.span_kind"))

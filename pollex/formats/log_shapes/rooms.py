@@ -233,7 +233,8 @@ def read_agents_span(fields: Fields) -> Iterator[LogPart]:
     sent = data.get("input")
     received = data.get("output")
     yield ModelCall(
-        *(required(fields, "trace_id"), required(fields, "id")),
+        required(fields, "trace_id"),
+        required(fields, "id"),
         parent=text(fields.get("parent_id")),
         at=moment(fields.get("started_at")),
         **sides(sent, received, silent=not model, written="words"),
@@ -338,7 +339,8 @@ def read_posthog(fields: Fields) -> Iterator[LogPart]:
     )
     model = kind == "$ai_generation"
     yield ModelCall(
-        *(trace, trace if kind == "$ai_trace" else span),
+        trace,
+        trace if kind == "$ai_trace" else span,
         parent=None if kind == "$ai_trace" else text(properties.get("$ai_parent_id")),
         session=text(properties.get("$ai_session_id")),
         at=moment(fields.get("timestamp")),

@@ -42,32 +42,35 @@ from pollex.formats.log_shapes.payloads import (
 from pollex.formats.log_shapes.turns import is_part, turns_of
 
 SESSION_NAMES = (
-    *("gen_ai.conversation.id", "session.id", "langfuse.session.id", "mlflow.trace.session"),
-    *(
-        "traceloop.association.properties.session_id",
-        "traceloop.association.properties.thread_id",
-        "session_id",
-    ),
-    *(
-        "traceloop.association.properties.conversation_id",
-        "traceloop.association.properties.chat_id",
-    ),
-    *(
-        "ai.telemetry.metadata.sessionId",
-        "ai.telemetry.metadata.threadId",
-        "ai.telemetry.metadata.chatId",
-    ),
-    *(
-        "gcp.vertex.agent.session_id",
-        "gen_ai.thread.id",
-        "langsmith.metadata.thread_id",
-        "langsmith.metadata.session_id",
-    ),
-    *("conversation.id", "conversation_id", "thread.id", "thread_id"),
+    "gen_ai.conversation.id",
+    "session.id",
+    "langfuse.session.id",
+    "mlflow.trace.session",
+    "traceloop.association.properties.session_id",
+    "traceloop.association.properties.thread_id",
+    "session_id",
+    "traceloop.association.properties.conversation_id",
+    "traceloop.association.properties.chat_id",
+    "ai.telemetry.metadata.sessionId",
+    "ai.telemetry.metadata.threadId",
+    "ai.telemetry.metadata.chatId",
+    "gcp.vertex.agent.session_id",
+    "gen_ai.thread.id",
+    "langsmith.metadata.thread_id",
+    "langsmith.metadata.session_id",
+    "conversation.id",
+    "conversation_id",
+    "thread.id",
+    "thread_id",
 )
 USER_NAMES = (
-    *("user.id", "enduser.id", "langfuse.user.id", "mlflow.trace.user", "langfuse.trace.user_id"),
-    *("traceloop.association.properties.user_id", "ai.telemetry.metadata.userId"),
+    "user.id",
+    "enduser.id",
+    "langfuse.user.id",
+    "mlflow.trace.user",
+    "langfuse.trace.user_id",
+    "traceloop.association.properties.user_id",
+    "ai.telemetry.metadata.userId",
 )
 MODEL_NAMES = (
     "gen_ai.response.model",
@@ -133,7 +136,11 @@ def call_of(
     sides = None if silent_kind(kind) or operation == "execute_tool" else messages_of(attributes)
     before, after = sides or (None, None)
     return ModelCall(
-        *(trace, span, parent, _first(attributes, SESSION_NAMES), moment(start)),
+        trace,
+        span,
+        parent,
+        _first(attributes, SESSION_NAMES),
+        moment(start),
         **of_sides(before, after),
         model=kind.casefold() in _MODELS
         or operation in _MODELS
@@ -641,7 +648,11 @@ def read_phoenix_session(fields: Fields) -> Iterator[LogPart]:
             span = text(get(root, "context.span_id")) or required(turn, "trace_id")
             failed = root.get("status_code") == "ERROR"
             yield ModelCall(
-                *(required(turn, "trace_id"), span, None, session, moment(turn.get("start_time"))),
+                required(turn, "trace_id"),
+                span,
+                None,
+                session,
+                moment(turn.get("start_time")),
                 **of_sides(*_phoenix_sides(turn)),
                 error=str(root.get("status_message") or "failed") if failed else "",
                 facts=facts(user=text(unwrap(root.get("attributes")).get("user.id"))),

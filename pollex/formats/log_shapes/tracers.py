@@ -34,55 +34,49 @@ from pollex.text import printable
 
 _LANGFUSE_FIELDS = frozenset(
     (
-        *(
-            "id",
-            "timestamp",
-            "name",
-            "userid",
-            "sessionid",
-            "release",
-            "version",
-            "environment",
-            "tags",
-        ),
-        *(
-            "bookmarked",
-            "public",
-            "input",
-            "output",
-            "metadata",
-            "comments",
-            "traceid",
-            "tracename",
-            "type",
-        ),
-        *(
-            "starttime",
-            "endtime",
-            "completionstarttime",
-            "level",
-            "statusmessage",
-            "parentobservationid",
-        ),
-        *(
-            "latency",
-            "latencyms",
-            "observationcount",
-            "totalcost",
-            "usage",
-            "usagedetails",
-            "costdetails",
-        ),
-        *(
-            "toolcalls",
-            "tooldefinitions",
-            "toolcallnames",
-            "htmlpath",
-            "projectid",
-            "createdat",
-            "updatedat",
-        ),
-        *("scores", "observations", "model", "modelid", "providedmodelname"),
+        "id",
+        "timestamp",
+        "name",
+        "userid",
+        "sessionid",
+        "release",
+        "version",
+        "environment",
+        "tags",
+        "bookmarked",
+        "public",
+        "input",
+        "output",
+        "metadata",
+        "comments",
+        "traceid",
+        "tracename",
+        "type",
+        "starttime",
+        "endtime",
+        "completionstarttime",
+        "level",
+        "statusmessage",
+        "parentobservationid",
+        "latency",
+        "latencyms",
+        "observationcount",
+        "totalcost",
+        "usage",
+        "usagedetails",
+        "costdetails",
+        "toolcalls",
+        "tooldefinitions",
+        "toolcallnames",
+        "htmlpath",
+        "projectid",
+        "createdat",
+        "updatedat",
+        "scores",
+        "observations",
+        "model",
+        "modelid",
+        "providedmodelname",
     )
 )
 
@@ -151,7 +145,11 @@ def _langfuse_call(
         metadata=unwrap(fields.get("metadata")),
     )
     return ModelCall(
-        *(trace, span, parent, session, moment(start)),
+        trace,
+        span,
+        parent,
+        session,
+        moment(start),
         **sides(fields.get("input"), fields.get("output"), silent=silent_kind(kind)),
         model=kind == "GENERATION",
         error=failed,
@@ -225,7 +223,11 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
     if parent is None and not silent_kind(kind):
         _require_langsmith_read(fields, before, after)
     yield ModelCall(
-        *(trace, run, parent, session, moment(fields.get("start_time"))),
+        trace,
+        run,
+        parent,
+        session,
+        moment(fields.get("start_time")),
         **of_sides(before, after),
         model=kind == "llm",
         error=str(failed) if failed else "",
@@ -312,7 +314,11 @@ def read_opik_trace(fields: Fields) -> Iterator[LogPart]:
 
 def _opik_call(fields: Fields, trace: str, parent: str | None, error: str = "") -> ModelCall:
     return ModelCall(
-        *(trace, required(fields, "id"), parent, None, moment(fields.get("start_time"))),
+        trace,
+        required(fields, "id"),
+        parent,
+        None,
+        moment(fields.get("start_time")),
         **sides(get_under(fields, "input"), get_under(fields, "output")),
         model=fields.get("type") == "llm",
         error=error,
@@ -349,13 +355,11 @@ def read_weave_call(fields: Fields) -> Iterator[LogPart]:
     metadata = unwrap(get_under(fields, "attributes"))
     history = bool(before and before.history)
     yield ModelCall(
-        *(
-            trace,
-            call,
-            text(fields.get("parent_id")),
-            text(fields.get("thread_id")),
-            moment(fields.get("started_at")),
-        ),
+        trace,
+        call,
+        text(fields.get("parent_id")),
+        text(fields.get("thread_id")),
+        moment(fields.get("started_at")),
         **of_sides(before, after),
         model=history and text(fields.get("parent_id")) is not None,
         error=str(fields.get("exception") or ""),
@@ -407,7 +411,8 @@ def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
     kind = str(unwrap(fields.get("span_attributes")).get("type") or "")
     silent = silent_kind(kind) or kind in ("score", "function")
     yield ModelCall(
-        *(trace, text(fields.get("span_id")) or required(fields, "id")),
+        trace,
+        text(fields.get("span_id")) or required(fields, "id"),
         parent=text(parents[0]) if isinstance(parents, list) and parents else None,
         session=next(
             (
@@ -441,7 +446,9 @@ def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
     tags = _datadog_tags(attributes.get("tags"))
     parent = text(attributes.get("parent_id"))
     yield ModelCall(
-        *(trace, required(attributes, "span_id"), None if parent in ("undefined", "0") else parent),
+        trace,
+        required(attributes, "span_id"),
+        None if parent in ("undefined", "0") else parent,
         session=text(attributes.get("session_id")) or text(tags.get("session_id")),
         at=moment(attributes.get("start_ns")),
         **sides(
@@ -477,7 +484,10 @@ def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
     failed = failed.get("message", "failed") if isinstance(failed, Mapping) else failed
     call_sides = sides(fields.get("request_body"), None if failed else answer) | {"history": True}
     yield ModelCall(
-        *(request, request, None, text(properties.get("helicone-session-id"))),
+        request,
+        request,
+        None,
+        text(properties.get("helicone-session-id")),
         at=moment(fields.get("request_created_at")),
         **call_sides,
         model=True,
@@ -498,7 +508,11 @@ def read_portkey_log(fields: Fields) -> Iterator[LogPart]:
     call_sides = sides(sent.get("body", sent), received.get("body", received)) | {"history": True}
     session = text(fields.get("trace_id"))
     yield ModelCall(
-        *(request, request, None, session, moment(fields.get("created_at"))),
+        request,
+        request,
+        None,
+        session,
+        moment(fields.get("created_at")),
         **call_sides,
         model=True,
         error="" if "after" in call_sides else str(fields.get("response_status_code") or "failed"),

@@ -22,45 +22,59 @@ PART_KINDS = ("type", "kind", "event", "block_type", "content_type")
 TEXT_PARTS = frozenset(["text", "input_text", "output_text", "refusal", "inputText", "outputText"])
 _LEFT_OUT = frozenset(
     (
-        *(
-            "thinking",
-            "redacted_thinking",
-            "reasoning",
-            "reasoning_content",
-            "think",
-            "thought",
-            "step-start",
-        ),
-        *("step-finish", "source", "citation", "citations", "agent_update", "status", "profile"),
-        *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
-        *("mcp_list_tools", "summary_text", "token_budget", "reasoningContent", "cachePoint"),
+        "thinking",
+        "redacted_thinking",
+        "reasoning",
+        "reasoning_content",
+        "think",
+        "thought",
+        "step-start",
+        "step-finish",
+        "source",
+        "citation",
+        "citations",
+        "agent_update",
+        "status",
+        "profile",
+        "web_search_call",
+        "file_search_call",
+        "code_interpreter_call",
+        "image_generation_call",
+        "mcp_list_tools",
+        "summary_text",
+        "token_budget",
+        "reasoningContent",
+        "cachePoint",
     )
 )
 CALLS = frozenset(
     (
-        *(
-            "tool_use",
-            "tool_call",
-            "tool-call",
-            "function_call",
-            "functionCall",
-            "server_tool_use",
-            "mcp_call",
-        ),
-        *("mcp_tool_use", "executableCode", "tool-invocation", "custom_tool_call", "computer_call"),
-        *("local_shell_call", "toolUse"),
+        "tool_use",
+        "tool_call",
+        "tool-call",
+        "function_call",
+        "functionCall",
+        "server_tool_use",
+        "mcp_call",
+        "mcp_tool_use",
+        "executableCode",
+        "tool-invocation",
+        "custom_tool_call",
+        "computer_call",
+        "local_shell_call",
+        "toolUse",
     )
 )
 _RESULTS = frozenset(
     (
-        *(
-            "tool_result",
-            "tool_call_response",
-            "tool-result",
-            "functionResponse",
-            "codeExecutionResult",
-        ),
-        *("toolResult", "tool_call_result", "function_result"),
+        "tool_result",
+        "tool_call_response",
+        "tool-result",
+        "functionResponse",
+        "codeExecutionResult",
+        "toolResult",
+        "tool_call_result",
+        "function_result",
     )
 )
 _KEYED = {
@@ -78,15 +92,19 @@ _KEYED = {
 """Kinds of parts that are told by a key that has a value, as Gemini's JSON and its Python package write them."""
 _ALONE = frozenset(
     (
-        *(
-            "toolUse",
-            "toolResult",
-            "reasoningContent",
-            "cachePoint",
-            "guardContent",
-            "citationsContent",
-        ),
-        *("tool_call", "tool_call_result", "reasoning", "image", "document", "video", "file"),
+        "toolUse",
+        "toolResult",
+        "reasoningContent",
+        "cachePoint",
+        "guardContent",
+        "citationsContent",
+        "tool_call",
+        "tool_call_result",
+        "reasoning",
+        "image",
+        "document",
+        "video",
+        "file",
     )
 )
 """Likewise in Bedrock's messages, Strands' and Haystack's."""
@@ -384,7 +402,12 @@ _ARGUMENTS = (
 )
 _TOOL_NAMES = ("name", "toolName", "tool_name")
 _RESULT_IDS = (
-    *("toolUseId", "tool_call_id", "toolCallId", "tool_use_id", "call_id", "tool_id"),
+    "toolUseId",
+    "tool_call_id",
+    "toolCallId",
+    "tool_use_id",
+    "call_id",
+    "tool_id",
     "request_id",
 )
 _CALL_IDS = (*_RESULT_IDS, "id")
