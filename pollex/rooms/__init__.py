@@ -129,8 +129,8 @@ def hooks_of(kind: type[Hook]) -> tuple[Hook, ...]:
     """
     part = kind.__module__.removeprefix(f"{CORE}.")
     within = part.removesuffix("hooks").rstrip(".")
-    own = [import_module(home) for home in modules_named(within, "own_hooks")]
-    modules = [*own, *import_part(part)]
+    core_modules = [import_module(home) for home in modules_named(within, "own_hooks")]
+    modules = [*core_modules, *import_part(part)]
     return tuple(hook for module in modules for hook in module.HOOKS if isinstance(hook, kind))
 
 

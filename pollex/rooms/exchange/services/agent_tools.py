@@ -59,24 +59,24 @@ class AgentTools:
     def rubrics(self, rubric_set: str = "", offset: int = 0) -> str:
         """List the rubrics of a set (file name or run; the newest if empty): state, how often each holds, thumbs."""
         with self._store() as store:
-            found = self._set(store, rubric_set)
+            loaded_set = self._set(store, rubric_set)
             rows: list[dict[str, Any]] = [
                 {"id": rubric.id, "polarity": rubric.polarity, "text": rubric.text}
-                for rubric in found.rubrics
+                for rubric in loaded_set.rubrics
             ]
             for hook in hooks_of(RubricFacts):
-                facts = hook.facts_of(store, found.rubrics)
+                facts = hook.facts_of(store, loaded_set.rubrics)
                 rows = [row | more for row, more in zip(rows, facts, strict=True)]
-        return self.answer(rows, offset, run=found.run)
+        return self.answer(rows, offset, run=loaded_set.run)
 
     def why(self, rubric: str, rubric_set: str = "", offset: int = 0) -> str:
         """Tell where a rubric (its id, or how that begins) came from: reasons, with quotes and conversations."""
         with self._store() as store:
-            found = self._set(store, rubric_set)
-        one: ChosenRubric | DroppedRubric = rubric_named(
-            found, rubric, Path(rubric_set or found.run)
+            loaded_set = self._set(store, rubric_set)
+        named_rubric: ChosenRubric | DroppedRubric = rubric_named(
+            loaded_set, rubric, Path(rubric_set or loaded_set.run)
         )
-        mine = one.reason_ids if isinstance(one, ChosenRubric) else ()
+        reason_ids = named_rubric.reason_ids if isinstance(named_rubric, ChosenRubric) else ()
         rows = [
             {
                 "reason": reason.text,
@@ -84,11 +84,13 @@ class AgentTools:
                 "turn": quote.turn,
                 "quote": quote.text,
             }
-            for reason in found.reasons
-            if reason.id in mine
+            for reason in loaded_set.reasons
+            if reason.id in reason_ids
             for quote in reason.quotes
         ]
-        return self.answer(rows, offset, rubric=one.id, text=one.text, run=found.run)
+        return self.answer(
+            rows, offset, rubric=named_rubric.id, text=named_rubric.text, run=loaded_set.run
+        )
 
     def scores(
         self,
@@ -104,40 +106,41 @@ class AgentTools:
         Filters: probability below and above; thumb up, down or none; holds, the id of a rubric.
         """
         with self._store() as store:
-            found = self._run(store, run, ("score", "evaluate", "learn"))
-            known = {
+            scored_run = self._run(store, run, ("score", "evaluate", "learn"))
+            labels = {
                 row["id"]: row["label"]
-                for row in store.ask(found.id, "SELECT id, label FROM conversations")
+                for row in store.ask(scored_run.id, "SELECT id, label FROM conversations")
             }
-            held = self._held(store, found, holds) if holds else None
-            rows = store.ask(found.id, SCORED)
-        wanted = {"": "", "up": "positive", "down": "negative", "none": "none"}.get(thumb)
-        if wanted is None:
+            held = self._held(store, scored_run, holds) if holds else None
+            rows = store.ask(scored_run.id, SCORED)
+        label = {"": "", "up": "positive", "down": "negative", "none": "none"}.get(thumb)
+        if label is None:
             raise WrongUse("no such thumb", remedy="give up, down, none, or nothing")
-        kept = [
-            row | {"thumb": known.get(row["id"], "none")}
+        shown = [
+            row | {"thumb": labels.get(row["id"], "none")}
             for row in rows
             if (row["probability"] is None or above <= row["probability"] <= below)
-            and (not wanted or known.get(row["id"]) == wanted)
+            and (not label or labels.get(row["id"]) == label)
             and (held is None or row["id"] in held)
         ]
-        return self.answer(kept, offset, run=found.id)
+        return self.answer(shown, offset, run=scored_run.id)
 
     def conversation(self, run: str, conversation: str, offset: int = 0) -> str:
         """Show the turns of a conversation of a run, from the turn `offset` on."""
         with self._store() as store:
-            found = self._run(store, run)
-            one = self._conversation(store, found, conversation)
+            logged_run = self._run(store, run)
+            logged_conversation = self._conversation(store, logged_run, conversation)
         rows = [
-            {"turn": n, "role": turn.role, "said": turn.shown} for n, turn in enumerate(one.turns)
+            {"turn": n, "role": turn.role, "said": turn.shown}
+            for n, turn in enumerate(logged_conversation.turns)
         ]
         return self.answer(
             rows,
             offset,
-            run=found.id,
-            conversation=one.id,
-            thumb=one.label.value,
-            prompt=one.prompt,
+            run=logged_run.id,
+            conversation=logged_conversation.id,
+            thumb=logged_conversation.label.value,
+            prompt=logged_conversation.prompt,
         )
 
     def compare(self, first: str, second: str, offset: int = 0) -> str:
@@ -146,7 +149,7 @@ class AgentTools:
             runs_ = [self._run(store, name) for name in (first, second)]
             rubric_set = self._set_of(store, runs_[1])
             self._require_arrays(store, rubric_set)
-            found = compare_runs(store, runs_[0].id, runs_[1].id, rubric_set)
+            comparison = compare_runs(store, runs_[0].id, runs_[1].id, rubric_set)
         rows = [
             {
                 "id": rubric.id,
@@ -157,39 +160,43 @@ class AgentTools:
                 "difference": figure_told(rubric.difference),
                 "more_than_chance": rubric.moved,
             }
-            for rubric in found.rubrics
+            for rubric in comparison.rubrics
         ]
         about = {
-            "first": found.first,
-            "second": found.second,
-            "sizes": list(found.sizes),
-            "paired": found.paired,
+            "first": comparison.first,
+            "second": comparison.second,
+            "sizes": list(comparison.sizes),
+            "paired": comparison.paired,
         }
         figures = {
-            "probability": figure_told(found.probability),
-            "netsat": figure_told(found.netsat),
+            "probability": figure_told(comparison.probability),
+            "netsat": figure_told(comparison.netsat),
         }
         return self.answer(rows, offset, **about, **figures)
 
     def trace(self, run: str = "last", conversation: str = "", offset: int = 0) -> str:
         """Show the nodes and calls of a run with their times; with a conversation, its steps, score and answers."""
         with self._store() as store:
-            found = self._run(store, run)
+            traced_run = self._run(store, run)
             if conversation:
-                one = self._conversation(store, found, conversation)
-                kept = conversation_trace(store, found.id, one.id)
-                rows = [vars(step) for step in kept.steps] + (
-                    [asdict(kept.score)] if kept.score else []
+                logged_conversation = self._conversation(store, traced_run, conversation)
+                trace = conversation_trace(store, traced_run.id, logged_conversation.id)
+                rows = [vars(step) for step in trace.steps] + (
+                    [asdict(trace.score)] if trace.score else []
                 )
                 rows += [
-                    {"text": kept.asked.get(id_)} | encode(answer)
-                    for id_, answer in kept.answers.items()
+                    {"text": trace.asked.get(id_)} | encode(answer)
+                    for id_, answer in trace.answers.items()
                 ]
             else:
                 rows = [
-                    each for branch in run_tree(store, found.id) for each in _walk(encode(branch))
+                    tree_row
+                    for branch in run_tree(store, traced_run.id)
+                    for tree_row in _walk(encode(branch))
                 ]
-        return self.answer(rows, offset, run=found.id, command=found.command, status=found.status)
+        return self.answer(
+            rows, offset, run=traced_run.id, command=traced_run.command, status=traced_run.status
+        )
 
     def of_rooms(self) -> dict[str, Callable[..., str]]:
         """Return the tools of rooms by name."""
@@ -211,13 +218,13 @@ class AgentTools:
         for path in self.sets:
             if name in ("", path.name, str(path)):
                 return RubricSet.load(path, arrays=False)
-        if (found := find_set(store, name or "last")) is None:
+        if (stored_set := find_set(store, name or "last")) is None:
             runs_with_sets = (rubric_set.run for rubric_set in kept_sets(store))
-            known = ", ".join([*(path.name for path in self.sets), *runs_with_sets][:8]) or "none"
+            names = ", ".join([*(path.name for path in self.sets), *runs_with_sets][:8]) or "none"
             raise WrongUse(
-                "there is no such rubric set", where=str(self.folder), remedy=f"sets are {known}"
+                "there is no such rubric set", where=str(self.folder), remedy=f"sets are {names}"
             )
-        return found
+        return stored_set
 
     def _set_of(self, store: Store, run: Run) -> RubricSet:
         ids = {
@@ -227,10 +234,10 @@ class AgentTools:
             )
         }
         loaded = (RubricSet.load(path) for path in self.sets)
-        kept = (rubric_set.read(store) for rubric_set in kept_sets(store))
-        for found in (*loaded, *kept):
-            if found.run == run.id or {rubric.id for rubric in found.rubrics} <= ids:
-                return found
+        stored = (rubric_set.read(store) for rubric_set in kept_sets(store))
+        for candidate in (*loaded, *stored):
+            if candidate.run == run.id or {rubric.id for rubric in candidate.rubrics} <= ids:
+                return candidate
         raise WrongUse(
             f"the rubric set of {run.id} is not here",
             remedy="start with its file",
@@ -246,8 +253,10 @@ class AgentTools:
         """
         if rubric_set.calibrator is None or rubric_set.has_arrays:
             return
-        made = {run.id: run.arguments for run in runs(store)}.get(rubric_set.run, {})
-        file = str(Path(str(made.get("folder") or ""), str(made.get("out") or "rubrics.json")))
+        arguments = {run.id: run.arguments for run in runs(store)}.get(rubric_set.run, {})
+        file = str(
+            Path(str(arguments.get("folder") or ""), str(arguments.get("out") or "rubrics.json"))
+        )
         arrays = place_of(Path(file), rubric_set.calibrator.facts)
         what = f"the arrays of the set that {rubric_set.run} made are not in the store: they stand in {arrays}"
         raise WrongUse(what, remedy="start with the set's own file", option={"rubrics": file})
@@ -265,18 +274,18 @@ class AgentTools:
         return run
 
     def _conversation(self, store: Store, run: Run, name: str) -> Conversation:
-        found = next(conversations_of(store, run.id, ids=[name]), None)
-        if found is None:
+        conversation = next(conversations_of(store, run.id, ids=[name]), None)
+        if conversation is None:
             raise WrongUse(
                 "the run has no such conversation", where=run.id, remedy="`scores` lists their ids"
             )
-        return found
+        return conversation
 
     def _held(self, store: Store, run: Run, rubric: str) -> set[str]:
         return {
-            one.id
-            for one in seen_in(store, run)
-            if any(each.startswith(rubric) for each in one.held)
+            scored.id
+            for scored in seen_in(store, run)
+            if any(rubric_id.startswith(rubric) for rubric_id in scored.held)
         }
 
     def answer(self, rows: Sequence[Any], offset: int, **about: Any) -> str:
@@ -294,16 +303,20 @@ class AgentTools:
         """Return a value with long texts and lists cut, by how much in `NAME_cut`; without texts where none are due."""
         if isinstance(value, Mapping):
             shown = {
-                str(key): each for key, each in value.items() if self.texts or key not in TEXTS
+                str(key): content
+                for key, content in value.items()
+                if self.texts or key not in TEXTS
             }
             cut = {
-                f"{key}_cut": len(each) - most
-                for key, each in shown.items()
-                if (most := _most(each)) < _length(each)
+                f"{key}_cut": len(content) - most
+                for key, content in shown.items()
+                if (most := _most(content)) < _length(content)
             }
-            return {writable(key[:ID]): self._short(each) for key, each in shown.items()} | cut
+            return {
+                writable(key[:ID]): self._short(content) for key, content in shown.items()
+            } | cut
         if isinstance(value, list | tuple):
-            return [self._short(each) for each in value[:PAGE]]
+            return [self._short(entry) for entry in value[:PAGE]]
         if isinstance(value, str):
             return writable(value[:LONGEST])
         if isinstance(value, float):
@@ -320,7 +333,7 @@ def _length(value: Any) -> int:
 
 
 def _walk(branch: dict[str, Any], depth: int = 0) -> Iterable[dict[str, Any]]:
-    yield {name: each for name, each in branch.items() if name not in ("branches", "told")} | {
+    yield {name: value for name, value in branch.items() if name not in ("branches", "told")} | {
         "depth": depth
     }
     for inner in branch["branches"]:

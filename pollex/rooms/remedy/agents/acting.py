@@ -27,7 +27,7 @@ HARMLESS = frozenset(["BaseChatModel", "BaseLLM", "BasePromptTemplate", "BaseOut
 def kinds(value: Any) -> set[str]:
     """Return the names of a value's class, or of a class itself, and of what they derive from."""
     kind = value if isinstance(value, type) else type(value)
-    return {one.__name__ for one in kind.__mro__}
+    return {ancestor.__name__ for ancestor in kind.__mro__}
 
 
 def is_graph(value: Any) -> bool:
@@ -40,9 +40,13 @@ def acting_in(graph: Any) -> Iterator[str]:
     for name, node in graph.nodes.items():
         if name == START:
             continue
-        inner = {id(one): one for one in [*(node.subgraphs or ()), node.bound] if is_graph(one)}
-        for one in inner.values():
-            yield from acting_in(one)
+        inner = {
+            id(subgraph): subgraph
+            for subgraph in [*(node.subgraphs or ()), node.bound]
+            if is_graph(subgraph)
+        }
+        for subgraph in inner.values():
+            yield from acting_in(subgraph)
         if is_graph(node.bound):
             continue
         if "ToolNode" in kinds(node.bound):
@@ -64,7 +68,7 @@ def steps_of(runnable: Any) -> Iterator[Any]:
 
 def acting_behind(function: Any) -> Iterator[str]:
     """Yield the graphs and tools that a function's own code refers to, and so may carry out."""
-    seen = set[int]()
+    visited = set[int]()
     left = [("", function)]
     named = function
     while isinstance(named, functools.partial):
@@ -72,11 +76,11 @@ def acting_behind(function: Any) -> Iterator[str]:
     package = str(getattr(named, "__module__", "")).partition(".")[0]
     while left:
         name, value = left.pop()
-        if id(value) in seen:
+        if id(value) in visited:
             continue
-        seen.add(id(value))
+        visited.add(id(value))
         if is_graph(value):
-            yield from (f"{found} in the graph {name}" for found in acting_in(value))
+            yield from (f"{step_name} in the graph {name}" for step_name in acting_in(value))
         elif ACTING & (kinds(value) | {getattr(value, "__name__", "")}):
             yield name or "a tool"
         else:
@@ -87,7 +91,7 @@ def referred_to(value: Any, package: str) -> Iterator[tuple[str, Any]]:
     """Yield by name what code of the user's package refers to; a name alone where it is known to carry out tools."""
     if isinstance(value, functools.partial):
         yield from [
-            ("a partial", one) for one in (value.func, *value.args, *value.keywords.values())
+            ("a partial", part) for part in (value.func, *value.args, *value.keywords.values())
         ]
     elif isinstance(value, MethodType):
         yield from [("a method", value.__func__), ("its object", value.__self__)]
@@ -97,9 +101,9 @@ def referred_to(value: Any, package: str) -> Iterator[tuple[str, Any]]:
         if wrapped := getattr(value, "__wrapped__", None):
             yield (value.__name__, wrapped)
     elif isinstance(value, list | tuple | set | frozenset):
-        yield from [("a list", one) for one in value]
+        yield from [("a list", element) for element in value]
     elif isinstance(value, dict):
-        yield from [(str(name), one) for name, one in value.items()]
+        yield from [(str(name), entry) for name, entry in value.items()]
     elif (
         not isinstance(value, type | ModuleType)
         and type(value).__module__.partition(".")[0] == package
@@ -113,11 +117,11 @@ def named_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """Yield what the names in a function's code stand for, of its module, of modules there, and of its surroundings."""
     names = set(names_in(function.__code__))
     for name in names:
-        known = function.__globals__.get(name)
-        yield (name, known)
-        if isinstance(known, ModuleType):
-            yield from [(f"{name}.{part}", getattr(known, part, None)) for part in names]
-        if known is None and name in ACTING:  # imported where it is used
+        referred = function.__globals__.get(name)
+        yield (name, referred)
+        if isinstance(referred, ModuleType):
+            yield from [(f"{name}.{part}", getattr(referred, part, None)) for part in names]
+        if referred is None and name in ACTING:  # imported where it is used
             yield (name, type(name, (), {}))
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:

@@ -148,13 +148,13 @@ class CallableAssistant:
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Call it; what it raises is the outcome of this reply alone."""
         try:
-            found = self.function([dict(message) for message in request.messages], request.system)
-            found = await found if inspect.isawaitable(found) else found
+            reply = self.function([dict(message) for message in request.messages], request.system)
+            reply = await reply if inspect.isawaitable(reply) else reply
         except PollexError:
             raise
         except (Exception, SystemExit) as error:
             return NoReply("error", f"{type(error).__name__}: {error}"[:300])
-        return reply_of(found)
+        return reply_of(reply)
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class GraphAssistant:
 
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Run it; its last message is the reply."""
-        given = {"messages": [dict(message) for message in request.messages]}
+        inputs = {"messages": [dict(message) for message in request.messages]}
         # a checkpointer would add the messages to those that it has of a thread
         thread = str(uuid4())
         settings = {"configurable": {self.configurable: request.system, "thread_id": thread}}
@@ -186,13 +186,13 @@ class GraphAssistant:
             else {"context": {self.configurable: request.system}}
         )
         try:
-            state = await self.graph.ainvoke(given, settings, **more)
+            state = await self.graph.ainvoke(inputs, settings, **more)
         except (Exception, SystemExit) as error:
             return NoReply("error", f"{type(error).__name__}: {error}"[:300])
         messages = state.get("messages") if isinstance(state, Mapping) else None
         last: Any = messages[-1] if messages else None
         try:
-            called = [call_of(one) for one in getattr(last, "tool_calls", ())]
+            called = [call_of(tool_call) for tool_call in getattr(last, "tool_calls", ())]
         except (TypeError, ValueError, RecursionError) as error:
             return NoReply("error", f"arguments of a call are no JSON: {error}"[:300])
         text = str(last.text) if hasattr(last, "text") else last  # of content blocks, too
@@ -204,24 +204,24 @@ def call_of(called: Mapping[str, Any]) -> ToolCall:
     return ToolCall(name=called["name"], arguments=json.dumps(called["args"]), id=called["id"])
 
 
-def reply_of(found: Any) -> AssistantReply | NoReply:
+def reply_of(reply: Any) -> AssistantReply | NoReply:
     """Return a reply from what a function gave."""
     if (
-        isinstance(found, AssistantReply)
-        and isinstance(found.text, str)
-        and (found.calls or found.text.strip())
+        isinstance(reply, AssistantReply)
+        and isinstance(reply.text, str)
+        and (reply.calls or reply.text.strip())
     ):
-        figures = (found.cost, found.seconds)
+        figures = (reply.cost, reply.seconds)
         fine = all(isinstance(figure, int | float) and math.isfinite(figure) for figure in figures)
-        return found if fine else replace(found, cost=0.0, seconds=0.0)
-    if isinstance(found, NoReply):
-        return found
-    found = found.text if isinstance(found, AssistantReply) else found
-    if isinstance(found, str) and found.strip():
-        return AssistantReply(found)
+        return reply if fine else replace(reply, cost=0.0, seconds=0.0)
+    if isinstance(reply, NoReply):
+        return reply
+    reply = reply.text if isinstance(reply, AssistantReply) else reply
+    if isinstance(reply, str) and reply.strip():
+        return AssistantReply(reply)
     return NoReply(
         "error",
-        f"no text but {type(found).__name__}" if not isinstance(found, str) else "an empty text",
+        f"no text but {type(reply).__name__}" if not isinstance(reply, str) else "an empty text",
     )
 
 
@@ -260,7 +260,8 @@ class FileAssistant:
         path = self.folder / TODO
         self.folder.mkdir(parents=True, exist_ok=True)
         rows = [
-            {"key": key, "messages": one.all_messages} for key, one in sorted(self.waiting.items())
+            {"key": key, "messages": waiting_reply.all_messages}
+            for key, waiting_reply in sorted(self.waiting.items())
         ]
         write_text(
             path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), named=False
@@ -305,25 +306,25 @@ async def ask_with_tools(
         tools: Functions that answer calls which the log doesn't have, by the tools' names.
     """
     for _ in range(ROUNDS):
-        found = await assistant.reply(request)
-        if isinstance(found, NoReply) or not found.calls:
-            return found
-        results = [await result_of(call, context, tools) for call in found.calls]
+        reply = await assistant.reply(request)
+        if isinstance(reply, NoReply) or not reply.calls:
+            return reply
+        results = [await result_of(call, context, tools) for call in reply.calls]
         if None in results:
-            unknown = found.calls[results.index(None)]
+            unknown = reply.calls[results.index(None)]
             return NoReply(
                 "diverged", f"the log has no call of {unknown.name} with these arguments"
             )
-        made = [{"id": c.id or c.name, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
-                for c in found.calls]  # fmt: skip
-        told = [{"role": "tool", "tool_call_id": c.id or c.name, "content": text}
-                for c, text in zip(found.calls, results, strict=True)]  # fmt: skip
-        said = [
+        tool_calls = [{"id": c.id or c.name, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
+                for c in reply.calls]  # fmt: skip
+        tool_messages = [{"role": "tool", "tool_call_id": c.id or c.name, "content": text}
+                for c, text in zip(reply.calls, results, strict=True)]  # fmt: skip
+        messages = [
             *request.messages,
-            {"role": "assistant", "content": found.text, "tool_calls": made},
-            *told,
+            {"role": "assistant", "content": reply.text, "tool_calls": tool_calls},
+            *tool_messages,
         ]
-        request = replace(request, messages=said)
+        request = replace(request, messages=messages)
     return NoReply("diverged", f"more than {ROUNDS} rounds of calls")
 
 
@@ -340,31 +341,31 @@ async def result_of(
         if same and use.result is not None and (text := turns[use.result].content):
             return text
     try:
-        found = tools[call.name](**json.loads(call.arguments or "{}"))
-        return str(await found if inspect.isawaitable(found) else found)
+        result = tools[call.name](**json.loads(call.arguments or "{}"))
+        return str(await result if inspect.isawaitable(result) else result)
     except (Exception, SystemExit):  # whatever the user's function does, or none has this name
         return None
 
 
 def messages_before(context: ReplyContext) -> list[dict[str, Any]]:
     """Return the messages before a reply without the system's, calls of tools as they were recorded."""
-    said = messages_of(context.conversation)[: context.turn]
-    return [one for one in said if one["role"] != "system"]
+    messages = messages_of(context.conversation)[: context.turn]
+    return [message for message in messages if message["role"] != "system"]
 
 
-def assistant_of(given: Any) -> Assistant:
+def assistant_of(answerer: Any) -> Assistant:
     """Return the assistant that a user gives in Python: a function or a compiled graph.
 
     Raises:
         WrongUse: It is neither.
     """
-    if hasattr(given, "ainvoke") and hasattr(given, "get_name"):
-        return GraphAssistant(given)
-    if hasattr(given, "reply") and hasattr(given, "name"):
-        return given  # type: ignore[no-any-return]
-    if callable(given):
-        return CallableAssistant(given, getattr(given, "__name__", "a function"))
+    if hasattr(answerer, "ainvoke") and hasattr(answerer, "get_name"):
+        return GraphAssistant(answerer)
+    if hasattr(answerer, "reply") and hasattr(answerer, "name"):
+        return answerer  # type: ignore[no-any-return]
+    if callable(answerer):
+        return CallableAssistant(answerer, getattr(answerer, "__name__", "a function"))
     raise WrongUse(
-        f"{type(given).__name__} is no assistant",
+        f"{type(answerer).__name__} is no assistant",
         remedy="give a function of messages and system, or a compiled graph",
     )

@@ -65,10 +65,10 @@ def load(module: str, name: str, folder: str) -> Assistant:
     """Import what answers; the folder is searched only where the module stands in it."""
     if PathFinder.find_spec(module.partition(".")[0], [folder]) is not None:
         sys.path.insert(0, folder)
-    found: Any = import_module(module)
+    answerer: Any = import_module(module)
     for part in name.split("."):
-        found = getattr(found, part)
-    return assistant_of(found)
+        answerer = getattr(answerer, part)
+    return assistant_of(answerer)
 
 
 def words_of(error: BaseException) -> str:
@@ -90,21 +90,21 @@ async def answer(assistant: Assistant, line: dict[str, Any], folder: str, outbox
     outbox.send({"id": line["id"], "found": sent})
 
 
-def on_the_wire(found: AssistantReply | NoReply) -> dict[str, Any]:
+def on_the_wire(reply: AssistantReply | NoReply) -> dict[str, Any]:
     """Return a reply as JSON values; one that is too long is none."""
-    if isinstance(found, NoReply):
-        return {"kind": found.kind, "detail": found.detail[:300]}
-    size = len(found.text) + sum(len(call.arguments) for call in found.calls)
+    if isinstance(reply, NoReply):
+        return {"kind": reply.kind, "detail": reply.detail[:300]}
+    size = len(reply.text) + sum(len(call.arguments) for call in reply.calls)
     if size > LONGEST:
         return {
             "kind": "error",
             "detail": f"{size:,} characters: more than {LONGEST:,} are no reply",
         }
     calls = [
-        {"name": call.name, "arguments": call.arguments, "id": call.id} for call in found.calls
+        {"name": call.name, "arguments": call.arguments, "id": call.id} for call in reply.calls
     ]
     return dict(
-        writable({"text": found.text, "calls": calls, "cost": found.cost, "seconds": found.seconds})
+        writable({"text": reply.text, "calls": calls, "cost": reply.cost, "seconds": reply.seconds})
     )
 
 

@@ -181,11 +181,13 @@ class Host:
         with self.lock:
             self.gone, left = True, list(self.waiting.values())
             self.waiting.clear()
-        begun = sum(one.started for one in left)
-        for one in left:
-            ended = Ended(how, alone=one.started and begun == 1, begun=one.started)
+        begun = sum(pending.started for pending in left)
+        for waiting_request in left:
+            ended = Ended(
+                how, alone=waiting_request.started and begun == 1, begun=waiting_request.started
+            )
             with contextlib.suppress(RuntimeError):  # its loop has ended
-                one.loop.call_soon_threadsafe(settle, one.found, ended)
+                waiting_request.loop.call_soon_threadsafe(settle, waiting_request.found, ended)
 
     def let_end(self) -> None:
         """Wait for a moment for it to end by itself, so that its own exit code is known."""
@@ -207,23 +209,27 @@ class Host:
             self.ready.put(line)
             return
         with self.lock:
-            one = (
+            waiting_request = (
                 self.waiting.get(line["id"])
                 if "begun" in line
                 else self.waiting.pop(line["id"], None)
             )
-        if one is not None:
-            one.started = True
-            done = one.begun.set if "begun" in line else lambda: settle(one.found, line["found"])
+        if waiting_request is not None:
+            waiting_request.started = True
+            done = (
+                waiting_request.begun.set
+                if "begun" in line
+                else lambda: settle(waiting_request.found, line["found"])
+            )
             with contextlib.suppress(RuntimeError):
-                one.loop.call_soon_threadsafe(done)
+                waiting_request.loop.call_soon_threadsafe(done)
 
     def drain(self) -> None:
         """Keep the end of what the user's code prints."""
         assert self.process.stderr is not None
         with contextlib.suppress(OSError, ValueError):
-            while some := os.read(self.process.stderr.fileno(), 65536):
-                self.printed.extend(some)
+            while chunk := os.read(self.process.stderr.fileno(), 65536):
+                self.printed.extend(chunk)
 
     def ending(self) -> str:
         """Say how it ended, and what it printed last."""
@@ -240,26 +246,29 @@ class Host:
             TimeoutError: It took too long, and was ended.
         """
         loop = asyncio.get_running_loop()
-        one = Waiting(loop, asyncio.Event(), loop.create_future())
+        waiting_request = Waiting(loop, asyncio.Event(), loop.create_future())
         with self.lock:
             if self.gone:
                 raise Ended("its process ended", alone=False, begun=False)
             self.asked += 1
             number = self.asked
-            self.waiting[number] = one
+            self.waiting[number] = waiting_request
         line = json.dumps({"id": number, "request": asdict(request)}, default=str) + "\n"
         try:
             await asyncio.to_thread(self.write, line.encode())
-            while not one.begun.is_set() and not one.found.done():
-                begun = loop.create_task(one.begun.wait())
-                both: list[asyncio.Future[Any]] = [one.found, begun]
+            while not waiting_request.begun.is_set() and not waiting_request.found.done():
+                begun = loop.create_task(waiting_request.begun.wait())
+                both: list[asyncio.Future[Any]] = [waiting_request.found, begun]
                 await asyncio.wait(both, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
                 begun.cancel()
-                if not one.begun.is_set() and time.monotonic() - self.active > 2 * seconds:
+                if (
+                    not waiting_request.begun.is_set()
+                    and time.monotonic() - self.active > 2 * seconds
+                ):
                     self.kill()  # it works on nothing that has a deadline, and takes nothing
-            return await asyncio.wait_for(one.found, seconds)
+            return await asyncio.wait_for(waiting_request.found, seconds)
         finally:
-            if not one.found.done() or one.found.cancelled():
+            if not waiting_request.found.done() or waiting_request.found.cancelled():
                 self.kill()
             with self.lock:
                 self.waiting.pop(number, None)
@@ -281,14 +290,14 @@ class Host:
                     self.process.kill()
 
 
-def settle(future: asyncio.Future[dict[str, Any]], found: dict[str, Any] | Ended) -> None:
+def settle(future: asyncio.Future[dict[str, Any]], outcome: dict[str, Any] | Ended) -> None:
     """Set what a request came to, where somebody still waits for it."""
     if future.done():
         return
-    if isinstance(found, Ended):
-        future.set_exception(found)
+    if isinstance(outcome, Ended):
+        future.set_exception(outcome)
     else:
-        future.set_result(found)
+        future.set_result(outcome)
 
 
 class ProcessAssistant:
@@ -317,7 +326,7 @@ class ProcessAssistant:
             self.close()
             what = f"{f'{module}:{attribute}'!r:.60} can't be imported: {printable(line['failed'], 400)}"
             raise WrongUse(what, remedy=MEND, option="assistant")
-        self.name, self.acts = str(line["ready"]), [str(one) for one in line["acts"]]
+        self.name, self.acts = str(line["ready"]), [str(tool) for tool in line["acts"]]
 
     def begin(self) -> dict[str, Any]:
         """Start the process; return its first line."""
@@ -387,10 +396,10 @@ class ProcessAssistant:
         self.hanging += 1
         return NoReply("error", f"no reply within {self.seconds:g} s")
 
-    def taken(self, found: dict[str, Any]) -> AssistantReply | NoReply:
+    def taken(self, message: dict[str, Any]) -> AssistantReply | NoReply:
         """Return what the process sent as our types."""
         self.answered += 1
-        if "kind" in found:
-            return NoReply(found["kind"], found["detail"])
-        calls = tuple(ToolCall(**call) for call in found["calls"])
-        return AssistantReply(found["text"], calls, found["cost"], found["seconds"])
+        if "kind" in message:
+            return NoReply(message["kind"], message["detail"])
+        calls = tuple(ToolCall(**call) for call in message["calls"])
+        return AssistantReply(message["text"], calls, message["cost"], message["seconds"])

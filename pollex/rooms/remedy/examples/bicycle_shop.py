@@ -30,13 +30,13 @@ def calendar_of(conversation: Any) -> str:
             continue
         times = set(TIME.findall(turn.content))
         if REFUSED.search(turn.content):
-            taken = TIME.findall(turn.content)[:1]
+            booked = TIME.findall(turn.content)[:1]
             others = (
-                rng.sample(sorted(set(TIMES) - set(taken)), 2)
+                rng.sample(sorted(set(TIMES) - set(booked)), 2)
                 if OTHERWISE.search(turn.content)
                 else ()
             )
-            free[day] = times - set(taken) or set(others)
+            free[day] = times - set(booked) or set(others)
         else:
             free[day] |= times
     return "\n".join(

@@ -96,7 +96,7 @@ def _row(case: ReplyCase) -> dict[str, Any]:
 
 def _test(case: ReplyCase) -> dict[str, Any]:
     """Return a test; the messages are JSON in one variable, which the chat prompt is made of."""
-    said = [{**message, "content": unbraced(message["content"])} for message in case.messages]
+    messages = [{**message, "content": unbraced(message["content"])} for message in case.messages]
     asserted = [
         {"type": "llm-rubric", "metric": unbraced(check.rubric), "value": unbraced(check.told)}
         for check in case.checks
@@ -106,7 +106,7 @@ def _test(case: ReplyCase) -> dict[str, Any]:
     }
     return {
         "description": unbraced(case.id),
-        "vars": {"messages": unbraced(json.dumps(said, ensure_ascii=False))},
+        "vars": {"messages": unbraced(json.dumps(messages, ensure_ascii=False))},
         "assert": asserted,
         "metadata": {**case.about, "rubrics": quotes},
     }
@@ -130,14 +130,14 @@ def case_files(tool: str, cases: Sequence[ReplyCase], model: str) -> dict[str, s
     Args:
         model: The set's judge; `MODEL` where it is built-in.
     """
-    return {name: _text(tool, made, cases, model) for name, made in CASE_FORMS[tool].items()}
+    return {name: _text(tool, form, cases, model) for name, form in CASE_FORMS[tool].items()}
 
 
 def _text(
-    tool: str, made: Callable[[ReplyCase], Any] | str, cases: Sequence[ReplyCase], model: str
+    tool: str, form: Callable[[ReplyCase], Any] | str, cases: Sequence[ReplyCase], model: str
 ) -> str:
-    if isinstance(made, str) and made:
-        return made
-    if callable(made):
-        return "".join(f"{quoted_json(made(case))}\n" for case in cases)
+    if isinstance(form, str) and form:
+        return form
+    if callable(form):
+        return "".join(f"{quoted_json(form(case))}\n" for case in cases)
     return filled(f"cases_{tool}", judge=JUDGE, model=model)

@@ -108,13 +108,13 @@ class RemedyContext(LogContext):
 
 def proven_in(state: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the changes that are still in it, in the order of their arms."""
-    named = {one["name"]: one for one in state["candidates"]}
+    named = {candidate["name"]: candidate for candidate in state["candidates"]}
     return [named[name] for name in state["edits"]]
 
 
 def texts_of(state: Mapping[str, Any]) -> list[str]:
     """Return the prompts of these changes."""
-    return [one["text"] for one in proven_in(state)]
+    return [edit["text"] for edit in proven_in(state)]
 
 
 def ended_of(state: Mapping[str, Any]) -> dict[int, ProofEnd]:
@@ -124,7 +124,7 @@ def ended_of(state: Mapping[str, Any]) -> dict[int, ProofEnd]:
 
 def compared_arm(state: Mapping[str, Any]) -> int:
     """Return the arm whose replies people compare: the first that was above zero; the old one if none was."""
-    return next((arm for arm, one in ended_of(state).items() if one.outcome == BETTER), OLD)
+    return next((arm for arm, ended in ended_of(state).items() if ended.outcome == BETTER), OLD)
 
 
 TRIED_FIRST = ("old", "naive", "with hints")
@@ -160,27 +160,27 @@ async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  
         if not trial.contexts:  # too few to tell
             return {"headroom": None}
         await ask_trial(live, trial)
-        if (found := trial.arrays.headroom()) is None:
+        if (headroom := trial.arrays.headroom()) is None:
             lacks = {
                 name: trial.missing(arm) for arm, name in enumerate(("old", "naive", "ceiling"))
             }
-            said = ", ".join(
+            missing = ", ".join(
                 f"{name} {n} {kind}" for name, kinds in lacks.items() for kind, n in kinds.items()
             )
-            why = f"too few replies came to tell whether a prompt mends it; missing: {said}"
+            why = f"too few replies came to tell whether a prompt mends it; missing: {missing}"
             return with_replies({"headroom": None, "why": why}, live, trial, TRIED_FIRST)
-    return with_replies({"headroom": found, "why": found["ended"]}, live, trial, TRIED_FIRST)
+    return with_replies({"headroom": headroom, "why": headroom["ended"]}, live, trial, TRIED_FIRST)
 
 
 async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Have changes proposed, and vet them."""
     live = await resources(runtime, RemedyWork)
     with live.tracer.span("propose", kind="node") as span:
-        found = await live.propose(live.trials["headroom"])
-        good = [one["name"] for one in found if not one["refused"]]
+        proposals = await live.propose(live.trials["headroom"])
+        good = [proposal["name"] for proposal in proposals if not proposal["refused"]]
         span.outputs(good)
     return {
-        "candidates": found,
+        "candidates": proposals,
         "edits": good,
         "why": "" if good else "no proposal was fit to be tried",
     }
@@ -188,11 +188,15 @@ async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
 
 async def accept(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Wait for a person to accept proposals: resumed with the names of those to try, or with `all`."""
-    given: Any = interrupt(
-        {"edits": [{name: one[name] for name in SHOWN} for one in proven_in(state)]}
+    accepted: Any = interrupt(
+        {"edits": [{name: edit[name] for name in SHOWN} for edit in proven_in(state)]}
     )
-    kept = state["edits"] if given == "all" else [name for name in state["edits"] if name in given]
-    return {"edits": kept, "tried": kept, "why": "" if kept else "no proposal was accepted"}
+    names = (
+        state["edits"]
+        if accepted == "all"
+        else [name for name in state["edits"] if name in accepted]
+    )
+    return {"edits": names, "tried": names, "why": "" if names else "no proposal was accepted"}
 
 
 async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
@@ -241,12 +245,12 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     trial = live.trials["prove"]
     ended = step(live.store, live.run, CUT) or {}
     cut = ended["fraction"] if ended.get("look") == state["look"] else 0.0
-    mine = np.flatnonzero(trial.arrays.wave == state["look"]).tolist()
-    ids = [trial.contexts[n].conversation.id for n in mine]
+    in_wave = np.flatnonzero(trial.arrays.wave == state["look"]).tolist()
+    ids = [trial.contexts[n].conversation.id for n in in_wave]
     arms = [arm for arm in range(len(trial.systems)) if arm not in ended_of(state)]
     with live.tracer.span("prove", kind="node", inputs=ids):
         try:
-            await ask_trial(live, trial, mine, arms)
+            await ask_trial(live, trial, in_wave, arms)
         except LimitReached:
             cut = trial.cut(arms, state["look"])
             if cut < state["look"] / LOOKS + LEAST:  # nothing new to look at
@@ -258,11 +262,11 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
         "batch": ids,
         "done": int((trial.arrays.wave <= state["look"]).sum()),
         "total": len(trial.contexts),
-        "asked": {"prove": len(mine)},
+        "asked": {"prove": len(in_wave)},
         "proof": number,
         "cut": cut,
     }
-    return with_replies(update, live, trial, ["old", *state["edits"]], mine)
+    return with_replies(update, live, trial, ["old", *state["edits"]], in_wave)
 
 
 async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
@@ -279,13 +283,15 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
             trial.arrays.primary(arm, ended.get(arm, going)).effect
             for arm in range(1, len(names) + 1)
         ]
-        told = {names[arm - 1]: OUTCOMES[end.outcome] for arm, end in sorted(ended.items())}
-        span.outputs([f"look {at + 1} of {LOOKS}: {name} {one}" for name, one in told.items()])
-    seen = dict(zip(names, map(asdict, effects), strict=True))
+        outcomes = {names[arm - 1]: OUTCOMES[end.outcome] for arm, end in sorted(ended.items())}
+        span.outputs(
+            [f"look {at + 1} of {LOOKS}: {name} {outcome}" for name, outcome in outcomes.items()]
+        )
+    effects_by_name = dict(zip(names, map(asdict, effects), strict=True))
     ends = {names[arm - 1]: list(end) for arm, end in ended.items()}
     return {
         "look": at + 1,
-        "looks": [*state["looks"], seen],
+        "looks": [*state["looks"], effects_by_name],
         "ended": ends,
         "outcomes": dict(live.outcomes),
     }
@@ -294,18 +300,20 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Have a second judge compare the replies without rubrics, and judge them by other words."""
     live = await resources(runtime, RemedyWork)
-    found = dict[str, dict[str, Any]]()
+    second_opinions = dict[str, dict[str, Any]]()
     with live.tracer.span("compare", kind="node"):
-        for arm, one in ended_of(state).items():
-            if one.outcome == BETTER and live.second is not None:
+        for arm, proof_end in ended_of(state).items():
+            if proof_end.outcome == BETTER and live.second is not None:
                 try:
-                    found[state["edits"][arm - 1]] = await ask_second(live, live.second, arm)
+                    second_opinions[state["edits"][arm - 1]] = await ask_second(
+                        live, live.second, arm
+                    )
                 except LimitReached:
                     if not state["cut"]:
                         raise
                     live.trials["prove"].worded.pop(arm)
         await live.store.settle()
-    update = {"asked": {"compare": len(found)}, "pairs": found}
+    update = {"asked": {"compare": len(second_opinions)}, "pairs": second_opinions}
     return with_replies(update, live, live.trials["prove"], ["old", *state["edits"]])
 
 

@@ -27,12 +27,12 @@ def replies_told(
         texts: Whether replies may be told.
     """
     target = _mean_of_replies(trial)
-    asked = [
+    answered = [
         n
         for n in (range(len(trial.contexts)) if where is None else where)
         if np.isfinite(target[n]).any()
     ]
-    rows = [_row(trial, n, names, target, texts=texts) for n in asked[:FIRST]]
+    rows = [_row(trial, n, names, target, texts=texts) for n in answered[:FIRST]]
     fell = _fell(target)
     worst = [n for n in np.argsort(-fell, kind="stable")[:WORST].tolist() if fell[n] > 0]
     return {
@@ -68,10 +68,10 @@ def _row(
     }
     replies = {name: trial.texts.get((n, arm, 0)) for arm, name in enumerate(names)}
     if texts:
-        said = {
+        reply_texts = {
             name: reply.text for name, reply in replies.items() if isinstance(reply, AssistantReply)
         }
-        row["replies"] = {name: in_short(text) for name, text in said.items()}
+        row["replies"] = {name: in_short(text) for name, text in reply_texts.items()}
     preferred = {
         names[arm]: float(wins[n])
         for arm, wins in trial.wins.items()
@@ -89,9 +89,9 @@ def _means(target: Floats, names: Sequence[str]) -> dict[str, dict[str, float]]:
     """Return the mean of each arm over the contexts that it was judged in."""
     means = {}
     for arm, name in enumerate(names):
-        known = target[np.isfinite(target[:, arm]), arm]
-        if len(known):
-            means[f"target, {name}"] = {"mean": round(float(known.mean()), 4), "n": len(known)}
+        judged = target[np.isfinite(target[:, arm]), arm]
+        if len(judged):
+            means[f"target, {name}"] = {"mean": round(float(judged.mean()), 4), "n": len(judged)}
     return means
 
 

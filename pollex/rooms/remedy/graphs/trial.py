@@ -91,7 +91,7 @@ class Trial:
 
     def missing(self, arm: int) -> Counter[str]:
         """Count replies, judgings and comparisons of an arm that are missing, by kind."""
-        found = Counter(
+        missing = Counter(
             text.kind
             for place, text in self.texts.items()
             if place[1] == arm and isinstance(text, NoReply)
@@ -100,10 +100,10 @@ class Trial:
             if place[1] == arm and (
                 failed := [answer for answer in answers if isinstance(answer, Unanswered)]
             ):
-                found[f"judging {failed[0].outcome}"] += 1
+                missing[f"judging {failed[0].outcome}"] += 1
         unread = np.flatnonzero(np.isnan(self.wins.get(arm, np.zeros(0))))
-        found["comparing"] += sum(self.pair(arm, int(n)) is not None for n in unread)
-        return +found
+        missing["comparing"] += sum(self.pair(arm, int(n)) is not None for n in unread)
+        return +missing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,24 +195,24 @@ async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
         live.semaphore,
         live.tracer.span(REPLY, kind="role", item=context.conversation.id) as span,
     ):
-        found = trial.texts[place] = await reply_to(live, trial, place)
+        reply = trial.texts[place] = await reply_to(live, trial, place)
         live.progress.advance(trial.name)
-        if isinstance(found, NoReply):
-            span.failed(f"{found.kind}: {found.detail}")
+        if isinstance(reply, NoReply):
+            span.failed(f"{reply.kind}: {reply.detail}")
             # the first check: that one came
             values[n, arm, k, len(trial.questions) : len(trial.questions) + 1] = 0.0
             return
-        said = context.with_reply(found.text)
+        conversation = context.with_reply(reply.text)
         answers = trial.answers[place] = await answer_each(
-            live.judge, said, trial.questions, live.secrets
+            live.judge, conversation, trial.questions, live.secrets
         )
-        for name, size in {"length": len(found.text), "cost": found.cost}.items():
+        for name, size in {"length": len(reply.text), "cost": reply.cost}.items():
             if size and name in trial.arrays.sizes:
                 trial.arrays.sizes[name][n, arm, k] = size
-        each = [value_of(q, answer) for q, answer in zip(trial.questions, answers, strict=True)]
+        scores = [value_of(q, answer) for q, answer in zip(trial.questions, answers, strict=True)]
         values[n, arm, k] = [
-            *each,
-            *(float(check(found.text, trial.systems[arm][n], context)) for check in trial.checks),
+            *scores,
+            *(float(check(reply.text, trial.systems[arm][n], context)) for check in trial.checks),
         ]
 
 
@@ -222,14 +222,14 @@ async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantRep
     context = trial.contexts[place[0]]
     about = context.conversation.id
     name = f"{REPLY} {request.key}"
-    if (kept := (step(live.store, live.run, name) or {}).get(about)) is not None:
-        return AssistantReply(**kept) if "text" in kept else NoReply(**kept)
-    found = await ask_with_tools(live.assistant, request, context, live.tools)
-    told = asdict(found)
-    told.pop("calls", None)  # of a reply they were answered
-    if told.get("kind") not in ("pending", "error"):  # those may be others the next time
-        await live.store.write_step(live.run, name, {about: told})  # so it can be forgotten
-    return found
+    if (stored := (step(live.store, live.run, name) or {}).get(about)) is not None:
+        return AssistantReply(**stored) if "text" in stored else NoReply(**stored)
+    reply = await ask_with_tools(live.assistant, request, context, live.tools)
+    record = asdict(reply)
+    record.pop("calls", None)  # of a reply they were answered
+    if record.get("kind") not in ("pending", "error"):  # those may be others the next time
+        await live.store.write_step(live.run, name, {about: record})  # so it can be forgotten
+    return reply
 
 
 def request_for(trial: Trial, place: Place, secret: bytes, seed: int) -> ReplyRequest:
@@ -237,9 +237,9 @@ def request_for(trial: Trial, place: Place, secret: bytes, seed: int) -> ReplyRe
     n, arm, k = place
     context = trial.contexts[n]
     system = trial.systems[arm][n]
-    told = f"{context.id}\0{system}\0{k}\0{arm > OLD}".encode("utf-8", "replace")
+    identity = f"{context.id}\0{system}\0{k}\0{arm > OLD}".encode("utf-8", "replace")
     return ReplyRequest(
-        key=hashlib.sha256(secret + told).hexdigest()[:16],
+        key=hashlib.sha256(secret + identity).hexdigest()[:16],
         item=context.conversation.id,
         system=system,
         messages=messages_before(context),
@@ -277,5 +277,5 @@ async def ask_second(live: RemedyWork, second: SecondReader, arm: int) -> dict[s
         live.progress.advance("compare")
 
     live.progress.start("compare", n)
-    await at_once(compare(one) for one in range(n))
+    await at_once(compare(index) for index in range(n))
     return trial.arrays.preferred(wins)

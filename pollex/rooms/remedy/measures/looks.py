@@ -39,7 +39,7 @@ def bounds_at_equal_steps(looks: int = LOOKS, alpha: float = ALPHA) -> tuple[flo
         alone = float(min(norm.isf(alpha / (2 * looks)), FARTHEST_BOUND))
         return (alone,) * looks
     constant = brentq(excess, 0.5, FARTHEST_CONSTANT, xtol=1e-6)
-    return tuple(float(one) for one in constant / np.sqrt(fractions))
+    return tuple(float(bound) for bound in constant / np.sqrt(fractions))
 
 
 @lru_cache(maxsize=32)
@@ -54,19 +54,22 @@ def bounds_to(look: int, fraction: float, alpha: float = ALPHA) -> tuple[float, 
 
     Source: Lan and DeMets 1983, doi:10.1093/biomet/70.3.659.
     """
-    taken = bounds_at_equal_steps(LOOKS, alpha)[:look]
+    earlier_bounds = bounds_at_equal_steps(LOOKS, alpha)[:look]
     steps = np.arange(1, look + 1) / LOOKS
     spent = 2 * float(norm.sf(norm.isf(alpha / 2) / np.sqrt(fraction)))
 
     def excess(bound: float) -> float:
-        return crossing_probability(np.array([*taken, bound]), np.array([*steps, fraction])) - spent
+        return (
+            crossing_probability(np.array([*earlier_bounds, bound]), np.array([*steps, fraction]))
+            - spent
+        )
 
     # Of a proof that has hardly begun so little may be spent that sums over the grid don't hold it:
     # that look alone then has the bound at which one test spends as much.
     if excess(FARTHEST_BOUND) >= 0:
         alone = norm.isf(alpha / 2) / np.sqrt(fraction)
-        return (*taken, float(min(alone, FARTHEST_BOUND)))
-    return (*taken, float(brentq(excess, 0.5, FARTHEST_BOUND, xtol=1e-6)))
+        return (*earlier_bounds, float(min(alone, FARTHEST_BOUND)))
+    return (*earlier_bounds, float(brentq(excess, 0.5, FARTHEST_BOUND, xtol=1e-6)))
 
 
 def crossing_probability(bounds: Floats, fractions: Floats) -> float:
@@ -119,16 +122,16 @@ def decide(
         harm_bounds: On −z, of all looks; None: those on |z|.
     """
     harm_bounds = bounds if harm_bounds is None else harm_bounds
-    found: Ints = np.full(np.shape(z), GOING)
+    decisions: Ints = np.full(np.shape(z), GOING)
     last = look == len(bounds) - 1
     if not last and look >= 1:
         fraction = (look + 1) / len(bounds)
         gain = conditional_power(np.asarray(z), fraction, bounds[-1])
         harm = conditional_power(-np.asarray(z), fraction, harm_bounds[-1])
-        found[(gain < FUTILE) & (harm < FUTILE)] = NOTHING
-    found[(z > bounds[look]) & (clear | last)] = BETTER
-    found[z < -harm_bounds[look]] = WORSE
-    return np.where(found == GOING, NOTHING, found) if last else found
+        decisions[(gain < FUTILE) & (harm < FUTILE)] = NOTHING
+    decisions[(z > bounds[look]) & (clear | last)] = BETTER
+    decisions[z < -harm_bounds[look]] = WORSE
+    return np.where(decisions == GOING, NOTHING, decisions) if last else decisions
 
 
 def conditional_power(z: Floats, fraction: float, bound: float) -> Floats:

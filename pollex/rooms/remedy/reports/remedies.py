@@ -10,20 +10,21 @@ WIDE, SPAN, EDGE = 240, 0.5, 4
 """Pixels of a plot, the least effect at its edges, and what stays free beyond these."""
 
 
-def remedies_page(run: str, kept: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> str:
+def remedies_page(run: str, record: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> str:
     """Render the whole page from what is kept; text of conversations, replies and diffs is escaped."""
     return render(
-        "remedies.html", file="", titles={}, facts={"run": run}, remedy=sections(kept, pairs)
+        "remedies.html", file="", titles={}, facts={"run": run}, remedy=sections(record, pairs)
     )
 
 
-def sections(kept: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+def sections(record: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Return what the sections of a page show."""
     edits = [
-        {**one, "rows": rows_of(one), "worse": worse_of(one["guardrails"])} for one in kept["edits"]
+        {**edit, "rows": rows_of(edit), "worse": worse_of(edit["guardrails"])}
+        for edit in record["edits"]
     ]
-    advice, why = advice_on(kept)
-    return {**kept, "pairs": pairs, "edits": edits, "advice": advice, "why": why, "rules": RULES}
+    advice, why = advice_on(record)
+    return {**record, "pairs": pairs, "edits": edits, "advice": advice, "why": why, "rules": RULES}
 
 
 WORTH = 0.08
@@ -42,7 +43,7 @@ FALLS = ("worse", "no gain, likely harm", "not cleared", "people prefer the old 
 def advice_of(edit: Mapping[str, Any]) -> tuple[str, str]:
     """Return what to do with a change, and why, by the rules of `RULES`."""
     verdict = edit["verdict"]
-    one = edit["primary"]["effect"]
+    effect = edit["primary"]["effect"]
     why = f"{verdict}; {edit['against'][0]}" if edit["against"] else verdict
     if verdict in FALLS:
         return "Don't", why
@@ -50,17 +51,19 @@ def advice_of(edit: Mapping[str, Any]) -> tuple[str, str]:
         return "Release", why
     if verdict.startswith("judged better"):
         return "Try on part of the traffic", why
-    if verdict == "no difference found" and one["n"] and one["high"] < WORTH:
+    if verdict == "no difference found" and effect["n"] and effect["high"] < WORTH:
         return "Don't", f"{verdict}; a gain of {WORTH} or more is ruled out"
     return "Not enough seen", why
 
 
-def advice_on(kept: Mapping[str, Any]) -> tuple[str, str]:
+def advice_on(record: Mapping[str, Any]) -> tuple[str, str]:
     """Return what to do with the best change, or with none that came to a proof."""
-    if kept["edits"]:
-        return advice_of(kept["edits"][0])
-    known = kept.get("headroom") is not None
-    return ("Don't" if known else "Not enough seen"), str(kept["ended"] or kept["verdict"])
+    if record["edits"]:
+        return advice_of(record["edits"][0])
+    has_headroom = record.get("headroom") is not None
+    return ("Don't" if has_headroom else "Not enough seen"), str(
+        record["ended"] or record["verdict"]
+    )
 
 
 LOGARITHMS = ("length", "cost")
@@ -76,7 +79,7 @@ def in_units(name: str, effect: float, digits: int = 0) -> str:
 
 def worse_of(guardrails: Sequence[Mapping[str, Any]]) -> list[str]:
     """Say which guardrails fell beyond chance and by how much; length and cost, which are logarithms, in percent."""
-    found = []
+    falls = []
     for guardrail in (guardrail for guardrail in guardrails if guardrail["effect"]["high"] < 0):
         value, low, high = (
             in_units(guardrail["name"], guardrail["effect"][end])
@@ -84,8 +87,8 @@ def worse_of(guardrails: Sequence[Mapping[str, Any]]) -> list[str]:
         )
         state = "within its margin" if guardrail["state"] == "cleared" else guardrail["state"]
         unit = "" if guardrail["name"] in LOGARITHMS else " points"
-        found.append(f"{guardrail['name']} {value}{unit} [{low}, {high}] ({state})")
-    return found
+        falls.append(f"{guardrail['name']} {value}{unit} [{low}, {high}] ({state})")
+    return falls
 
 
 def ends_of(name: str) -> tuple[str, str, str]:
@@ -101,7 +104,7 @@ def rows_of(edit: Mapping[str, Any]) -> list[dict[str, Any]]:
         "effect": edit["primary"]["effect"],
         "sealed": False,
     }
-    rows = [target, *sorted(edit["guardrails"], key=lambda one: one["effect"]["value"])]
+    rows = [target, *sorted(edit["guardrails"], key=lambda guardrail: guardrail["effect"]["value"])]
     span = span_of(rows)
     return [
         {

@@ -76,8 +76,8 @@ def advice_on(rubric: Rubric) -> Advice:
 
 def name_of(source: str) -> str:
     """Return the name of a rubric's event or signal; empty for one in words of a model or a person."""
-    if found := event_source(source):
-        return found.event.pattern
+    if source_event := event_source(source):
+        return source_event.event.pattern
     kind, _, name = source.partition(":")
     if kind == "phrase":
         return source

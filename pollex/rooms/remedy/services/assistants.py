@@ -26,8 +26,10 @@ class RoleTable(ModelTable):
 
     def asked_by(self, command: ModelOptions) -> ModelOptions:
         """Return the role's model, asked as the command says where the table doesn't."""
-        given = self.model_dump(include={"max_calls", "max_cost", "concurrency"}, exclude_none=True)
-        limits = replace(command.limits, price=self.price or command.limits.price, **given)
+        limits_given = self.model_dump(
+            include={"max_calls", "max_cost", "concurrency"}, exclude_none=True
+        )
+        limits = replace(command.limits, price=self.price or command.limits.price, **limits_given)
         return replace(
             self.within(),
             limits=limits,
@@ -53,7 +55,7 @@ class AssistantOptions:
 
 
 def named_assistant(
-    given: Any, profiles: str | Path | None, command: ModelOptions, seconds: float = SECONDS
+    assistant: Any, profiles: str | Path | None, command: ModelOptions, seconds: float = SECONDS
 ) -> AssistantOptions:
     """Return who is asked: `module:name`, a folder of files, an object of Python, or a table of a file of profiles.
 
@@ -66,19 +68,19 @@ def named_assistant(
         WrongUse: It is none of them, or named twice.
     """
     tables = tables_in(Path(profiles), RoleTable, MEND, ROLES) if profiles else {}
-    if (given is None) == ("assistant" not in tables):
+    if (assistant is None) == ("assistant" not in tables):
         remedy = "by [assistant] in a file of profiles, or by what answers"
         raise WrongUse("name the assistant once", remedy=remedy, option="assistant")
     models = {role: table.asked_by(command) for role, table in tables.items()}
-    if given is None:
+    if assistant is None:
         return AssistantOptions(models=models, temperature=tables["assistant"].temperature)
-    if isinstance(given, Path) or (isinstance(given, str) and ":" not in given):
-        return AssistantOptions(files=folder_of_files(Path(given)), models=models)
-    if not isinstance(given, str):
-        return AssistantOptions(given=assistant_of(given), models=models)
-    module, _, name = given.partition(":")
+    if isinstance(assistant, Path) or (isinstance(assistant, str) and ":" not in assistant):
+        return AssistantOptions(files=folder_of_files(Path(assistant)), models=models)
+    if not isinstance(assistant, str):
+        return AssistantOptions(given=assistant_of(assistant), models=models)
+    module, _, name = assistant.partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
-        what = f"{given!r:.60} is no MODULE:FUNCTION"
+        what = f"{assistant!r:.60} is no MODULE:FUNCTION"
         raise WrongUse(
             what,
             remedy="give shop:answer for the function answer of shop.py here",

@@ -70,12 +70,12 @@ class BriefedTarget:
     @property
     def topics(self) -> list[tuple[str, int]]:
         """Words that are rare in English and frequent in what the user had just said, with the number of replies."""
-        seen = Counter(
+        counts = Counter(
             word for context in self.contexts for word in {*_rare_words(_asked(context))}
         )
         enough = max(2, round(0.05 * len(self.contexts)))
-        ranked = sorted(seen, key=lambda word: (-seen[word] * rarity(word), word))
-        return [(word, seen[word]) for word in ranked if seen[word] >= enough][:TOPICS]
+        ranked = sorted(counts, key=lambda word: (-counts[word] * rarity(word), word))
+        return [(word, counts[word]) for word in ranked if counts[word] >= enough][:TOPICS]
 
     @property
     def advice(self) -> Advice:
@@ -86,15 +86,15 @@ class BriefedTarget:
     def row(self) -> dict[str, Any]:
         """The figures as JSON values."""
         share = self.share
-        told = {
+        row = {
             "target": self.rubric.id,
             "text": self.rubric.text,
             "failing": len(self.contexts),
             "share": share.value,
         }
-        told |= {"low": share.low, "high": share.high, "kind": self.advice.kind}
-        told |= {"sentence": self.advice.sentence, "no_sentence": self.advice.why}
-        return told | {"lines": [number for number, _ in self.lines]}
+        row |= {"low": share.low, "high": share.high, "kind": self.advice.kind}
+        row |= {"sentence": self.advice.sentence, "no_sentence": self.advice.why}
+        return row | {"lines": [number for number, _ in self.lines]}
 
 
 def _asked(context: ReplyContext) -> str:
@@ -102,8 +102,8 @@ def _asked(context: ReplyContext) -> str:
     return next(turn.content for turn in reversed(context.before) if turn.role == "user")
 
 
-def _rare_words(said: str) -> list[str]:
-    words = (word.strip(".,;:!?\"'()").casefold() for word in said.split())
+def _rare_words(text: str) -> list[str]:
+    words = (word.strip(".,;:!?\"'()").casefold() for word in text.split())
     return [word for word in words if word.isalpha() and len(word) > 2 and rarity(word) >= RARE]
 
 
@@ -189,33 +189,39 @@ def brief(
     if out is not None:
         require_writable(out, *files_of(logs, rubrics, prompt))
     text = None if prompt is None else PromptText.load(prompt)
-    rubric_set, read, held, wanted = read_held(logs, rubrics, target, reading, run, progress)
-    found = [
+    rubric_set, read, held, held_targets = read_held(logs, rubrics, target, reading, run, progress)
+    briefed = [
         BriefedTarget(
-            rubric=one.rubric,
-            contexts=failures_of(one),
-            asked=one.asked,
-            lines=() if text is None else tuple(nearest_lines(text, one.rubric)),
-            survives=share_that_survives(rubric_set, one) if rubric_set.judge.built_in else None,
+            rubric=held_target.rubric,
+            contexts=failures_of(held_target),
+            asked=held_target.asked,
+            lines=() if text is None else tuple(nearest_lines(text, held_target.rubric)),
+            survives=share_that_survives(rubric_set, held_target)
+            if rubric_set.judge.built_in
+            else None,
         )
-        for one in wanted
-        if failures_of(one)
+        for held_target in held_targets
+        if failures_of(held_target)
     ]
     # What tells how it came out leads no list, but a reader looks for it: it stands here with the
     # reason.
     outcomes = [rubric for side in SIDES for rubric in outcomes_of(rubric_set.rubrics, side)]
     listed = [] if target else [*headline_rubrics(rubric_set), *outcomes]
-    seen = [held[rubric.id] for rubric in listed if held[rubric.id].holds]
+    held_rubrics = [held[rubric.id] for rubric in listed if held[rubric.id].holds]
     down = {
         conversation.id
         for conversation in read.conversations
         if conversation.label is Label.NEGATIVE
     }
-    reached = {context.conversation.id for one in found for context in one.contexts}
+    reached = {
+        context.conversation.id for briefed_target in briefed for context in briefed_target.contexts
+    }
     result = BriefResult(
-        targets=tuple(found),
+        targets=tuple(briefed),
         untestable=tuple(
-            (one.rubric, why) for one in seen if (why := why_no_target(rubric_set, one))
+            (held_rubric.rubric, why)
+            for held_rubric in held_rubrics
+            if (why := why_no_target(rubric_set, held_rubric))
         ),
         out=out,
         judge=rubric_set.judge.name,
@@ -239,7 +245,7 @@ def nearest_lines(text: PromptText, rubric: ChosenRubric) -> list[tuple[int, str
     ]
     return [
         (n, line)
-        for value, n, line in sorted(near, key=lambda one: -one[0])[:NEAREST]
+        for value, n, line in sorted(near, key=lambda ranked_line: -ranked_line[0])[:NEAREST]
         if value >= NEAR
     ]
 
@@ -277,10 +283,10 @@ def _about(target: BriefedTarget, *, prompted: bool) -> list[str]:
     if topics := target.topics:
         lines.append("- Asked about: " + ", ".join(f"{word} ({n})" for word, n in topics) + ".")
     if target.survives is not None:
-        kept = (
+        sentence = (
             f"- Without what follows the reply, the judge still finds it in {target.survives:.0%}"
         )
-        lines.append(f"{kept}: it can be tested at a reply.")
+        lines.append(f"{sentence}: it can be tested at a reply.")
     if prompted and not target.lines:
         lines.append("- The prompt says nothing of it.")
     elif prompted:
@@ -292,8 +298,8 @@ def _about(target: BriefedTarget, *, prompted: bool) -> list[str]:
         lines.append(f"- {_plain(sentence_told(target.advice))}.")
     lines += ["- Cases for your tests: `pollex remedy cases LOGS --rubrics RUBRICS --to TOOL`", ""]
     for context in in_order(target.contexts, 0)[:EXAMPLES]:
-        said = {"user": _asked(context), "assistant": context.reply.content}
-        shown = (f"    {role}: {printable(words, 600)}" for role, words in said.items())
+        words_by_role = {"user": _asked(context), "assistant": context.reply.content}
+        shown = (f"    {role}: {printable(words, 600)}" for role, words in words_by_role.items())
         lines += [f"`{_plain(context.id)}`", "", *shown, ""]
     return lines
 
@@ -305,4 +311,7 @@ def sentence_told(advice: Advice) -> str:
 
 def _plain(text: str) -> str:
     """Return a text in one line, with what Markdown or HTML would take for its own made harmless."""
-    return "".join(f"\\{one}" if one in "\\`*_[]<>|#" else one for one in printable(text))
+    return "".join(
+        f"\\{character}" if character in "\\`*_[]<>|#" else character
+        for character in printable(text)
+    )

@@ -102,36 +102,36 @@ def cases(
     if out.exists() and not out.is_dir():
         raise WrongUse("it is a file", where=str(out), remedy="give the name of a folder")
     text = None if prompt is None else PromptText.load(prompt)
-    rubric_set, read, _, wanted = read_held(logs, rubrics, target, reading, run, progress)
+    rubric_set, read, _, held_targets = read_held(logs, rubrics, target, reading, run, progress)
     parts = parts_of(read.conversations, rubric_set.learned_from)
     checks: dict[str, list[CaseCheck]] = defaultdict(list)
     contexts: dict[str, ReplyContext] = {}
-    for held in wanted:
+    for held in held_targets:
         for context in in_order(held.replies, 0)[:MOST]:
             rubric = held.rubric
             contexts[context.id] = context
             checks[context.id].append(
                 CaseCheck(rubric.id, rubric.polarity, rubric.text, context.reply.content)
             )
-    found = []
+    reply_cases = []
     for context in in_order(contexts.values(), 0):
-        said = messages_of(context.conversation)[: context.turn]
+        messages = messages_of(context.conversation)[: context.turn]
         id_ = context.conversation.id
         if text is not None:
             system = rendered_for(context, text)
-            said = [
+            messages = [
                 {"role": "system", "content": system},
-                *(one for one in said if one["role"] != "system"),
+                *(message for message in messages if message["role"] != "system"),
             ]
         if text is None or system is not None:
-            found.append(
-                ReplyCase(context.id, said, checks[context.id], id_, context.turn, parts[id_])
+            reply_cases.append(
+                ReplyCase(context.id, messages, checks[context.id], id_, context.turn, parts[id_])
             )
-    shown = [case for case in found if every or case.part != "prove"]
+    shown = [case for case in reply_cases if every or case.part != "prove"]
     if not shown:
         what = (
-            f"no cases: {len(found)} replies, all of them left for a proof"
-            if found
+            f"no cases: {len(reply_cases)} replies, all of them left for a proof"
+            if reply_cases
             else "no reply shows a rubric"
         )
         raise BadLabels(what, remedy="give more conversations")
@@ -148,7 +148,7 @@ def cases(
         to=to,
         files=tuple(out / name for name in texts),
         cases=tuple(shown),
-        unmatched=len(contexts) - len(found),
-        proving=len(found) - len(shown),
+        unmatched=len(contexts) - len(reply_cases),
+        proving=len(reply_cases) - len(shown),
         bad_rows=read.bad_rows,
     )

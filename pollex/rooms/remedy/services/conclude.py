@@ -37,12 +37,12 @@ BASIS = "if the relation of rubrics and thumbs in the log holds for the new repl
 
 
 def conclude_edits(
-    gathered: Gathered, live: RemedyWork, state: Mapping[str, Any], *, own: bool
+    gathered: Gathered, live: RemedyWork, state: Mapping[str, Any], *, same_family: bool
 ) -> list[dict[str, Any]]:
     """Conclude on each change that was proven, the best first; return the fields of each `ProvenEdit`.
 
     Args:
-        own: Whether judges and assistant are of one family.
+        same_family: Whether judges and assistant are of one family.
     """
     trial = live.trials["prove"]
     believes = state["flatterer"]
@@ -56,16 +56,16 @@ def conclude_edits(
         pair = state["pairs"].get(edit["name"])
         wording = wording_of(live, arm, primary)
         over = shown_over_sealed(trial, arm, ended.look, sealed)
-        said = {
+        objections = {
             "over 10 % of the old arm left the recorded calls of tools": has_diverged(trial, OLD),
             "over 10 % of the new arm left the recorded calls of tools": has_diverged(trial, arm),
             believes["said"]: believes["found"],
             "the rubrics like it, a reader without rubrics doesn't": pair and pair["against"],
             "it depends on the wording of the target": wording
-            and any(not one["holds"] for one in wording),
+            and any(not reworded["holds"] for reworded in wording),
             "guardrails that the proposer saw rise more than sealed ones": over and over["low"] > 0,
         }
-        speaks = [words for words, holds in said.items() if holds]
+        speaks = [words for words, holds in objections.items() if holds]
         missing = missing_told(trial, arm, ended.look)
         verdict, against = verdict_of(primary, guards, speaks, missing, gathered.options.margin)
         people = None
@@ -84,7 +84,7 @@ def conclude_edits(
             "diff": edit["diff"],
             "prompt": edit["text"],
             "purpose": edit["purpose"],
-            "verdict": OWN if named == "judged better" and own else named,
+            "verdict": OWN if named == "judged better" and same_family else named,
             "level": level,
             "against": against,
             "primary": asdict(primary),
@@ -96,18 +96,18 @@ def conclude_edits(
             "people": people,
             "shown_over_sealed": over,
         })  # fmt: skip
-    return sorted(verdicts, key=lambda one: RANKS.index(one["verdict"]))
+    return sorted(verdicts, key=lambda verdict: RANKS.index(verdict["verdict"]))
 
 
 def missing_told(trial: Trial, arm: int, look: int) -> str:
     """Say how many of the replies of both arms, that were asked for up to a look, are missing; empty for none."""
     here = set(np.flatnonzero(trial.arrays.wave <= look).tolist())
-    asked = [place for place in trial.places(arms=[OLD, arm]) if place[0] in here]
-    lacks = [place for place in asked if np.isnan(trial.arrays.values[(*place, 0)])]
+    places = [place for place in trial.places(arms=[OLD, arm]) if place[0] in here]
+    lacks = [place for place in places if np.isnan(trial.arrays.values[(*place, 0)])]
     if not lacks:
         return ""
     new = sum(place[1] == arm for place in lacks)
-    return f"{len(lacks)} of {len(asked)} replies are missing, {new} of them under the change"
+    return f"{len(lacks)} of {len(places)} replies are missing, {new} of them under the change"
 
 
 def has_diverged(trial: Trial, arm: int) -> bool:
@@ -122,13 +122,13 @@ def wording_of(live: RemedyWork, arm: int, primary: Primary) -> list[dict[str, A
     trial = live.trials["prove"]
     if (worded := trial.worded.get(arm)) is None or live.second is None:
         return None
-    found = []
+    effects = []
     for number, question in enumerate(live.second.wordings):
         values = trial.arrays.users_of(worded[:, 1, number] - worded[:, 0, number], FAILING)
         mean = float(values.mean()) if len(values) else None
         holds = mean is not None and mean >= primary.effect.value / 2
-        found.append({"text": question.text, "value": mean, "n": len(values), "holds": holds})
-    return found
+        effects.append({"text": question.text, "value": mean, "n": len(values), "holds": holds})
+    return effects
 
 
 def shown_over_sealed(trial: Trial, arm: int, look: int, sealed: set[str]) -> dict[str, Any] | None:
@@ -138,8 +138,10 @@ def shown_over_sealed(trial: Trial, arm: int, look: int, sealed: set[str]) -> di
     hidden = np.array([name in sealed for name in arrays.names[1:most]], bool)
     if not hidden.any() or hidden.all():
         return None
-    each = arrays.differences(look, arm)[:, 1:most]
-    values = arrays.users_of(each[:, ~hidden].mean(axis=1) - each[:, hidden].mean(axis=1))
+    differences = arrays.differences(look, arm)[:, 1:most]
+    values = arrays.users_of(
+        differences[:, ~hidden].mean(axis=1) - differences[:, hidden].mean(axis=1)
+    )
     return asdict(effect(values)) if len(values) >= FEWEST_USERS else None
 
 
@@ -160,48 +162,54 @@ def thumbs_of(gathered: Gathered, trial: Trial, arm: int, look: int) -> dict[str
     scorer = BatchScorer(gathered.rubric_set)
     arrays = trial.arrays
     here = (arrays.wave <= look) & (arrays.stratum == FAILING)
-    mine = [
+    indices = [
         n
         for n, context in enumerate(trial.contexts)
         if here[n] and user_turns(context.cut) == depth
     ]
-    old, new = (netsat_of(trial, number, mine, scorer) for number in (OLD, arm))
-    known = ~np.isnan(old) & ~np.isnan(new)
+    old, new = (netsat_of(trial, number, indices, scorer) for number in (OLD, arm))
+    judged = ~np.isnan(old) & ~np.isnan(new)
     labeled = [
         conversation
         for conversation in gathered.logs.conversations
         if conversation.label is not Label.NONE and user_turns(conversation) >= depth
     ]
-    if known.sum() < FEWEST // 2 or len(labeled) < FEWEST:
+    if judged.sum() < FEWEST // 2 or len(labeled) < FEWEST:
         return {
             "value": None,
-            "reason": f"{int(known.sum())} replies after turn {depth}, where a probability helps",
+            "reason": f"{int(judged.sum())} replies after turn {depth}, where a probability helps",
         }
-    scored = scorer.scores([beginning(one, depth) for one in labeled])
-    x = np.array([np.nan if one.netsat is None else one.netsat for one in scored], float)
-    up = np.array([one.label is Label.POSITIVE for one in labeled])
+    scored = scorer.scores([beginning(conversation, depth) for conversation in labeled])
+    x = np.array([np.nan if score.netsat is None else score.netsat for score in scored], float)
+    up = np.array([conversation.label is Label.POSITIVE for conversation in labeled])
     x, up = x[~np.isnan(x)], up[~np.isnan(x)]
     rng = np.random.default_rng(gathered.options.seed)
     drawn = []
-    users = arrays.user[np.array(mine)[known]]
+    users = arrays.user[np.array(indices)[judged]]
     for number in range(DRAWS + 1):
         rows = rng.integers(0, len(x), len(x)) if number else np.arange(len(x))
         if up[rows].all() or not up[rows].any():
             continue
         fitted = fit_calibration(x[rows], up[rows])
-        each = of_users(fitted.probability(new[known]) - fitted.probability(old[known]), users)
+        differences = of_users(
+            fitted.probability(new[judged]) - fitted.probability(old[judged]), users
+        )
         drawn.append(
-            float(each[rng.integers(0, len(each), len(each))].mean() if number else each.mean())
+            float(
+                differences[rng.integers(0, len(differences), len(differences))].mean()
+                if number
+                else differences.mean()
+            )
         )
     low, high = np.quantile(drawn[1:], (0.025, 0.975))
-    told = {"value": drawn[0], "low": float(low), "high": float(high), "n": int(known.sum())}
-    return told | {"basis": f"{BASIS}; where the target failed, after turn {depth}"}
+    interval = {"value": drawn[0], "low": float(low), "high": float(high), "n": int(judged.sum())}
+    return interval | {"basis": f"{BASIS}; where the target failed, after turn {depth}"}
 
 
-def netsat_of(trial: Trial, arm: int, mine: Sequence[int], scorer: BatchScorer) -> Floats:
+def netsat_of(trial: Trial, arm: int, indices: Sequence[int], scorer: BatchScorer) -> Floats:
     """Return the mean NetSAT of the conversations up to the replies `[context]`; NaN: no reply."""
-    found = np.full(len(mine), np.nan)
-    for place, n in enumerate(mine):
+    netsat = np.full(len(indices), np.nan)
+    for place, n in enumerate(indices):
         replies = (trial.texts.get(place) for place in trial.places([n], [arm]))
         texts = [reply.text for reply in replies if isinstance(reply, AssistantReply)]
         scores = [
@@ -209,8 +217,8 @@ def netsat_of(trial: Trial, arm: int, mine: Sequence[int], scorer: BatchScorer) 
             for score in scorer.scores([trial.contexts[n].with_reply(text) for text in texts])
         ]
         if scores and None not in scores:
-            found[place] = float(np.mean(np.array(scores, float)))
-    return found
+            netsat[place] = float(np.mean(np.array(scores, float)))
+    return netsat
 
 
 def family(name: str) -> str:
@@ -235,12 +243,12 @@ def record_of(live: RemedyWork, state: Mapping[str, Any], gathered: Gathered) ->
         "target": {"id": target.id, "text": target.text, "polarity": target.polarity},
         "headroom": state["headroom"],
         "candidates": [
-            {name: one[name] for name in ("name", "purpose", "diff", "refused")}
+            {name: candidate[name] for name in ("name", "purpose", "diff", "refused")}
             | {
-                "proven": bool(state["looks"]) and one["name"] in state["edits"],
-                "left": reason_left(state, one),
+                "proven": bool(state["looks"]) and candidate["name"] in state["edits"],
+                "left": reason_left(state, candidate),
             }
-            for one in ([] if gathered.edits else state["candidates"])
+            for candidate in ([] if gathered.edits else state["candidates"])
         ],
         "flatterer": state["flatterer"],
         "contexts": {name: strata.count(n) for n, name in enumerate(STRATA)}
@@ -274,7 +282,7 @@ def reason_left(state: Mapping[str, Any], candidate: Mapping[str, str]) -> str:
 
 def sizes_of(trial: Trial, arm: int) -> dict[str, float]:
     """Return mean characters and cost of a reply, in tokens of its prompt; what nobody counts is left out."""
-    known = {name: size[:, arm] for name, size in trial.arrays.sizes.items()}
+    sizes = {name: size[:, arm] for name, size in trial.arrays.sizes.items()}
     return {
-        name: float(np.nanmean(size)) for name, size in known.items() if not np.isnan(size).all()
+        name: float(np.nanmean(size)) for name, size in sizes.items() if not np.isnan(size).all()
     }

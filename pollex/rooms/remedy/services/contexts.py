@@ -92,30 +92,32 @@ def held_in(
         BadRubrics: A model judged, and neither its answers nor the quoted conversations are here.
     """
     scorable = [conversation for conversation in conversations if not conversation.not_scorable]
-    said = _answers(rubric_set, scorable, store)
-    if not said:
-        return _quoted(rubric_set, {one.id: one for one in scorable})
-    found = {}
+    answers = _answers(rubric_set, scorable, store)
+    if not answers:
+        return _quoted(rubric_set, {conversation.id: conversation for conversation in scorable})
+    held_by_id = {}
     for rubric in rubric_set.rubrics:
-        known = [
-            (one, answer, answer.value() > NEUTRAL)
-            for one, answer in said[rubric.id]
+        came_up = [
+            (conversation, answer, answer.value() > NEUTRAL)
+            for conversation, answer in answers[rubric.id]
             if not answer.never_came_up
         ]
         places: dict[bool, list[ReplyContext]] = {True: [], False: []}
         later = 0
-        for one, answer, holds in known:
-            turn = reply_at(one, answer.turns)
+        for conversation, answer, holds in came_up:
+            turn = reply_at(conversation, answer.turns)
             if turn is not None:  # the first reply that the evidence names
-                places[holds].append(ReplyContext(one, turn))
+                places[holds].append(ReplyContext(conversation, turn))
                 later += holds and any(
-                    one.turns[n].role == "user" for n in answer.turns if n > turn
+                    conversation.turns[n].role == "user" for n in answer.turns if n > turn
                 )
-        holding = sum(holds for *_, holds in known)
+        holding = sum(holds for *_, holds in came_up)
         replies, without = map(tuple, (places[True], places[False]))
-        found[rubric.id] = Held(rubric, len(said[rubric.id]), holding, replies, without, later)
-    return found | _with_occasions(
-        found, {id_ for id_ in found if is_local(rubric_set, found[id_].rubric)}
+        held_by_id[rubric.id] = Held(
+            rubric, len(answers[rubric.id]), holding, replies, without, later
+        )
+    return held_by_id | _with_occasions(
+        held_by_id, {id_ for id_ in held_by_id if is_local(rubric_set, held_by_id[id_].rubric)}
     )
 
 
@@ -138,7 +140,7 @@ def _answers(
     rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path
 ) -> dict[str, Said]:
     """Return the answers about each rubric: without a model anew, of a model as the learning run kept them."""
-    said: dict[str, Said] = defaultdict(list)
+    answers: dict[str, Said] = defaultdict(list)
     rubrics = [rubric for rubric in rubric_set.rubrics if is_local(rubric_set, rubric)]
     local = [Question.about(rubric, rubric_set.judge.scale) for rubric in rubrics]
 
@@ -148,21 +150,21 @@ def _answers(
         for conversation in conversations:
             for answer in await answer_each(judge, conversation, local):
                 if isinstance(answer, Answer):
-                    said[answer.question_id].append((conversation, answer))
+                    answers[answer.question_id].append((conversation, answer))
 
     if not rubric_set.judge.built_in and store.is_dir():
         text_hashes = [conversation.text_hash for conversation in conversations]
         with Store.open(store) as opened:
-            known = answers_by_rubric(rubric_set, opened, text_hashes)
+            stored_answers = answers_by_rubric(rubric_set, opened, text_hashes)
         for conversation in conversations:
-            for rubric_id, answer in known.get(conversation.text_hash, {}).items():
+            for rubric_id, answer in stored_answers.get(conversation.text_hash, {}).items():
                 if isinstance(answer, Answer):
-                    said[rubric_id].append((conversation, answer))
+                    answers[rubric_id].append((conversation, answer))
     # Where a model judged and nothing of it is here, what the set quotes tells of all its rubrics
     # alike.
-    if local and (said or rubric_set.judge.built_in):
+    if local and (answers or rubric_set.judge.built_in):
         run_to_end(judged())
-    return said
+    return answers
 
 
 def is_local(rubric_set: RubricSet, rubric: Rubric | None) -> bool:
@@ -177,33 +179,33 @@ def local_judge(rubric_set: RubricSet) -> Judge:
     # NumPy and the tables of the built-in roles come with it
     from pollex.agents.distilled.judge import LocalJudge
 
-    own = {rubric.id for rubric in rubric_set.rubrics if rubric.answered_by}
-    learned = {id_: what for id_, what in rubric_set.judge.learned.items() if id_ in own}
+    local_ids = {rubric.id for rubric in rubric_set.rubrics if rubric.answered_by}
+    learned = {id_: what for id_, what in rubric_set.judge.learned.items() if id_ in local_ids}
     return LocalJudge(embedder_for(None, embeds_with(rubric_set.judge, DEFAULT_MODEL)), learned)
 
 
 def _with_occasions(
-    found: Mapping[str, Held], among: Collection[str] | None = None
+    held_by_id: Mapping[str, Held], among: Collection[str] | None = None
 ) -> dict[str, Held]:
     """Add where it went well: without a model's answers no occasions are known, but what holds for the other side is.
 
     Args:
         among: Ids of the rubrics that have no such answers; None: all.
     """
-    changed = dict(found)
-    for id_, held in found.items():
+    changed = dict(held_by_id)
+    for id_, held in held_by_id.items():
         if among is not None and id_ not in among:
             continue
         failed = {context.conversation.id for context in held.replies}
         other = [
-            each
-            for each in found.values()
-            if each.rubric.polarity != held.rubric.polarity and each.rubric.leads
+            opposite
+            for opposite in held_by_id.values()
+            if opposite.rubric.polarity != held.rubric.polarity and opposite.rubric.leads
         ]
         without = {
             c.conversation.id: c
-            for each in other
-            for c in each.replies
+            for opposite in other
+            for c in opposite.replies
             if c.conversation.id not in failed
         }
         changed[id_] = replace(held, without=tuple(without.values()), later=0)
@@ -212,31 +214,33 @@ def _with_occasions(
 
 def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) -> dict[str, Held]:
     reasons = {reason.id: reason for reason in rubric_set.reasons}
-    found = {}
+    held_by_id = {}
     for rubric in rubric_set.rubrics:
-        seen = set[str]()
+        quoted_ids = set[str]()
         replies = dict[str, ReplyContext]()
         for quote in (
             quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes
         ):
-            if (one := conversations.get(quote.conversation_id)) is not None:
-                seen.add(one.id)
+            if (conversation := conversations.get(quote.conversation_id)) is not None:
+                quoted_ids.add(conversation.id)
                 spoken = (
                     not quote.of_comment
-                    and quote.turn < len(one.turns)
-                    and may_answer(one, quote.turn)
+                    and quote.turn < len(conversation.turns)
+                    and may_answer(conversation, quote.turn)
                 )
-                if spoken and quote.text in one.turns[quote.turn].shown:
-                    replies[one.id] = ReplyContext(one, quote.turn)
-        found[rubric.id] = Held(rubric, len(conversations), len(seen), tuple(replies.values()))
-    if not any(one.holds for one in found.values()):
+                if spoken and quote.text in conversation.turns[quote.turn].shown:
+                    replies[conversation.id] = ReplyContext(conversation, quote.turn)
+        held_by_id[rubric.id] = Held(
+            rubric, len(conversations), len(quoted_ids), tuple(replies.values())
+        )
+    if not any(held.holds for held in held_by_id.values()):
         what = f"{rubric_set.judge.name} judged, and its answers (run {rubric_set.run}) are not in the store"
         raise BadRubrics(
             what,
             remedy="give the store of that run, or the log that it was learned from",
             option="store",
         )
-    return _with_occasions(found)
+    return _with_occasions(held_by_id)
 
 
 def targets(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[Held]:
@@ -246,7 +250,7 @@ def targets(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[Held]:
         for headline_rubric in headline_rubrics(rubric_set)
         if not why_no_target(rubric_set, held[headline_rubric.id])
     ]
-    return sorted(able, key=lambda one: (one.rubric.polarity != "dsat", -len(one.replies)))
+    return sorted(able, key=lambda target: (target.rubric.polarity != "dsat", -len(target.replies)))
 
 
 def headline_rubrics(rubric_set: RubricSet) -> list[ChosenRubric]:
@@ -277,10 +281,10 @@ def why_no_target(rubric_set: RubricSet, held: Held) -> str:
         is_local(rubric_set, held.rubric)
         and (share := share_that_survives(rubric_set, held)) < SURVIVES
     ):
-        seen = (
+        share_seen = (
             f"{round(share * len(held.replies))} of {count(len(held.replies), 'reply', 'replies')}"
         )
-        return f"it takes what comes after the reply to see it: by the reply alone the judge finds it in {seen}"
+        return f"it takes what comes after the reply to see it: by the reply alone the judge finds it in {share_seen}"
     return ""
 
 
@@ -325,10 +329,12 @@ def share_that_survives(rubric_set: RubricSet, held: Held) -> float:
     judge = local_judge(rubric_set)
 
     async def count() -> int:
-        found = 0
+        surviving = 0
         for context in held.replies:
             (answer,) = await answer_each(judge, context.cut, [question])
-            found += isinstance(answer, Answer) and bool(answer.turns) and answer.value() > NEUTRAL
-        return found
+            surviving += (
+                isinstance(answer, Answer) and bool(answer.turns) and answer.value() > NEUTRAL
+            )
+        return surviving
 
     return run_to_end(count()) / len(held.replies)

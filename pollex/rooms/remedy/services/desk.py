@@ -93,7 +93,7 @@ class RemedyDesk:
     @property
     def own(self) -> bool:
         """Whether the judge is of the assistant's family, or of the second judge's."""
-        kin = {family(one.name) for one in (self.assistant, self.second) if one}
+        kin = {family(role.name) for role in (self.assistant, self.second) if role}
         return not isinstance(self.judge, LastExchange) and family(self.judge.name) in kin
 
     @property
@@ -106,8 +106,8 @@ class RemedyDesk:
         proposer = self.askers["proposer"]
         embedder = self.staffs["judging"].embedder
         return [
-            one.kept
-            for one in await propose_and_vet(self.found, trial, proposer, self.second, embedder)
+            edit.kept
+            for edit in await propose_and_vet(self.found, trial, proposer, self.second, embedder)
         ]
 
     async def register(self, run: str, trial: Trial, changed: Sequence[str]) -> int:
@@ -118,42 +118,46 @@ class RemedyDesk:
             replies. The same replies judged once more are no other proof, unless a cap had ended
             it.
         """
-        mine = step(self.store, run, REGISTERED) or self.found.frozen(trial, changed)
-        if trial.texts and "number" not in mine:
-            told = [
+        registration = step(self.store, run, REGISTERED) or self.found.frozen(trial, changed)
+        if trial.texts and "number" not in registration:
+            replies = [
                 (place, text.kind if isinstance(text, NoReply) else text.text)
                 for place, text in trial.texts.items()
             ]
-            said = digest([self.judge.fingerprint, sorted(told)])
+            fingerprint = digest([self.judge.fingerprint, sorted(replies)])
             # The same replies judged once more are no other proof, unless a cap had ended the
             # first.
             others = {
-                (one["proof"], one["said"], one["cut"]): int(one["number"])
-                for one in [*proofs_in_store(self.store, run), *proofs_beside(self.out)]
-                if one["target"] == mine["target"] and {*mine["hashes"]} & {*one["hashes"]}
+                (proof["proof"], proof["said"], proof["cut"]): int(proof["number"])
+                for proof in [*proofs_in_store(self.store, run), *proofs_beside(self.out)]
+                if proof["target"] == registration["target"]
+                and {*registration["hashes"]} & {*proof["hashes"]}
             }
-            mine |= {"said": said, "number": others.get((mine["proof"], said, ""), 1 + len(others))}
-        await self.store.write_step(run, REGISTERED, mine)
-        return int(mine.get("number", 0))
+            registration |= {
+                "said": fingerprint,
+                "number": others.get((registration["proof"], fingerprint, ""), 1 + len(others)),
+            }
+        await self.store.write_step(run, REGISTERED, registration)
+        return int(registration.get("number", 0))
 
-    def answers(self, run: str, wanted: Mapping[str, Any]) -> Any:
+    def answers(self, run: str, question: Mapping[str, Any]) -> Any:
         """Return what people answered to an interrupt; nothing to wait.
 
         Raises:
             BadInput: A line is no choice.
             WrongUse: No proposal has a name that is accepted.
         """
-        if "pairs" in wanted:
-            asked = {one["key"] for one in wanted["pairs"]}  # the file may be of an earlier run
+        if "pairs" in question:
+            keys = {pair["key"] for pair in question["pairs"]}  # the file may be of an earlier run
             return {
                 key: choice
                 for key, choice in read_choices(self.folder, self.store, run).items()
-                if key in asked
+                if key in keys
             }
         if (accept := self.found.options.accept) in (None, "all"):
             return accept
-        names = [one.strip() for one in accept.split(",")]
-        there = [one["name"] for one in wanted["edits"]]
+        names = [name.strip() for name in accept.split(",")]
+        there = [edit["name"] for edit in question["edits"]]
         if unknown := [name for name in names if name not in there]:
             remedy = f"one or several of {', '.join(there)}"
             raise WrongUse(
@@ -161,32 +165,36 @@ class RemedyDesk:
             )
         return names
 
-    async def waits(self, run: str, wanted: Mapping[str, Any]) -> None:
+    async def waits(self, run: str, question: Mapping[str, Any]) -> None:
         """Write what people are asked, and wait.
 
         Raises:
             AnswersPending: Always.
         """
-        if "pairs" in wanted:
+        if "pairs" in question:
             path = self.folder / PAIRS
-            told = '{"key": …, "choice": "1", "2" or "0"}'
+            choice_line = '{"key": …, "choice": "1", "2" or "0"}'
             shown = (
-                {name: pair[name] for name in ("key", "said", "1", "2")} for pair in wanted["pairs"]
+                {name: pair[name] for name in ("key", "said", "1", "2")}
+                for pair in question["pairs"]
             )
             write_lines(path, shown, named=False)
-            remedy = f"compare them in `pollex serve` (Remedies), or write {told} a line into {self.folder / CHOICES}"
-            await self.store.write_step(run, SHEET, list(wanted["pairs"]))
-            raise AnswersPending(
-                f"{len(wanted['pairs'])} pairs wait for people", where=str(path), remedy=remedy
+            remedy = (
+                "compare them in `pollex serve` (Remedies), or write "
+                f"{choice_line} a line into {self.folder / CHOICES}"
             )
-        names = [one["name"] for one in wanted["edits"]]
-        where = "; ".join(f"{one['name']}: {one['diff']!r}" for one in wanted["edits"])
+            await self.store.write_step(run, SHEET, list(question["pairs"]))
+            raise AnswersPending(
+                f"{len(question['pairs'])} pairs wait for people", where=str(path), remedy=remedy
+            )
+        names = [edit["name"] for edit in question["edits"]]
+        where = "; ".join(f"{edit['name']}: {edit['diff']!r}" for edit in question["edits"])
         if self.out is not None:
             folder = self.out.with_name(f"{self.out.stem}-edits")
             folder.mkdir(parents=True, exist_ok=True)
-            for one in wanted["edits"]:
-                diff = folder / f"{one['name'].replace(' ', '-')}.diff"
-                write_text(diff, f"{one['purpose']}\n\n{one['diff']}", named=False)
+            for edit in question["edits"]:
+                diff = folder / f"{edit['name'].replace(' ', '-')}.diff"
+                write_text(diff, f"{edit['purpose']}\n\n{edit['diff']}", named=False)
             where = str(folder)
         remedy = f"read them, then go on with --resume --accept all, or {','.join(names)!r}"
         raise AnswersPending(
@@ -308,7 +316,7 @@ async def carried_out(
         prompts = [edit.new.text for edit in gathered.edits]
         begun = asdict(replace(options, render=None))
         begun |= {"accept": None, "prompt": gathered.prompt.text, "edit": prompts}
-        given = [edit.kept for edit in gathered.edits]
+        candidates = [edit.kept for edit in gathered.edits]
         waves = gathered.make("prove", prompts).arrays.wave.tolist()
         registered = digest([begun, desk.assistant.name, waves, desk.second and desk.second.name])
         fingerprint = {"registered": registered, "judge": desk.judge.fingerprint}
@@ -327,13 +335,13 @@ async def carried_out(
                 propose=desk.propose,
                 begun={
                     "split": gathered.split,
-                    "candidates": given,
-                    "edits": [one["name"] for one in given],
+                    "candidates": candidates,
+                    "edits": [candidate["name"] for candidate in candidates],
                 },
                 register=desk.register,
                 finalists=options.finalists,
                 sheet=lambda trial, arm: sheet_of(trial, arm, options, live.salt),
-                conclude=partial(conclude_edits, gathered, own=desk.own),
+                conclude=partial(conclude_edits, gathered, same_family=desk.own),
                 seed=options.seed,
                 blind=options.people > 0,
             )
@@ -375,8 +383,10 @@ async def carried_out(
         pairs_of(live.trials["prove"], arms_of(state, "prove")) if "prove" in live.trials else []
     )
     await store.write_step(live.run, COMMAND, record)
-    kept = enumerate({pair["conversation"]: pair} for pair in pairs)  # so each can be forgotten
-    await store.write([FactRow(live.run, COMPARED, str(n), pack(pair)) for n, pair in kept])
+    pairs_by_id = enumerate(
+        {pair["conversation"]: pair} for pair in pairs
+    )  # so each can be forgotten
+    await store.write([FactRow(live.run, COMPARED, str(n), pack(pair)) for n, pair in pairs_by_id])
     about: dict[str, Any] = {"run": live.run, "out": out, "usage": usage, "usages": usages}
     return RemedyResult(record=record, replies=replies, compared=pairs, **about)
 
@@ -397,18 +407,25 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
         return None, frozenset()
     question = gathered.questions[0]
     dsat = gathered.target.polarity == "dsat"
-    known = [(one, stratum) for one, stratum in gathered.proof if stratum != ANY]
-    found = await asyncio.gather(*(judge.judge(context.cut, [question]) for context, _ in known))
-    said = [(*one, a) for one, (a,) in zip(known, found, strict=True) if isinstance(a, Answer)]
-    without = frozenset(one.id for one, _, answer in said if answer.never_came_up)
-    if len(said) < FEWEST_JUDGED or not any(stratum == FINE for _, stratum in known):
-        too_few = f"{len(said)} replies, {FEWEST_JUDGED} of both kinds are needed"
-        return Figure(None, n=len(said), undefined=too_few), without
-    whole = np.array([float((stratum == FAILING) == dsat) for _, stratum, _ in said])
-    alone = [
-        float(not one.never_came_up and one.value(question.options) > NEUTRAL) for *_, one in said
+    placed = [(context, stratum) for context, stratum in gathered.proof if stratum != ANY]
+    judged = await asyncio.gather(*(judge.judge(context.cut, [question]) for context, _ in placed))
+    answered = [
+        (*placed_context, a)
+        for placed_context, (a,) in zip(placed, judged, strict=True)
+        if isinstance(a, Answer)
     ]
-    kappa = weighted_kappa(whole, np.array(alone), np.arange(len(said)), np.random.default_rng(0))
+    without = frozenset(context.id for context, _, answer in answered if answer.never_came_up)
+    if len(answered) < FEWEST_JUDGED or not any(stratum == FINE for _, stratum in placed):
+        too_few = f"{len(answered)} replies, {FEWEST_JUDGED} of both kinds are needed"
+        return Figure(None, n=len(answered), undefined=too_few), without
+    whole = np.array([float((stratum == FAILING) == dsat) for _, stratum, _ in answered])
+    alone = [
+        float(not answer.never_came_up and answer.value(question.options) > NEUTRAL)
+        for *_, answer in answered
+    ]
+    kappa = weighted_kappa(
+        whole, np.array(alone), np.arange(len(answered)), np.random.default_rng(0)
+    )
     if kappa.value is None or kappa.value < LEAST_KAPPA:
         what = f"shown the reply alone, {judge.name} answers otherwise than of whole conversations: {told_of(kappa)}, "
         remedy = "take another target, or reword it (`pollex rubrics reword`)"
@@ -440,8 +457,10 @@ def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -
             f"no second reader compared the replies{'' if second else ' ([second] in the profiles)'}"
         )
     if kappa is not None:
-        said = "how far the judge answers of the reply alone as of the whole conversation"
-        notes.append(f"{said}: {told_of(kappa)}{'' if kappa.value is None else f', n {kappa.n}'}")
+        measure = "how far the judge answers of the reply alone as of the whole conversation"
+        notes.append(
+            f"{measure}: {told_of(kappa)}{'' if kappa.value is None else f', n {kappa.n}'}"
+        )
     if (times := state["proof"]) > 1:
         notes.append(
             f"proof {times} on conversations that proved before: its level is {alpha_of(times):.4g}"
@@ -457,7 +476,9 @@ def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -
     notes.append("how long replies take is not compared")
     if desk.found.options.live_tools != "no":
         notes.append("tools of the assistant acted for real")
-    unsure = (unspread(one["name"], **one["primary"]["effect"]) for one in state["verdicts"])
+    unsure = (
+        unspread(verdict["name"], **verdict["primary"]["effect"]) for verdict in state["verdicts"]
+    )
     return [*notes, *filter(None, unsure)]
 
 

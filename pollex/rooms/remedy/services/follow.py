@@ -34,12 +34,13 @@ def show(name: str, *, run: RunOptions) -> RemedyResult:
         WrongUse: It is no run of `remedy`, or it didn't come to its end.
     """
     with Store.open(run.store, read_only=True) as store:
-        found = find_run(store, name, COMMAND)
-        if (kept := step(store, found.id, COMMAND)) is None:
+        remedy_run = find_run(store, name, COMMAND)
+        if (record := step(store, remedy_run.id, COMMAND)) is None:
             raise WrongUse(
-                f"{found.id} has no remedy", remedy="name a run of `pollex remedy run` that ended"
+                f"{remedy_run.id} has no remedy",
+                remedy="name a run of `pollex remedy run` that ended",
             )
-        return RemedyResult(record=kept, run=found.id)
+        return RemedyResult(record=record, run=remedy_run.id)
 
 
 def promised(traffic: Mapping[str, float] | float | None) -> float | None:
@@ -72,12 +73,16 @@ class FollowResult(Shown):
     @property
     def headline(self) -> str:
         """Return the target's difference, predicted and realised."""
-        one = self.rows[0]
-        predicted = "nothing" if one["predicted"] is None else f"{one['predicted']:+.3f}"
-        said = f"{one['what']}: {predicted} predicted, {one['realised']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
+        target_row = self.rows[0]
+        predicted = (
+            "nothing" if target_row["predicted"] is None else f"{target_row['predicted']:+.3f}"
+        )
+        interval = f"[{target_row['low']:+.3f}, {target_row['high']:+.3f}]"
+        realised = f"{target_row['realised']:+.3f} {interval}"
+        headline = f"{target_row['what']}: {predicted} predicted, {realised}"
         better = [row["what"] for row in self.rows[2:] if row["low"] is not None and row["low"] > 0]
-        said = f"{self.second} − {self.first}: {said}"
-        return said + (" · better (L: thumbs of users)" if better else "")
+        headline = f"{self.second} − {self.first}: {headline}"
+        return headline + (" · better (L: thumbs of users)" if better else "")
 
     def records(self) -> list[dict[str, Any]]:
         """Return a row a figure."""
@@ -117,39 +122,42 @@ def follow(
         WrongUse: The run has no remedy, nothing was proven, or the log has one prompt alone, or
             several new ones.
     """
-    found = show(name, run=run)
-    if not found.edits:
+    remedy = show(name, run=run)
+    if not remedy.edits:
         raise WrongUse(
-            f"{found.run} proved nothing: {found.verdict}", remedy="name one that proved a change"
+            f"{remedy.run} proved nothing: {remedy.verdict}", remedy="name one that proved a change"
         )
-    edit = found.edits[0]
-    target = found.record["target"]
+    edit = remedy.edits[0]
+    target = remedy.record["target"]
     about: dict[str, Any] = {"reading": reading, "run": run, "model": model, "progress": progress}
     if thumbs := edit.thumbs["value"]:
         about["see"] = abs(thumbs)
-    one = compare(
+    compared = compare(
         [logs] if isinstance(logs, str | Path) else logs, rubrics, by=by, baseline=baseline, **about
     )
-    seen, *others = one.comparisons
+    first_comparison, *others = compared.comparisons
     if others:
-        values = ", ".join(comparison.second for comparison in one.comparisons)
+        values = ", ".join(comparison.second for comparison in compared.comparisons)
         what = f"{by} has several values beside {baseline!r}: {values}"
         raise WrongUse(
             what, remedy="give the conversations under the old prompt and one new one", option="by"
         )
     side = 1 if target["polarity"] == "sat" else -1
-    mine = next((rubric.difference for rubric in seen.rubrics if rubric.id == target["id"]), None)
-    if mine is None or mine.value is None:
+    difference = next(
+        (rubric.difference for rubric in first_comparison.rubrics if rubric.id == target["id"]),
+        None,
+    )
+    if difference is None or difference.value is None:
         raise WrongUse(
             f"the set has no rubric {target['id']}",
             remedy="give the set of that run",
             option="rubrics",
         )
-    ends = sorted(side * end / 10 for end in (mine.low or 0.0, mine.high or 0.0))
-    chance = seen.probability
-    share = seen.share
+    ends = sorted(side * end / 10 for end in (difference.low or 0.0, difference.high or 0.0))
+    chance = first_comparison.probability
+    share = first_comparison.share
     figures = [
-        (target["text"], promised(edit.traffic), side * mine.value / 10, *ends),
+        (target["text"], promised(edit.traffic), side * difference.value / 10, *ends),
         ("P(thumb up)", edit.thumbs["value"], chance.value or 0.0, chance.low, chance.high),
         *(
             []
@@ -158,17 +166,21 @@ def follow(
         ),
     ]
     with Store.open(run.store) as store:
-        look = 1 + int((step(store, found.run, LOOKED) or {}).get("looks", 0))
-        run_to_end(store.write_step(found.run, LOOKED, {"looks": look}))
+        look = 1 + int((step(store, remedy.run, LOOKED) or {}).get("looks", 0))
+        run_to_end(store.write_step(remedy.run, LOOKED, {"looks": look}))
         names = ("what", "predicted", "realised", "low", "high")
         rows = [at_look(dict(zip(names, figure, strict=True)), look) for figure in figures]
-        run_to_end(store.write_step(found.run, FOLLOWED, rows[0]))
-        known = [step(store, run.id, FOLLOWED) for run in runs(store) if run.command == COMMAND]
+        run_to_end(store.write_step(remedy.run, FOLLOWED, rows[0]))
+        follow_ups = [
+            step(store, run.id, FOLLOWED) for run in runs(store) if run.command == COMMAND
+        ]
     pairs = [
-        (row["predicted"], row["realised"]) for row in known if row and row["predicted"] is not None
+        (row["predicted"], row["realised"])
+        for row in follow_ups
+        if row and row["predicted"] is not None
     ]
-    about = {"run": found.run, "target": target["text"], "plan": seen.plan.headline}
-    about |= {"first": seen.first, "second": seen.second}
+    about = {"run": remedy.run, "target": target["text"], "plan": first_comparison.plan.headline}
+    about |= {"first": first_comparison.first, "second": first_comparison.second}
     return FollowResult(**about, rows=tuple(rows), believed=slope_of_promises(pairs))
 
 

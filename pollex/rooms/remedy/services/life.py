@@ -142,20 +142,20 @@ def family(rubric: Rubric | Mapping[str, Any]) -> str:
     facts = _facts_of(rubric)
     source = str(facts.get("source", ""))
     name = family_of(source)
-    known = (
+    rubric_key = (
         name
         if name != source or (is_built_in(source) and ":" in source and len(source) <= 60)
         else facts["id"]
     )
-    return f"{facts['polarity']} {known}"
+    return f"{facts['polarity']} {rubric_key}"
 
 
 def states(store: Store) -> dict[str, list[RubricState]]:
     """Return what was said of each family, in order."""
-    found: dict[str, list[RubricState]] = {}
+    states_by_family: dict[str, list[RubricState]] = {}
     for row in store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [STATE]):
-        found.setdefault(row["id"], []).append(RubricState(**unpack(row["payload"])))
-    return found
+        states_by_family.setdefault(row["id"], []).append(RubricState(**unpack(row["payload"])))
+    return states_by_family
 
 
 def row_of(state: RubricState) -> FactRow:
@@ -174,28 +174,35 @@ def mended_in(folder: Path, rubric_set: RubricSet) -> dict[str, RubricState]:
     if not (folder / FILE).exists():
         return {}
     with Store.open(folder, read_only=True) as store:
-        said = states(store)
+        remarks = states(store)
     ids = {rubric.id for rubric in rubric_set.rubrics}
     last = {
-        rubric.id: mine[-1]
+        rubric.id: family_remarks[-1]
         for rubric in rubric_set.rubrics
-        if (mine := remarks_on(said, rubric.id, family(rubric), ids))
+        if (family_remarks := remarks_on(remarks, rubric.id, family(rubric), ids))
     }
     return {id_: state for id_, state in last.items() if state.state == "mended"}
 
 
 def remarks_on(
-    said: Mapping[str, list[RubricState]], id_: str, known: str, ids: Collection[str]
+    remarks: Mapping[str, list[RubricState]], id_: str, family_name: str, ids: Collection[str]
 ) -> list[RubricState]:
     """Return what was said of a rubric: under its id, or of one of its family that is not beside it in its set."""
-    return [one for one in said.get(known, ()) if one.rubric == id_ or one.rubric not in ids]
+    return [
+        remark
+        for remark in remarks.get(family_name, ())
+        if remark.rubric == id_ or remark.rubric not in ids
+    ]
 
 
 def mark_back(folder: Path, back: Iterable[RubricState], why: str) -> None:
     """Keep that mended rubrics are back again."""
     with Store.open(folder) as store:
         store.put(
-            [row_of(replace(one, state="back", note=why, who="check", time=now())) for one in back]
+            [
+                row_of(replace(remark, state="back", note=why, who="check", time=now()))
+                for remark in back
+            ]
         )
         store.flush()
 
@@ -243,15 +250,15 @@ def rubric_state(
         WrongUse: No rubric of the store has such an id, or the state lacks its release.
     """
     with Store.open(run.store, read_only=state is None) as store:
-        found = rubric_in(store, rubric)
+        facts = rubric_in(store, rubric)
         if state is not None:
-            store.put([row_of(said_of(found, state, release, note, who))])
+            store.put([row_of(said_of(facts, state, release, note, who))])
             store.flush()
         elif release or note:
             raise WrongUse(
                 "there is no state", remedy=f"give one of {', '.join(get_args(Said))} before them"
             )
-        return next(iter(lives_of(store, [found])))
+        return next(iter(lives_of(store, [facts])))
 
 
 def rubric_in(store: Store, name: str) -> dict[str, Any]:
@@ -260,21 +267,21 @@ def rubric_in(store: Store, name: str) -> dict[str, Any]:
     Raises:
         BadRubrics: The store has none, or several.
     """
-    found = {
+    payloads = {
         row["id"]: row["payload"]
         for row in store.rows(NAMED, [f"{name.replace('%', '').replace('_', '')}%"])
     }
-    if name in found or len(found) == 1:
-        rubric: dict[str, Any] = unpack(found.get(name) or next(iter(found.values())))
+    if name in payloads or len(payloads) == 1:
+        rubric: dict[str, Any] = unpack(payloads.get(name) or next(iter(payloads.values())))
         return rubric
     several = (
-        f"{len(found)} rubrics have ids that begin"
-        if found
+        f"{len(payloads)} rubrics have ids that begin"
+        if payloads
         else "no rubric of the store has an id that begins"
     )
     remedy = (
-        f"give one of {', '.join(list(found)[:8])}"
-        if found
+        f"give one of {', '.join(list(payloads)[:8])}"
+        if payloads
         else "`pollex rubrics list` shows the ids of a set"
     )
     raise BadRubrics(
@@ -288,7 +295,7 @@ NAMED = "SELECT id, payload FROM facts WHERE kind = 'rubric' AND id LIKE ? ORDER
 def lives_of(
     store: Store,
     rubrics: Sequence[Rubric | Mapping[str, Any]],
-    kept: Callable[[Run], list[Seen]] | None = None,
+    read_seen: Callable[[Run], list[Seen]] | None = None,
 ) -> list[RubricLife]:
     """Return the lives of some rubrics of an open store.
 
@@ -298,19 +305,25 @@ def lives_of(
         kept: Returns what `seen_in` does, where somebody keeps it.
     """
     every = runs(store)
-    seen: dict[str, tuple[Seen, dict[str, set[str]]]] = {}
+    scored_by_id: dict[str, tuple[Seen, dict[str, set[str]]]] = {}
     for run in every:
         if run.command in SCORED and run.status in FINISHED:
             rows = store.rows(
                 "SELECT payload FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]
             )
-            asked = _families(unpack(row["payload"]) for row in rows)
-            seen |= {one.id: (one, asked) for one in (kept(run) if kept else seen_in(store, run))}
-    said = states(store)
+            families = _families(unpack(row["payload"]) for row in rows)
+            scored_by_id |= {
+                scored.id: (scored, families)
+                for scored in (read_seen(run) if read_seen else seen_in(store, run))
+            }
+    remarks = states(store)
     sets = list(_sets(store, every))
     events = store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [EVENT])
     kept_events = [(row["id"], LifeEvent(**unpack(row["payload"]))) for row in events]
-    return [_life(_facts_of(rubric), seen.values(), said, sets, kept_events) for rubric in rubrics]
+    return [
+        _life(_facts_of(rubric), scored_by_id.values(), remarks, sets, kept_events)
+        for rubric in rubrics
+    ]
 
 
 def _facts_of(rubric: Rubric | Mapping[str, Any]) -> Mapping[str, Any]:
@@ -322,16 +335,16 @@ def _facts_of(rubric: Rubric | Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _families(rubrics: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    families: dict[str, set[str]] = {}
     for rubric in rubrics:
-        found.setdefault(family(rubric), set()).add(rubric["id"])
-    return found
+        families.setdefault(family(rubric), set()).add(rubric["id"])
+    return families
 
 
 def _life(
     rubric: Mapping[str, Any],
-    seen: Iterable[tuple[Seen, dict[str, set[str]]]],
-    said: Mapping[str, list[RubricState]],
+    scored: Iterable[tuple[Seen, dict[str, set[str]]]],
+    remarks: Mapping[str, list[RubricState]],
     sets: Sequence[MadeSet],
     events: Sequence[tuple[str, LifeEvent]],
 ) -> RubricLife:
@@ -339,33 +352,35 @@ def _life(
     weeks: Counter[tuple[str, bool]] = Counter()
     releases: Counter[tuple[str, bool]] = Counter()
     thumbs: Counter[tuple[bool, bool]] = Counter()
-    for one, families in seen:
-        asked = (
-            {rubric["id"]} if rubric["id"] in one.asked else families.get(name, set())
-        ) & one.asked
-        if not asked:
+    for conversation, families in scored:
+        ids = (
+            {rubric["id"]} if rubric["id"] in conversation.asked else families.get(name, set())
+        ) & conversation.asked
+        if not ids:
             continue
-        held = bool(asked & one.held)
-        weeks[one.week, held] += 1
-        releases[one.release, held] += 1
-        if one.down is not None:
-            thumbs[held, one.down] += 1
+        held = bool(ids & conversation.held)
+        weeks[conversation.week, held] += 1
+        releases[conversation.release, held] += 1
+        if conversation.down is not None:
+            thumbs[held, conversation.down] += 1
     beside = next(
         (rubric_set.texts for rubric_set in reversed(sets) if rubric["id"] in rubric_set.texts), {}
     )
-    mine = remarks_on(said, rubric["id"], name, beside)
+    own_remarks = remarks_on(remarks, rubric["id"], name, beside)
     return RubricLife(
         id=rubric["id"],
         text=rubric["text"],
         polarity=rubric["polarity"],
         family=name,
-        state=mine[-1] if mine else None,
+        state=own_remarks[-1] if own_remarks else None,
         weeks=_shares(weeks),
         releases=_shares(releases),
         down_with=share_of(thumbs[True, True], thumbs[True, True] + thumbs[True, False]),
         down_without=share_of(thumbs[False, True], thumbs[False, True] + thumbs[False, False]),
         events=tuple(
-            sorted(_events(rubric["id"], name, mine, sets, events), key=lambda event: event.time)
+            sorted(
+                _events(rubric["id"], name, own_remarks, sets, events), key=lambda event: event.time
+            )
         ),
     )
 
@@ -381,14 +396,16 @@ def _shares(counts: Counter[tuple[str, bool]]) -> dict[str, Figure]:
 def _events(
     id_: str,
     name: str,
-    said: Sequence[RubricState],
+    remarks: Sequence[RubricState],
     sets: Sequence[MadeSet],
     events: Sequence[tuple[str, LifeEvent]],
 ) -> Iterator[LifeEvent]:
     before = ""
     ever = False
     for run, texts, families in sets:
-        text = texts.get(id_) or next((texts[one] for one in families.get(name, ())), "")
+        text = texts.get(id_) or next(
+            (texts[id_of_family] for id_of_family in families.get(name, ())), ""
+        )
         if text and not before:
             yield LifeEvent(run.started, "back again" if ever else "found", run.id, text)
         elif text and text != before:
@@ -397,18 +414,18 @@ def _events(
             yield LifeEvent(run.started, "gone", run.id)
         before = text
         ever = ever or bool(text)
-    yield from (event for known, event in events if known == name)
-    yield from (LifeEvent(one.time, str(one), one.who, one.note) for one in said)
+    yield from (event for family_name, event in events if family_name == name)
+    yield from (LifeEvent(remark.time, str(remark), remark.who, remark.note) for remark in remarks)
 
 
 def _sets(store: Store, every: Sequence[Run]) -> Iterator[MadeSet]:
-    kept = {
+    payloads = {
         row["run"]: row["payload"]
         for row in store.rows("SELECT run, payload FROM facts WHERE kind = 'rubric_set'")
     }
     for run in every:
-        if run.id in kept and isinstance(made := json.loads(kept[run.id]), dict):
-            rubrics = made.get("rubrics", ())
+        if run.id in payloads and isinstance(payload := json.loads(payloads[run.id]), dict):
+            rubrics = payload.get("rubrics", ())
             yield MadeSet(
                 run, {rubric["id"]: rubric["text"] for rubric in rubrics}, _families(rubrics)
             )

@@ -66,7 +66,7 @@ def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
     Raises:
         BadInput: A line is no choice.
     """
-    found = dict[str, list[str]]()
+    choices_by_key = dict[str, list[str]]()
     for key, choice, where in keyed_lines(folder / CHOICES, "choice"):
         if choice.upper() not in ("1", "2", "0", "S"):
             raise BadInput(
@@ -74,13 +74,15 @@ def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
                 where=where,
                 remedy="1, 2, 0 for no difference, or S",
             )
-        found.setdefault(key, []).append(choice.upper())
+        choices_by_key.setdefault(key, []).append(choice.upper())
     for key, by in chosen_of(store, run).items():
-        found.setdefault(key, []).extend(by.values())
-    said = {key: [choice for choice in every if choice != "S"] for key, every in found.items()}
+        choices_by_key.setdefault(key, []).extend(by.values())
+    decided = {
+        key: [choice for choice in every if choice != "S"] for key, every in choices_by_key.items()
+    }
     return {
         key: max(every, key=every.count) if len(set(every)) < 2 or len(every) > 2 else "0"
-        for key, every in said.items()
+        for key, every in decided.items()
         if every
     }
 
@@ -97,27 +99,29 @@ def people_say(
     guess = (
         np.full(len(trial.contexts), 0.5) if wins is None else np.where(np.isnan(wins), 0.5, wins)
     )
-    known: dict[int, float] = {}
+    preferences: dict[int, float] = {}
     for n in every[: options.people]:
         key, (old, new) = key_of(trial, n, secret), trial.pair(arm, n) or ("", "")
         if old == new or choices.get(key) == "0":
-            known[n] = 0.5
+            preferences[n] = 0.5
         elif choices.get(key) in ("1", "2"):
-            known[n] = float(sides_of(key, ("old", "new"))[int(choices[key]) - 1] == "new")
-    mine = list(known)
-    if len(mine) < FEWEST:
+            preferences[n] = float(sides_of(key, ("old", "new"))[int(choices[key]) - 1] == "new")
+    answered = list(preferences)
+    if len(answered) < FEWEST:
         return {
             "value": None,
-            "n": len(mine),
-            "reason": f"{FEWEST - len(mine)} more pairs are needed",
+            "n": len(answered),
+            "reason": f"{FEWEST - len(answered)} more pairs are needed",
         }
-    others = [n for n in every if n not in known] if wins is not None else []
-    good = np.array(list(known.values()))
+    others = [n for n in every if n not in preferences] if wins is not None else []
+    good = np.array(list(preferences.values()))
     user = trial.arrays.user
-    found = share_at_random(Labeled(good, guess[mine], guess[others], user[mine], user[others]))
+    share = share_at_random(
+        Labeled(good, guess[answered], guess[others], user[answered], user[others])
+    )
     decided = [
         (good[i] > 0.5) == (guess[n] > 0.5)
-        for i, n in enumerate(mine)
+        for i, n in enumerate(answered)
         if good[i] != 0.5 and guess[n] != 0.5
     ]
     agree = None
@@ -129,11 +133,11 @@ def people_say(
             "high": float(high),
             "n": len(decided),
         }
-    told = {
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "n": found.n,
-        "method": found.method,
+    record = {
+        "value": share.value,
+        "low": share.low,
+        "high": share.high,
+        "n": share.n,
+        "method": share.method,
     }
-    return told | {"drawn": "random", "reader_agrees": agree}
+    return record | {"drawn": "random", "reader_agrees": agree}

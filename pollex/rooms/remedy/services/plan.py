@@ -53,11 +53,11 @@ def count_calls(
         return CallPlan(models=(), notes=tuple(notes))
     (first, plan), *others = tables
     panel = [
-        (role, ModelUsage(one.planner.table, calls.models[role].limits.price))
-        for role, one in others
+        (role, ModelUsage(role_plan.planner.table, calls.models[role].limits.price))
+        for role, role_plan in others
     ]
-    known = first == "judge" and calls.known
-    counted = call_plan(calls.models[first], plan.planner.table, probed=known, panel=panel)
+    probed = first == "judge" and calls.known
+    counted = call_plan(calls.models[first], plan.planner.table, probed=probed, panel=panel)
     return replace(counted, notes=(*counted.notes, *notes))
 
 
@@ -82,10 +82,10 @@ class _Calls:
         }
         if not record.built_in:
             judging = options_as_before(model, record)
-            known = record.options.capabilities
-            self.known, self.models["judge"] = known is not None, judging
+            capabilities = record.options.capabilities
+            self.known, self.models["judge"] = capabilities is not None, judging
             self.plans["judge"] = Plan.of(
-                judging, gathered.rubric_set.domain, run, seed_of(record), known
+                judging, gathered.rubric_set.domain, run, seed_of(record), capabilities
             )
             self.judge = reply_judge_of(LlmJudge(self.plans["judge"].asker))
         if "assistant" in assistant_options.models:
@@ -101,31 +101,39 @@ class _Calls:
             yield
 
     async def count(self) -> None:
-        found = self.found
-        own = bool(self.found.edits)
+        gathered = self.found
+        has_edits = bool(self.found.edits)
         reader = None
         if second := self.plans.get("second"):
-            reader = await SecondReader.of(second.asker, found.target, found.rubric_set.judge.scale)
-            reader = replace(reader, wordings=found.questions[:1] * 2)
-        for context, stratum in found.proof:
+            reader = await SecondReader.of(
+                second.asker, gathered.target, gathered.rubric_set.judge.scale
+            )
+            reader = replace(reader, wordings=gathered.questions[:1] * 2)
+        for context, stratum in gathered.proof:
             if stratum != ANY:
-                await self.of_judging(context, found.questions[:1])
-        edits = [edit.new.text for edit in found.edits]
-        if not own:
-            await self.of_trial(tried := found.make("headroom"))
-            edits = [with_line(found.prompt, naive_sentence(found.target)).text] * found.most
-            shown = items(found, [one for one, _ in found.taken(("propose",), SHOWN)], tried)
-            for number in range(asked_for(found.most) if "proposer" in self.plans else 0):
+                await self.of_judging(context, gathered.questions[:1])
+        edits = [edit.new.text for edit in gathered.edits]
+        if not has_edits:
+            await self.of_trial(tried := gathered.make("headroom"))
+            edits = [
+                with_line(gathered.prompt, naive_sentence(gathered.target)).text
+            ] * gathered.most
+            shown = items(
+                gathered, [context for context, _ in gathered.taken(("propose",), SHOWN)], tried
+            )
+            for number in range(asked_for(gathered.most) if "proposer" in self.plans else 0):
                 await propose_hunks(self.plans["proposer"].asker, shown, number)
         with self.at_most():
-            known = f"{found.prompt.text}\n{found.rubric_set.domain.model_dump_json()}"
-            for edit in () if own else edits:
+            prompt_facts = f"{gathered.prompt.text}\n{gathered.rubric_set.domain.model_dump_json()}"
+            for edit in () if has_edits else edits:
                 if reader:
-                    await reader.new_facts(known, edit)
-            if not own and len(edits) > 1:
-                await self.of_trial(found.make("select", edits))
-            await self.of_trial(found.make("flatter"))
-            proof = found.make("prove", edits if own else edits[: found.options.finalists])
+                    await reader.new_facts(prompt_facts, edit)
+            if not has_edits and len(edits) > 1:
+                await self.of_trial(gathered.make("select", edits))
+            await self.of_trial(gathered.make("flatter"))
+            proof = gathered.make(
+                "prove", edits if has_edits else edits[: gathered.options.finalists]
+            )
             await self.of_trial(proof)
             if reader:
                 await self.of_second(proof, reader)
@@ -154,8 +162,8 @@ class _Calls:
         """Count the pairs, and the judging by other words."""
         for _ in range(len(proof.systems) - 1):
             for context, stratum in zip(proof.contexts, proof.arrays.stratum, strict=True):
-                said = context.reply.content
-                for pair in ((said, f"{said} "), (f"{said} ", said)):
+                reply = context.reply.content
+                for pair in ((reply, f"{reply} "), (f"{reply} ", reply)):
                     await reader.wins(context, *pair)  # the first order alone: nobody answers
                 for _side in range(2 * (stratum == FAILING)):
                     await reader.reworded(context.cut, value_of)

@@ -82,13 +82,13 @@ class PromptText:
     def protected(self) -> tuple[str, ...]:
         """The lines that nobody may change, in order."""
         inside = False
-        found = []
+        protected = []
         for line in self.lines:
             marks = len(KEEP.findall(line))
             if inside or marks or any(re.search(pattern, line) for pattern in self.keep):
-                found.append(line)
+                protected.append(line)
             inside ^= bool(marks % 2)
-        return tuple(found)
+        return tuple(protected)
 
     def values_in(self, logged: str) -> dict[str, str] | None:
         """Return the values with which the logged system turn was made from this template; None if it wasn't.
@@ -96,15 +96,15 @@ class PromptText:
         Each value ends where the text after its place stands first, so that a long turn is read
         once. Where a place comes again, the text between is looked for with the value that it had.
         """
-        said = logged.strip()
+        logged_text = logged.strip()
         text = self.text.strip()
         places = list(PLACE.finditer(text))
         if not places:
-            return {} if said == text else None
+            return {} if logged_text == text else None
         starts = [*(place.start() for place in places), len(text)]
         after = [text[place.end() : start] for place, start in zip(places, starts[1:], strict=True)]
         before = text[: starts[0]]
-        if not said.startswith(before):
+        if not logged_text.startswith(before):
             return None
 
         values: dict[str, str] = {}
@@ -114,15 +114,15 @@ class PromptText:
             last = number == len(places) - 1
             if name in values:
                 end = at + len(values[name])
-                if said[at:end] != values[name] or not said.startswith(then, end):
+                if logged_text[at:end] != values[name] or not logged_text.startswith(then, end):
                     return None
             else:
-                end = _end_of_value(said, at, then, last=last)
+                end = _end_of_value(logged_text, at, then, last=last)
                 if end < 0:
                     return None
-                values[name] = said[at:end]
+                values[name] = logged_text[at:end]
             at = end + len(then)
-        return values if at == len(said) else None
+        return values if at == len(logged_text) else None
 
     def rendered(self, values: dict[str, str]) -> str | None:
         """Fill the places; None where a value is missing: nothing is ever filled with emptiness."""
@@ -132,12 +132,12 @@ class PromptText:
         return PLACE.sub(lambda match: values[match[1] or match[2]], self.text)
 
 
-def _end_of_value(said: str, at: int, then: str, *, last: bool) -> int:
+def _end_of_value(text: str, at: int, then: str, *, last: bool) -> int:
     """Return where a value ends, before the text that follows it; -1 if that isn't there."""
     if last:
-        end = len(said) - len(then)
-        return end if end >= at and said.endswith(then) else -1
-    return said.find(then, at)
+        end = len(text) - len(then)
+        return end if end >= at and text.endswith(then) else -1
+    return text.find(then, at)
 
 
 def read_file(path: Path, what: str) -> str:
@@ -154,10 +154,10 @@ def read_file(path: Path, what: str) -> str:
         ) from error
 
 
-def named_file(given: str | Path) -> tuple[str, Path]:
+def named_file(source: str | Path) -> tuple[str, Path]:
     """Return the name and the path of `NAME=FILE`; a file has no name."""
-    name, _, path = str(given).partition("=")
-    return (name, Path(path)) if path and not Path(given).exists() else ("", Path(given))
+    name, _, path = str(source).partition("=")
+    return (name, Path(path)) if path and not Path(source).exists() else ("", Path(source))
 
 
 def rendered_for(
@@ -179,17 +179,17 @@ def rendered_for(
     if render is not None:
         return render(prompt.text, context.conversation)
     metadata = context.conversation.metadata
-    known = {
+    metadata_values = {
         name: str(value) for name, value in metadata.items() if isinstance(value, str | int | float)
     }
     system = next(
         (turn.content for turn in context.conversation.turns if turn.role == "system"), None
     )
-    if system is None and prompt.name not in {"", *known.values()}:
+    if system is None and prompt.name not in {"", *metadata_values.values()}:
         return None
-    values = known if system is None else (made_from or prompt).values_in(system)
+    values = metadata_values if system is None else (made_from or prompt).values_in(system)
     if values is None:
-        return prompt.rendered(known) if any_prompt else None
+        return prompt.rendered(metadata_values) if any_prompt else None
     return prompt.rendered(values)
 
 
@@ -200,25 +200,27 @@ def with_line(prompt: PromptText, line: str) -> PromptText:
 
 def naive_sentence(rubric: Rubric) -> str:
     """Write the rubric's opposite as one sentence of a prompt: the floor that every clever edit has to beat."""
-    said = rubric.text.strip().rstrip(".")
+    statement = rubric.text.strip().rstrip(".")
     lead = "Wherever it fits, reply" if rubric.polarity == "sat" else "Never reply"
-    return f"{lead} so that this is true: {said}."
+    return f"{lead} so that this is true: {statement}."
 
 
 def with_hint(prompt: PromptText, rubric: Rubric, context: ReplyContext) -> PromptText:
     """Return a prompt with the remedy of one conversation: the most that any prompt could do there."""
     # no place for a value
-    told = " ".join(context.reply.content.split())[:600].replace("{", "(").replace("}", ")")
-    return with_line(prompt, f"{naive_sentence(rubric)} Here above all. This reply failed: {told}")
+    failed_reply = " ".join(context.reply.content.split())[:600].replace("{", "(").replace("}", ")")
+    return with_line(
+        prompt, f"{naive_sentence(rubric)} Here above all. This reply failed: {failed_reply}"
+    )
 
 
 def flattering_prompt(prompt: PromptText, rubric: Rubric) -> PromptText:
     """Return a prompt that changes no deed, and only has replies claim to do well."""
     claimed = "true" if rubric.polarity == "sat" else "not true"
-    said = rubric.text.strip().rstrip(".")
+    statement = rubric.text.strip().rstrip(".")
     return with_line(
         prompt,
-        f"Change nothing in what you do, but end each reply by stating that this is {claimed}: {said}.",
+        f"Change nothing in what you do, but end each reply by stating that this is {claimed}: {statement}.",
     )
 
 
@@ -253,8 +255,8 @@ class PromptEdit:
     @property
     def added(self) -> str:
         """The lines that it adds."""
-        found = difflib.ndiff(self.old.lines, self.new.lines)
-        return "\n".join(line[2:] for line in found if line.startswith("+ "))
+        diff = difflib.ndiff(self.old.lines, self.new.lines)
+        return "\n".join(line[2:] for line in diff if line.startswith("+ "))
 
     @property
     def fault(self) -> str:
@@ -343,8 +345,10 @@ def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
         after = [line[1:] for line in body if line[:1] in " +"]
         place = _place(lines, before, start - 1 + moved)
         if place is None:
-            known = prompt.lines[start - 1] if 0 < start <= len(prompt.lines) else "(no such line)"
-            what = f"hunk {number} doesn't apply at line {start}: the prompt has {known[:60]!r}, the diff "
+            prompt_line = (
+                prompt.lines[start - 1] if 0 < start <= len(prompt.lines) else "(no such line)"
+            )
+            what = f"hunk {number} doesn't apply at line {start}: the prompt has {prompt_line[:60]!r}, the diff "
             remedy = "make it anew against this prompt (`diff -u OLD NEW`)"
             raise BadInput(what + f"{(before or [''])[0][:60]!r}", where=where, remedy=remedy)
         lines[place : place + len(before)] = after
@@ -352,13 +356,13 @@ def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def _place(lines: list[str], before: list[str], wanted: int) -> int | None:
+def _place(lines: list[str], before: list[str], expected: int) -> int | None:
     """Return where lines stand: at the wanted place, else at the only other one."""
     if not before:
-        return min(max(wanted + 1, 0), len(lines))
+        return min(max(expected + 1, 0), len(lines))
     places = [
         n for n in range(len(lines) - len(before) + 1) if lines[n : n + len(before)] == before
     ]
-    if wanted in places:
-        return wanted
+    if expected in places:
+        return expected
     return places[0] if len(places) == 1 else None

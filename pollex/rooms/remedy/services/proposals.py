@@ -52,7 +52,7 @@ class Vetting:
     @classmethod
     def of(cls, conversations: Sequence[Conversation]) -> "Vetting":
         """Return what refuses copies of some conversations."""
-        said = [
+        texts = [
             words_of(turn.content)
             for conversation in conversations
             for turn in conversation.turns
@@ -64,14 +64,14 @@ class Vetting:
             for turn in conversation.turns
             for call in turn.calls
         }
-        return cls(said, frozenset(names))
+        return cls(texts, frozenset(names))
 
     def refusal(self, edit: PromptEdit, earlier: Sequence[PromptEdit]) -> str:
         """Return why a proposal isn't tried; empty if it is."""
         added = edit.added
         old = edit.old.text
         grown = len(edit.new.text.split()) - len(old.split())
-        called = {name for found in CALLED.findall(added) for name in found if name}
+        called = {name for names in CALLED.findall(added) for name in names if name}
         language = language_of_text()
         reasons: dict[str, Callable[[], Any]] = {
             "it holds invisible characters": lambda: printable(added, keep_lines=True) != added,
@@ -90,7 +90,7 @@ class Vetting:
                 len({language(old), language(added)} - {"unsure"}) > 1
             ),
             "it is nearly an earlier one": lambda: any(
-                share_of_words(added, one.added) >= TWIN for one in earlier
+                share_of_words(added, proposal.added) >= TWIN for proposal in earlier
             ),
         }
         return edit.fault or next((why for why, reason in reasons.items() if reason()), "")
@@ -98,9 +98,9 @@ class Vetting:
     def copied(self, added: str, old: str) -> bool:
         """Tell whether six words in a row stand in any conversation, and not in the prompt."""
         words = words_of(added).split()
-        known = words_of(old)
+        prompt_words = words_of(old)
         rows = {f" {' '.join(words[n : n + ROW])} " for n in range(len(words) - ROW + 1)}
-        return any(row in text for row in rows if row not in known for text in self.said)
+        return any(row in text for row in rows if row not in prompt_words for text in self.said)
 
 
 def words_of(text: str) -> str:
@@ -108,9 +108,9 @@ def words_of(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
-def share_of_words(one: str, other: str) -> float:
+def share_of_words(text: str, other: str) -> float:
     """Return the share of words that two texts have in common."""
-    a = set(words_of(one).split())
+    a = set(words_of(text).split())
     b = set(words_of(other).split())
     return len(a & b) / max(len(a | b), 1)
 
@@ -131,22 +131,24 @@ async def propose_and_vet(
     safe = advice_on(gathered.target).kind not in NEVER_PLAIN
     edits = [PromptEdit("naive", prompt, plain, "the plain opposite")] if most > 1 and safe else []
     for number, contexts in enumerate(clusters(gathered, asked_for(most), embedder)):
-        asked = await propose_hunks(asker, items(gathered, contexts, trial), number)
+        proposal = await propose_hunks(asker, items(gathered, contexts, trial), number)
         name = f"proposal {number + 1}"
-        if isinstance(asked, str):
-            edits.append(PromptEdit(name, prompt, prompt, refused=asked))
+        if isinstance(proposal, str):
+            edits.append(PromptEdit(name, prompt, prompt, refused=proposal))
         else:
-            hunks.append(asked)
-            edits.append(edit_of(name, prompt, asked))
+            hunks.append(proposal)
+            edits.append(edit_of(name, prompt, proposal))
     if most > 3 and len(hunks) > 1:
         edits.append(edit_of("merged", prompt, [hunk[0] for hunk in hunks[:2]]))
     vetting = Vetting.of(gathered.logs.conversations)
-    known = f"{prompt.text}\n{gathered.rubric_set.domain.model_dump_json()}"
+    prompt_facts = f"{prompt.text}\n{gathered.rubric_set.domain.model_dump_json()}"
     done = list[PromptEdit]()
     for edit in edits:
-        why = edit.refused or vetting.refusal(edit, [one for one in done if not one.refused])
+        why = edit.refused or vetting.refusal(
+            edit, [vetted for vetted in done if not vetted.refused]
+        )
         if not why and second is not None and edit.name != "naive":
-            facts = await second.new_facts(known, edit.added)
+            facts = await second.new_facts(prompt_facts, edit.added)
             why = f"it states what nobody said: {facts[0][:120]}" if facts else ""
         done.append(replace(edit, refused=why))
     return done
@@ -156,7 +158,7 @@ def edit_of(name: str, prompt: PromptText, hunks: Sequence[Hunk]) -> PromptEdit:
     """Return hunks as a change."""
     purpose = printable(" · ".join(hunk.purpose for hunk in hunks), 300)
     lines = list(prompt.lines)
-    for hunk in sorted(hunks, key=lambda one: -one.line):
+    for hunk in sorted(hunks, key=lambda proposed: -proposed.line):
         insert = hunk.kind == "insert"
         if not (0 if insert else 1) <= hunk.line <= len(lines):
             return PromptEdit(name, prompt, prompt, purpose, "a line isn't there")
@@ -166,7 +168,7 @@ def edit_of(name: str, prompt: PromptText, hunks: Sequence[Hunk]) -> PromptEdit:
 
 def clusters(gathered: Gathered, number: int, embedder: Embedder) -> list[list[ReplyContext]]:
     """Part the failing contexts that propose by what they are about."""
-    contexts = [one for one, _ in gathered.taken(("propose",), 200)]
+    contexts = [context for context, _ in gathered.taken(("propose",), 200)]
     number = max(1, min(number, len(contexts) // 2))
     if number == 1:
         return [contexts]
@@ -185,7 +187,7 @@ def items(
 ) -> list[dict[str, Any]]:
     """Return what the proposer sees: nothing of judges, scales, scores, other parts or sealed rubrics."""
     target = gathered.target
-    mine = {context.conversation.id for context in contexts}
+    conversation_ids = {context.conversation.id for context in contexts}
     protected = set(gathered.prompt.protected)
     items: list[dict[str, Any]] = [
         {"line": n, "text": line, "protected": line in protected}
@@ -195,7 +197,9 @@ def items(
         {"goes_wrong": target.text} if target.polarity == "dsat" else {"is_missing": target.text}
     )
     reasons = {
-        reason.text for reason in gathered.rubric_set.reasons if reason.conversation_id in mine
+        reason.text
+        for reason in gathered.rubric_set.reasons
+        if reason.conversation_id in conversation_ids
     }
     items += [{"why": text} for text in sorted(reasons)[:SHOWN]]
     failing = {
@@ -204,8 +208,8 @@ def items(
         if trial.arrays.stratum[n] == FAILING
     }
     for number, context in enumerate(contexts[:SHOWN], 1):
-        said = [f"{turn.role}: {turn.content}" for turn in context.before[-4:]]
-        items.append({"exchange": number, "said": said, "failed": context.reply.content})
+        turns = [f"{turn.role}: {turn.content}" for turn in context.before[-4:]]
+        items.append({"exchange": number, "said": turns, "failed": context.reply.content})
         for place in trial.places([failing[context.id]] if context.id in failing else [], [OLD]):
             if isinstance(reply := trial.texts.get(place), AssistantReply):
                 bad = bool(trial.arrays.values[(*place, 0)] < 0.5)

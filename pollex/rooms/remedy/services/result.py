@@ -84,14 +84,16 @@ class ProvenEdit(Shown):
     @property
     def headline(self) -> str:
         """Return the verdict with its interval and level."""
-        one = self.primary["effect"]
-        figures = f"{one['value']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}] of the scale, n = {one['n']}"
+        effect = self.primary["effect"]
+        interval = f"[{effect['low']:+.3f}, {effect['high']:+.3f}]"
+        figures = f"{effect['value']:+.3f} {interval} of the scale, n = {effect['n']}"
         basis = "people compared blind" if self.level == "P" else "replies judged by rubrics"
         named = f"not proven: {self.against[0]}" if self.verdict == "not proven" else self.verdict
-        said = f"{named} ({self.level}: {basis}): {figures}, {one['users']} users, look {self.primary['look']} of 4"
+        look = f"look {self.primary['look']} of 4"
+        headline = f"{named} ({self.level}: {basis}): {figures}, {effect['users']} users, {look}"
         if self.verdict in ("no difference found", "not proven"):
-            said += f"; {self.primary['smallest']:.3f} would have been found in 80 %"
-        return said
+            headline += f"; {self.primary['smallest']:.3f} would have been found in 80 %"
+        return headline
 
     def records(self) -> list[dict[str, Any]]:
         """Return a row for the target and each guardrail."""
@@ -113,23 +115,23 @@ class ProvenEdit(Shown):
         # runs of before have no interval: a figure alone isn't told
         if isinstance(self.traffic, dict):
             hundred = {end: 100 * value for end, value in self.traffic.items()}
-            told = f"{hundred['value']:+.1f} [{hundred['low']:+.1f}, {hundred['high']:+.1f}]"
-            yield f"Per 100 conversations of this log: {told} of the scale"
-        for what, one in (
+            interval = f"{hundred['value']:+.1f} [{hundred['low']:+.1f}, {hundred['high']:+.1f}]"
+            yield f"Per 100 conversations of this log: {interval} of the scale"
+        for what, estimate in (
             ("Thumbs up", self.thumbs),
             ("A reader without rubrics", self.pair),
             ("People", self.people),
         ):
-            if one is not None:
-                yield f"{what}: {one.get('reason') if one['value'] is None else _interval(one)}"
+            if estimate is not None:
+                yield f"{what}: {estimate.get('reason') if estimate['value'] is None else _interval(estimate)}"
         yield f"With missing new replies as failing: {_interval(self.primary['worst'])}"
         for guard in self.guardrails:
             sealed = " (sealed)" if guard["sealed"] else ""
             yield f"  {guard['state']:8} {_interval(guard['effect'])}  {guard['name']}{sealed}"
 
 
-def _interval(one: dict[str, Any]) -> str:
-    return f"{one['value']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
+def _interval(effect: dict[str, Any]) -> str:
+    return f"{effect['value']:+.3f} [{effect['low']:+.3f}, {effect['high']:+.3f}]"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -155,7 +157,7 @@ class RemedyResult(Shown):
     @property
     def edits(self) -> tuple[ProvenEdit, ...]:
         """The best first; empty where it ended before a proof."""
-        return tuple(ProvenEdit(**one) for one in self.record["edits"])
+        return tuple(ProvenEdit(**fields) for fields in self.record["edits"])
 
     @property
     def complete(self) -> bool:
@@ -212,19 +214,21 @@ class RemedyResult(Shown):
             most = room["room_high"]
             hints = room["ceiling"]["value"]
             yield f"Room {room['room']:+.3f} (at most {most:+.3f}); with hints {hints:+.3f}"
-        for one in record["candidates"]:
+        for candidate in record["candidates"]:
             became = (
-                "proven" if one["proven"] else one.get("left") or one["refused"] or "not selected"
+                "proven"
+                if candidate["proven"]
+                else candidate.get("left") or candidate["refused"] or "not selected"
             )
-            yield f"  {became:32} {one['name']}: {one['purpose']}"
+            yield f"  {became:32} {candidate['name']}: {candidate['purpose']}"
         if not self.edits:
             yield self.verdict
         for edit in self.edits:
             yield from edit.told()
         for arm, kinds in record["missing"].items():
             if kinds:
-                told = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
-                note = f"Note: missing under the {arm} prompt, and no score: {told}"
+                counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+                note = f"Note: missing under the {arm} prompt, and no score: {counts}"
                 yield Line(note, "yellow")
         yield from notes_told(record["notes"])
         if self.out is not None:
@@ -239,11 +243,11 @@ class RemedyResult(Shown):
 
 def chosen_of(store: Store, run: str) -> dict[str, dict[str, str]]:
     """Return what people chose in the browser: by pair, each person's last choice by name."""
-    found: dict[str, dict[str, str]] = {}
+    choices: dict[str, dict[str, str]] = {}
     sql = "SELECT annotator, text_hash, value FROM labels WHERE question = ? ORDER BY rowid"
     for row in store.rows(sql, [f"{COMPARED} {run}"]):
-        found.setdefault(row["text_hash"], {})[row["annotator"]] = unpack(row["value"])
-    return found
+        choices.setdefault(row["text_hash"], {})[row["annotator"]] = unpack(row["value"])
+    return choices
 
 
 def people_for(key: str) -> int:
@@ -259,10 +263,10 @@ def said_before(context: ReplyContext) -> list[str]:
 def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
     """Return a row a reply of a trial."""
     rows = []
-    for (n, arm, k), found in sorted(trial.texts.items()):
+    for (n, arm, k), outcome in sorted(trial.texts.items()):
         context = trial.contexts[n]
         here = trial.arrays.values[n, arm, k]
-        reply = found if isinstance(found, AssistantReply) else None
+        reply = outcome if isinstance(outcome, AssistantReply) else None
         answers = trial.answers.get((n, arm, k), ())
         read = trial.wins[arm][n] if k == 0 and arm in trial.wins else np.nan
         values = {
@@ -279,7 +283,7 @@ def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
             "turn": context.turn,
             "k": k,
             "reply": reply.text if reply else "",
-            "outcome": found.kind if isinstance(found, NoReply) else "replied",
+            "outcome": outcome.kind if isinstance(outcome, NoReply) else "replied",
             "length": len(reply.text) if reply else None,
             "said": said_before(context),
             "reader": None if np.isnan(read) else float(read),
@@ -299,12 +303,12 @@ def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
     for n, context in enumerate(trial.contexts):
         for arm, edit in list(enumerate(arms))[1:]:
             gained = dict(zip(names, values[n, arm, 0, 1:] - values[n, OLD, 0, 1:], strict=True))
-            known = {name: float(value) for name, value in gained.items() if not np.isnan(value)}
+            gains = {name: float(value) for name, value in gained.items() if not np.isnan(value)}
             change = float(values[n, arm, 0, 0] - values[n, OLD, 0, 0])
             both = trial.pair(arm, n)
             if both is None or np.isnan(change):
                 continue
-            worst = min(known, key=known.__getitem__, default="")
+            worst = min(gains, key=gains.__getitem__, default="")
             read = trial.wins[arm][n] if arm in trial.wins else np.nan
             pairs.append({
                 "context": context.id,
@@ -314,13 +318,13 @@ def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
                 "edit": edit,
                 "change": change,
                 "guardrail": worst,
-                "fell": known.get(worst),
+                "fell": gains.get(worst),
                 "old": both[0],
                 "new": both[1],
             })  # fmt: skip
-    return sorted(pairs, key=lambda one: (one["change"], one["context"]))
+    return sorted(pairs, key=lambda pair: (pair["change"], pair["context"]))
 
 
 def examples(pairs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return pairs for people's eyes: the ten that differ most."""
-    return sorted(pairs, key=lambda one: (-abs(one["change"]), one["context"]))[:PAIRS]
+    return sorted(pairs, key=lambda pair: (-abs(pair["change"]), pair["context"]))[:PAIRS]

@@ -103,10 +103,10 @@ def prove(
         raise WrongUse(
             "nobody proposes", remedy="give [proposer] in the profiles, or a change", option="edit"
         )
-    found = gather(logs, rubrics, options, prompts, reading, run, progress, planned=alone)
-    require_no_harm(found, assistant.given)
+    gathered = gather(logs, rubrics, options, prompts, reading, run, progress, planned=alone)
+    require_no_harm(gathered, assistant.given)
     if run.dry_run:
-        raise Planned(count_calls(found, assistant, run, model))
+        raise Planned(count_calls(gathered, assistant, run, model))
     from pollex.rooms.remedy.services.desk import carried_out  # LangGraph takes a while
 
     arguments: dict[str, Any] = {"logs": names_of(logs), "rubrics": ", ".join(names_of(rubrics))}
@@ -115,9 +115,9 @@ def prove(
         "edit": list(map(str, options.edits)),
         "out": out and str(out),
     }
-    with workspace(run, progress, found.logs) as opened:
-        result = opened.run(carried_out(opened, found, assistant, model, arguments, out))
-        target = found.target
+    with workspace(run, progress, gathered.logs) as opened:
+        result = opened.run(carried_out(opened, gathered, assistant, model, arguments, out))
+        target = gathered.target
         opened.store.put(
             outcome_of_proof(target, result.run, edit.name, edit.verdict) for edit in result.edits
         )
@@ -169,39 +169,43 @@ def gather(
             stands for it.
     """
     edited = [named_file(edit) for edit in options.edits]
-    mine = [
+    named_prompts = [
         prompt
         for prompt in prompts
         if len(prompts) == 1 or {name for name, _ in edited} <= {prompt.name}
     ]
-    if not mine:
+    if not named_prompts:
         remedy_ = f"each as NAME=FILE, NAME one of {', '.join(prompt.name for prompt in prompts)}"
         raise WrongUse("the changes name no prompt, or several", remedy=remedy_, option="edit")
     names = ["old", *(path.stem for _, path in edited)]
     if len({*names}) < len(names):
         what = f"changes have the names of their files, and two are one: {', '.join(names)}"
         raise WrongUse(what, remedy="name each file otherwise", option="edit")
-    edits = [read_edit(path, mine[0]) for _, path in edited]
+    edits = [read_edit(path, named_prompts[0]) for _, path in edited]
     rubric_set, read, held, (target,) = read_held(
         logs, rubrics, options.target, reading, run, progress
     )
     guards = tuple(
-        one.rubric for one in targets(rubric_set, held) if one.rubric.id != target.rubric.id
+        held_target.rubric
+        for held_target in targets(rubric_set, held)
+        if held_target.rubric.id != target.rubric.id
     )
     prompt = max(
-        mine,
-        key=lambda one: sum(
-            rendered_for(context, one) is not None for context in failures_of(target)
+        named_prompts,
+        key=lambda named_prompt: sum(
+            rendered_for(context, named_prompt) is not None for context in failures_of(target)
         ),
     )
-    others = [one for one in prompts if one is not prompt]
+    others = [other for other in prompts if other is not prompt]
     tuned = tuned_on(run)
     if planned:
         line = advice_on(target.rubric).sentence or naive_sentence(target.rubric)
         edits = [PromptEdit(YOURS, prompt, with_line(prompt, line))]
-    found = sample_contexts(rubric_set, read, prompt, edits, options, target, guards, others, tuned)
-    require_enough(found)
-    return found
+    gathered = sample_contexts(
+        rubric_set, read, prompt, edits, options, target, guards, others, tuned
+    )
+    require_enough(gathered)
+    return gathered
 
 
 YOURS = "a change of yours"
@@ -213,21 +217,25 @@ def tuned_on(run: RunOptions) -> frozenset[str]:
         return frozenset()
     with Store.open(run.store, read_only=True) as store:
         begun = max(
-            (one.started for one in runs(store) if run.resume and one.command == COMMAND),
+            (
+                earlier.started
+                for earlier in runs(store)
+                if run.resume and earlier.command == COMMAND
+            ),
             default=now(),
         )
         return frozenset(
-            one
+            text_hash
             for time, every in facts_of(store, "", CASES).items()
             if time < begun
-            for one in every
+            for text_hash in every
         )
 
 
-def require_no_harm(gathered: Gathered, given: Any) -> None:
+def require_no_harm(gathered: Gathered, assistant: Any) -> None:
     """Raise WrongUse where tools would act for real that nobody let act, or on personal data."""
     if gathered.options.live_tools == "no":
-        if acts := getattr(given, "acts", ()):
+        if acts := getattr(assistant, "acts", ()):
             what = f"the assistant carries out tools itself, or nobody can see that it doesn't: {', '.join(acts)}"
             remedy_ = (
                 "give a graph that ends at its calls, which get the logged results; or, with doubles "
@@ -240,7 +248,11 @@ def require_no_harm(gathered: Gathered, given: Any) -> None:
         for contexts in gathered.strata.values()
         for context in contexts
     }
-    hurt = [id_ for id_, one in every.items() if any(found_in(turn.content) for turn in one.before)]
+    hurt = [
+        id_
+        for id_, context in every.items()
+        if any(found_in(turn.content) for turn in context.before)
+    ]
     if hurt and gathered.options.live_tools != "personal":
         what = f"{len(hurt)} conversations hold personal data, and tools would act on it"
         raise WrongUse(

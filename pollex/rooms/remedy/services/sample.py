@@ -60,11 +60,15 @@ class RemedyOptions:
 
 def waves_of(chosen: Sequence[tuple[ReplyContext, int]], waves: int = LOOKS) -> Ints:
     """Assign each context the wave in which it is asked `[context]`: an equal share of the users of each stratum."""
-    found: dict[str, int] = {}
+    waves_by_user: dict[str, int] = {}
     for stratum in (FAILING, FINE, ANY):
-        users = [*dict.fromkeys(c.user for c, s in chosen if s == stratum and c.user not in found)]
-        found |= {user: n * waves // len(users) for n, user in enumerate(users)}
-    return np.array([found[context.user] for context, _ in chosen], int)
+        users = [
+            *dict.fromkeys(
+                c.user for c, s in chosen if s == stratum and c.user not in waves_by_user
+            )
+        ]
+        waves_by_user |= {user: n * waves // len(users) for n, user in enumerate(users)}
+    return np.array([waves_by_user[context.user] for context, _ in chosen], int)
 
 
 def parts_of(

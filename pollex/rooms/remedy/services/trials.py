@@ -67,9 +67,11 @@ LEAKED = 10
 
 def keeps_to_itself(reply: str, system: str, _context: ReplyContext) -> bool:
     """Tell whether a reply has no ten words in a row of the system prompt."""
-    said = reply.casefold().split()
-    told = " ".join(system.casefold().split())
-    return not any(" ".join(said[n : n + LEAKED]) in told for n in range(len(said) - LEAKED + 1))
+    words = reply.casefold().split()
+    instructions = " ".join(system.casefold().split())
+    return not any(
+        " ".join(words[n : n + LEAKED]) in instructions for n in range(len(words) - LEAKED + 1)
+    )
 
 
 def same_language(reply: str, _system: str, context: ReplyContext) -> bool:
@@ -136,18 +138,20 @@ class Gathered:
         Args:
             most: Of each stratum.
         """
-        found: list[tuple[ReplyContext, int]] = []
+        chosen_contexts: list[tuple[ReplyContext, int]] = []
         for stratum, number in enumerate(most):
-            mine = [
-                one
-                for one in self.strata[stratum]
-                if self.parts.get(one.conversation.id, "prove") in parts
+            in_parts = [
+                context
+                for context in self.strata[stratum]
+                if self.parts.get(context.conversation.id, "prove") in parts
             ]
-            new = [one for one in mine if not self.known(one)]
-            able = new if len(new) >= min(ENOUGH, number) else [*new, *filter(self.known, mine)]
+            new = [context for context in in_parts if not self.known(context)]
+            able = new if len(new) >= min(ENOUGH, number) else [*new, *filter(self.known, in_parts)]
             chosen = keep_users(able, number)
-            found += [(one, stratum) for one in chosen if one.id not in self.without]
-        return found
+            chosen_contexts += [
+                (context, stratum) for context in chosen if context.id not in self.without
+            ]
+        return chosen_contexts
 
     def known(self, context: ReplyContext) -> bool:
         """Tell whether the rubrics were learned from its conversation, or somebody may have tuned on it."""
@@ -163,7 +167,7 @@ class Gathered:
     def split(self) -> dict[str, dict[str, int]]:
         """How many contexts there are by part and stratum."""
         parts = {
-            s: [self.parts.get(one.conversation.id, "prove") for one in all_]
+            s: [self.parts.get(context.conversation.id, "prove") for context in all_]
             for s, all_ in self.strata.items()
         }
         return {
@@ -184,29 +188,29 @@ class Gathered:
     @property
     def notes(self) -> list[str]:
         """What a reader must know of them."""
-        found = []
+        notes = []
         if self.unmatched:
-            found.append(self.why_unmatched)
-        found += [
+            notes.append(self.why_unmatched)
+        notes += [
             f"{number} of them are under the prompt {name}" for name, number in self.under.items()
         ]
         if "select" in self.parts.values() and (few := len(self.strata[FAILING])) < FEW_DATA:
-            found.append(
+            notes.append(
                 f"{few} failing contexts are too few to choose by: under {FEW_DATA} one change is proposed"
             )
         if self.without:
-            found.append(
+            notes.append(
                 f"{count(len(self.without), 'context')} left out: the target's occasion never came up there"
             )
-        if known := self.proving(self.learned):
-            found.append(
-                f"{count(known, 'context')} of conversations that the rubrics were learned from"
+        if tuned := self.proving(self.learned):
+            notes.append(
+                f"{count(tuned, 'context')} of conversations that the rubrics were learned from"
             )
-        if known := self.proving(self.tuned):
-            found.append(
-                f"{count(known, 'context')} of conversations in cases, on which the change may be tuned"
+        if tuned := self.proving(self.tuned):
+            notes.append(
+                f"{count(tuned, 'context')} of conversations in cases, on which the change may be tuned"
             )
-        return found
+        return notes
 
     @property
     def why_unmatched(self) -> str:
@@ -251,16 +255,16 @@ class Gathered:
         elif name == "prove":
             chosen = self.proof
         elif self.edits:
-            chosen = [one for one in self.proof if one[1] == FAILING][:tried]
+            chosen = [placed for placed in self.proof if placed[1] == FAILING][:tried]
         else:
             part = "select" if "select" in self.parts.values() else "propose"
             chosen = self.taken((part,), min(SELECTED, tried) if name == "select" else tried)
         contexts = [context for context, _ in chosen]
         strata = [stratum for _, stratum in chosen]
-        prompts = [replace(self.prompt, text=one) for one in changed]
+        prompts = [replace(self.prompt, text=text) for text in changed]
         if name == "flatter":
             prompts = [flattering_prompt(self.prompt, target)]
-        arms = [[one] * len(chosen) for one in (self.prompt, *prompts)]
+        arms = [[prompt] * len(chosen) for prompt in (self.prompt, *prompts)]
         if name == "headroom":
             arms.append([with_line(self.prompt, naive_sentence(target))] * len(chosen))
             arms.append([with_hint(self.prompt, target, context) for context in contexts])
@@ -298,15 +302,15 @@ class Gathered:
 
     def rendered(self, prompt: PromptText, context: ReplyContext) -> str:
         """Return a prompt with the values of a conversation; contexts without them were left out."""
-        found = rendered_for(
+        text = rendered_for(
             context,
             prompt,
             any_prompt=self.options.any_prompt,
             made_from=self.prompt,
             render=self.options.render,
         )
-        assert found is not None, "others were left out"
-        return found
+        assert text is not None, "others were left out"
+        return text
 
     def frozen(self, trial: Trial, changed: Sequence[str]) -> dict[str, Any]:
         """Return all that may not change once the first reply of a proof is asked for."""
@@ -342,7 +346,7 @@ def sample_contexts(
         FINE: list(went_well(target)),
         ANY: [],
     }
-    taken = {context.id for contexts in strata.values() for context in contexts}
+    chosen_ids = {context.id for contexts in strata.values() for context in contexts}
     for conversation in conversations:
         if not conversation.not_scorable and (
             turns := replies_in(conversation, len(conversation.turns))
@@ -350,8 +354,8 @@ def sample_contexts(
             chosen = ReplyContext(
                 conversation, random.Random(chance_of(conversation.id, options.seed)).choice(turns)
             )
-            strata[ANY] += [] if chosen.id in taken else [chosen]
-    shares = [len(strata[one]) / max(len(conversations), 1) for one in (FAILING, FINE)]
+            strata[ANY] += [] if chosen.id in chosen_ids else [chosen]
+    shares = [len(strata[stratum]) / max(len(conversations), 1) for stratum in (FAILING, FINE)]
     if options.back:
         for stratum in (FAILING, FINE):
             before = [
@@ -396,9 +400,9 @@ def sample_contexts(
         unmatched=len(unmatched),
         under=Counter(
             other.name
-            for one in unmatched.values()
+            for context in unmatched.values()
             for other in others
-            if rendered_for(one, other) is not None
+            if rendered_for(context, other) is not None
         ),
         tuned=tuned,
         lacking=places_without_value(prompt, unmatched.values()),
@@ -413,7 +417,9 @@ def places_without_value(prompt: PromptText, contexts: Iterable[ReplyContext]) -
         for context in contexts
         if all(turn.role != "system" for turn in context.conversation.turns)
     ]
-    return tuple(name for name in names if any(name not in one.metadata for one in plain))
+    return tuple(
+        name for name in names if any(name not in conversation.metadata for conversation in plain)
+    )
 
 
 def keep_users(contexts: Sequence[ReplyContext], most: int) -> list[ReplyContext]:

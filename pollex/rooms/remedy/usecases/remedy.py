@@ -197,14 +197,14 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         """Return who is asked."""
         from pollex.rooms.remedy.services.assistants import named_assistant
 
-        asked = named_assistant(
+        options = named_assistant(
             self.assistant, self.profiles, self.as_model(crew), self.reply_seconds
         )
-        return replace(asked, tools=self.tools or {})
+        return replace(options, tools=self.tools or {})
 
     def exit_code(self, result: Any) -> int | None:
         """Return 4 where a change is worse, or not cleared."""
-        failed = [one for one in getattr(result, "edits", ()) if one.verdict in GATE]
+        failed = [edit for edit in getattr(result, "edits", ()) if edit.verdict in GATE]
         return GATE_FAILED if failed else None
 
 

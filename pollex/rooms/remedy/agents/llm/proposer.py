@@ -31,16 +31,16 @@ class Hunk(BaseModel):
 
 async def propose_hunks(asker: Asker, items: Sequence[Item], number: int) -> list[Hunk] | str:
     """Return the hunks of one proposal, at the model's own temperature, or why there are none."""
-    asked = {"stage": "propose", "item": "", "temperature": None, "replicate": 10 * number}
-    value = await asker.value(load("propose_edit"), items, {}, {"hunks": list}, **asked)
+    call_settings = {"stage": "propose", "item": "", "temperature": None, "replicate": 10 * number}
+    value = await asker.value(load("propose_edit"), items, {}, {"hunks": list}, **call_settings)
     if isinstance(value, Unanswered):
         return f"{value.outcome}: {value.detail}"
     try:
-        found = [Hunk.model_validate(one) for one in value["hunks"]]
+        hunks = [Hunk.model_validate(raw_hunk) for raw_hunk in value["hunks"]]
     except ValidationError:
         return "it isn't in the form that was asked for"
     return (
-        found
-        if 0 < len(found) <= MOST_HUNKS
-        else f"{len(found)} hunks, 1 to {MOST_HUNKS} are asked for"
+        hunks
+        if 0 < len(hunks) <= MOST_HUNKS
+        else f"{len(hunks)} hunks, 1 to {MOST_HUNKS} are asked for"
     )

@@ -75,13 +75,13 @@ class SecondReader:
         """Ask for the target in other words."""
         other: Polarity = "dsat" if target.polarity == "sat" else "sat"
         mirror = {"id": "mirror", "text": f"It is not so that: {target.text}", "polarity": other}
-        said = [target.model_copy(update=mirror)]
+        wordings = [target.model_copy(update=mirror)]
         words = await reword(asker, [target], {target.id: ["say the same in other words"]})
         if not isinstance(words, Unanswered) and words:
-            said.insert(
+            wordings.insert(
                 0, target.model_copy(update={"id": "reworded", "text": words[target.id][0]})
             )
-        return cls(asker, [Question.about(one, scale) for one in said])
+        return cls(asker, [Question.about(wording, scale) for wording in wordings])
 
     @property
     def name(self) -> str:
@@ -92,13 +92,13 @@ class SecondReader:
         """Return 1 where the new reply helps more in both orders, 0 where the old one does, else ½; NaN: no answer."""
         if old == new:
             return 0.5
-        found = []
-        said = turns_as_items(context.with_reply("…"))
+        wins = []
+        turn_items = turns_as_items(context.with_reply("…"))
         for pair, better in (((old, new), "second"), ((new, old), "first")):
-            items = [*said, {"reply": 1, "text": pair[0]}, {"reply": 2, "text": pair[1]}]
-            asked = {"stage": "compare", "item": context.conversation.id}
+            items = [*turn_items, {"reply": 1, "text": pair[0]}, {"reply": 2, "text": pair[1]}]
+            call_settings = {"stage": "compare", "item": context.conversation.id}
             value = await self.asker.value(
-                load("compare_replies"), items, {}, {"better": str}, **asked
+                load("compare_replies"), items, {}, {"better": str}, **call_settings
             )
             if isinstance(value, Unanswered) or value["better"] not in (
                 "first",
@@ -106,8 +106,8 @@ class SecondReader:
                 "neither",
             ):
                 return float("nan")
-            found.append(0.5 if value["better"] == "neither" else float(value["better"] == better))
-        return found[0] if found[0] == found[1] else 0.5
+            wins.append(0.5 if value["better"] == "neither" else float(value["better"] == better))
+        return wins[0] if wins[0] == wins[1] else 0.5
 
     async def reworded(
         self, conversation: Conversation, value_of: Callable[[Question, Answer | Unanswered], float]
@@ -125,10 +125,12 @@ class SecondReader:
     async def new_facts(self, known: str, added: str) -> list[str]:
         """Return statements of fact about the domain that stand in a change and not in what is known."""
         items = [{"known": known}, {"added": added}]
-        asked = {"stage": "check_edit", "item": ""}
-        value = await self.asker.value(load("new_facts"), items, {}, {"facts": list}, **asked)
+        call_settings = {"stage": "check_edit", "item": ""}
+        value = await self.asker.value(
+            load("new_facts"), items, {}, {"facts": list}, **call_settings
+        )
         return (
             ["it could not be checked"]
             if isinstance(value, Unanswered)
-            else [str(one) for one in value["facts"]]
+            else [str(fact) for fact in value["facts"]]
         )

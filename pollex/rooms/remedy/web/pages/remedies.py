@@ -49,26 +49,26 @@ def remedies(site: Site, as_json: bool) -> Data:
 
 
 def _row(site: Site, run: Run) -> dict[str, Any]:
-    kept = step(site.store, run.id, COMMAND)
+    record = step(site.store, run.id, COMMAND)
     sheet = step(site.store, run.id, SHEET)
     about: dict[str, Any] = {
         "run": run.id,
         "verdict": "",
-        "waiting": 0 if kept or not sheet else len(sheet),
+        "waiting": 0 if record or not sheet else len(sheet),
     }
-    if kept:
+    if record:
         diffs = [
             line[1:]
-            for one in kept["edits"][:1]
-            for line in one["diff"].splitlines()[2:]
+            for edit in record["edits"][:1]
+            for line in edit["diff"].splitlines()[2:]
             if line[:1] in "+-"
         ]
         about |= {
-            "target": kept["target"]["text"],
+            "target": record["target"]["text"],
             "edit": " · ".join(diffs),
-            "verdict": kept["verdict"],
+            "verdict": record["verdict"],
         }
-        about |= {"level": kept["level"], "cost": costs_of(site).get(run.id)}
+        about |= {"level": record["level"], "cost": costs_of(site).get(run.id)}
     return about
 
 
@@ -80,24 +80,26 @@ def pairs_in(site: Site, run: Run) -> dict[str, list[str]]:
     """
     facts = facts_of(site.store, run.id, COMPARED)
     # none where it was forgotten
-    known = {name: pair for name, one in facts.items() for pair in one.values()}
+    pairs_by_name = {name: pair for name, fact in facts.items() for pair in fact.values()}
     change, fell, reader = (
-        np.array([pair[name] for pair in known.values()], dtype=np.float64)
+        np.array([pair[name] for pair in pairs_by_name.values()], dtype=np.float64)
         for name in ("change", "fell", "reader")
     )
     differ = change * (reader - 0.5) < 0
-    down, up, worst = (np.argsort(one, kind="stable") for one in (change, -change, fell))
+    down, up, worst = (np.argsort(changes, kind="stable") for changes in (change, -change, fell))
     most = np.argsort(-np.abs(change), kind="stable")
-    found = {
+    orders = {
         "": most,
         "fell": down[change[down] < 0],
         "gained": up[change[up] > 0],
         "differ": down[differ[down]],
     }
-    each = (found["differ"], worst[fell[worst] < 0], found["gained"])
-    telling = dict.fromkeys(int(n) for one in each for n in one[:ON_A_PAGE])
-    names = [*known]
-    return {only: [names[n] for n in rows] for only, rows in (found | {"telling": telling}).items()}
+    telling_orders = (orders["differ"], worst[fell[worst] < 0], orders["gained"])
+    telling = dict.fromkeys(int(n) for order in telling_orders for n in order[:ON_A_PAGE])
+    names = [*pairs_by_name]
+    return {
+        only: [names[n] for n in rows] for only, rows in (orders | {"telling": telling}).items()
+    }
 
 
 @page(f"{REMEDIES}/{{run}}", "remedy.html", here="Changes")
@@ -110,8 +112,8 @@ def remedy(
     at: Place = 0,
 ) -> Data:
     """Show what a change does, and under tabs pairs of replies, what was refused, what was registered, and people."""
-    kept = site.once("remedied", run, lambda: step(site.store, run.id, COMMAND))
-    if not kept:
+    record = site.once("remedied", run, lambda: step(site.store, run.id, COMMAND))
+    if not record:
         raise NotThere(
             f"{run.id} proved nothing, or not yet", remedy=f"{REMEDIES} has what there is"
         )
@@ -127,27 +129,27 @@ def remedy(
         for conversation in read
         for pair in conversation.values()
     ]
-    told = {"n": len(names), "of": len(pairs[""]), "shown": shown}
+    data = {"n": len(names), "of": len(pairs[""]), "shown": shown}
     if as_json:
-        return told | {"remedy": kept}
+        return data | {"remedy": record}
     sql = "SELECT min(started) FROM spans WHERE run = ? AND name = 'prove'"
-    told |= {
+    data |= {
         "frozen": step(site.store, run.id, "registered"),
         "began": site.store.value(sql, [run.id]),
     }
-    said = Counter(who for by in chosen_of(site.store, run.id).values() for who in by)
-    about = {"tab": tab, "remedy": sections(kept, ()), "size": ON_A_PAGE}
-    return told | about | {"said": said, "asked": len(_sheet(site, run))}
+    choices = Counter(who for by in chosen_of(site.store, run.id).values() for who in by)
+    about = {"tab": tab, "remedy": sections(record, ()), "size": ON_A_PAGE}
+    return data | about | {"said": choices, "asked": len(_sheet(site, run))}
 
 
 @page(f"{REMEDIES}/{{run}}/compare", "remedy_pairs.html", here="Label")
 def pairs(site: Site, run: Run, who: Short = "") -> Data:
     """Show a person the next pair of replies that they haven't compared: no prompt, arm, rubric or judge."""
     sheet = _sheet(site, run)
-    said = chosen_of(site.store, run.id)
+    choices = chosen_of(site.store, run.id)
     left = [
-        one for one in sheet.values()
-        if who not in (by := said.get(one["key"], {})) and len(by) < people_for(one["key"])
+        pair for pair in sheet.values()
+        if who not in (by := choices.get(pair["key"], {})) and len(by) < people_for(pair["key"])
     ]  # fmt: skip
     return {
         "who": who,
@@ -178,8 +180,8 @@ def compare(
     }
     label = LabelRow(**about, question=f"{COMPARED} {run.id}", value=pack(choice), drawn="random")
     with site.turn:
-        (kept,) = keep_said(site.store, [(label, SheetRow(label.id, comment=comment))])
-    return links.address(f"{REMEDIES}/{run.id}/compare", who=who), {"label": kept}
+        (label_id,) = keep_said(site.store, [(label, SheetRow(label.id, comment=comment))])
+    return links.address(f"{REMEDIES}/{run.id}/compare", who=who), {"label": label_id}
 
 
 CHANGE, MOST, PATIENCE, EXAMPLES = f"{links.SETS}/{{set}}/change/{{rubric}}", 5_000, 0.3, 3
@@ -250,18 +252,18 @@ def foresee(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
 
     progress.start("looking where it failed", 1)
     logs = logs_of([*islice(conversations_of(site.store, run.id), MOST)])
-    said = (
+    system_texts = (
         turn.content
         for conversation in logs.conversations
         for turn in conversation.turns
         if turn.role == "system"
     )
-    known = site.profiles.get("assistant")
+    assistant = site.profiles.get("assistant")
     record = named.rubric_set.judge
     place = record.options.place
     # A recorded answer or a model of Python has no address, and none is needed to count.
     model = ModelOptions(base_url=place if place.startswith(("http://", "https://")) else None)
-    prompt = PromptText(next(said, "Help.").replace("{", "("))
+    prompt = PromptText(next(system_texts, "Help.").replace("{", "("))
     options = RemedyOptions(prompt="", target=target, any_prompt=True)
     run_options = RunOptions(site.store.folder)
     try:
@@ -271,7 +273,7 @@ def foresee(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
     except PollexError as error:
         return Foreseen((), 0, why=error.what)
     try:
-        found = gather(
+        gathered = gather(
             logs,
             named.rubric_set,
             options,
@@ -282,14 +284,14 @@ def foresee(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
             planned=True,
         )
         assistant_options = AssistantOptions(
-            models={"assistant": known or ModelOptions(model="assistant")}
+            models={"assistant": assistant or ModelOptions(model="assistant")}
         )
         return Foreseen(
-            shown, len(failing), count_calls(found, assistant_options, run_options, model)
+            shown, len(failing), count_calls(gathered, assistant_options, run_options, model)
         )
     except PollexError as error:
         return Foreseen(shown, len(failing), why=error.what)
 
 
 def _sheet(site: Site, run: Run) -> dict[str, dict[str, Any]]:
-    return {one["key"]: one for one in step(site.store, run.id, SHEET) or ()}
+    return {pair["key"]: pair for pair in step(site.store, run.id, SHEET) or ()}

@@ -31,8 +31,8 @@ def lives_in(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
     def seen(run: Run) -> list[Seen]:
         return site.kept(("seen", run.id, run.finished or ""), lambda: seen_in(site.store, run))
 
-    ended, said = (site.store.value(f"SELECT {one}") for one in CHANGED)
-    key = ("lives", *(rubric.id for rubric in rubrics), str(ended), str(said))
+    ended, last_said = (site.store.value(f"SELECT {expression}") for expression in CHANGED)
+    key = ("lives", *(rubric.id for rubric in rubrics), str(ended), str(last_said))
     return site.kept(key, lambda: lives_of(site.store, rubrics, seen))
 
 
@@ -52,13 +52,13 @@ def state(
     """Keep what a person says of a rubric."""
     rubric = rubric_of(named.rubric_set, id_)
     try:
-        said = said_of(rubric.model_dump(), state, release, note, who)
+        remark = said_of(rubric.model_dump(), state, release, note, who)
     except WrongUse as error:
         raise Fault(
             error.what, remedy="name the release of what is mended, and of nothing else"
         ) from None
-    site.store.keep([row_of(said)])
-    return links.rubric(named.id, rubric.id), {"state": str(said)}
+    site.store.keep([row_of(remark)])
+    return links.rubric(named.id, rubric.id), {"state": str(remark)}
 
 
 def open_lives(site: Site, rubric_set: RubricSet) -> list[RubricLife]:
@@ -69,6 +69,8 @@ def open_lives(site: Site, rubric_set: RubricSet) -> list[RubricLife]:
     leads = {headline.rubric.id for headline in headlines(rubric_set.rubrics, "dsat")}
     every = lives_in(site, [rubric for rubric in rubric_set.rubrics if rubric.polarity == "dsat"])
     # else there is nothing to say but what was learned
-    known = any(len(one.weeks) > 1 or one.state for one in every)
-    wrong = (one for one in every if one.is_open and known and (one.state or one.id in leads))
-    return sorted(wrong, key=lambda one: one.rank)[:MOST_OPEN]
+    has_history = any(len(life.weeks) > 1 or life.state for life in every)
+    wrong = (
+        life for life in every if life.is_open and has_history and (life.state or life.id in leads)
+    )
+    return sorted(wrong, key=lambda life: life.rank)[:MOST_OPEN]
