@@ -50,12 +50,12 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
     """Return what the templates of a calibrator's page are filled with."""
     choice = data.choice
     shares = data.choice.weights if data.choice else {}
-    taken = [choice.trials[place] for place in shares] if choice else []
+    weighted = [choice.trials[place] for place in shares] if choice else []
     weights = [
         f"{trial.name} ({number(share)})"
-        for trial, share in zip(taken, shares.values(), strict=True)
+        for trial, share in zip(weighted, shares.values(), strict=True)
     ]
-    own, *others = (
+    calibrator_smece, *others = (
         model.assessment.smece for model in data.compared if model.assessment is not None
     )
     figures = [
@@ -69,17 +69,20 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
         "about": describe_model(data),
         "cautions": list(cautions(data)),
         # only the calibrator has an interval of smECE, to save time
-        "spared": known(own.low)
-        and any(known(each.value) and not known(each.low) for each in others),
+        "spared": known(calibrator_smece.low)
+        and any(known(smece.value) and not known(smece.low) for smece in others),
         "by_question": {
-            name: list(own) for name, own in groupby(data.predicted, lambda one: one.question)
+            name: list(predictions)
+            for name, predictions in groupby(data.predicted, lambda predicted: predicted.question)
         },
         "leverages": list(zip(data.leverages, figures, strict=True)),
         "longest_open": LONGEST_OPEN,
         "no_interval": NO_INTERVAL,
         "drawn": sum(point.log_loss is not None for point in data.learning) > 1,
         "members": listed(weights) if len(weights) > 1 else "",
-        "ranking": [(trial, trial in taken) for trial in choice.ranking() if trial.loss is not None]
+        "ranking": [
+            (trial, trial in weighted) for trial in choice.ranking() if trial.loss is not None
+        ]
         if choice
         else [],
         "refusals": {why: names_of(trials) for why, trials in choice.refusals().items()}
@@ -131,12 +134,15 @@ def cautions(data: CalibrationData) -> Iterator[str]:
     if data.choice is not None:
         yield "Models were compared again inside every fold, so the choice does not make the figures optimistic."
     if data.learned_from != 0:
-        seen = (
+        learned = (
             "It is not known which texts the kept calibrator learned from"
             if data.learned_from is None
             else f"The kept calibrator learned from {data.learned_from:,} of these texts"
         )
-        yield f"{seen}; the figures are of models fitted anew, with the same settings, without the texts they predict."
+        yield (
+            f"{learned}; the figures are of models fitted anew, with the same settings, "
+            "without the texts they predict."
+        )
 
 
 def _sentence(words: str) -> str:
@@ -267,6 +273,6 @@ class CalibrationData:
     @property
     def own(self) -> Quality:
         """The calibrator's figures."""
-        found = self.compared[0].assessment
-        assert found is not None, "a calibrator that can't be fitted has no page"
-        return found
+        quality = self.compared[0].assessment
+        assert quality is not None, "a calibrator that can't be fitted has no page"
+        return quality

@@ -84,8 +84,8 @@ def whiskers(
         figures: By side (`training`, `held out`), from the top.
         reference: A value to compare with, for example chance: a dotted line.
     """
-    given = [(side, figure) for side, figure in figures if figure is not None]
-    said = ", ".join(f"{side} {number(figure.value)}" for side, figure in given)
+    known_figures = [(side, figure) for side, figure in figures if figure is not None]
+    figures_told = ", ".join(f"{side} {number(figure.value)}" for side, figure in known_figures)
     height = ROW * len(figures) + 6
     middle = ROW * len(figures) / 2 + 3
     rows = [
@@ -94,7 +94,7 @@ def whiskers(
         if figure
     ]
     return svg(
-        f"{name}: {said}",
+        f"{name}: {figures_told}",
         line(scale.start, middle, scale.end, middle, "grid"),
         None
         if reference is None
@@ -125,20 +125,20 @@ def _whisker(figure: Figure, scale: Axis, y: float, class_: str) -> Markup | Non
 def trend(name: str, shares: Mapping[str, Figure]) -> Markup:
     """Draw shares in their order as a small line, with the band of their intervals; a single one as a dot."""
     points = [(at, share) for at, share in enumerate(shares.values()) if known(share.value)]
-    high = max([one.high or one.value or 0.0 for _, one in points], default=0.0) or 1.0
+    high = max([share.high or share.value or 0.0 for _, share in points], default=0.0) or 1.0
     across = scale_over(0, max(len(points) - 1, 1))
-    placed = [(across(at), one) for at, (_, one) in enumerate(points)]
+    placed = [(across(at), share) for at, (_, share) in enumerate(points)]
     rows = [
-        (x, *(18 - 16 * (end or 0.0) / high for end in (one.value, one.low, one.high)))
-        for x, one in placed
+        (x, *(18 - 16 * (end or 0.0) / high for end in (share.value, share.low, share.high)))
+        for x, share in placed
     ]
     band = [(x, top) for x, _, _, top in rows] + [(x, low) for x, _, low, _ in reversed(rows)]
-    said = ", ".join(f"{period} {number(share.value)}" for period, share in shares.items())
+    shares_told = ", ".join(f"{period} {number(share.value)}" for period, share in shares.items())
     lines = [line(a[0], a[1], b[0], b[1], "trend") for a, b in pairwise(rows)]
     dots = [disc(x, y, "held-out", 2.0) for x, y, _, _ in rows[-1:]]
     shade = element("polygon", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in band), class_="band")
     return svg(
-        f"{name}: {said or 'no scored run'}",
+        f"{name}: {shares_told or 'no scored run'}",
         shade if len(rows) > 1 else None,
         lines,
         dots,
@@ -158,9 +158,9 @@ def two_means(positive: float | None, negative: float | None, scale: Axis) -> Ma
     """Draw the mean answers of both classes on one scale."""
     marks = [(negative, diamond, "negative"), (positive, disc, "positive")]
     drawn = [mark(scale(value), 10, class_) for value, mark, class_ in marks if known(value)]
-    said = f"Mean agreement: positive {number(positive, 1)}, negative {number(negative, 1)} of 10"
+    title = f"Mean agreement: positive {number(positive, 1)}, negative {number(negative, 1)} of 10"
     return svg(
-        said,
+        title,
         line(scale.start, 10, scale.end, 10, "grid"),
         drawn,
         width=WIDTH,
@@ -197,8 +197,8 @@ def bars_over(rubrics: RubricSet, sides: Iterable[Scores]) -> Bars:
         mark for mark in (rubrics.theta, rubrics.window.lower, rubrics.window.upper) if known(mark)
     ]
     values = np.concatenate([*(scores.netsat for scores in every), marks])
-    wanted = int(np.clip(4 * max(map(len, every)) ** (1 / 3), 8, 32))
-    step = nice_step(float(np.ptp(values)), wanted)
+    bars = int(np.clip(4 * max(map(len, every)) ** (1 / 3), 8, 32))
+    step = nice_step(float(np.ptp(values)), bars)
     first = int(np.floor(values.min() / step))
     last = int(np.floor(values.max() / step)) + 1
     edges = step * np.arange(first, last + 1, dtype=float)
@@ -296,7 +296,7 @@ def reliability(bins: Sequence[Bin], n: int) -> Markup:
         f"Observed share of positive against predicted probability, {n} conversations",
         frame.y_axis(SHARES),
         frame.curve((0.0, 1.0), (0.0, 1.0), "diagonal"),
-        [bin_mark(frame, each, "conversation", "observed", 4.5) for each in bins],
+        [bin_mark(frame, bin_, "conversation", "observed", 4.5) for bin_ in bins],
         frame.x_axis("predicted probability of positive"),
     )
 
@@ -309,10 +309,10 @@ def rating_reliability(rating: RatingRecord) -> Markup:
     frame = Frame.over((low, high), (low, high))
     points = [
         group(
-            f"{count(n, 'conversation')}: predicted {mean:.2f}, given {given:.2f}",
-            disc(frame.x(mean), frame.y(given), "ink", 4.5),
+            f"{count(n, 'conversation')}: predicted {mean:.2f}, given {rated:.2f}",
+            disc(frame.x(mean), frame.y(rated), "ink", 4.5),
         )
-        for mean, given, n in rating.reliability
+        for mean, rated, n in rating.reliability
     ]
     return svg(
         f"Mean {rating.question} given against predicted",
@@ -328,9 +328,9 @@ def bin_mark(frame: Frame, bin_: Bin, noun: str, verb: str, radius: float) -> Ma
     share = bin_.share
     if not known(share.value):
         return None
-    said = f"{count(share.n, noun)}: predicted {percent(bin_.predicted)}, {verb} {percent(share.value)}"
+    title = f"{count(share.n, noun)}: predicted {percent(bin_.predicted)}, {verb} {percent(share.value)}"
     mark = disc(frame.x(bin_.predicted), frame.y(share.value), "ink", radius)
-    return group(said, frame.whisker(bin_.predicted, share.low, share.high), mark)
+    return group(title, frame.whisker(bin_.predicted, share.low, share.high), mark)
 
 
 THIN = 0.2
@@ -353,7 +353,7 @@ def reliability_chart(
         frame.area(mesh, low, high, "band"),
         frame.curve((0.0, 1.0), (0.0, 1.0), "diagonal"),
         frame.curve(mesh, curve, "positive"),
-        [bin_mark(frame, each, noun, "given", 3.0) for each in diagram.bins],
+        [bin_mark(frame, bin_, noun, "given", 3.0) for bin_ in diagram.bins],
         frame.x_axis("predicted probability"),
     )
 
@@ -397,27 +397,29 @@ def density_chart(title: str, scores: PredictedScores) -> Markup:
 
 def learning_chart(points: Sequence[LearningPoint]) -> Markup:
     """Draw log-loss against labels, with the standard deviation over draws."""
-    known = [
+    measured = [
         (point, point.log_loss, point.deviation or 0.0)
         for point in points
         if point.log_loss is not None
     ]
-    ends = [loss + sign * spread for _, loss, spread in known for sign in (-1, 1)]
+    ends = [loss + sign * spread for _, loss, spread in measured for sign in (-1, 1)]
     room = 0.05 * (max(ends) - min(ends)) or 0.01
     low = min(ends) - room
     high = max(ends) + room
-    frame = Frame.over((0.0, max(point.labels for point, _, _ in known)), (low, high))
+    frame = Frame.over((0.0, max(point.labels for point, _, _ in measured)), (low, high))
     return svg(
         "Held-out log-loss against labels in training",
         frame.y_axis(ticks(low, high, 5)),
-        frame.curve([point.labels for point, _, _ in known], [loss for _, loss, _ in known], "ink"),
+        frame.curve(
+            [point.labels for point, _, _ in measured], [loss for _, loss, _ in measured], "ink"
+        ),
         [
             group(
                 f"{point.labels:.0f} labels: log-loss {number(loss, 3)} over {count(point.draws, 'draw')}",
                 frame.whisker(point.labels, loss - spread, loss + spread) if spread else None,
                 disc(frame.x(point.labels), frame.y(loss), "ink"),
             )
-            for point, loss, spread in known
+            for point, loss, spread in measured
         ],
         frame.x_axis("labels of the main question in training"),
     )
@@ -440,12 +442,12 @@ def by_tau(points: Sequence[TauPoint]) -> Markup:
 def _drawn(title: str, axis: str, points: Sequence[tuple[float, TauPoint]]) -> Markup:
     frame = Frame.over((points[0][0], points[-1][0]), (0.0, 1.0))
     series = {
-        "positive": [(x, one.sides.passed.precision) for x, one in points],
-        "negative": [(x, one.sides.left.precision) for x, one in points],
-        "ink": [(x, one.sides.coverage) for x, one in points],
+        "positive": [(x, point.sides.passed.precision) for x, point in points],
+        "negative": [(x, point.sides.left.precision) for x, point in points],
+        "ink": [(x, point.sides.coverage) for x, point in points],
     }
     shown = {
-        name: [(x, one.value, one.low, one.high) for x, one in every if known(one.value)]
+        name: [(x, share.value, share.low, share.high) for x, share in every if known(share.value)]
         for name, every in series.items()
     }
     return svg(

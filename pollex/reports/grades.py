@@ -81,9 +81,9 @@ def sections(
 def example(profile: ReferencingProfile, gradings: Sequence[Grading]) -> dict[str, Any] | None:
     """Return the answer with the lowest grade, with all that the judge said; None without grades."""
     graded = [
-        (grading, found.chosen)
+        (grading, overall.chosen)
         for grading in gradings
-        if isinstance(found := grading.answers.get(OVERALL), Answer)
+        if isinstance(overall := grading.answers.get(OVERALL), Answer)
     ]
     if not graded:
         return None
@@ -112,11 +112,11 @@ def cumulative_chart(grade_summary: GradeSummary, pivot: float) -> Markup:
     high = float(grade_summary.levels[-1])
     frame = Frame.over((low - 0.5, high), (0.0, 1.0))
     shown = [name for name in CURVES if grade_summary.counts.get(name)]
-    said = listed(
+    curves_told = listed(
         [f"{CURVES[name][1]} ({count(grade_summary.counts[name], 'grade')})" for name in shown]
     )
     return svg(
-        f"Cumulative distribution of grades: {said}",
+        f"Cumulative distribution of grades: {curves_told}",
         frame.y_axis(SHARES),
         frame.vline(pivot, "reference", "reference"),
         [

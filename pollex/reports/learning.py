@@ -170,7 +170,7 @@ class Findings:
 
     def none_of(self, side: Polarity) -> str:
         """Say what there is of a side on which nothing leads."""
-        if any(one.rubric.polarity == side for one in self.beside):
+        if any(finding.rubric.polarity == side for finding in self.beside):
             return f"What is proven or likely on this side is further down, under “{BESIDE}”."
         if self.outcomes[side]:
             return "Nothing that could be a cause is proven or likely on this side; how it came out is, below."
@@ -224,26 +224,26 @@ def findings_of(
         side: [finding(outcome, places) for outcome in outcomes_of(rubrics.rubrics, side)]
         for side in ("dsat", "sat")
     }
-    said: dict[Polarity, list[Finding]] = {
-        side: [finding(one, places) for one in said_of(rubrics.rubrics, side)]
+    worded: dict[Polarity, list[Finding]] = {
+        side: [finding(rubric, places) for rubric in said_of(rubrics.rubrics, side)]
         for side in ("dsat", "sat")
     }
-    along = [finding(one, places) for one in along_with(rubrics.rubrics)]
+    along = [finding(rubric, places) for rubric in along_with(rubrics.rubrics)]
     borne_out = [finding(rubric, places) for rubric in also_borne_out(rubrics.rubrics)]
     against = [finding(rubric, places) for rubric in turned(rubrics.rubrics)]
     hints = [finding(rubric, places) for rubric in hints_of(rubrics.rubrics)]
     sounds = [finding(rubric, places, examples=0) for rubric in sounds_of(rubrics.rubrics)]
     topics = [
-        (one, tuple(map(places.example, one.examples)))
-        for one in topics_apart(rubrics.segments)[:SEGMENTS]
+        (topic, tuple(map(places.example, topic.examples)))
+        for topic in topics_apart(rubrics.segments)[:SEGMENTS]
     ]
     wrong = [
-        (one, places.example(id_), conversations[id_].opening if id_ in conversations else "")
-        for one, id_ in ((one, one.conversation_id) for one in most_wrong(scores))
+        (score, places.example(id_), conversations[id_].opening if id_ in conversations else "")
+        for score, id_ in ((score, score.conversation_id) for score in most_wrong(scores))
     ]
     shown = prepare(rubrics, places)
     return Findings(
-        leading, outcomes, said, along, borne_out, hints, against, sounds, topics, wrong, shown
+        leading, outcomes, worded, along, borne_out, hints, against, sounds, topics, wrong, shown
     )
 
 
@@ -358,7 +358,7 @@ def prepare(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
             "place": place,
             "label": places.texts[id_].label.value,
             "turns": marked_turns(cut_turns(places.texts[id_].turns), quotes.get(id_, {})),
-            "said_of_it": [one.text for one in places.texts[id_].feedback],
+            "said_of_it": [comment.text for comment in places.texts[id_].feedback],
         }
         for id_, place in places.given.items()
     ]
@@ -453,9 +453,9 @@ def cards_of(rubrics: RubricSet, kind: str, means: Mapping[str, Means]) -> list[
     """
     reasons = {reason.id: reason for reason in rubrics.reasons}
     last = len(rubrics.rubrics) + 1
-    own = [rubric for rubric in rubrics.rubrics if rubric.polarity == kind]
+    of_kind = [rubric for rubric in rubrics.rubrics if rubric.polarity == kind]
     cards = []
-    for rubric in sorted(own, key=lambda rubric: rubric.choice.step if rubric.choice else last):
+    for rubric in sorted(of_kind, key=lambda rubric: rubric.choice.step if rubric.choice else last):
         behind = [reasons[id_] for id_ in rubric.reason_ids if id_ in reasons]
         quoted = max(len(rubric.quotes), sum(len(reason.quotes) for reason in behind))
         conversations = len({reason.conversation_id for reason in behind})
@@ -510,9 +510,9 @@ slow core."""
 
 def cost_of(rubrics: Sequence[Rubric]) -> str:
     """Say about what a conversation of 25 turns costs, and whether turns are embedded."""
-    own = [rubric for rubric in rubrics if rubric.answered_by != DISTILLED]
-    kinds = [rubric.source.partition(":")[0] for rubric in own]
-    vectors = any(evidence_of(rubric, Embedder()).vectors for rubric in own)
+    computed = [rubric for rubric in rubrics if rubric.answered_by != DISTILLED]
+    kinds = [rubric.source.partition(":")[0] for rubric in computed]
+    vectors = any(evidence_of(rubric, Embedder()).vectors for rubric in computed)
     ms = BASE + EACH * len(rubrics) + WORDS * kinds.count("turns") + VECTORS * vectors
     ms += EVENTS * any(kind in ("event", "rate") for kind in kinds)
     embedded = "its turns embedded" if vectors else "no embedding"
@@ -700,16 +700,16 @@ def learned_from(rubrics: RubricSet) -> str:
 
 def written_by(rubrics: RubricSet) -> str:
     """Say by whom the rubrics were written, in one sentence; empty where people wrote some of them."""
-    own = sum(is_built_in(rubric.source) for rubric in rubrics.rubrics)
+    built_in = sum(is_built_in(rubric.source) for rubric in rubrics.rubrics)
     others = sum("@" in rubric.source for rubric in rubrics.rubrics)  # a prompt at its version
     reworded = any(rubric.written not in ("", rubric.text) for rubric in rubrics.rubrics)
-    if reworded or own + others < len(rubrics.rubrics):
+    if reworded or built_in + others < len(rubrics.rubrics):
         return ""
     if not others:
         return "A program wrote them, no LLM. "
     by = rubrics.roles.get("summarizer", rubrics.judge.name).partition(" and ")[0]
-    rest = f", a program without an LLM the other {own}" if own else ""
-    return f"The model {short(by)} wrote {others if own else 'them'}{rest}. "
+    rest = f", a program without an LLM the other {built_in}" if built_in else ""
+    return f"The model {short(by)} wrote {others if built_in else 'them'}{rest}. "
 
 
 def _classes(figures: Assessment) -> str:
@@ -729,11 +729,13 @@ def who_worked(rubrics: RubricSet) -> str:
         f"{short(name)} ({listed(list(map(short, roles)))})" if roles else name
         for name, roles in by_name.items()
     ]
-    told = f"Models and their roles: {listed(work)}. The judge was {short(rubrics.judge.name)}."
+    roles_told = (
+        f"Models and their roles: {listed(work)}. The judge was {short(rubrics.judge.name)}."
+    )
     if (share := rubrics.found_nothing) is None or not known(share.value):
-        return told
+        return roles_told
     of = f"{percent(share.value)} of {count(share.n, 'training conversation')} ({percent_interval(share)})"
-    return f"{told} The model found nothing to give as a reason in {of}."
+    return f"{roles_told} The model found nothing to give as a reason in {of}."
 
 
 def more_labels(reach: Reach | None) -> str:
@@ -743,8 +745,8 @@ def more_labels(reach: Reach | None) -> str:
     more = reach.more
     n = reach.more.n
     low, value, high = (
-        number(100 * each, 1, signed=True) if known(each) else ""
-        for each in (more.low, more.value, more.high)
+        number(100 * figure_end, 1, signed=True) if known(figure_end) else ""
+        for figure_end in (more.low, more.value, more.high)
     )
     bounds = f"{LEVEL} {low} to {high}, " if low and high else ""
     worth = f"about {value} more of 100 pairs in the right order ({bounds}n = {n})"
@@ -796,13 +798,13 @@ def commands(rubrics: RubricSet, path: str, store: str) -> dict[str, str]:
     file, first, run = (
         shlex.quote(short(name, REASON)) for name in (path, rubrics.rubrics[0].id, rubrics.run)
     )
-    kept = store_option(short(store, REASON))
+    store_words = store_option(short(store, REASON))
     return {
         "Score new conversations": f"pollex score LOGS --rubrics {file} --out scores.parquet",
         "Measure the rubrics on another labeled log": f"pollex evaluate LOGS --rubrics {file}",
-        "See where a rubric comes from": f"pollex why {file} {first}{kept}",
+        "See where a rubric comes from": f"pollex why {file} {first}{store_words}",
         "Edit the rubrics by hand, then fit θ again": f"pollex refit LOGS --rubrics {file}",
-        "Look into the run that made them": f"pollex trace {run}{kept}",
+        "Look into the run that made them": f"pollex trace {run}{store_words}",
     }
 
 

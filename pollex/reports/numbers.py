@@ -58,8 +58,8 @@ def interval_in_words(
     figure: Figure, digits: int = 2, missing: str = "too few for an interval"
 ) -> str:
     """Write `95 % interval 0.44 to 0.51`, or why there is none."""
-    found = interval(figure, digits, missing)
-    return f"{LEVEL} {found}" if known(figure.low) else found
+    bounds = interval(figure, digits, missing)
+    return f"{LEVEL} {bounds}" if known(figure.low) else bounds
 
 
 def percent_interval(figure: Figure) -> str:

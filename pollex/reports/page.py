@@ -56,7 +56,9 @@ def environment() -> Environment:
         numbers.number,
     )
     shares = (numbers.percent, numbers.percent_interval, numbers.points)
-    environment.filters.update({each.__name__: each for each in (*written, *shares, short)})
+    environment.filters.update(
+        {filter_.__name__: filter_ for filter_ in (*written, *shares, short)}
+    )
     environment.tests["known"] = numbers.known
     environment.globals["charts"] = Charts()
     environment.globals.update(
@@ -90,7 +92,7 @@ def file_of(page: Path) -> str | None:
     """Return the rubric-set file that a report was rendered from; None if unknown."""
     try:
         with page.open("rb") as written:
-            found = _OF_FILE.search(written.read(_HEAD))
+            match = _OF_FILE.search(written.read(_HEAD))
     except OSError:
         return None
-    return found and html.unescape(found[1].decode("utf-8", "replace"))
+    return match and html.unescape(match[1].decode("utf-8", "replace"))

@@ -87,23 +87,28 @@ class ScoreTally:
         index = scores.answers.index
         ids = scores.answers.rubrics
         value = [
-            value_of(one, self.value) if isinstance(one, Answer) else MIDDLE
-            for one in scores.answers.different
+            value_of(answer, self.value) if isinstance(answer, Answer) else MIDDLE
+            for answer in scores.answers.different
         ]
         # unanswered lowers nothing, nor does the set that a cascade asks
         values = np.array([*value, MIDDLE])[index]
         signs = [self.rubrics[id_].sign if id_ in self.rubrics else 0 for id_ in ids]
         points = (values - MIDDLE) * signs
         held = values > MIDDLE
-        known = np.array(
-            [one for one in scores.column("probability") if one is not None], dtype=np.float64
+        probabilities = np.array(
+            [
+                probability
+                for probability in scores.column("probability")
+                if probability is not None
+            ],
+            dtype=np.float64,
         )
-        self.probabilities += len(known)
-        self.total += float(known.sum())
-        self.squares += float(known @ known)
+        self.probabilities += len(probabilities)
+        self.total += float(probabilities.sum())
+        self.squares += float(probabilities @ probabilities)
         decisions = scores.column("decision")
         for decision in ("positive", "negative"):
-            rows = np.array([one == decision for one in decisions], bool)
+            rows = np.array([scored_as == decision for scored_as in decisions], bool)
             self.scored[decision] += int(rows.sum())
             for place, id_ in enumerate(ids):
                 self.points[decision, id_] += float(points[rows, place].sum())
@@ -176,14 +181,14 @@ class ScoreTally:
         """
         n_good = self.scored["positive"]
         n_bad = self.scored["negative"]
-        found: list[dict[str, Any]] = []
+        gaps: list[dict[str, Any]] = []
         for id_, rubric in self.rubrics.items() if n_good and n_bad else ():
             gap = self.points["positive", id_] / n_good - self.points["negative", id_] / n_bad
             bad = share_of(self.held["negative", id_], n_bad)
             good = share_of(self.held["positive", id_], n_good)
-            found.append({"rubric": rubric, "gap": gap, "bad": bad, "good": good})
-        found = [one for one in found if one["gap"] > 0]
-        return sorted(found, key=lambda one: (not one["rubric"].headlined, -one["gap"]))[:LOWERING]
+            gaps.append({"rubric": rubric, "gap": gap, "bad": bad, "good": good})
+        gaps = [row for row in gaps if row["gap"] > 0]
+        return sorted(gaps, key=lambda row: (not row["rubric"].headlined, -row["gap"]))[:LOWERING]
 
 
 def scores_page(
@@ -216,7 +221,7 @@ def scores_page(
         sure=SURE,
         unscored=tally.unscored,
         lowering=lowering,
-        numbers={one["rubric"].id: number for number, one in enumerate(lowering, 1)},
+        numbers={row["rubric"].id: number for number, row in enumerate(lowering, 1)},
         rubrics=tally.rubrics,
         worst=[(row, marked_in(row, texts.get(row.id))) for row in rows[:WORST]],
         rows=rows,

@@ -14,23 +14,23 @@ ROW = 24
 NAMES = 190
 
 
-def share_page(found: Any) -> str:
+def share_page(result: Any) -> str:
     """Render the whole page of a `services.share.ShareResult`.
 
     Returns:
         HTML, the same for the same arguments. Write it as UTF-8.
     """
-    groups = f"Share of good conversations by {found.by}"
+    groups = f"Share of good conversations by {result.by}"
     return render(
         "share.html",
         file="",
         titles={},
-        found=found,
-        drawing=forest("Share of good conversations", found.lines),
-        groups_drawing=forest(groups, [(one.name, share) for one, share in found.group_lines])
-        if found.groups
+        found=result,
+        drawing=forest("Share of good conversations", result.lines),
+        groups_drawing=forest(groups, [(group.name, share) for group, share in result.group_lines])
+        if result.groups
         else "",
-        facts={"conversations": f"{found.total.conversations:,}"},
+        facts={"conversations": f"{result.total.conversations:,}"},
     )
 
 
@@ -74,5 +74,5 @@ def compare_page(comparisons: Sequence[Any], verdicts: Sequence[Any] = ()) -> st
     """
     first = comparisons[0].first
     facts = {"compared with": first}
-    given = {"comparisons": comparisons, "verdicts": verdicts, "first": first, "facts": facts}
-    return render("compare.html", file="", titles={}, **given)
+    sections = {"comparisons": comparisons, "verdicts": verdicts, "first": first, "facts": facts}
+    return render("compare.html", file="", titles={}, **sections)

@@ -193,7 +193,7 @@ class Frame:
         """Draw a band over the full height; None reaches to the edge."""
         low = self.x.low if low is None else low
         high = self.x.high if high is None else high
-        start, end = (self.x(min(max(one, self.x.low), self.x.high)) for one in (low, high))
+        start, end = (self.x(min(max(edge, self.x.low), self.x.high)) for edge in (low, high))
         return rect(start, self.y.start, end, self.y.end, class_)
 
     def whisker(self, x: float, low: float | None, high: float | None) -> Markup | None:

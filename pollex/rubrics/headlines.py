@@ -41,13 +41,15 @@ class Headline:
 
 def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]:
     """List what leads on a side, most thumbs explained first, without what went the other way."""
-    own = [one for one in in_order(rubrics) if one.polarity == side and _leads(one)]
+    of_side = [rubric for rubric in in_order(rubrics) if rubric.polarity == side and _leads(rubric)]
     mixed = has_models(rubrics)
-    own.sort(key=lambda one: (mixed and one.answered_by == BUILT_IN, -thumbs_explained(one)))
-    known = {rubric.id: rubric for rubric in own}
+    of_side.sort(
+        key=lambda rubric: (mixed and rubric.answered_by == BUILT_IN, -thumbs_explained(rubric))
+    )
+    by_id = {rubric.id: rubric for rubric in of_side}
     groups: dict[str, list[ChosenRubric]] = {}
-    for rubric in own:
-        groups.setdefault(_first_of(rubric, known), []).append(rubric)
+    for rubric in of_side:
+        groups.setdefault(_first_of(rubric, by_id), []).append(rubric)
     return [Headline(first, tuple(rest)) for first, *rest in groups.values()]
 
 
@@ -62,19 +64,25 @@ def has_models(rubrics: Sequence[Rubric]) -> bool:
 
 def outcomes_of(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubric]:
     """List what tells how it came out on a side, and restates the thumb: no cause to act on."""
-    own = [
-        one
-        for one in in_order(rubrics)
-        if one.polarity == side and one.outcome and one.stands != "hint" and not one.circumstance
+    outcomes = [
+        rubric
+        for rubric in in_order(rubrics)
+        if rubric.polarity == side
+        and rubric.outcome
+        and rubric.stands != "hint"
+        and not rubric.circumstance
     ]
-    return [one for one in own if not went_the_other_way(one)]
+    return [rubric for rubric in outcomes if not went_the_other_way(rubric)]
 
 
 def said_of(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubric]:
     """List words that labels bear out on a side, most thumbs explained first, in whatever language they are."""
-    own = [one for one in in_order(rubrics) if one.polarity == side and told_as_words(one)]
+    worded = [
+        rubric for rubric in in_order(rubrics) if rubric.polarity == side and told_as_words(rubric)
+    ]
     return sorted(
-        (one for one in own if not went_the_other_way(one)), key=lambda one: -thumbs_explained(one)
+        (rubric for rubric in worded if not went_the_other_way(rubric)),
+        key=lambda rubric: -thumbs_explained(rubric),
     )
 
 
@@ -91,7 +99,9 @@ def topics_apart(segments: Sequence[Segment]) -> list[Segment]:
 
 def along_with(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List what goes along with a circumstance that explains its difference: what it says is no cause to act on."""
-    return [one for one in in_order(rubrics) if one.circumstance and one.stands != "hint"]
+    return [
+        rubric for rubric in in_order(rubrics) if rubric.circumstance and rubric.stands != "hint"
+    ]
 
 
 def thumbs_explained(rubric: ChosenRubric) -> float:
@@ -104,12 +114,12 @@ def thumbs_explained(rubric: ChosenRubric) -> float:
 
 def hints_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List deeds and outcomes of which too few thumbs can tell, without what went the other way."""
-    return [one for one in _not_leading(rubrics) if one.stands in ("hint", "unknown")]
+    return [rubric for rubric in _not_leading(rubrics) if rubric.stands in ("hint", "unknown")]
 
 
 def also_borne_out(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List deeds that labels bear out, and that don't lead all the same; `why_beside` says why."""
-    return [one for one in _not_leading(rubrics) if one.stands in ("proven", "likely")]
+    return [rubric for rubric in _not_leading(rubrics) if rubric.stands in ("proven", "likely")]
 
 
 def why_beside(rubric: ChosenRubric) -> str:
@@ -136,10 +146,10 @@ def _told_elsewhere(rubric: ChosenRubric) -> bool:
 def sounds_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List rubrics of tone, how people sound, without what went the other way."""
     return [
-        one
-        for one in in_order(rubrics)
-        if not (one.leads or _told_elsewhere(one) or told_as_words(one))
-        and not went_the_other_way(one)
+        rubric
+        for rubric in in_order(rubrics)
+        if not (rubric.leads or _told_elsewhere(rubric) or told_as_words(rubric))
+        and not went_the_other_way(rubric)
     ]
 
 
@@ -153,9 +163,9 @@ def went_the_other_way(rubric: ChosenRubric) -> bool:
     return rubric.worth is not None and speaks_against(rubric.worth, rubric.polarity)
 
 
-def _first_of(rubric: ChosenRubric, known: dict[str, ChosenRubric]) -> str:
-    while rubric.twin_of in known:
-        rubric = known[rubric.twin_of]
+def _first_of(rubric: ChosenRubric, by_id: dict[str, ChosenRubric]) -> str:
+    while rubric.twin_of in by_id:
+        rubric = by_id[rubric.twin_of]
     return rubric.id
 
 
@@ -179,26 +189,28 @@ def twins(rubrics: Sequence[Rubric], held: Bools, values: Floats | None) -> dict
             event, is one entry already.
     """
     mixed = has_models(rubrics)
-    own = np.array([mixed and rubric.answered_by == BUILT_IN for rubric in rubrics], dtype=bool)
+    from_built_in = np.array(
+        [mixed and rubric.answered_by == BUILT_IN for rubric in rubrics], dtype=bool
+    )
     alike = much_the_same(rubrics, held)
     if values is not None:
         # A built-in rubric stands under a model's that says about the same, whichever was chosen
         # first.
-        enough = np.where(own[:, None] != own[None, :], SAYS, ALIKE)
+        enough = np.where(from_built_in[:, None] != from_built_in[None, :], SAYS, ALIKE)
         alike |= (correlations(values) >= enough) | _of_other_breadth(rubrics)
 
     leading = sorted(
         (place for place, rubric in enumerate(rubrics) if rubric.leads),
-        key=lambda place: (bool(own[place]), place),
+        key=lambda place: (bool(from_built_in[place]), place),
     )
-    found = {}
+    earlier_twins = {}
     for rank, later in enumerate(leading):
         for earlier in leading[:rank]:
             same_side = rubrics[earlier].polarity == rubrics[later].polarity
             if same_side and alike[earlier, later]:
-                found[rubrics[later].id] = rubrics[earlier].id
+                earlier_twins[rubrics[later].id] = rubrics[earlier].id
                 break
-    return found
+    return earlier_twins
 
 
 def much_the_same(rubrics: Sequence[Rubric], held: Bools) -> Bools:

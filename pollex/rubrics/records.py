@@ -358,7 +358,7 @@ class ChosenRubric(Rubric):
     def cases(self) -> tuple[Member, ...]:
         """What its family consists of, what explains most thumbs first."""
         members = self.family.members if self.family else ()
-        return tuple(sorted(members, key=lambda one: -evidence_on(one.worth, self.polarity)))
+        return tuple(sorted(members, key=lambda member: -evidence_on(member.worth, self.polarity)))
 
     @property
     def lead(self) -> Member | None:
@@ -395,12 +395,12 @@ class ChosenRubric(Rubric):
         if self.family is None or not self.family.members:
             return self.text, ""
         first = self.lead
-        apart = {one.id for one in self.apart}
+        apart = {case.id for case in self.apart}
         alike = [case for case in self.cases if case is not first and case.id not in apart][
             :MOST_MEMBERS
         ]
         if first is not None:
-            forms = ", ".join(f"“{one.text.removesuffix('.')}” ({one.among})" for one in alike)
+            forms = ", ".join(f"“{case.text.removesuffix('.')}” ({case.among})" for case in alike)
             whole = f"“{self.text.removesuffix('.')}” ({self.family.n} conversations)"
             beside = f", beside {forms}" if forms else ""
             return (
@@ -411,9 +411,9 @@ class ChosenRubric(Rubric):
             return self.text, ""
         most, *others = alike
         how = "mostly" if 2 * most.among > self.family.n else "among others"
-        counts = [f"{most.among} of {self.family.n}", *(str(one.among) for one in others)]
+        counts = [f"{most.among} of {self.family.n}", *(str(case.among) for case in others)]
         parts = [
-            f"“{one.text.removesuffix('.')}” ({n})" for one, n in zip(alike, counts, strict=True)
+            f"“{case.text.removesuffix('.')}” ({n})" for case, n in zip(alike, counts, strict=True)
         ]
         return f"{self.text.removesuffix('.')}:", f"{how} {', '.join(parts)}."
 
@@ -698,14 +698,14 @@ class CalibratorRecord(Record):
             return ""
         last = self.curve[-1]
         gain = f"{last.gain:.3f} ± {last.error:.3f} nats"
-        told = f"With {last.labels} labels the network takes {gain} off the log-loss of what it begins as"
+        sentence = f"With {last.labels} labels the network takes {gain} off the log-loss of what it begins as"
         if last.gain <= last.error:
-            return f"{told}, which is no more than noise."
+            return f"{sentence}, which is no more than noise."
         better = [point.gain > point.error for point in self.curve]
         first = len(better) - next(
             (n for n, good in enumerate(reversed(better)) if not good), len(better)
         )
-        return f"{told}; more than a standard error from {self.curve[first].labels} labels on."
+        return f"{sentence}; more than a standard error from {self.curve[first].labels} labels on."
 
     @property
     def behind(self) -> str:

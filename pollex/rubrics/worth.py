@@ -55,17 +55,17 @@ def probability_figures(
     losses = log_losses(proba, thumb)
     constant = log_losses(np.full_like(proba, [1 - share, share]), thumb)
     impossible = f"{n} given thumbs had probability 0" if (n := int(np.isinf(losses).sum())) else ""
-    wanted = {
+    measures = {
         "log_loss": Measure(mean_of(losses), impossible),
         "brier": Measure(mean_of(np.square(probability - positive))),
         "share_log_loss": Measure(mean_of(constant)),
         "share_brier": Measure(mean_of(np.square(share - positive))),
         "gain": Measure(mean_of(constant - losses), impossible),
     }
-    found = estimate(wanted, together, rng)
+    estimates = estimate(measures, together, rng)
     if smooth:
-        found["smece"] = smece(proba, thumb, together, rng, SMECE_RESAMPLES)[0]
-    return ProbabilityFigures(n=len(positive), **found)
+        estimates["smece"] = smece(proba, thumb, together, rng, SMECE_RESAMPLES)[0]
+    return ProbabilityFigures(n=len(positive), **estimates)
 
 
 MORE = 20
@@ -191,23 +191,23 @@ def given_chosen(worth: Worth, side: Polarity, p: float, passed: float) -> Worth
     sign = 1.0 if side == "dsat" else -1.0
     held = worth.holds.value or 0.0
     overall = held * there.value + (1 - held) * elsewhere.value
-    units = [one.units or one.n for one in (there, elsewhere)]
+    units = [figure.units or figure.n for figure in (there, elsewhere)]
     # Of shares that are alike, as the test has it: a share of 0 or 1 in a few has no error of its
     # own.
     error = sqrt(overall * (1 - overall) * sum(1 / n for n in units))
     if not error:
         return worth
     z = sign * (there.value - elsewhere.value) / error
-    found = given_selected(z, threshold_of(z, p, passed))
-    gap = Figure(found.value * error, found.low * error, found.high * error, worth.holds.n)
+    shrunk = given_selected(z, threshold_of(z, p, passed))
+    gap = Figure(shrunk.value * error, shrunk.low * error, shrunk.high * error, worth.holds.n)
 
-    def share(part: float, old: Figure, own: int) -> Figure:
+    def share(part: float, old: Figure, units_of_share: int) -> Figure:
         """Move a share of all by its part of the gap."""
         ends = [
             overall + sign * part * end
             for end in (gap.low or 0.0, gap.value or 0.0, gap.high or 0.0)
         ]
-        half = Z * sqrt(overall * (1 - overall) / own)
+        half = Z * sqrt(overall * (1 - overall) / units_of_share)
         low, high = (hypot(ends[1] - end, half) for end in (min(ends), max(ends)))
         value = min(max(ends[1], 0.0), 1.0)
         return Figure(
@@ -321,9 +321,9 @@ def shares_told(worth: Worth) -> str:
     if there.value is None:
         return f"holds in none of {worth.holds.n}"
     shares = [
-        f"{percent(one)} of {one.n} ({ends(one)})"
-        for one in (there, others)
-        if one.value is not None
+        f"{percent(figure)} of {figure.n} ({ends(figure)})"
+        for figure in (there, others)
+        if figure.value is not None
     ]
     if worth.compared == "occasion":
         return f"{when(worth)}: thumbs down {shares[0]}, {shares[1]} where it doesn't hold"
@@ -506,8 +506,8 @@ def anew_told(before: Sequence[ChosenRubric], fitted: Sequence[ChosenRubric]) ->
         }
         for rubrics in (before, fitted)
     )
-    anew = [one for one in before if one.anew and one.id in old and one.id in new]
-    return [anew_in_words(one.text, old[one.id], new[one.id]) for one in anew]
+    anew = [rubric for rubric in before if rubric.anew and rubric.id in old and rubric.id in new]
+    return [anew_in_words(rubric.text, old[rubric.id], new[rubric.id]) for rubric in anew]
 
 
 def nearly_constant(alone: Alone | None) -> bool:

@@ -69,18 +69,18 @@ def _answered(material: Material) -> Candidates:
         BadRubrics: No rubric has.
     """
     table = material.table
-    kept = material.kept
+    written = material.kept
     rubrics = []
     unjudged = {}
-    _, answered = table.matrix(material.training, kept)
-    for rubric, share in zip(kept, answered.mean(axis=0), strict=True):
+    _, answered = table.matrix(material.training, written)
+    for rubric, share in zip(written, answered.mean(axis=0), strict=True):
         if share >= LEAST_ANSWERED:
             rubrics.append(rubric)
         else:
             unjudged[rubric.id] = _out(answered=float(share))
     if not rubrics:
         raise BadRubrics(
-            f"no rubric to choose from: of {len(kept)} written, none has answers for half of the log",
+            f"no rubric to choose from: of {len(written)} written, none has answers for half of the log",
             remedy="see `pollex trace` of this run for what went wrong",
         )
     conversations = table.judged(material.training, rubrics)
@@ -107,18 +107,18 @@ def _without_constant(
     spread = material.table.matrix(conversations, rubrics)[0].std(axis=0)
     constant = {
         rubric.id: _out(why="it is answered alike in every conversation")
-        for rubric, own in zip(rubrics, spread, strict=True)
-        if own == 0
+        for rubric, deviation in zip(rubrics, spread, strict=True)
+        if deviation == 0
     }
-    kept = [rubric for rubric in rubrics if rubric.id not in constant]
-    return (kept, constant) if kept else (list(rubrics), {})
+    varied = [rubric for rubric in rubrics if rubric.id not in constant]
+    return (varied, constant) if varied else (list(rubrics), {})
 
 
 def _without_rare(
     material: Material, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
 ) -> tuple[list[Rubric], dict[str, Any]]:
     never = material.table.never
-    kept = []
+    frequent = []
     rare = {}
     for rubric in rubrics:
         share = sum((c.id, rubric.id) not in never for c in conversations) / len(conversations)
@@ -132,8 +132,8 @@ def _without_rare(
                 why=f"it rests on one reason, and its occasion comes up in {share:.0%}"
             )
         else:
-            kept.append(rubric)
-    return (kept, rare) if kept else (list(rubrics), {})
+            frequent.append(rubric)
+    return (frequent, rare) if frequent else (list(rubrics), {})
 
 
 def _without_twins(
@@ -142,14 +142,14 @@ def _without_twins(
     values, _ = material.table.matrix(conversations, rubrics)
     alike = np.abs(correlations(values)) >= TWINS
     order = sorted(range(len(rubrics)), key=lambda i: (-len(rubrics[i].reason_ids), rubrics[i].id))
-    kept: list[int] = []
+    leading: list[int] = []
     twins = {}
     for i in order:
-        if (twin := next((k for k in kept if alike[i, k]), None)) is None:
-            kept.append(i)
+        if (twin := next((k for k in leading if alike[i, k]), None)) is None:
+            leading.append(i)
         else:
             twins[rubrics[i].id] = _out(why=f"it is answered as “{rubrics[twin].text}” is")
-    return [rubrics[i] for i in sorted(kept)], twins
+    return [rubrics[i] for i in sorted(leading)], twins
 
 
 def _without_mirrors(
@@ -163,7 +163,9 @@ def _without_mirrors(
         both = [by_id[id_] for id_ in pair if id_ in by_id and id_ not in gone]
         if len(both) == 2 and up.any() and not up.all():
             values, _ = material.table.matrix(conversations, both)
-            pool = Pool.of(values, up, np.zeros(2, dtype=np.intp), [one.id for one in both], (2,))
+            pool = Pool.of(
+                values, up, np.zeros(2, dtype=np.intp), [rubric.id for rubric in both], (2,)
+            )
             better = pool.cheapest(np.arange(2), pool.losses(frozenset(), ALPHA))
             goes = both[1 - better]
             stays = both[better]
@@ -181,21 +183,21 @@ def count_never(material: Material) -> tuple[Material, list[str]]:
     if not table.never:
         return material, []
     pool = _answered(material)
-    asked = [rubric for rubric in pool.rubrics if not rubric.answered_by]
-    counts = never_values(table, pool.conversations, asked)
+    judged = [rubric for rubric in pool.rubrics if not rubric.answered_by]
+    counts = never_values(table, pool.conversations, judged)
     answers = sum(
         rubric.id in table.distributions.get(c.id, {})
         for c in pool.conversations
-        for rubric in asked
+        for rubric in judged
     )
-    never = sum((c.id, rubric.id) in table.never for c in pool.conversations for rubric in asked)
-    by_side = {rubric.polarity: counts[rubric.id] for rubric in asked if rubric.id in counts}
-    said = " and ".join(
+    never = sum((c.id, rubric.id) in table.never for c in pool.conversations for rubric in judged)
+    by_side = {rubric.polarity: counts[rubric.id] for rubric in judged if rubric.id in counts}
+    sides_told = " and ".join(
         f"{value:.1f} of 10 for {SIDES[side]}" for side, value in sorted(by_side.items())
     )
     counting = replace(material, table=replace(table, never_counts=counts))
     return counting, [
-        f"“Never came up” ({never / max(answers, 1):.0%} of the model's answers) counts as {said or 'neutral'}."
+        f"“Never came up” ({never / max(answers, 1):.0%} of the model's answers) counts as {sides_told or 'neutral'}."
     ]
 
 
@@ -227,7 +229,7 @@ class Chosen:
 
 def choose(material: Material) -> dict[str, Any]:
     """Choose rubrics on training conversations; return the choice as JSON values."""
-    material, told = count_never(material)
+    material, never_notes = count_never(material)
     pool = candidates(material)
     settings = material.settings
     by_labels = material.by_evidence or material.by_both
@@ -238,7 +240,7 @@ def choose(material: Material) -> dict[str, Any]:
     if material.pool and (nothing := nothing_to_choose(pool, settings)):
         notes.append(nothing)
         shares = None if len(selection.steps) == len(pool.ids) else shares
-    notes += told
+    notes += never_notes
     if missing := int((~pool.answered).sum()):
         notes.append(
             f"{missing} of {pool.answered.size} training answers are missing; each counts as its rubric's mean"
@@ -288,7 +290,7 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
             remedy="see `pollex trace` of this run for what went wrong, or learn without a model",
         )
     fit = cross_fit(material, pool)
-    found, narrowed = weighed.weigh(every)
+    proofs, narrowed = weighed.weigh(every)
     order = weighed.order(every, fit.alpha, hints=fit.hints)
 
     # What went the other way on conversations that its choice did not see leaves, where these can
@@ -308,13 +310,13 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
         why = _why_out(
             pool,
             narrowed,
-            found.p,
+            proofs.p,
             "other hints came first" if fit.hints else "hints do not help here",
         )
         families = families_of(weighed, narrowed)
     why |= {
-        one: {"why": "went the other way on conversations that it did not see"}
-        for one in turned.tolist()
+        column: {"why": "went the other way on conversations that it did not see"}
+        for column in turned.tolist()
     }
 
     # A model's words come from these conversations: where others are held out, these alone can
@@ -327,8 +329,8 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
         (fit.above + theta).tolist() if fit.parts else None,
         in_order(Pool.of(pool.values, pool.labels, pool.kinds, pool.ids, (n, n)), fit.alpha, order),
         notes,
-        found.chosen,
-        None if held_out_tells else dict(zip(pool.ids, found.p.tolist(), strict=True)),
+        proofs.chosen,
+        None if held_out_tells else dict(zip(pool.ids, proofs.p.tolist(), strict=True)),
         families,
         why,
     )
@@ -395,9 +397,12 @@ def turned_of(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
     """Return the columns that conversations speak against which other choices of them did not see, not all of them."""
     rubrics = [pool.rubrics[column] for column in order.tolist()]
     up = pool.labels
-    held, known = fit.held_of(rubrics)
-    known &= ~preferred(pool.conversations)[:, None]
-    worths = [worth_of(mine[told], up[told]) for mine, told in zip(held.T, known.T, strict=True)]
+    held, unseen = fit.held_of(rubrics)
+    unseen &= ~preferred(pool.conversations)[:, None]
+    worths = [
+        worth_of(held_there[unseen_there], up[unseen_there])
+        for held_there, unseen_there in zip(held.T, unseen.T, strict=True)
+    ]
     against = np.array(
         [speaks_against(worth, r.polarity) for worth, r in zip(worths, rubrics, strict=True)]
     )
@@ -410,20 +415,20 @@ def _why_out(
 ) -> dict[int, dict[str, str]]:
     """Say by evidence why a column would be out: its family has another, or its labels don't bear it out."""
     leads = {
-        one: first
+        member: first
         for first, members in narrowed.members.items()
-        for one in members.tolist()
-        if one != first
+        for member in members.tolist()
+        if member != first
     }
     return {
-        one: {
-            "why": f"belongs to the family of “{pool.rubrics[leads[one]].text}”"
-            if one in leads
+        column: {
+            "why": f"belongs to the family of “{pool.rubrics[leads[column]].text}”"
+            if column in leads
             else "no room was left for it"
-            if p[one] <= LIKELY
+            if p[column] <= LIKELY
             else f"neither proven nor likely, and {hints}"
         }
-        for one in range(len(pool.rubrics))
+        for column in range(len(pool.rubrics))
     }
 
 
@@ -433,11 +438,11 @@ def chosen_by(
     """Choose from a pool by some of its conversations `[conversation]`, as a run does whose answers were paid for."""
     settings = material.settings
     about = (pool.values[rows], pool.labels[rows], pool.kinds, pool.ids)
-    found = select(*about, settings.limits, alpha, rng, settings.policy)
-    order = found.chosen[: settings.most] if material.pool else found.chosen
+    selection = select(*about, settings.limits, alpha, rng, settings.policy)
+    order = selection.chosen[: settings.most] if material.pool else selection.chosen
     return (
-        found
-        if len(order) == len(found.steps)
+        selection
+        if len(order) == len(selection.steps)
         else in_order(Pool.of(*about, settings.limits), alpha, order)
     )
 
@@ -477,12 +482,12 @@ def stable_shares(material: Material, pool: Candidates, alpha: float) -> Floats 
         doi:10.1111/j.1467-9868.2010.00740.x.
     """
     settings = material.settings
-    taken = np.zeros(len(pool.ids))
+    times_chosen = np.zeros(len(pool.ids))
     if not settings.stability:
         return None
     rng = np.random.default_rng([settings.seed, 1])
     halves = halvings(pool.labels, block_ids(pool.conversations), rng)
     for half in halves:
         if (up := pool.labels[half]).any() and not up.all():
-            taken[chosen_by(material, pool, half, alpha, rng).chosen] += 1
-    return taken / len(halves)
+            times_chosen[chosen_by(material, pool, half, alpha, rng).chosen] += 1
+    return times_chosen / len(halves)

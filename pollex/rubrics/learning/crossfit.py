@@ -179,26 +179,26 @@ class Weighed:
             values = pool.values[rows]
             up = pool.labels[rows]
             came_up = None if pool.came_up is None else pool.came_up[rows]
-            found = multi_split(
+            proved = multi_split(
                 values, up, self.sat, pool.ids, self.blocks[rows], rng, self.policy, came_up
             )
             proofs = self.word_proofs(rows)
-            found = MultiSplit(
-                np.where(self.mined, [proof.p for proof in proofs], found.p),
-                np.where(self.mined, [proof.chosen for proof in proofs], found.chosen),
+            proved = MultiSplit(
+                np.where(self.mined, [proof.p for proof in proofs], proved.p),
+                np.where(self.mined, [proof.chosen for proof in proofs], proved.chosen),
             )
             alone = one_each(np.ones(len(up), dtype=bool), self.blocks[rows], rng)
             leads = keep_one_a_family(
                 values[alone],
                 up[alone],
                 self.sat,
-                found.p,
+                proved.p,
                 self.ranks,
                 self.families,
                 LIKELY,
                 None if came_up is None else came_up[alone],
             )
-            self._known[key] = found, leads
+            self._known[key] = proved, leads
         return self._known[key]
 
     def order(self, rows: Bools, alpha: float, *, hints: bool) -> Ints:
@@ -208,13 +208,13 @@ class Weighed:
             rows: As for `weigh`.
             hints: Add what is neither proven nor likely, chosen by the policy with this α.
         """
-        pool, (_, found) = self.pool, self.weigh(rows)
+        pool, (_, narrowed) = self.pool, self.weigh(rows)
         values = pool.values[rows]
         up = pool.labels[rows]
-        order = found.base
+        order = narrowed.base
         if hints or not len(order):
             order = with_hints(
-                values, up, self.sat, pool.ids, found, alpha, len(pool.ids), self.policy
+                values, up, self.sat, pool.ids, narrowed, alpha, len(pool.ids), self.policy
             )
         if not len(order):
             order = np.argsort(one_sided(pool.held[rows], up, self.sat), kind="stable")[:1]
@@ -223,13 +223,13 @@ class Weighed:
     def within_limits(self, order: Ints) -> Ints:
         """Keep the first of an order, as many of each side as the budget has."""
         left = {True: self.limits[0], False: self.limits[1]}
-        kept: list[int] = []
+        columns: list[int] = []
         for column in order.tolist():
             side = bool(self.sat[column])
-            if left[side] and len(kept) < self.most:
+            if left[side] and len(columns) < self.most:
                 left[side] -= 1
-                kept.append(column)
-        return np.array(kept, dtype=np.intp)
+                columns.append(column)
+        return np.array(columns, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,14 +291,17 @@ class Mixed(Weighed):
             members = dict[int, Ints]()
             for part, columns in ((self.gate, self.built_in), (self.own, self.models)):
                 if len(columns):
-                    found, narrowed = part.weigh(rows)
-                    p[columns], chosen[columns] = found.p, found.chosen
+                    proofs, narrowed = part.weigh(rows)
+                    p[columns], chosen[columns] = proofs.p, proofs.chosen
                     base += columns[narrowed.base].tolist()
                     members |= {
-                        int(columns[one]): columns[each] for one, each in narrowed.members.items()
+                        int(columns[leader]): columns[family]
+                        for leader, family in narrowed.members.items()
                     }
-            taken = np.concatenate([*members.values(), np.zeros(0, dtype=np.intp)]).astype(np.intp)
-            left = np.setdiff1d(np.arange(len(p)), taken)
+            in_families = np.concatenate([*members.values(), np.zeros(0, dtype=np.intp)]).astype(
+                np.intp
+            )
+            left = np.setdiff1d(np.arange(len(p)), in_families)
             self._known[key] = (
                 MultiSplit(p, chosen),
                 Narrowed(np.array(base, dtype=np.intp), left, members),
@@ -358,8 +361,10 @@ class Mixed(Weighed):
             values = self.pool.values[np.ix_(rows, columns)]
             up = self.pool.labels[rows]
             self._pools[key] = Pool.of(values, up, self.sat[columns], names, self.limits)
-        found = policy_named(self.policy)(self._pools[key], alpha, np.random.default_rng(self.seed))
-        return self.within_limits(columns[found])
+        chosen = policy_named(self.policy)(
+            self._pools[key], alpha, np.random.default_rng(self.seed)
+        )
+        return self.within_limits(columns[chosen])
 
     def _how_many(self, rows: Bools, alpha: float, *, hints: bool) -> int:
         """Return how many of the model's rubrics lower the loss on fifths of these conversations; all where too few."""
@@ -378,10 +383,10 @@ class Mixed(Weighed):
         above = np.zeros((self.most + 1, len(inside)))
         for number in range(FOLDS):
             out = dealt == number
-            seen = np.zeros(len(rows), dtype=bool)
-            seen[inside[~out]] = True
-            chosen = self._chosen(seen, self.entering(seen), alpha)
-            alone = self._alone(seen, alpha, hints=hints)
+            training = np.zeros(len(rows), dtype=bool)
+            training[inside[~out]] = True
+            chosen = self._chosen(training, self.entering(training), alpha)
+            alone = self._alone(training, alpha, hints=hints)
             for most in range(self.most + 1):
                 order = self._cut(chosen, alone, most)
                 netsat = self.pool.values[np.ix_(inside, order)].sum(axis=1)
@@ -417,23 +422,25 @@ def families_of(weighed: Weighed, narrowed: Narrowed) -> dict[str, dict[str, Any
     up = positives(pool.conversations)
     together = block_ids(pool.conversations)
     often = held.sum(axis=0)
-    told = {}
+    families = {}
     for first, members in narrowed.members.items():
         narrower = [
-            one for one in members.tolist() if often[one] < often[first] and pool.rubrics[one].leads
+            member
+            for member in members.tolist()
+            if often[member] < often[first] and pool.rubrics[member].leads
         ]
-        others = [(int((held[:, first] & held[:, one]).sum()), one) for one in narrower]
+        others = [(int((held[:, first] & held[:, member]).sum()), member) for member in narrower]
         family = Family(
             n=int(held[:, first].sum()),
             members=tuple(
-                member_of(pool.rubrics[one], among, worth_of(held[:, one], up, together))
-                for among, one in sorted(others, reverse=True)
+                member_of(pool.rubrics[member], among, worth_of(held[:, member], up, together))
+                for among, member in sorted(others, reverse=True)
                 if among
             ),
             worth=worth_of(held[:, first], up, together),
         )
-        told[pool.ids[first]] = family.model_dump(mode="json")
-    return told
+        families[pool.ids[first]] = family.model_dump(mode="json")
+    return families
 
 
 def member_of(rubric: Rubric, among: int, worth: Worth | None = None) -> Member:
@@ -460,15 +467,17 @@ def never_values(
     That there was no occasion for what goes wrong is good news, so 0 may be right of
     dissatisfaction; that there was none for what goes well is often no news at all.
     """
-    found = dict[str, float]()
+    value_by_id = dict[str, float]()
     for side in ("sat", "dsat"):
-        own = [rubric for rubric in rubrics if rubric.polarity == side]
-        never = np.array([[(c.id, r.id) in table.never for r in own] for c in training], dtype=bool)
+        of_side = [rubric for rubric in rubrics if rubric.polarity == side]
+        never = np.array(
+            [[(c.id, r.id) in table.never for r in of_side] for c in training], dtype=bool
+        )
         if never.any():
-            signed, answered = replace(table, never_counts={}).matrix(training, own)
+            signed, answered = replace(table, never_counts={}).matrix(training, of_side)
             value = never_value(signed, answered & ~never, never, positives(training))
-            found |= {rubric.id: value for rubric in own}
-    return found
+            value_by_id |= {rubric.id: value for rubric in of_side}
+    return value_by_id
 
 
 def never_value(signed: Floats, came_up: Bools, never: Bools, up: Bools) -> float:
@@ -528,9 +537,9 @@ class Part:
     def above(self) -> Floats:
         """NetSAT less the fold's own θ `[labeled row]`."""
         pool = self.weighed.pool
-        seen = ~self.labeled_out
+        training = ~self.labeled_out
         netsat = pool.values[:, self.chosen].sum(axis=1)
-        return np.asarray(netsat - theta_c(netsat[seen], pool.labels[seen]))
+        return np.asarray(netsat - theta_c(netsat[training], pool.labels[training]))
 
     @cached_property
     def held(self) -> Bools:
@@ -540,21 +549,25 @@ class Part:
     @cached_property
     def covered(self) -> Bools:
         """Where a rubric of dissatisfaction holds that would lead `[labeled row]`."""
-        found, _ = self.weighed.weigh(~self.labeled_out)
-        leads = self.made.leads & ~self.weighed.sat & (found.p <= LIKELY)
+        proofs, _ = self.weighed.weigh(~self.labeled_out)
+        leads = self.made.leads & ~self.weighed.sat & (proofs.p <= LIKELY)
         return np.asarray(
             self.held[:, [column for column in self.chosen.tolist() if leads[column]]].any(axis=1)
         )
 
     def column(self, rubric: Rubric) -> int | None:
         """Return the column of a rubric that it chose, or of one of a family that leads; None where it has none."""
-        _, found = self.weighed.weigh(~self.labeled_out)
-        own = {
+        _, narrowed = self.weighed.weigh(~self.labeled_out)
+        columns = {
             *self.chosen.tolist(),
-            *(one for members in found.members.values() for one in members.tolist()),
+            *(member for members in narrowed.members.values() for member in members.tolist()),
         }
-        named = (i for i, one in enumerate(self.made.rubrics) if key_of(one) == key_of(rubric))
-        return next((i for i in named if i in own), None)
+        named = (
+            i
+            for i, candidate in enumerate(self.made.rubrics)
+            if key_of(candidate) == key_of(rubric)
+        )
+        return next((i for i in named if i in columns), None)
 
     @property
     def fold(self) -> Fold:
@@ -600,20 +613,23 @@ class CrossFit:
 
     def held_of(self, rubrics: Sequence[Rubric]) -> tuple[Bools, Bools]:
         """Tell where rubrics hold, and where choices that did not see it have them, each `[labeled row, rubric]`."""
-        held, known = np.zeros((2, len(self.parts[0].labeled_out), len(rubrics)), dtype=bool)
+        held, unseen = np.zeros((2, len(self.parts[0].labeled_out), len(rubrics)), dtype=bool)
         for part in self.parts:
-            mine = part.labeled_out
+            held_out = part.labeled_out
             for place, rubric in enumerate(rubrics):
                 if (column := part.column(rubric)) is not None:
-                    held[mine, place], known[mine, place] = part.held[mine, column], True
-        return held, known
+                    held[held_out, place], unseen[held_out, place] = (
+                        part.held[held_out, column],
+                        True,
+                    )
+        return held, unseen
 
-    def gathered(self, each: Sequence[NDArray[Kind]]) -> NDArray[Kind]:
+    def gathered(self, values_by_part: Sequence[NDArray[Kind]]) -> NDArray[Kind]:
         """Take each conversation's value of the part that did not see it `[labeled row]`."""
-        found = each[0].copy()
-        for part, values in zip(self.parts, each, strict=True):
-            found[part.labeled_out] = values[part.labeled_out]
-        return found
+        values_unseen = values_by_part[0].copy()
+        for part, values in zip(self.parts, values_by_part, strict=True):
+            values_unseen[part.labeled_out] = values[part.labeled_out]
+        return values_unseen
 
 
 def cross_fit(material: Material, pool: Candidates) -> CrossFit:
@@ -643,11 +659,11 @@ def held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:
     What is fitted for a fold sees all of the others, and all that taught. Where there are too few,
     all are one fold.
     """
-    found = material.table.answered(
+    judged = material.table.answered(
         (*material.held_out, *material.graded_held_out), material.chosen
     )
-    fold = fold_of_each(material, found)
-    return found, np.zeros(len(found), dtype=np.int64) if fold is None else fold
+    fold = fold_of_each(material, judged)
+    return judged, np.zeros(len(judged), dtype=np.int64) if fold is None else fold
 
 
 def fold_of_each(material: Material, conversations: Sequence[Conversation]) -> Ints | None:
@@ -658,19 +674,23 @@ def fold_of_each(material: Material, conversations: Sequence[Conversation]) -> I
         return None
 
 
-def as_edited(material: Material, made: Made, rows: Sequence[Conversation]) -> Made:
+def as_edited(material: Material, remade: Made, rows: Sequence[Conversation]) -> Made:
     """Leave of a pool made anew what people left of the first one, and add their own rubrics with the answers given."""
-    written = {one.id for side in material.pool.values() for one in side} - material.merged.keys()
-    if not material.kept or written == {one.id for one in material.kept}:
-        return made
-    left = {key_of(one) for one in material.kept}
-    own = [one for one in material.kept if one.source == PERSON]
-    here = [place for place, one in enumerate(made.rubrics) if key_of(one) in left]
+    written = {
+        rubric.id for side in material.pool.values() for rubric in side
+    } - material.merged.keys()
+    if not material.kept or written == {rubric.id for rubric in material.kept}:
+        return remade
+    left = {key_of(rubric) for rubric in material.kept}
+    by_people = [rubric for rubric in material.kept if rubric.source == PERSON]
+    here = [place for place, rubric in enumerate(remade.rubrics) if key_of(rubric) in left]
     answers = np.concatenate(
-        [made.answers[:, here], material.table.probabilities(rows, own)], axis=1
+        [remade.answers[:, here], material.table.probabilities(rows, by_people)], axis=1
     )
-    leads = np.append(made.leads[here], np.array([one.leads for one in own], dtype=bool))
-    return Made([*(made.rubrics[place] for place in here), *own], leads, answers)
+    leads = np.append(
+        remade.leads[here], np.array([rubric.leads for rubric in by_people], dtype=bool)
+    )
+    return Made([*(remade.rubrics[place] for place in here), *by_people], leads, answers)
 
 
 def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
@@ -691,37 +711,37 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
     aucs = np.zeros((FOLDS, len(ways)))
     for number in range(FOLDS):
         out = dealt == number
-        mine = out[: len(labels)]
+        labeled_out = out[: len(labels)]
         if free:
-            made, weighed = _made_anew(material, pool, rows, out)
+            pool_made, weighed = _made_anew(material, pool, rows, out)
         else:
-            made, weighed = _paid_for(material, pool, rows, mine)
-        if not made.rubrics:
+            pool_made, weighed = _paid_for(material, pool, rows, labeled_out)
+        if not pool_made.rubrics:
             return CrossFit(first, True, [], [], [NONE_LEFT])
-        orders = [weighed.order(~mine, alpha, hints=hints) for alpha, hints in ways]
-        values = weighed.pool.values[mine]
-        aucs[number] = [auc(values[:, order].sum(axis=1), labels[mine]) for order in orders]
-        tried.append((out, made, weighed, orders))
+        orders = [weighed.order(~labeled_out, alpha, hints=hints) for alpha, hints in ways]
+        values = weighed.pool.values[labeled_out]
+        aucs[number] = [auc(values[:, order].sum(axis=1), labels[labeled_out]) for order in orders]
+        tried.append((out, pool_made, weighed, orders))
     parts = [
-        Part(out, made, weighed, orders[_best_way(np.delete(aucs, number, axis=0), ways)])
-        for number, (out, made, weighed, orders) in enumerate(tried)
+        Part(out, pool_made, weighed, orders[_best_way(np.delete(aucs, number, axis=0), ways)])
+        for number, (out, pool_made, weighed, orders) in enumerate(tried)
     ]
 
     # What is told of each α is of the ways that differ by it: without hints, built-in rubrics are
     # chosen without α.
     alpha, hints = ways[_best_way(aucs, ways)]
-    told = np.flatnonzero([way[1] == (hints or free) for way in ways])
+    ways_told = np.flatnonzero([way[1] == (hints or free) for way in ways])
     table = [
         {
             "alpha": ways[way][0],
-            "mean_auc": float(each.mean()),
-            "deviation": float(each.std(ddof=1)),
+            "mean_auc": float(fold_aucs.mean()),
+            "deviation": float(fold_aucs.std(ddof=1)),
             "folds": FOLDS,
         }
-        for way, each in zip(told.tolist(), aucs[:, told].T, strict=True)
+        for way, fold_aucs in zip(ways_told.tolist(), aucs[:, ways_told].T, strict=True)
     ]
     if free and not hints:
-        alpha = ways[int(told[np.argmax(aucs[:, told].mean(axis=0))])][0]
+        alpha = ways[int(ways_told[np.argmax(aucs[:, ways_told].mean(axis=0))])][0]
     return CrossFit(alpha, hints, table, parts, [])
 
 
@@ -748,7 +768,7 @@ def _best_way(aucs: Floats, ways: Sequence[tuple[float, bool]]) -> int:
     """
     hinted = np.array([hints for _, hints in ways])
     means = aucs.mean(axis=0)
-    best, bare = (int(np.argmax(np.where(some, means, -1.0))) for some in (hinted, ~hinted))
+    best, bare = (int(np.argmax(np.where(among, means, -1.0))) for among in (hinted, ~hinted))
     gain = aucs[:, best] - aucs[:, bare]
     return best if hinted.all() or gain.mean() > gain.std(ddof=1) / len(gain) ** 0.5 else bare
 
@@ -758,10 +778,10 @@ def _made_anew(
 ) -> tuple[Made, Weighed]:
     """Make the pool anew without a fold, as built-in roles do for nothing."""
     assert material.make is not None, "what is chosen by evidence can be made anew"
-    seen = ~out & (np.arange(len(rows)) < len(pool.labels))
-    made = as_edited(material, material.make(rows, seen), rows)
-    left = pool_of(made, pool.conversations, material.table.rule)
-    return made, Weighed.of(
+    training = ~out & (np.arange(len(rows)) < len(pool.labels))
+    remade = as_edited(material, material.make(rows, training), rows)
+    left = pool_of(remade, pool.conversations, material.table.rule)
+    return remade, Weighed.of(
         left, material.settings, material.family_of, material.words_of(left.conversations)
     )
 
@@ -770,10 +790,16 @@ def _paid_for(
     material: Material, pool: Candidates, rows: Sequence[Conversation], out: Bools
 ) -> tuple[Made, Weighed]:
     """Return the pool that was paid for; what "never came up" counts is learned without the fold."""
-    seen = [one for one, mine in zip(pool.conversations, out, strict=True) if not mine]
-    table = replace(material.table, never_counts=never_values(material.table, seen, pool.rubrics))
+    training = [
+        conversation
+        for conversation, held_out in zip(pool.conversations, out, strict=True)
+        if not held_out
+    ]
+    table = replace(
+        material.table, never_counts=never_values(material.table, training, pool.rubrics)
+    )
     leads = np.array([rubric.leads for rubric in pool.rubrics], dtype=bool)
-    made = Made(pool.rubrics, leads, material.table.probabilities(rows, pool.rubrics))
+    pool_made = Made(pool.rubrics, leads, material.table.probabilities(rows, pool.rubrics))
     counted = Candidates(
         pool.conversations,
         pool.rubrics,
@@ -782,15 +808,15 @@ def _paid_for(
         table.came_up(pool.conversations, pool.rubrics),
     )
     words = material.words_of(counted.conversations)
-    return made, Mixed.of(counted, material.settings, material.family_of, words)
+    return pool_made, Mixed.of(counted, material.settings, material.family_of, words)
 
 
-def pool_of(made: Made, conversations: list[Conversation], rule: str) -> Candidates:
+def pool_of(remade: Made, conversations: list[Conversation], rule: str) -> Candidates:
     """Return a pool made anew with its signed terms of NetSAT."""
-    answers = made.answers[: len(conversations)]
-    options = np.linspace(0, EVAL_RANGE, made.answers.shape[2])
+    answers = remade.answers[: len(conversations)]
+    options = np.linspace(0, EVAL_RANGE, remade.answers.shape[2])
     values = options[answers.argmax(axis=2)] if rule == "mode" else answers @ options
-    signed = values * [rubric.sign for rubric in made.rubrics]
+    signed = values * [rubric.sign for rubric in remade.rubrics]
     return Candidates(
-        conversations, list(made.rubrics), signed, np.ones(values.shape, dtype=bool), {}
+        conversations, list(remade.rubrics), signed, np.ones(values.shape, dtype=bool), {}
     )

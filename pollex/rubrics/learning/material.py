@@ -61,8 +61,8 @@ class GivenAnswers:
 
     def left(self, conversation_ids: Sequence[str], rubrics: Sequence[Rubric]) -> list[str]:
         """Return the conversations that were not asked about all of the rubrics."""
-        asked = {rubric.id for rubric in rubrics}
-        return [id_ for id_ in conversation_ids if not self.values.get(id_, {}).keys() >= asked]
+        ids = {rubric.id for rubric in rubrics}
+        return [id_ for id_ in conversation_ids if not self.values.get(id_, {}).keys() >= ids]
 
     def matrix(
         self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
@@ -117,8 +117,8 @@ class GivenAnswers:
         """Describe the most probable answer."""
         if (conversation_id, rubric_id) in self.never:
             return NEVER_CAME_UP
-        found = self.distributions.get(conversation_id, {}).get(rubric_id)
-        return options[int(np.argmax(found))].text if found else "unanswered"
+        distribution = self.distributions.get(conversation_id, {}).get(rubric_id)
+        return options[int(np.argmax(distribution))].text if distribution else "unanswered"
 
     def probabilities(
         self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
@@ -247,16 +247,16 @@ class Material:
 
         First weights of the network depend on the order, and a refit knows no other.
         """
-        own = sorted(self.chosen, key=lambda rubric: rubric.id)
-        return (*own, *(self.starter.record.rubrics if self.starter else ()))
+        chosen = sorted(self.chosen, key=lambda rubric: rubric.id)
+        return (*chosen, *(self.starter.record.rubrics if self.starter else ()))
 
     def answers(self, conversations: Sequence[Conversation]) -> Floats:
         """Probability of each option `[conversation, rubric, option]` of the rubrics in order; NaN where unanswered."""
-        own = self.table.probabilities(conversations, self.in_order[: len(self.chosen)])
+        probabilities = self.table.probabilities(conversations, self.in_order[: len(self.chosen)])
         return (
-            own
+            probabilities
             if self.starter is None
-            else np.concatenate([own, self.of_starter(conversations)], axis=1)
+            else np.concatenate([probabilities, self.of_starter(conversations)], axis=1)
         )
 
     def of_starter(self, conversations: Sequence[Conversation]) -> Floats:

@@ -115,19 +115,21 @@ class Plain:
         self.measured = measured
         texts = [text_of(c) for c in training]
         held_out = [] if crossfitted else [text_of(c) for c in measured]
-        known = features[: len(training)]
+        training_features = features[: len(training)]
         rest = features[len(training) :]
         constant = 1.0 if positive.mean() >= 0.5 else -1.0
         self.scores: dict[str, Scored] = {
             WORDS: by_words(texts, held_out, positive),
             CONSTANT: (np.full(len(training), constant), np.full(len(measured), constant)),
-            SIGNALS: by_signals(known, rest, positive),
+            SIGNALS: by_signals(training_features, rest, positive),
         }
         ways: dict[str, Callable[[Bools], Floats]] = {
             WORDS: lambda out: by_words(
                 list(compress(texts, ~out)), list(compress(texts, out)), positive[~out]
             )[1],
-            SIGNALS: lambda out: by_signals(known[~out], known[out], positive[~out])[1],
+            SIGNALS: lambda out: by_signals(
+                training_features[~out], training_features[out], positive[~out]
+            )[1],
         }
         self.strongest = WORDS
         reached = -1.0
@@ -135,15 +137,20 @@ class Plain:
             [] if fold is None else [fold[: len(training)] == number for number in np.unique(fold)]
         )
         for name, way in ways.items() if outs else ():
-            found = np.zeros(len(training))
+            out_of_fold = np.zeros(len(training))
             for out in outs:
-                found[out] = way(out)
-            if (own := float(np.mean([auc(found[out], positive[out]) for out in outs]))) > reached:
+                out_of_fold[out] = way(out)
+            if (
+                mean_auc := float(np.mean([auc(out_of_fold[out], positive[out]) for out in outs]))
+            ) > reached:
                 self.strongest = name
-                reached = own
+                reached = mean_auc
             if crossfitted:
                 own_rows = {c.id: row for row, c in enumerate(training)}
-                self.scores[name] = self.scores[name][0], found[[own_rows[c.id] for c in measured]]
+                self.scores[name] = (
+                    self.scores[name][0],
+                    out_of_fold[[own_rows[c.id] for c in measured]],
+                )
 
     def baselines(
         self, truth: Bools, tested: Floats, likely: Floats, rng: np.random.Generator
@@ -155,7 +162,7 @@ class Plain:
             tested: Their NetSAT `[conversation]`.
             likely: Their probability `[conversation]`.
         """
-        known = block_ids(self.training)
+        training_blocks = block_ids(self.training)
         blocks = block_ids(self.measured)
         held_out = len(truth) > 0
         other_rng = np.random.default_rng(13)
@@ -163,7 +170,12 @@ class Plain:
             Baseline(
                 name=name,
                 training=assess(
-                    seen, self.positive, 0.0, np.zeros(len(seen), bool), rng, together=known
+                    training_scores,
+                    self.positive,
+                    0.0,
+                    np.zeros(len(training_scores), bool),
+                    rng,
+                    together=training_blocks,
                 ),
                 held_out=assess(
                     unseen, truth, 0.0, np.zeros(len(unseen), bool), rng, together=blocks
@@ -177,11 +189,11 @@ class Plain:
                 if held_out
                 else None,
             )
-            for name, (seen, unseen) in self.scores.items()
+            for name, (training_scores, unseen) in self.scores.items()
         ]
 
 
-def by_words(seen: Sequence[str], unseen: Sequence[str], positive: Bools) -> Scored:
+def by_words(training: Sequence[str], unseen: Sequence[str], positive: Bools) -> Scored:
     """Fit words and pairs of words that two conversations have, sublinear, C = 10, balanced classes."""
     # a second, needed by `learn` alone
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -189,20 +201,22 @@ def by_words(seen: Sequence[str], unseen: Sequence[str], positive: Bools) -> Sco
 
     try:
         vectorizer = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
-        known = vectorizer.fit_transform(seen)
+        training_words = vectorizer.fit_transform(training)
     except ValueError:  # no word stands in two conversations
-        return np.zeros(len(seen)), np.zeros(len(unseen))
-    model = LogisticRegression(C=10, class_weight="balanced", max_iter=2000).fit(known, positive)
+        return np.zeros(len(training)), np.zeros(len(unseen))
+    model = LogisticRegression(C=10, class_weight="balanced", max_iter=2000).fit(
+        training_words, positive
+    )
     others = (
         np.asarray(model.decision_function(vectorizer.transform(unseen))) if unseen else np.zeros(0)
     )
-    return np.asarray(model.decision_function(known)), others
+    return np.asarray(model.decision_function(training_words)), others
 
 
-def by_signals(seen: Floats, unseen: Floats, positive: Bools) -> Scored:
+def by_signals(training: Floats, unseen: Floats, positive: Bools) -> Scored:
     """Fit all signals of mood and flow `[conversation, feature]`, as tone is fitted."""
-    slopes, intercept = fit_signals(seen, positive)
-    return seen @ slopes + intercept, unseen @ slopes + intercept
+    slopes, intercept = fit_signals(training, positive)
+    return training @ slopes + intercept, unseen @ slopes + intercept
 
 
 def text_of(conversation: Conversation) -> str:
@@ -247,7 +261,7 @@ class Teaching:
         held_out = with_thumbs(held_out)
         values = (material.table.matrix(side, material.chosen)[0] for side in (training, held_out))
         # Added up one by one in the set's order, as `NetSat` does: NumPy's own sum goes by eights.
-        scores, others = (np.asarray(each.cumsum(axis=1)[:, -1]) for each in values)
+        scores, others = (np.asarray(terms.cumsum(axis=1)[:, -1]) for terms in values)
         folded = selection["held_out_scores"]
         honest = np.append(scores if folded is None else np.array(folded), others)
         fold = np.append(np.full(len(training), -1), dealt[: len(held_out)])
@@ -265,8 +279,10 @@ class Teaching:
         up = self.up[rows]
         theta = theta_c(self.own[rows], up) if theta is None else theta
         promised = guaranteed_window(honest, up, theta) if self.promises else None
-        known = self.promises or bool((self.fold >= 0).any())
-        window = fit_window(honest, up, theta) if known else Window(None, None, fitted=False)
+        judged_unseen = self.promises or bool((self.fold >= 0).any())
+        window = (
+            fit_window(honest, up, theta) if judged_unseen else Window(None, None, fitted=False)
+        )
         return Thresholds(theta, window, promised)
 
 
@@ -312,7 +328,7 @@ class Unseen:
         pool = candidates(material)
         fit = cross_fit(material, pool)
         fold = np.zeros(len(pool.labels), dtype=np.int64)
-        held, known = fit.held_of(material.chosen)
+        held, unseen_there = fit.held_of(material.chosen)
         for number, part in enumerate(fit.parts):
             fold[part.labeled_out] = number
         netsat = fit.above + theta
@@ -320,7 +336,14 @@ class Unseen:
         conversations = [pool.conversations[row] for row in rows.tolist()]
         taught = Teaching(netsat, netsat, pool.labels, fold, promises=False)
         return cls._by_folds(
-            conversations, rows, taught, theta, fitted, held[rows], known[rows], len(fit.parts)
+            conversations,
+            rows,
+            taught,
+            theta,
+            fitted,
+            held[rows],
+            unseen_there[rows],
+            len(fit.parts),
         )
 
     @classmethod
@@ -329,7 +352,7 @@ class Unseen:
         conversations: list[Conversation],
         rows: Ints,
         taught: Teaching,
-        given: float | None,
+        fixed_theta: float | None,
         fitted: FittedThumbs,
         held: Bools,
         known: Bools,
@@ -341,10 +364,12 @@ class Unseen:
         )
         for number in np.unique(taught.fold[taught.fold >= 0]):
             out = taught.fold == number
-            found = taught.bounds(~out, given)
+            thresholds = taught.bounds(~out, fixed_theta)
             scores = taught.own[out]
-            theta[out], confident[out] = found.theta, found.window.confident(scores)
-            promised[out] = found.promised is not None and found.promised.window.confident(scores)
+            theta[out], confident[out] = thresholds.theta, thresholds.window.confident(scores)
+            promised[out] = (
+                thresholds.promised is not None and thresholds.promised.window.confident(scores)
+            )
         probability = np.array([fitted.crossfitted[c.id] for c in conversations])
         of_rows = (
             taught.own[rows],
@@ -382,11 +407,11 @@ def worths_of(
     up = positives(unseen.conversations)
     unit = block_ids(unseen.conversations)
     worths = {}
-    for rubric, held, known in zip(chosen, unseen.held.T, unseen.known.T, strict=True):
-        if known.any():
+    for rubric, held, measured in zip(chosen, unseen.held.T, unseen.known.T, strict=True):
+        if measured.any():
             words, came_up = occasions.get(rubric.id, ("", None))
-            rows = None if came_up is None else came_up[known]
-            worths[rubric.id] = worth_of(held[known], up[known], unit[known], rows, words)
+            rows = None if came_up is None else came_up[measured]
+            worths[rubric.id] = worth_of(held[measured], up[measured], unit[measured], rows, words)
     return worths
 
 
@@ -415,8 +440,8 @@ def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[
         for name in names
     }
 
-    def beside(name: str, held: Bools, known: Bools) -> SignalShare:
-        rows = has[name] & known
+    def beside(name: str, held: Bools, measured: Bools) -> SignalShare:
+        rows = has[name] & measured
         return signal_share(name, held[rows], happened[name][rows], unit[rows])
 
     return {
@@ -437,29 +462,33 @@ def standings_of(
     chosen = material.chosen
     if (p := selection.get("p")) is not None:
         return {r.id: StandingRecord(p=p[r.id], n=len(training), by="halvings") for r in chosen}
-    given = not material.pool
+    rubrics_given = not material.pool
     held_out = material.table.answered(material.held_out, chosen)
-    known = material.learned_from
-    asked = (
-        [c for c in (*training, *held_out) if c.text_hash[:16] not in known] if given else held_out
+    learned_hashes = material.learned_from
+    testing = (
+        [c for c in (*training, *held_out) if c.text_hash[:16] not in learned_hashes]
+        if rubrics_given
+        else held_out
     )
     rng = np.random.default_rng([material.settings.seed, 10])
-    every = np.ones(len(asked), dtype=bool)
-    asked = list(compress(asked, one_each(every, block_ids(asked), rng)))  # a user counts once
-    up = positives(asked)
-    told = 0 < up.sum() < len(up)
-    if not (told or known):
+    every = np.ones(len(testing), dtype=bool)
+    testing = list(
+        compress(testing, one_each(every, block_ids(testing), rng))
+    )  # a user counts once
+    up = positives(testing)
+    both_thumbs = 0 < up.sum() < len(up)
+    if not (both_thumbs or learned_hashes):
         return {}
     sat = np.array([rubric.polarity == "sat" for rubric in chosen], dtype=bool)
     p = (
-        holm(one_sided(material.table.held(asked, chosen), up, sat))
-        if told
+        holm(one_sided(material.table.held(testing, chosen), up, sat))
+        if both_thumbs
         else np.ones(len(chosen))
     )
-    by: Literal["all", "held-out"] = "all" if given and not known else "held-out"
+    by: Literal["all", "held-out"] = "all" if rubrics_given and not learned_hashes else "held-out"
     return {
-        r.id: StandingRecord(p=own, n=len(up), by=by)
-        for r, own in zip(chosen, p.tolist(), strict=True)
+        r.id: StandingRecord(p=p_value, n=len(up), by=by)
+        for r, p_value in zip(chosen, p.tolist(), strict=True)
     }
 
 
@@ -473,7 +502,7 @@ def merged_families(
     """
     pool = {rubric.id: rubric for rubrics in material.pool.values() for rubric in rubrics}
     place = {reason.id: reason.conversation_id for reason in reasons}
-    told = {}
+    families = {}
     for rubric, held in zip(
         material.chosen, material.table.held(training, material.chosen).T, strict=True
     ):
@@ -482,17 +511,18 @@ def merged_families(
         counted = (
             (len(here & {place.get(id_) for id_ in form.reason_ids}), form) for form in forms
         )
-        own = [
-            member_of(one, among)
-            for among, one in counted
-            if among and one.polarity == rubric.polarity
+        members_of_side = [
+            member_of(form, among)
+            for among, form in counted
+            if among and form.polarity == rubric.polarity
         ]
         members = [
-            one.model_dump(mode="json") for one in sorted(own, key=lambda one: (-one.among, one.id))
+            member.model_dump(mode="json")
+            for member in sorted(members_of_side, key=lambda member: (-member.among, member.id))
         ]
         if members:
-            told[rubric.id] = {"n": len(here), "members": members}
-    return told
+            families[rubric.id] = {"n": len(here), "members": members}
+    return families
 
 
 def never_came_up(table: GivenAnswers, training: Sequence[Conversation], rubric: Rubric) -> Figure:
@@ -511,19 +541,19 @@ def alone_by_id(
     rng = np.random.default_rng([material.settings.seed, 5])
     blocks = block_ids(training)
     up = positives(training)
-    found = {}
-    for rubric, own in zip(material.chosen, values.T, strict=True):
+    alone = {}
+    for rubric, rubric_values in zip(material.chosen, values.T, strict=True):
         commonest, n = Counter(
             table.picked(c.id, rubric.id, options) for c in training
         ).most_common(1)[0]
-        found[rubric.id] = Alone(
+        alone[rubric.id] = Alone(
             by=by[rubric.id],
-            spread=float(own.std()),
+            spread=float(rubric_values.std()),
             commonest=commonest,
             share=share_of(n, len(training)),
-            auc=auc_of_scores(own, up, rng, 500, blocks),
+            auc=auc_of_scores(rubric_values, up, rng, 500, blocks),
         )
-    return found
+    return alone
 
 
 def guarantee(
@@ -559,7 +589,7 @@ def calibrator_record(
     rng = np.random.default_rng([material.settings.seed, 4])
     model = fitted.model
     pack = pack_up(model.model, model.rating)
-    seen = comparison["held_out"]
+    training_probability = comparison["held_out"]
     held_out = unseen.conversations
     positive = positives(training)
     truth = positives(held_out)
@@ -571,8 +601,10 @@ def calibrator_record(
         curve=tuple(LabelsPoint(**row) for row in comparison.get("curve", ())),
         compared=tuple(CandidateScore(**row) for row in comparison["compared"]),
         labels=len(training) + (0 if unseen.folds else len(held_out)),
-        training=probability_figures(np.array(seen), positive, share, rng, block_ids(training))
-        if seen
+        training=probability_figures(
+            np.array(training_probability), positive, share, rng, block_ids(training)
+        )
+        if training_probability
         else None,
         held_out=probability_figures(unseen.probability, truth, share, rng, block_ids(held_out))
         if held_out
@@ -592,26 +624,33 @@ def rating_record(
     material: Material, fitted: FittedThumbs, comparison: dict[str, Any], facts: dict[str, Any]
 ) -> RatingRecord | None:
     """Return the model of grades with its figures; None where the labels are no grades."""
-    if (found := comparison.get("grades")) is None:
+    if (comparison_of_grades := comparison.get("grades")) is None:
         return None
     from pollex.measures.distributions import Predictions
     from pollex.measures.distributions import assess as assess_grades
 
     held_out, _ = held_out_folds(material)
-    grades, scales = grades_on(found, held_out)
-    known = ~np.isnan(grades[:, 0])
+    grades, scales = grades_on(comparison_of_grades, held_out)
+    graded = ~np.isnan(grades[:, 0])
     values = scales[0].values
     measured = None
-    if known.any():
-        proba = np.array([fitted.grades[one.id] for one in held_out])[known]
-        place = np.searchsorted(values, grades[known, 0])
+    if graded.any():
+        proba = np.array([fitted.grades[conversation.id] for conversation in held_out])[graded]
+        place = np.searchsorted(values, grades[graded, 0])
         rng = np.random.default_rng([material.settings.seed, 8])
-        blocks = block_ids(held_out)[known]
-        one = assess_grades(Predictions(proba, place, blocks, values), rng, smooth=False)
-        measured = GradeRow(name=found["chosen"], n=one.n, rmse=one.rmse, pearson=one.pearson)
-    own = {name: value for name, value in facts["beside"].items() if name != "questionnaire"}
-    labels = found["labels"] + int(known.sum())
-    return RatingRecord(**found | {"labels": labels}, held_out=measured, facts=own)
+        blocks = block_ids(held_out)[graded]
+        assessment = assess_grades(Predictions(proba, place, blocks, values), rng, smooth=False)
+        measured = GradeRow(
+            name=comparison_of_grades["chosen"],
+            n=assessment.n,
+            rmse=assessment.rmse,
+            pearson=assessment.pearson,
+        )
+    beside = {name: value for name, value in facts["beside"].items() if name != "questionnaire"}
+    labels = comparison_of_grades["labels"] + int(graded.sum())
+    return RatingRecord(
+        **comparison_of_grades | {"labels": labels}, held_out=measured, facts=beside
+    )
 
 
 def data_record(material: Material, training: Sequence[Conversation], unseen: Unseen) -> DataRecord:
@@ -712,8 +751,8 @@ def curve_of(
     scores: dict[int, list[Floats]] = {}
     for share in SHARES:
         if unseen.folds:
-            found = fit.gathered([by_fewer(part, share, fit, rng) for part in fit.parts])
-            scores[round(share * labels)] = [found[[rows[c.id] for c in unseen.conversations]]]
+            netsat = fit.gathered([by_fewer(part, share, fit, rng) for part in fit.parts])
+            scores[round(share * labels)] = [netsat[[rows[c.id] for c in unseen.conversations]]]
         else:
             assert pool_values is not None, "there is no curve without"
             weighed = Weighed.of(
@@ -735,8 +774,8 @@ def draw(
     """Choose by a share of each class of some conversations: which were drawn, and columns of the pool."""
     drawn = np.zeros(len(rows), dtype=bool)
     up = weighed.pool.labels
-    for one in (np.flatnonzero(rows & up), np.flatnonzero(rows & ~up)):
-        drawn[rng.choice(one, round(share * len(one)), replace=False)] = True
+    for class_rows in (np.flatnonzero(rows & up), np.flatnonzero(rows & ~up)):
+        drawn[rng.choice(class_rows, round(share * len(class_rows)), replace=False)] = True
     return drawn, weighed.order(drawn, fit.alpha, hints=fit.hints)
 
 

@@ -59,15 +59,15 @@ def _chosen_at_once(
     unproven = weighed.mined & (weighed.weigh(np.ones(len(up), dtype=bool))[0].p > LIKELY)
     p = np.where(unproven, 1.0, holm(one_sided(pool.held[alone], labels, sat)))
     came_up = None if pool.came_up is None else pool.came_up[alone]
-    found = keep_one_a_family(
+    narrowed = keep_one_a_family(
         values, labels, sat, p, weighed.ranks, weighed.families, LIKELY, came_up
     )
-    if hints or not len(found.base):
+    if hints or not len(narrowed.base):
         order = with_hints(
-            pool.values, up, sat, pool.ids, found, alpha, len(pool.ids), weighed.policy
+            pool.values, up, sat, pool.ids, narrowed, alpha, len(pool.ids), weighed.policy
         )
         return weighed.within_limits(order)
-    return weighed.within_limits(found.base)
+    return weighed.within_limits(narrowed.base)
 
 
 def told_of_noise(shares: list[float]) -> list[str]:

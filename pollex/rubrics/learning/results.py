@@ -232,10 +232,10 @@ def caveats(material: Material, unseen: Unseen, silent: int, language: Sequence[
 def all_but_constant(chosen: Sequence[Rubric], alone: Mapping[str, Alone]) -> list[str]:
     """List handwritten rubrics that are nearly always answered alike."""
     return [
-        f"“{rubric.text}” is answered “{found.commonest}” in {found.share.value:.0%} of {found.share.n} training "
-        f"conversations (judged by {BY[found.by]}): {REMEDIES[found.by]}."
+        f"“{rubric.text}” is answered “{figures.commonest}” in {figures.share.value:.0%} of {figures.share.n} training "
+        f"conversations (judged by {BY[figures.by]}): {REMEDIES[figures.by]}."
         for rubric in chosen
-        if not rubric.reason_ids and nearly_constant(found := alone[rubric.id])
+        if not rubric.reason_ids and nearly_constant(figures := alone[rubric.id])
     ]
 
 
