@@ -555,7 +555,7 @@ def role_likelihood(column: Column) -> float:
     # columns whose name says that they are something else
     if NO_LABELS & {*words_of(column.path)} or is_likely(column.path):
         return 0.0  # what a machine says of a turn, or a person
-    if steps_of(column.path)[-1] in CHOSEN:
+    if CHOSEN.intersection(steps_of(column.path)[-1:]):
         return 0.0  # which answer of several somebody chose
     # columns of thumbs, unless their values may stand for two sides
     may_be_bits = any(map(as_number, names)) or {*map(plain, names)} & {"true", "false"}

@@ -259,7 +259,8 @@ class Segment(Record):
     Attributes:
         down: Share of thumbs down among them.
         rest: Likewise of all others.
-        examples: Ids of three of them, thumbs down first.
+        examples: Ids of three of them, first those that went as the topic does: worse than the
+            rest, or better.
     """
 
     topic: str

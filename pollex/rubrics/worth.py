@@ -432,9 +432,10 @@ def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
             "says how a conversation came out or how people sound, or has a reason beside it why it isn't a finding."
         )
     return (
-        f"Nothing that happens in these conversations can be told to go along with the {thumbs} thumbs that test it. "
-        "To find something that happens in a fifth of them and shifts thumbs by 15 points, it mostly takes up to "
-        f"{thumbs_needed(data.down):,} thumbs, each of another user."
+        f"With {thumbs} thumbs nothing that happens in these conversations is sure to go along with them: what "
+        "stands out is listed as hints, some of which will be luck. Something that happens in a fifth of the "
+        f"conversations and shifts thumbs by 15 points needs about {thumbs_needed(data.down):,} thumbs, each of "
+        "another user."
     )
 
 

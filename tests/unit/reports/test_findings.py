@@ -229,7 +229,7 @@ def test_rubrics_hold_only_where_something_that_happens_is_borne_out() -> None:
 
     page = whole_page(rubric_set(rubrics=(hint, rubric(2, "sat")), held_out=side))
 
-    assert "Nothing that happens in these conversations" in page
+    assert "nothing that happens in these conversations is sure" in page
     assert "These rubrics hold" not in page
 
 

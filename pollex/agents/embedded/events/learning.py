@@ -405,12 +405,19 @@ def segments(readings: Sequence[Observed], topics: Sequence[str], up: Bools) -> 
         rows = about[:, index]
         if rows.sum() < FEWEST_ABOUT:
             continue
-        order = sorted(map(int, np.flatnonzero(rows)), key=lambda row: (up[row], row))
+        down = share_among(rows, ~up, together)
+        rest = share_among(~rows, ~up, together)
+
+        # Where a topic goes better than the rest, conversations that went well show it.
+        goes_better = None not in (down.value, rest.value) and down.value < rest.value
+        order = sorted(
+            map(int, np.flatnonzero(rows)), key=lambda row: (up[row] != goes_better, row)
+        )
         by_topic.append(
             Segment(
                 topic=topic,
-                down=share_among(rows, ~up, together),
-                rest=share_among(~rows, ~up, together),
+                down=down,
+                rest=rest,
                 examples=tuple(readings[row].conversation.id for row in order[:EXAMPLES]),
             )
         )
