@@ -409,7 +409,7 @@ def segments(readings: Sequence[Observed], topics: Sequence[str], up: Bools) -> 
         rest = share_among(~rows, ~up, together)
 
         # Where a topic goes better than the rest, conversations that went well show it.
-        goes_better = None not in (down.value, rest.value) and down.value < rest.value
+        goes_better = (down.value or 0.0) < (rest.value or 0.0)
         order = sorted(
             map(int, np.flatnonzero(rows)), key=lambda row: (up[row] != goes_better, row)
         )
