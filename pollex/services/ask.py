@@ -141,7 +141,7 @@ def ask(
     questions = questionnaire_at(questionnaire)
     read = logs_from(logs, reading.for_scores(), progress)
     if run.dry_run:
-        counted = one_by_one(model, told=domain is not None)
+        counted = one_by_one(model, with_domain=domain is not None)
         work = lambda plan: _rehearse(read, questions, asked_by(plan.asker, questions))  # noqa: E731
         raise rehearse(counted, run, SEED, work, profile)
     with workspace(run, progress, read) as opened:
@@ -152,7 +152,7 @@ def ask(
         }
         (run_id, sources), usage = by_model(
             opened,
-            one_by_one(model, told=domain is not None),
+            one_by_one(model, with_domain=domain is not None),
             SEED,
             arguments,
             lambda asker, setting: ask_all(
@@ -180,15 +180,15 @@ def ask(
     )
 
 
-def one_by_one(model: ModelOptions, *, told: bool) -> ModelOptions:
+def one_by_one(model: ModelOptions, *, with_domain: bool) -> ModelOptions:
     """Return the model asked one question in a call; nothing is asked beside the questions.
 
     Args:
-        told: Whether it is told of the domain.
+        with_domain: Whether it is told of the domain.
     """
     changes = {"elicitation": "independent", "canary": False, "straight_lining": False}
     settings = model.settings.but(
-        **changes, without=model.settings.without | (set() if told else {"domain"})
+        **changes, without=model.settings.without | (set() if with_domain else {"domain"})
     )
     return replace(model, settings=settings)
 
@@ -304,7 +304,7 @@ def asked_in(store: Store, run: str) -> dict[str, Question]:
 
 
 def _settled(
-    found: Answers, questions: Sequence[Question], retry_outcomes: Collection[Outcome]
+    case_answers: Answers, questions: Sequence[Question], retry_outcomes: Collection[Outcome]
 ) -> bool:
-    answers = [found.get(question.id) for question in questions]
+    answers = [case_answers.get(question.id) for question in questions]
     return all(answer is not None and not can_retry(answer, retry_outcomes) for answer in answers)

@@ -115,11 +115,11 @@ class Bench:
         """Judgments of the main question."""
         return self.y.of_question(self.questions.index())
 
-    def smece_resamples(self, *, own: bool) -> int:
+    def smece_resamples(self, *, is_main: bool) -> int:
         """Return the resamples for an interval of smECE, fewer with many answers."""
         if len(self.questions.scale().values) <= FEW_ANSWERS:
-            return self.effort.smece if own else self.effort.smece_beside
-        return min(self.effort.smece, self.effort.smece_beside) if own else 0
+            return self.effort.smece if is_main else self.effort.smece_beside
+        return min(self.effort.smece, self.effort.smece_beside) if is_main else 0
 
     @property
     def rng(self) -> np.random.Generator:
@@ -199,38 +199,40 @@ def bench_of(
 
 
 def crossfit_model(
-    bench: Bench, title: str, model: JudgedEstimator, *, own: bool = False
+    bench: Bench, title: str, model: JudgedEstimator, *, is_main: bool = False
 ) -> tuple[ComparedModel, Predictions]:
     """Cross-fit a model; return its held-out figures and predictions.
 
     Args:
-        own: Whether it is the calibrator that the page is about.
+        is_main: Whether it is the calibrator that the page is about.
     """
     with stage(bench.progress, f"Cross-fitting: {title}"):
         predictions = bench.predictions(model, bench.X, bench.questions)
         figures = assess(
-            predictions, bench.rng, bench.effort.resamples, bench.smece_resamples(own=own)
+            predictions, bench.rng, bench.effort.resamples, bench.smece_resamples(is_main=is_main)
         )
         return ComparedModel(title, figures), predictions
 
 
 def measure_saved(
-    bench: Bench, model: JudgedEstimator, own: Predictions, seen: int | None
+    bench: Bench, model: JudgedEstimator, own_predictions: Predictions, seen_texts: int | None
 ) -> list[ComparedModel]:
     """Measure the saved calibrator if all texts are new to it; else return nothing."""
-    if seen != 0:
+    if seen_texts != 0:
         return []
     judgments = bench.given
     proba = model.predict_proba(bench.X[judgments.row], judgments.names().tolist())
     predictions = predictions_beside(proba, judgments, bench.questions.scale())
     figures = assess(
-        predictions, bench.rng, bench.effort.resamples, bench.smece_resamples(own=False)
+        predictions, bench.rng, bench.effort.resamples, bench.smece_resamples(is_main=False)
     )
-    behind = difference(predictions, own, "log_loss", bench.rng, bench.effort.resamples)
+    behind = difference(predictions, own_predictions, "log_loss", bench.rng, bench.effort.resamples)
     return [ComparedModel("the kept one as it is", figures, behind)]
 
 
-def baselines(bench: Bench, model: JudgedEstimator, own: Predictions) -> Iterator[ComparedModel]:
+def baselines(
+    bench: Bench, model: JudgedEstimator, own_predictions: Predictions
+) -> Iterator[ComparedModel]:
     """Yield all quick models with usual settings, and how far each is behind."""
     for name in NAMES:
         kind = model_named(name) if name not in SLOW else None
@@ -243,7 +245,9 @@ def baselines(bench: Bench, model: JudgedEstimator, own: Predictions) -> Iterato
         else:
             yield replace(
                 compared,
-                behind=difference(predictions, own, "log_loss", bench.rng, bench.effort.resamples),
+                behind=difference(
+                    predictions, own_predictions, "log_loss", bench.rng, bench.effort.resamples
+                ),
             )
 
 
@@ -640,7 +644,7 @@ def measure_calibrator(
     with stage(bench.progress, "Predicting every question"):
         seen_rows = training.seen(table)
         title = name_for_people(model)
-        crossfitted, predictions = crossfit_model(bench, title, refitted, own=True)
+        crossfitted, predictions = crossfit_model(bench, title, refitted, is_main=True)
         judged_rows = bench.given
         scale = bench.questions.scale()
         level: Level = "ordinal" if scale.ordinal else "nominal"

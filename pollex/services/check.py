@@ -83,28 +83,28 @@ class Condition:
             WrongUse: It has none of the known forms, or names no rubric of the set.
         """
         plain = " ".join(text.split())
-        if found := DIFFERENCE.fullmatch(plain):
-            sign = -1 if found["way"] == "drops" else 1
+        if match := DIFFERENCE.fullmatch(plain):
+            sign = -1 if match["way"] == "drops" else 1
             condition = cls(
                 plain,
                 "difference",
-                found["share"] or found["of"].strip(),
-                float(found["limit"]),
+                match["share"] or match["of"].strip(),
+                float(match["limit"]),
                 sign,
             )
-        elif found := DRIFT.fullmatch(plain):
-            condition = cls(plain, "drift", found["of"].strip(), float(found["limit"]))
-        elif found := UNLIKE.fullmatch(plain):
-            return cls(plain, "unlike", "unlike", float(found["limit"]))
+        elif match := DRIFT.fullmatch(plain):
+            condition = cls(plain, "drift", match["of"].strip(), float(match["limit"]))
+        elif match := UNLIKE.fullmatch(plain):
+            return cls(plain, "unlike", "unlike", float(match["limit"]))
         else:
             raise WrongUse(
                 f"{plain!r} is no condition", remedy=f"forms are {FORMS}", option="fail_if"
             )
-        known = {"p", "netsat", "share"} | {rubric.id for rubric in rubric_set.rubrics}
-        if condition.of not in known:
+        names = {"p", "netsat", "share"} | {rubric.id for rubric in rubric_set.rubrics}
+        if condition.of not in names:
             what = f"{condition.of!r} is neither p nor netsat nor the id of a rubric of this set"
             raise WrongUse(
-                what, remedy=f"ids are {', '.join(sorted(known - {'share'}))}", option="fail_if"
+                what, remedy=f"ids are {', '.join(sorted(names - {'share'}))}", option="fail_if"
             )
         return condition
 
@@ -248,26 +248,26 @@ def check(
     arms, lost = arms_of(
         [against, new], rubric_set, reading=reading, run=run, model=model, progress=progress
     )
-    given = None if labels is None else read_labels(labels, reading)[0]
-    found = compare_two(
+    thumbs = None if labels is None else read_labels(labels, reading)[0]
+    comparison = compare_two(
         arms[0],
         arms[1],
         rubric_set,
-        given,
+        thumbs,
         drawn,
         conditions[0].limit or 0.05 if conditions else 0.05,
     )
     back = {
-        id_: one
+        id_: result
         for id_, (_, state) in mended.items()
-        if (one := came_back(id_, state, arms, rubric_set))
+        if (result := came_back(id_, state, arms, rubric_set))
     }
-    verdicts = (*_verdicts(conditions, found, arms, rubric_set, again=again), *back.values())
+    verdicts = (*_verdicts(conditions, comparison, arms, rubric_set, again=again), *back.values())
     why = f"{arms[1].name} against {arms[0].name}"
     for rubrics_of in {mended[id_][0] for id_ in back}:
         rubrics_of.mark_back(run.store, rubric_set, back.keys(), why)
     if page is not None:
-        write_text(page, compare_page([found], verdicts))
+        write_text(page, compare_page([comparison], verdicts))
     if xml is not None:
         write_whole(
             xml,
@@ -278,7 +278,7 @@ def check(
         )
     return CheckResult(
         verdicts=verdicts,
-        comparison=found,
+        comparison=comparison,
         again=again,
         strict=strict,
         unscored=lost,
@@ -296,12 +296,12 @@ def check_runs(
     *,
     again: bool = False,
     strict: bool = False,
-    found: Comparison | None = None,
+    comparison: Comparison | None = None,
 ) -> CheckResult:
     """Check a run of an open store against another, both scored by one rubric set, as `check` does.
 
     Args:
-        found: Their comparison, if it was made before.
+        comparison: Their comparison, if it was made before.
 
     Raises:
         WrongUse: A condition can't be read, or can't be looked at again and again.
@@ -309,14 +309,16 @@ def check_runs(
     conditions = conditions_of(fail_if, rubric_set, again=again)
     arms = (
         [arm_of_run(store, name, rubric_set) for name in (against, new)]
-        if again or found is None
+        if again or comparison is None
         else []
     )
-    found = found or compare_two(
+    comparison = comparison or compare_two(
         arms[0], arms[1], rubric_set, None, None, conditions[0].limit or 0.05
     )
-    verdicts = _verdicts(conditions, found, arms, rubric_set, again=again)
-    return CheckResult(verdicts=verdicts, comparison=found, again=again, strict=strict, unscored=0)
+    verdicts = _verdicts(conditions, comparison, arms, rubric_set, again=again)
+    return CheckResult(
+        verdicts=verdicts, comparison=comparison, again=again, strict=strict, unscored=0
+    )
 
 
 def _verdicts(
@@ -388,8 +390,8 @@ def figure_of(condition: Condition, comparison: Comparison) -> Figure:
     if condition.kind == "unlike":
         return comparison.watch.unlike
     if condition.kind == "drift":
-        one = comparison.watch.stability[condition.of]
-        return Figure(one.value, one.low, one.high, one.after)
+        stability = comparison.watch.stability[condition.of]
+        return Figure(stability.value, stability.low, stability.high, stability.after)
     if condition.of == "share":
         share = comparison.share
         if share is None:
@@ -451,14 +453,14 @@ def range_of(of: str, rubric_set: RubricSet) -> tuple[float, float]:
 
 def _first_of_users(of: str, arm: Arm, rubric_set: RubricSet) -> dict[tuple[str, str], float]:
     column = _column(of, arm, rubric_set)
-    found: dict[tuple[str, str], float] = {}
+    first_values: dict[tuple[str, str], float] = {}
     for conversation, value in zip(arm.conversations, column.tolist(), strict=True):
         key = (
             ("id", conversation.id) if conversation.group is None else ("user", conversation.group)
         )
         if not np.isnan(value):
-            found.setdefault(key, value)
-    return found
+            first_values.setdefault(key, value)
+    return first_values
 
 
 def _column(of: str, arm: Arm, rubric_set: RubricSet) -> Floats:
@@ -487,7 +489,7 @@ def verdict(condition: Condition, figure: Figure) -> ConditionResult:
     status: Status = (
         "failed" if reached and worse[0] > sure else "passed" if worse[1] < most else "undecided"
     )
-    said = {
+    meaning = {
         "failed": "and that is more than chance",
         "undecided": "neither shown nor ruled out: more conversations decide",
         "passed": "the limit is ruled out",
@@ -495,5 +497,5 @@ def verdict(condition: Condition, figure: Figure) -> ConditionResult:
     plus = "+" if condition.kind == "difference" else ""
     numbers = f"{figure.value:{plus}.3f}, 95 % interval {ends[0]:{plus}.3f} … {ends[1]:{plus}.3f}, n = {figure.n}"
     return ConditionResult(
-        condition=condition.text, status=status, figure=figure, message=f"{numbers}; {said}"
+        condition=condition.text, status=status, figure=figure, message=f"{numbers}; {meaning}"
     )

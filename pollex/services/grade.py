@@ -87,31 +87,34 @@ class GradeResult(Shown):
 
     def told(self) -> Told:
         """Yield mean grades, flags, and the distance between judges and people."""
-        found = self.summary
-        means = [(found.names.get(name, name), found.mean(ALL, name)) for name in found.dimensions]
+        grades = self.summary
+        means = [
+            (grades.names.get(name, name), grades.mean(ALL, name)) for name in grades.dimensions
+        ]
         rows = [(name, f"{figure:.2f}", figure.n) for name, figure in means if figure]
         yield Rows(("", "mean grade  [95 % interval]", "n"), rows)
-        for judge, figure in found.areas.items():
+        for judge, figure in grades.areas.items():
             yield f"Area between distributions, {judge} and people: {figure:.2f} (n = {figure.n})"
         agreed = {
-            name: found.agreement[ALL, name]
-            for name in found.dimensions
-            if (ALL, name) in found.agreement
+            name: grades.agreement[ALL, name]
+            for name in grades.dimensions
+            if (ALL, name) in grades.agreement
         }
         if agreed:
-            each = [
+            rows_of_agreement = [
                 (
-                    found.names.get(name, name),
+                    grades.names.get(name, name),
                     *(f"{figure:.2f}" for figure in figures.values()),
                     figures["alpha"].n,
                 )
                 for name, figures in agreed.items()
             ]
             yield Rows(
-                ("agreement with people", "Pearson", "Spearman", "Krippendorff's α", "n"), each
+                ("agreement with people", "Pearson", "Spearman", "Krippendorff's α", "n"),
+                rows_of_agreement,
             )
-        for flag, times in found.flags.items():
-            yield Line(f"Flagged, {times} of {found.n}: {flag}", "yellow")
+        for flag, times in grades.flags.items():
+            yield Line(f"Flagged, {times} of {grades.n}: {flag}", "yellow")
         failed = [
             f"{g.case.id}: {g.outcome}: {g.detail}" for g in self.gradings if g.outcome != "graded"
         ]
@@ -216,10 +219,10 @@ def grade(
         write_rows(out, result.records(), COLUMNS)
     if page is not None:
         shown = example(rules, gradings)
-        made = grades_page(
+        html = grades_page(
             result.summary, judge=judge, pivot=rules.pivot, run=graded, example=shown
         )
-        _write_page(page, made)
+        _write_page(page, html)
     return result
 
 
@@ -373,9 +376,9 @@ async def grade_cases(
         ]
         pending = {case.id: None for case in left}
         types = {
-            id_: {TYPE: found[TYPE]}
-            for id_, found in answers.items()
-            if _settled(found.get(TYPE), again)
+            id_: {TYPE: case_answers[TYPE]}
+            for id_, case_answers in answers.items()
+            if _settled(case_answers.get(TYPE), again)
         }
         live = GradeWork(
             **setting.of_run(run.id),
@@ -394,14 +397,16 @@ async def grade_cases(
             classifier=classifier,
             judge=judge,
             plain=plain,
-            questions_for=lambda case, found: questions_for(
-                profile, case, told_type(profile, found)
+            questions_for=lambda case, case_answers: questions_for(
+                profile, case, told_type(profile, case_answers)
             ),
-            outcome=lambda case, found: grading_of(profile, case, found).outcome,
+            outcome=lambda case, case_answers: grading_of(profile, case, case_answers).outcome,
             answers=defaultdict(
-                dict, {id_: found for id_, found in types.items() if id_ in pending}
+                dict, {id_: case_answers for id_, case_answers in types.items() if id_ in pending}
             ),
-            untyped={one.id for one in left if one.id not in types and _needs_type(profile, one)},
+            untyped={
+                case.id for case in left if case.id not in types and _needs_type(profile, case)
+            },
         )
         state = await carry_out(build(), live, GradeContext.of(setting.arguments))
     return run.id, state["outcomes"]
@@ -426,39 +431,44 @@ def gradings_of(
 
 def kept_gradings(store: Store, run: str) -> tuple[ReferencingProfile, list[Grading]] | None:
     """Return a run's profile and gradings from the store alone; None if it has none."""
-    kept = step(store, run, PROFILE)
-    if kept is None:
+    profile_facts = step(store, run, PROFILE)
+    if profile_facts is None:
         return None
-    profile = ReferencingProfile.model_validate(kept)
+    profile = ReferencingProfile.model_validate(profile_facts)
     cases = Cases(tuple(Case.of(conversation) for conversation in conversations_of(store, run)))
     return profile, list(gradings_of(store, run, profile, cases))
 
 
 def asked_in(store: Store, run: str) -> dict[str, Question]:
     """Return the questions of a run of `grade`, by the ids in its answers."""
-    kept = step(store, run, PROFILE)
-    if kept is None:
+    profile_facts = step(store, run, PROFILE)
+    if profile_facts is None:
         return {}
-    profile = ReferencingProfile.model_validate(kept)
+    profile = ReferencingProfile.model_validate(profile_facts)
     graded_on = [
         question
         for type_ in (*profile.types, None)
         for question in rule_questions(profile, type_, evidence=True)
     ]
-    return {one.id: one for one in [*graded_on, *plain_questions(profile), type_question(profile)]}
+    return {
+        question.id: question
+        for question in [*graded_on, *plain_questions(profile), type_question(profile)]
+    }
 
 
 def _complete(
     profile: ReferencingProfile,
     case: Case,
-    found: Mapping[str, Answer | Unanswered],
+    answers: Mapping[str, Answer | Unanswered],
     plain: Judge | None,
     retry_outcomes: Collection[Outcome],
 ) -> bool:
-    asked = [question.id for question in questions_for(profile, case, told_type(profile, found))]
-    asked += [question.id for question in plain_questions(profile)] if plain else []
-    asked += [TYPE] if TYPE in found else []
-    return all(_settled(found.get(id_), retry_outcomes) for id_ in asked)
+    question_ids = [
+        question.id for question in questions_for(profile, case, told_type(profile, answers))
+    ]
+    question_ids += [question.id for question in plain_questions(profile)] if plain else []
+    question_ids += [TYPE] if TYPE in answers else []
+    return all(_settled(answers.get(id_), retry_outcomes) for id_ in question_ids)
 
 
 def _settled(answer: Answer | Unanswered | None, retry_outcomes: Collection[Outcome]) -> bool:
@@ -467,9 +477,11 @@ def _settled(answer: Answer | Unanswered | None, retry_outcomes: Collection[Outc
 
 async def _keep_cases(store: Store, run: str, cases: Cases) -> None:
     """Store the cases with references and evidence, except those stored before a resume."""
-    known = kept_ids(store, run)
+    stored_ids = kept_ids(store, run)
     for start in range(0, len(cases), BATCH):
         new = [
-            case.conversation for case in cases.cases[start : start + BATCH] if case.id not in known
+            case.conversation
+            for case in cases.cases[start : start + BATCH]
+            if case.id not in stored_ids
         ]
         await store.write(conversation_rows(run, new))

@@ -56,6 +56,6 @@ def _seen(row: Mapping[str, Any], run: Run) -> Seen:
     day = (
         datetime.fromisoformat(run.started) if begun is None else datetime.fromtimestamp(begun, UTC)
     )
-    asked = frozenset(row["asked"])
+    asked_ids = frozenset(row["asked"])
     held = frozenset(row["held"] or ())
-    return Seen(row["id"], down, f"{day:%G-W%V}", release, asked, held)
+    return Seen(row["id"], down, f"{day:%G-W%V}", release, asked_ids, held)

@@ -249,14 +249,16 @@ def _read(
 
 
 def _curve(
-    table: _Table, mine: Ints, others: Ints, rng: np.random.Generator
+    table: _Table, labeled_rows: Ints, others: Ints, rng: np.random.Generator
 ) -> tuple[CalibratorPoint, ...]:
-    orders = [rng.permutation(np.unique(table.unit[mine])) for _ in range(DRAWS)]
+    orders = [rng.permutation(np.unique(table.unit[labeled_rows])) for _ in range(DRAWS)]
     figures = []
     up = table.up[others].astype(np.int64)
     for share in SHARES:
         rows = [
-            mine[np.isin(table.unit[mine], order[: max(1, round(share * len(order)))])]
+            labeled_rows[
+                np.isin(table.unit[labeled_rows], order[: max(1, round(share * len(order)))])
+            ]
             for order in orders
         ]
         fits = [part for part in (rows[:1] if share == 1 else rows) if table.varied(part)]
@@ -313,9 +315,9 @@ def _pulls(
     return tuple(losses_drawn), len(tried)
 
 
-def _redrawn(table: _Table, mine: Ints, whole: Floats, rng: np.random.Generator) -> Figure:
-    users = np.unique(table.unit[mine])
-    rows_of = {user: mine[table.unit[mine] == user] for user in users.tolist()}
+def _redrawn(table: _Table, labeled_rows: Ints, whole: Floats, rng: np.random.Generator) -> Figure:
+    users = np.unique(table.unit[labeled_rows])
+    rows_of = {user: labeled_rows[table.unit[labeled_rows] == user] for user in users.tolist()}
     moved = []
     for _ in range(REDRAWS):
         rows = np.concatenate([rows_of[user] for user in rng.choice(users, len(users)).tolist()])

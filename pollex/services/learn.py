@@ -215,27 +215,27 @@ def _pool_file(
 
 async def _learn(
     opened: Workspace,
-    asked: Learning,
+    learning: Learning,
     model: ModelOptions,
     arguments: dict[str, Any],
     *,
     adapt: bool = False,
 ) -> tuple[Learned, ModelUsage | None]:
-    profile = asked.profile
-    seed = asked.settings.seed
+    profile = learning.profile
+    seed = learning.settings.seed
     async with await hire(model, profile, opened.store, seed) as staff:
-        if not asked.rubrics and asked.settings.method != "spur":
+        if not learning.rubrics and learning.settings.method != "spur":
             built_in = embedded_roles(profile, staff.embedder, seed, model.settings.alike)
             staff = staff.beside_built_in(built_in, model.settings.without)
         opened.announce(staff)
         changes: Sequence[AdaptedRubric] = ()
         if adapt:
-            asked, changes = await _adapted(opened, asked, staff, model)
+            learning, changes = await _adapted(opened, learning, staff, model)
         for line in ways_of_judging(
-            [rubric for rubric in asked.rubrics if not rubric.source.startswith("event:")], staff
+            [rubric for rubric in learning.rubrics if not rubric.source.startswith("event:")], staff
         ):
             opened.progress.note(line)
-        learned = await run_learning(asked, staff, opened.setting(arguments, staff))
+        learned = await run_learning(learning, staff, opened.setting(arguments, staff))
         return _with_changes(learned, changes, opened), ModelUsage.of(staff)
 
 

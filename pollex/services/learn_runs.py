@@ -198,7 +198,7 @@ def _refitted(before: RubricSet, learned: Learned, known_ids: Collection[str]) -
     were = {rubric.id: rubric for rubric in before.rubrics}
     fields = {
         "rubrics": tuple(
-            _as_known(rubric, were[rubric.id], told=same_judge) for rubric in fitted.rubrics
+            _as_known(rubric, were[rubric.id], same_judge=same_judge) for rubric in fitted.rubrics
         ),
         "off": before.off,
         "by_hand": before.by_hand or before.edited,
@@ -212,10 +212,10 @@ def _refitted(before: RubricSet, learned: Learned, known_ids: Collection[str]) -
     return fitted.model_copy(update=fields)
 
 
-def _as_known(fitted: ChosenRubric, before: ChosenRubric, *, told: bool) -> ChosenRubric:
+def _as_known(fitted: ChosenRubric, before: ChosenRubric, *, same_judge: bool) -> ChosenRubric:
     """Return a fitted rubric with its note; where labels told more of it before, and its judge stayed, with that."""
     fields: dict[str, Any] = {"note": before.note}
-    if told and (before.written == before.text or judged_as_before(before)):
+    if same_judge and (before.written == before.text or judged_as_before(before)):
         fields["worth"] = fitted.worth or before.worth
         now = fitted.standing
         then = before.standing
@@ -233,7 +233,7 @@ def judged_as_before(rubric: ChosenRubric) -> bool:
 async def _learn(
     command: Literal["learn", "refit"],
     graph: LearnGraph,
-    asked: Learning,
+    learning: Learning,
     roles: Roles,
     setting: RunSettings,
     prompts: Mapping[str, str],
@@ -244,25 +244,25 @@ async def _learn(
     Args:
         material: Other fields of `Material`.
     """
-    logs = asked.logs
-    settings = asked.settings
+    logs = learning.logs
+    settings = learning.settings
     check_learnable(logs, settings.minimum)
     fingerprint = fingerprint_of(
-        logs, settings=settings, profile=asked.profile, roles=roles.fingerprints
+        logs, settings=settings, profile=learning.profile, roles=roles.fingerprints
     )
-    if asked.rubrics:
+    if learning.rubrics:
         fingerprint["rubrics"] = digest(
-            [rubric.model_dump(mode="json") for rubric in asked.rubrics]
+            [rubric.model_dump(mode="json") for rubric in learning.rubrics]
         )
-    if asked.starter is not None:
-        fingerprint["starter"] = digest_of(asked.starter.record.rubrics)
+    if learning.starter is not None:
+        fingerprint["starter"] = digest_of(learning.starter.record.rubrics)
     sides = sides_of(logs, settings.share, settings.seed)
     judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
     workers = sorted(set(roles.names.values()))
     begun = (
         None
-        if asked.fork is None
-        else await _begun(asked.fork, setting, setting.whole(fingerprint))
+        if learning.fork is None
+        else await _begun(learning.fork, setting, setting.whole(fingerprint))
     )
     async with running(command, fingerprint, setting, workers, begun) as run:
         keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
@@ -272,7 +272,7 @@ async def _learn(
             workers=workers,
             material=_material(
                 run.id,
-                asked,
+                learning,
                 sides,
                 setting,
                 make=anew_by(roles),
@@ -283,12 +283,12 @@ async def _learn(
             roles=roles,
             by_id=judged,
             writing="update" if settings.method == "spur" else "summarize",
-            profile=asked.profile,
+            profile=learning.profile,
             prompts=dict(prompts),
-            review=asked.review,
+            review=learning.review,
         )
         about = LearnChoice.of(setting.arguments)
-        answers = asked.people and until_taken(asked.people)
+        answers = learning.people and until_taken(learning.people)
         state = await carry_out(graph, live, about, after="calibrate", people=answers)
         if "__interrupt__" in state:
             raise PoolWaits(run.id, state["kept"])
@@ -297,10 +297,10 @@ async def _learn(
 
 
 def _material(
-    run: str, learning: Learning, sides: Sides, setting: RunSettings, **given: Any
+    run: str, learning: Learning, sides: Sides, setting: RunSettings, **other_fields: Any
 ) -> Material:
     """Return both sides of a log with the answers that the store has."""
-    record: JudgeRecord = given["judge_record"]
+    record: JudgeRecord = other_fields["judge_record"]
     table = GivenAnswers(record.options.value, len(SCALES[record.scale]))
     for id_, answers in _judged(
         setting.store, run, {c.id for c in sides.judged_train}, setting.retry_outcomes
@@ -319,7 +319,7 @@ def _material(
         kept=tuple(learning.rubrics),
         starter=learning.starter,
         form=FORM,
-        **given,
+        **other_fields,
     )
 
 

@@ -158,12 +158,12 @@ def _refused_view(
     # the table of columns stands on the page itself
     what = error.what.partition("; its columns are\n")[0]
     lacking = error.what.rpartition("\n  ")[2].partition("\n")[2].strip()
-    told = {"what": "; ".join(filter(None, (what, lacking))), "where": error.where}
+    fault = {"what": "; ".join(filter(None, (what, lacking))), "where": error.where}
     sure = error.options if error.options and all(error.options.values()) else {}
     offer = {name: str(value) for name, value in sure.items() if hasattr(ReadOptions, name)}
     return LogView(
         options=options,
-        error={**told, "remedy": error.remedy, "advice": error.advice},
+        error={**fault, "remedy": error.remedy, "advice": error.advice},
         offer={} if isinstance(error, Unmapped) else offer,
         columns=list(_columns(columns, options, None)),
         speakers=list(_speakers(columns, options)),
@@ -355,9 +355,12 @@ def _speakers(columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator
     usual = [column for column in columns if column.path.rpartition(".")[2] in USUAL_ROLES]
     if not (chosen := (named or usual)[:1]):
         return
-    given = {name: role for role, name in pairs(options.get("roles") or {})}
+    role_of_name = {name: role for role, name in pairs(options.get("roles") or {})}
     for word in list(dict.fromkeys(map(as_word, chosen[0].words)))[:MOST_SPEAKERS]:
-        yield {"name": word, "role": given.get(word, given.get("*", _usual_role(word)))}
+        yield {
+            "name": word,
+            "role": role_of_name.get(word, role_of_name.get("*", _usual_role(word))),
+        }
 
 
 USUAL_ROLES = ("role", "from", "sender", "speaker", "author")
@@ -401,7 +404,7 @@ def _talk(conversation: Conversation) -> dict[str, Any]:
         "id": printable(conversation.id, 80),
         "counts": MEANINGS.get(conversation.label.value, "none"),
         "group": printable(conversation.group or "", 60),
-        "comments": [printable(one.comment or "", 300) for one in conversation.feedback],
+        "comments": [printable(feedback.comment or "", 300) for feedback in conversation.feedback],
         "turns": turns,
         "more": max(0, len(conversation.turns) - MOST_TURNS),
     }

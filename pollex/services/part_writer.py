@@ -51,7 +51,7 @@ class PartWriter:
         conversations, bad = conversations_of(unit, job.reading)
         batches, calls = self._scored(unit, conversations)
         outcomes = Counter(outcome for scores in batches for outcome in scores.column("outcome"))
-        known = [
+        probabilities = [
             probability
             for scores in batches
             for probability in scores.column("probability")
@@ -64,9 +64,9 @@ class PartWriter:
             outcomes=dict(outcomes),
             bad_rows=[asdict(row) for row in bad],
             calls=calls,
-            probabilities=len(known),
-            total=math.fsum(known),
-            squares=math.fsum(probability**2 for probability in known),
+            probabilities=len(probabilities),
+            total=math.fsum(probabilities),
+            squares=math.fsum(probability**2 for probability in probabilities),
             decided_good=sum(scores.column("decision").count("positive") for scores in batches),
         )
         (self._out / file_of_facts(name)).write(

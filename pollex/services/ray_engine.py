@@ -179,10 +179,10 @@ class _Crew:
     def _hired(self) -> Any:
         return self._made.remote(self._job, self._purse)
 
-    def _judged(self, unit: Unit, found: ScoredPart | PollexError | str) -> Done:
+    def _judged(self, unit: Unit, outcome: ScoredPart | PollexError | str) -> Done:
         """Return a unit's part or fault; raise what ends the whole run."""
-        if isinstance(found, BadInput):
-            return unit, str(found)
-        if isinstance(found, PollexError):
-            raise found
-        return unit, found
+        if isinstance(outcome, BadInput):
+            return unit, str(outcome)
+        if isinstance(outcome, PollexError):
+            raise outcome
+        return unit, outcome

@@ -184,7 +184,7 @@ def score(
     rubric_set = read_unedited(rubrics, run.store)
     full = None if cascade is None else read_unedited(cascade, run.store)
     # to rebuild the model takes a second
-    asked = judges_wanted(rubric_set.thumb_model, judges) if judges else ()
+    annotators = judges_wanted(rubric_set.thumb_model, judges) if judges else ()
     if form is not None and out is not None:
         from pollex.services.exchange import require_form  # as in `export`
 
@@ -202,7 +202,7 @@ def score(
     with (
         _sending(events, rubric_set) as emit,
         workspace(run, progress, read) as opened,
-        ScoreSinks(rubric_set, file, asked, full, wide=wide, emit=emit) as scores,
+        ScoreSinks(rubric_set, file, annotators, full, wide=wide, emit=emit) as scores,
     ):
         opened.store.texts = not no_texts
         arguments = {
@@ -212,7 +212,7 @@ def score(
         }
         first = list[Score]()
         doubtful = None
-        told = scores.take if full is None else first.extend
+        report = scores.take if full is None else first.extend
         scored, usage = scored_by(
             opened,
             read,
@@ -220,8 +220,8 @@ def score(
             model,
             arguments,
             "score",
-            told,
-            asked,
+            report,
+            annotators,
             costs,
             workers=workers,
             trace=trace,
@@ -312,8 +312,8 @@ class ScoreSinks:
             netsats = [netsat for netsat in scores.column("netsat") if netsat is not None]
             bins = np.searchsorted(learned.edges, netsats, side="right")
             self._counts += np.bincount(bins, minlength=len(self._counts))
-        for one in scores if self._emit else ():
-            self._emit(one)  # type: ignore[misc]  # only where there is one
+        for score in scores if self._emit else ():
+            self._emit(score)  # type: ignore[misc]  # only where there is one
         self.tally.count(scores)
         self._put(scores)
 
@@ -346,7 +346,7 @@ def drift_from(learned: SpreadRecord, counts: Sequence[int]) -> Stability | None
     """Compare counts of NetSAT with those of a set, in its bins; None for fewer than twenty conversations."""
     if min(sum(counts), sum(learned.counts)) < FEWEST:
         return None
-    then, now = (np.array(each, dtype=np.float64) for each in (learned.counts, counts))
+    then, now = (np.array(bin_counts, dtype=np.float64) for bin_counts in (learned.counts, counts))
     return stability_of_counts(then, now, np.random.default_rng(0))
 
 
@@ -365,13 +365,15 @@ def with_doubtful_asked(
     Returns:
         The scores, the model's in place of the first; how many were in doubt; the model's usage.
     """
-    doubtful = [c for c, one in zip(read, first, strict=True) if one.confident is False]
+    doubtful = [c for c, score in zip(read, first, strict=True) if score.confident is False]
     logs = Logs(conversations=tuple(doubtful), fingerprint=read.fingerprint)
     second = list[Score]()
     _, usage = scored_by(opened, logs, full, model, arguments, "score", second.extend, costs=costs)
     better = {score.conversation_id: score for score in second if score.netsat is not None}
     merged = [better.get(score.conversation_id, score) for score in first]
-    ids = tuple(dict.fromkeys(rubric.id for one in (rubrics, full) for rubric in one.rubrics))
+    ids = tuple(
+        dict.fromkeys(rubric.id for asked_set in (rubrics, full) for rubric in asked_set.rubrics)
+    )
     return ScoreColumns.of(merged, ids), len(doubtful), usage
 
 
@@ -409,9 +411,9 @@ def read_unedited(rubrics: Path | str | RubricSet, store: Path | None = None) ->
     Raises:
         BadRubrics: It can't be read, or was edited after θ was fitted.
     """
-    found = read_set(rubrics, store)
-    found.require_unedited(name_of(rubrics))
-    return found
+    rubric_set = read_set(rubrics, store)
+    rubric_set.require_unedited(name_of(rubrics))
+    return rubric_set
 
 
 def scored_by(
@@ -421,7 +423,7 @@ def scored_by(
     model: ModelOptions,
     arguments: dict[str, Any],
     command: Literal["score", "evaluate", "label"],
-    told: Callable[[ScoreColumns], None],
+    report: Callable[[ScoreColumns], None],
     judges: Sequence[str] = (),
     costs: tuple[float, float] = (1.0, 1.0),
     *,
@@ -433,15 +435,17 @@ def scored_by(
     Where no model is asked, batches are scored at once; a starter's answers are kept beside.
 
     Args:
-        told: Told the scores in batches, in the order of the conversations, for these judges and
+        report: Told the scores in batches, in the order of the conversations, for these judges and
             costs.
         workers: Processes that score batches, and `trace` the run's spans; see `score`.
     """
     whole = rubric_set.judge.built_in and rubric_set.starter is None and trace == "batch"
 
     async def scored() -> tuple[Scored, ModelUsage | None]:
-        known = logs.conversations
-        async with await hire_judge(model, rubric_set, opened.store, conversations=known) as staff:
+        conversations = logs.conversations
+        async with await hire_judge(
+            model, rubric_set, opened.store, conversations=conversations
+        ) as staff:
             opened.announce(staff)
             judge = staff.roles.judge
             # with its vectors
@@ -449,7 +453,7 @@ def scored_by(
             with (
                 ScoringPool.for_log(scorer, len(logs), workers) if whole else nullcontext() as pool
             ):
-                found = await run_scoring(
+                scored_run = await run_scoring(
                     logs.conversations,
                     rubric_set,
                     judge=judge,
@@ -457,18 +461,18 @@ def scored_by(
                     setting=opened.setting(arguments, staff),
                     command=command,
                     whole=None if pool is None else pool.scores,
-                    told=told,
+                    report=report,
                 )
-            return found, ModelUsage.of(staff)
+            return scored_run, ModelUsage.of(staff)
 
-    found, usage = opened.run(scored())
-    for some in (
+    scored_run, usage = opened.run(scored())
+    for batch_scores in (
         ()
         if whole
-        else scores_of(opened.store, found.run, rubric_set, logs.conversations, judges, costs)
+        else scores_of(opened.store, scored_run.run, rubric_set, logs.conversations, judges, costs)
     ):
-        told(some)
-    return found, usage
+        report(batch_scores)
+    return scored_run, usage
 
 
 async def run_scoring(
@@ -480,13 +484,13 @@ async def run_scoring(
     setting: RunSettings,
     command: Literal["score", "evaluate", "label"] = "score",
     whole: Callable[[Sequence[Conversation]], Awaitable[ScoreColumns]] | None = None,
-    told: Callable[[ScoreColumns], None] = lambda _scores: None,
+    report: Callable[[ScoreColumns], None] = lambda _scores: None,
 ) -> Scored:
     """Score conversations with a rubric set; `scores_of` reads the scores.
 
     Args:
         whole: What scores batches at once, for a judge that asks nobody.
-        told: Told each batch's scores, in the order of the conversations; only with `whole`.
+        report: Told each batch's scores, in the order of the conversations; only with `whole`.
     """
     from pollex.graphs.score import ScoreContext, ScoreWork, build
 
@@ -503,9 +507,9 @@ async def run_scoring(
         ):
             # so that a trace can tell what was asked
             store.put(rubric_rows(run.id, rubric_set.all_rubrics))
-        known = kept_ids(store, run.id)
+        stored_ids = kept_ids(store, run.id)
         for start in range(0, 0 if whole else len(conversations), BATCH):
-            new = [c for c in conversations[start : start + BATCH] if c.id not in known]
+            new = [c for c in conversations[start : start + BATCH] if c.id not in stored_ids]
             await store.write(conversation_rows(run.id, new))
         shelf = ConversationIndex(conversations)
         done = scored_ids(store, run.id, setting.retry_outcomes)
@@ -519,9 +523,9 @@ async def run_scoring(
             workers=[judge.name],
             shelf=shelf,
             whole=whole,
-            report=told,
+            report=report,
             scored=done,
-            stored_ids=known,
+            stored_ids=stored_ids,
             judge=judge,
             questions=rubric_set.questions,
             netsat=netsat,

@@ -77,15 +77,15 @@ ID = 8
 def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
     """Yield what labels bear out, problems first; all others only if verbose."""
     leading = {side: headlines(rubrics.rubrics, side) for side in SIDES}
-    for side, own in leading.items():
-        yield from _group(SIDES[side], own, verbose)
+    for side, leading_here in leading.items():
+        yield from _group(SIDES[side], leading_here, verbose)
         yield from _group(
             OUTCOMES[side], map(Headline, outcomes_of(rubrics.rubrics, side)), verbose
         )
-    said = {side: said_of(rubrics.rubrics, side) for side in SIDES}
-    for side, words in said.items():
+    words_of_sides = {side: said_of(rubrics.rubrics, side) for side in SIDES}
+    for side, words in words_of_sides.items():
         yield from _group(SAID[side], map(Headline, words), verbose)
-    if not any(leading.values()) and not any(said.values()):
+    if not any(leading.values()) and not any(words_of_sides.values()):
         yield nothing_leads(rubrics.rubrics, rubrics.data)
     yield from _group(ALONG, map(Headline, along_with(rubrics.rubrics)), verbose)
     yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
@@ -100,13 +100,15 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         people = "How people sound: these count for the score, but give nothing to act on"
         yield from _group(people, map(Headline, sounds), verbose)
         return
-    told = [f"{len(borne_out)} also proven or likely"] if borne_out else []
-    told += [count(len(hints), "hint: too few to tell", "hints: too few to tell")] if hints else []
-    told += [f"{len(against)} that new conversations contradict"] if against else []
-    told += [f"{len(sounds)} of how people sound"] if sounds else []
-    if told:
+    counts = [f"{len(borne_out)} also proven or likely"] if borne_out else []
+    counts += (
+        [count(len(hints), "hint: too few to tell", "hints: too few to tell")] if hints else []
+    )
+    counts += [f"{len(against)} that new conversations contradict"] if against else []
+    counts += [f"{len(sounds)} of how people sound"] if sounds else []
+    if counts:
         more = len(borne_out) + len(hints) + len(against) + len(sounds)
-        yield f"{count(more, 'more rubric')} ({'; '.join(told)}): in the report, or here with -v"
+        yield f"{count(more, 'more rubric')} ({'; '.join(counts)}): in the report, or here with -v"
 
 
 def _remarks(remarks: Iterable[Remark]) -> Told:
@@ -185,13 +187,14 @@ class RubricChange:
     @property
     def leads(self) -> bool:
         """Whether labels bear it out as a deed or an outcome, in the set after or else in the one before."""
-        return (one := self.after or self.before) is not None and one.headlined
+        return (rubric := self.after or self.before) is not None and rubric.headlined
 
     @property
     def steps(self) -> tuple[int | None, int | None]:
         """Return as which number it was chosen in each set."""
         first, second = (
-            one.choice.step if one and one.choice else None for one in (self.before, self.after)
+            rubric.choice.step if rubric and rubric.choice else None
+            for rubric in (self.before, self.after)
         )
         return first, second
 
@@ -230,15 +233,15 @@ class SetDifference(Result):
 
     def told(self) -> Told:
         """Yield figures, then the rubrics that differ."""
-        for name, one in (("before", self.before), ("after", self.after)):
-            auc = f"{one.held_out.auc}" if one.held_out else "nothing held out"
-            yield f"{name}: {count(len(one.rubrics), 'rubric')}, θ {one.theta:.2f}, held-out AUC {auc}"
+        for name, rubric_set in (("before", self.before), ("after", self.after)):
+            auc = f"{rubric_set.held_out.auc}" if rubric_set.held_out else "nothing held out"
+            yield f"{name}: {count(len(rubric_set.rubrics), 'rubric')}, θ {rubric_set.theta:.2f}, held-out AUC {auc}"
         yield ", ".join(f"{number} {kind}" for kind, number in self.counts.items())
         for change in self.changes:
-            known = change.after or change.before
-            assert known is not None, "one of the two sets has it"
+            rubric = change.after or change.before
+            assert rubric is not None, "one of the two sets has it"
             if change.kind != "same":
-                about = [change.kind, SIDES[known.polarity].lower(), f"id {known.id}"]
+                about = [change.kind, SIDES[rubric.polarity].lower(), f"id {rubric.id}"]
                 yield rubric_line(change.marked, about)
 
     def as_json(self) -> dict[str, Any]:
@@ -272,7 +275,7 @@ def diff_sets(
     Raises:
         BadRubrics: A file can't be read.
     """
-    first, second = (read_set(one, store_of(run), arrays=False) for one in (before, after))
+    first, second = (read_set(rubrics, store_of(run), arrays=False) for rubrics in (before, after))
     return SetDifference(first, second, tuple(changes(first.rubrics, second.rubrics)))
 
 
@@ -280,11 +283,11 @@ def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> li
     """Pair rubrics by id, else by event and topic; what only one has comes last."""
     new = {rubric.id: rubric for rubric in after}
     pairs = {rubric.id: new[rubric.id] for rubric in before if rubric.id in new}
-    taken = {rubric.id for rubric in pairs.values()}
-    same = {meaning(rubric): rubric for rubric in after if rubric.id not in taken}
+    paired_ids = {rubric.id for rubric in pairs.values()}
+    same = {meaning(rubric): rubric for rubric in after if rubric.id not in paired_ids}
     for rubric in before:
-        if rubric.id not in pairs and (found := same.pop(meaning(rubric), None)) is not None:
-            pairs[rubric.id] = found
+        if rubric.id not in pairs and (same_meaning := same.pop(meaning(rubric), None)) is not None:
+            pairs[rubric.id] = same_meaning
     paired = {rubric.id for rubric in pairs.values()}
     both = [RubricChange(rubric, pairs[rubric.id]) for rubric in before if rubric.id in pairs]
     gone = [RubricChange(rubric, None) for rubric in before if rubric.id not in pairs]
@@ -308,14 +311,14 @@ def diff_words(before: str, after: str) -> list[MarkedText]:
     """Compare two texts word by word; what only the first has is `del`, only the second `ins`."""
     old = before.split()
     new = after.split()
-    found = []
+    marked = []
     for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "equal":
-            found.append(MarkedText(" ".join(old[a:b])))
+            marked.append(MarkedText(" ".join(old[a:b])))
             continue
-        found += [MarkedText(" ".join(old[a:b]), "del")] if b > a else []
-        found += [MarkedText(" ".join(new[c:d]), "ins")] if d > c else []
-    return found
+        marked += [MarkedText(" ".join(old[a:b]), "del")] if b > a else []
+        marked += [MarkedText(" ".join(new[c:d]), "ins")] if d > c else []
+    return marked
 
 
 @dataclass(frozen=True)
@@ -343,7 +346,7 @@ class EditedSet(Result):
     def rows(self) -> list[tuple[ChosenRubric, bool]]:
         """Return all rubrics, each with whether it is on."""
         return [(rubric, True) for rubric in self.rubrics.rubrics] + [
-            (one, False) for one in self.rubrics.off
+            (off_rubric, False) for off_rubric in self.rubrics.off
         ]
 
     def told(self) -> Told:
@@ -360,10 +363,10 @@ class EditedSet(Result):
             groups[TURNED if went_the_other_way(rubric) else SIDES[rubric.polarity]].append(
                 (rubric, on)
             )
-        for heading, own in groups.items():
-            if own:
+        for heading, listed in groups.items():
+            if listed:
                 yield Line(f"{heading}:", "bold")
-            for rubric, on in own:
+            for rubric, on in listed:
                 side = SCORES[rubric.polarity] if heading == TURNED else ""
                 by = f"judge {rubric.answered_by}" if rubric.answered_by else ""
                 state = (
@@ -482,15 +485,19 @@ def reword_rubric(
         entry.model_copy(update=changes) if entry.name == id_ else entry
         for entry in _entries(rubrics)
     ]
-    found = _written(rubrics, worded, id_, progress)
-    return replace(found, judged=_judged(found, store))
+    edited_set = _written(rubrics, worded, id_, progress)
+    return replace(edited_set, judged=_judged(edited_set, store))
 
 
-def _judged(found: EditedSet, store: Path | None) -> str:
-    rubric = next(one for one, _ in found.rows if one.id == found.changed)
+def _judged(edited_set: EditedSet, store: Path | None) -> str:
+    rubric = next(
+        listed_rubric
+        for listed_rubric, _ in edited_set.rows
+        if listed_rubric.id == edited_set.changed
+    )
     if rubric.anew:
         return (
-            _foretold(found, store)
+            _foretold(edited_set, store)
             or "It is judged anew; `pollex refit` shows AUC and shares before and after"
         )
     if rubric.alone is None or rubric.alone.by in ("model", "likeness"):  # these read its words
@@ -507,14 +514,18 @@ def _foretold(edited_set: EditedSet, store: Path | None) -> str:
     with Store.open(store, read_only=True) as opened:
         if not opened.rows("SELECT id FROM runs WHERE id = ?", [before.run]):
             return ""
-        asked = [rubric for rubric in edited_set.rubrics.rubrics if rubric.id == edited_set.changed]
-        seen = run_to_end(preview(opened, before.run, before, asked, np.random.default_rng(0)))
-    return " ".join(one.told for one in seen.changed)
+        changed_rubrics = [
+            rubric for rubric in edited_set.rubrics.rubrics if rubric.id == edited_set.changed
+        ]
+        previewed = run_to_end(
+            preview(opened, before.run, before, changed_rubrics, np.random.default_rng(0))
+        )
+    return " ".join(change.told for change in previewed.changed)
 
 
 def _entries(path: Path) -> tuple[Entry, ...]:
-    found = RubricSet.load(path, arrays=False)
-    return entries_of(found.rubrics, found.off)
+    rubric_set = RubricSet.load(path, arrays=False)
+    return entries_of(rubric_set.rubrics, rubric_set.off)
 
 
 def _written(
@@ -606,24 +617,24 @@ def lint_rubrics(
     Raises:
         BadRubrics: The set can't be read.
     """
-    found = read_set(rubrics, store_of(run), arrays=False)
-    reasons = {reason.id: reason for reason in found.reasons}
+    rubric_set = read_set(rubrics, store_of(run), arrays=False)
+    reasons = {reason.id: reason for reason in rubric_set.reasons}
     marks = [
         mark
-        for rubric in found.rubrics
+        for rubric in rubric_set.rubrics
         for mark in (*marks_on_words(rubric), *marks_on_answers(rubric, reasons))
     ]
     embedder = embedder_for(run.store if run is not None and run.store.is_dir() else None)
-    marks += marks_on_pairs(found.rubrics, near_pairs(found.rubrics, embedder))
-    order = {rubric.id: place for place, rubric in enumerate(found.rubrics)}
+    marks += marks_on_pairs(rubric_set.rubrics, near_pairs(rubric_set.rubrics, embedder))
+    order = {rubric.id: place for place, rubric in enumerate(rubric_set.rubrics)}
     ordered = tuple(sorted(marks, key=lambda mark: order[mark.id]))
     result = LintResult(
-        ordered, {rubric.id: rubric.text for rubric in found.rubrics}, len(found.rubrics)
+        ordered, {rubric.id: rubric.text for rubric in rubric_set.rubrics}, len(rubric_set.rubrics)
     )
     if model is None or model.name is None:
         return result
     with workspace(run or RunOptions(), progress or NullProgress()) as opened:
-        return opened.run(_worded_by_model(opened, found, result, model))
+        return opened.run(_worded_by_model(opened, rubric_set, result, model))
 
 
 async def _worded_by_model(

@@ -102,8 +102,8 @@ class Child:
         Args:
             file: Descriptor of the record; its process gets a place of fixed length.
         """
-        kept = {name: getattr(self, name) for name in KEPT} | {"pid": f"{self.pid:>12}"}
-        os.pwrite(file, json.dumps(kept, default=str).encode(), 0)
+        record = {name: getattr(self, name) for name in KEPT} | {"pid": f"{self.pid:>12}"}
+        os.pwrite(file, json.dumps(record, default=str).encode(), 0)
 
     def clear_away(self) -> None:
         """Remove what it read and wrote, once it has ended; the last lines stay in memory."""
@@ -288,14 +288,14 @@ def _opened(path: Path) -> Any:
 def _recorded(record: Path) -> Child | None:
     """Return the command that a record tells of; None where it tells of none."""
     try:
-        kept = json.loads(record.read_text("utf-8"))
+        fields = json.loads(record.read_text("utf-8"))
         # a store may be a stranger's: nothing outside of it is ever removed for its records
         store = record.parent.parent.resolve()
-        named = [Path(path).resolve() for path in kept["remove"]]
+        named = [Path(path).resolve() for path in fields["remove"]]
         remove = tuple(path for path in named if store in path.parents)
-        about = {name: kept[name] for name in KEPT} | {"remove": remove}
-        about["arguments"] = tuple(map(str, kept["arguments"]))
-        return Child(record.stem, record=record, pid=int(kept["pid"]), **about)
+        about = {name: fields[name] for name in KEPT} | {"remove": remove}
+        about["arguments"] = tuple(map(str, fields["arguments"]))
+        return Child(record.stem, record=record, pid=int(fields["pid"]), **about)
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

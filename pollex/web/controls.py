@@ -304,7 +304,7 @@ def words_of(option: VerbOption, value: Any) -> list[str]:
     values = value if isinstance(value, tuple) else (value,)
     if option.place == "setting":
         typed = [{True: "yes", False: "no"}.get(value, value) for value in values]
-        return [word for one in typed for word in ("--set", f"{option.name}={one}")]
+        return [word for text in typed for word in ("--set", f"{option.name}={text}")]
     flag = f"--{(option.flag or option.name).replace('_', '-')}"
     if value is True:
         return [flag]

@@ -130,8 +130,8 @@ def _known(form: type[Form]) -> str:
     return ", ".join([*form.model_fields, *(f"{name}…" for name in form.BEGINNINGS)]) or "none"
 
 
-def answered(request: Request, address: str, told: dict[str, object]) -> Response:
+def answered(request: Request, address: str, facts: dict[str, object]) -> Response:
     """Answer a script with facts, and a form with the page that comes next."""
     if request.headers.get("content-type", "").startswith("application/json"):
-        return JSONResponse({"ok": True, **told})
+        return JSONResponse({"ok": True, **facts})
     return RedirectResponse(address, 303)

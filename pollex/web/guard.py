@@ -247,16 +247,16 @@ class Guard:
         return None
 
     @staticmethod
-    def _is(given: str, token: str | None) -> bool:
-        return token is not None and secrets.compare_digest(given.encode(), token.encode())
+    def _is(presented: str, token: str | None) -> bool:
+        return token is not None and secrets.compare_digest(presented.encode(), token.encode())
 
-    def _enter(self, scope: Scope, token: str | None, kept: str) -> Response:
+    def _enter(self, scope: Scope, token: str | None, own_token: str) -> Response:
         query = parse_qs(scope["query_string"].decode("latin-1"))
         presented = query.get("token", [""])[0]
         guest = None if self._is(presented, token) else self.door.guest_of(presented)
         if token is not None and guest is None and not self._is(presented, token):
             return self._wrong_token(scope, presented)
-        if guest is not None and self._is(kept, token):
+        if guest is not None and self._is(own_token, token):
             return refusal(
                 scope,
                 409,
@@ -275,13 +275,13 @@ class Guard:
             )
         return response
 
-    def _wrong_token(self, scope: Scope, given: str) -> Response:
+    def _wrong_token(self, scope: Scope, presented: str) -> Response:
         moment = time.monotonic()
         while self._wrong and moment - self._wrong[0] > MINUTE:
             self._wrong.popleft()
         if len(self._wrong) >= WRONG_TOKENS:
             return refusal(scope, 429, "ten wrong tokens in a minute", "wait a minute")
-        if given:
+        if presented:
             self._wrong.append(moment)
         return refusal(
             scope, 401, "this is not the token", "open the address that `pollex serve` printed"

@@ -359,10 +359,10 @@ def search(
 
 
 def with_words(
-    site: Site, lens: Lens, words: str, found: Callable[[], Iterable[str]]
+    site: Site, lens: Lens, words: str, find_hashes: Callable[[], Iterable[str]]
 ) -> frozenset[str]:
     """Return hashes of the texts that have words in any turn; what was found is kept."""
-    return site.kept(("search", lens.version, words), lambda: frozenset(found()))
+    return site.kept(("search", lens.version, words), lambda: frozenset(find_hashes()))
 
 
 INFORMATION = "information"
@@ -404,7 +404,7 @@ def order_of(
     return np.concatenate([ranked if down else ranked[::-1], rest])
 
 
-def telling(store: Store, run: str, lens: Lens, said: set[str]) -> Ints:
+def telling(store: Store, run: str, lens: Lens, labeled_hashes: set[str]) -> Ints:
     """Return the rows that nobody has labeled, the most telling first; those without a probability are none.
 
     Args:
@@ -414,7 +414,7 @@ def telling(store: Store, run: str, lens: Lens, said: set[str]) -> Ints:
     if not len(rows):
         return rows
     p = lens.probability[rows][:, None]
-    is_labeled = np.array([[lens.hashes[row] in said] for row in rows.tolist()])
+    is_labeled = np.array([[lens.hashes[row] in labeled_hashes] for row in rows.tolist()])
     vectors = lens.kept("vectors", "", lambda: vectors_of(answers_of(store, run, lens)))
     return np.asarray(rows[rank(vectors[rows], p * (1 - p), is_labeled, FIRST)])
 
@@ -427,9 +427,9 @@ def answers_of(store: Store, run: str, lens: Lens) -> Floats:
     columns = ", ".join(
         f"max(expected) FILTER (question = ?) AS q{place}" for place in range(len(questions))
     )
-    found = np.full((len(lens), len(questions)), np.nan)
+    expected_answers = np.full((len(lens), len(questions)), np.nan)
     for row in store.ask(run, EXPECTED.format(columns=columns), questions):
         conversation, *expected = row.values()
         if (place := lens.place.get(conversation)) is not None:
-            found[place] = [np.nan if value is None else value for value in expected]
-    return found
+            expected_answers[place] = [np.nan if value is None else value for value in expected]
+    return expected_answers

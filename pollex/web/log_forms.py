@@ -95,28 +95,28 @@ def _field_of(option: VerbOption) -> OptionField:
     return OptionField(option.name, label, option.help, is_number=option.kind is int)
 
 
-def options_asked(given: Mapping[str, Any]) -> dict[str, Any]:
+def options_asked(form_fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return options of reading from what a form sent.
 
     Raises:
         WrongUse: Two columns are chosen for one part, or a choice is none of those offered.
     """
-    options = dict(_typed(given))
+    options = dict(_typed(form_fields))
     for name in MAPPINGS:
-        if mapping := _mapping(str(given.get(f"{OPTION}{name}", ""))):
+        if mapping := _mapping(str(form_fields.get(f"{OPTION}{name}", ""))):
             options[name] = mapping
     before = parts_of(options)
-    parts, changed = _chosen(given, COLUMN, PART_WORDS)
+    parts, changed = _chosen(form_fields, COLUMN, PART_WORDS)
     if changed:
         for name in ("columns", *FIELDS.values()):
             options.pop(name, None)
         options |= columns_of({path: part for path, part in parts.items() if part})
         _drop_what_was_of(before, parts_of(options), options)
-    speakers, changed = _chosen(given, SPEAKER, {"": "", **ROLE_WORDS})
+    speakers, changed = _chosen(form_fields, SPEAKER, {"": "", **ROLE_WORDS})
     if changed:
         options.pop("roles", None)
         options |= roles_of(speakers)
-    values, changed = _chosen(given, VALUE, COUNTS)
+    values, changed = _chosen(form_fields, VALUE, COUNTS)
     if changed:
         for name in RULES:
             options.pop(name, None)
@@ -138,10 +138,10 @@ def _path_of(part: str, parts: Mapping[str, str]) -> str:
     return next((path for path, named in parts.items() if named == part), "")
 
 
-def _typed(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _typed(form_fields: Mapping[str, Any]) -> Mapping[str, Any]:
     options: dict[str, Any] = {}
     for option_field in option_fields():
-        text = str(given.get(f"{OPTION}{option_field.name}", "")).strip()
+        text = str(form_fields.get(f"{OPTION}{option_field.name}", "")).strip()
         if not text:
             continue
         if option_field.choices == ("yes", "no"):
@@ -178,16 +178,16 @@ def _mapping(text: str) -> dict[str, Any]:
 
 
 def _chosen(
-    given: Mapping[str, Any], begins: str, known: Mapping[str, str]
+    form_fields: Mapping[str, Any], begins: str, choices: Mapping[str, str]
 ) -> tuple[dict[str, str], bool]:
     """Return what was chosen in the lists of a kind, and whether anything differs from what was shown."""
     chosen: dict[str, str] = {}
     changed = False
-    for name, value in given.items():
+    for name, value in form_fields.items():
         if not name.startswith(begins):
             continue
         word = str(value)
-        if word.removesuffix(UNCHANGED) not in known:
+        if word.removesuffix(UNCHANGED) not in choices:
             what = f"{word!r:.40} is none of the choices"
             raise WrongUse(what, remedy="choose one of those in the list")
         chosen[name[len(begins) :]] = word.removesuffix(UNCHANGED)

@@ -200,12 +200,12 @@ def _usage(answer: Any) -> dict[str, int]:
     if not isinstance(usage, dict):
         return {}
     details = usage.get("prompt_tokens_details")
-    told = {
+    counts = {
         "in": usage.get("prompt_tokens"),
         "out": usage.get("completion_tokens"),
         "cached": details.get("cached_tokens") if isinstance(details, dict) else None,
     }
-    return {name: count for name, count in told.items() if isinstance(count, int) and count}
+    return {name: count for name, count in counts.items() if isinstance(count, int) and count}
 
 
 def _choice(answer: Any) -> dict[str, Any]:

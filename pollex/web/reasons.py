@@ -31,8 +31,8 @@ def reasons_of(
     spoken: dict[str, dict[str, float]] = {}
     for answer in store.ask(run, ANSWERS, [list(verdicts)]) if verdicts else ():
         if answer["question"] in by_id:
-            own = spoken.setdefault(answer["conversation"], {})
-            own[answer["question"]] = answer["share"] - MIDDLE
+            shares = spoken.setdefault(answer["conversation"], {})
+            shares[answer["question"]] = answer["share"] - MIDDLE
     return {
         id_: text
         for id_, shares in spoken.items()

@@ -216,9 +216,9 @@ def address_of(serve_store: ServeStore, port: int) -> str:
     )
 
 
-def tell(asked: ServeStore, address: str, folder: Path, port: int) -> None:
+def tell(serve_store: ServeStore, address: str, folder: Path, port: int) -> None:
     """Print the address; open it where there is a screen."""
-    if asked.as_json:
+    if serve_store.as_json:
         click.echo(json.dumps({"url": address, "store": str(folder), "port": port}))
     else:
         click.echo(f"Showing {folder} at\n  {address}\nCtrl-C ends it.")
@@ -226,5 +226,5 @@ def tell(asked: ServeStore, address: str, folder: Path, port: int) -> None:
             click.echo(
                 f"From your own machine: ssh -L {port}:127.0.0.1:{port} HOST, then open the address there."
             )
-    if not asked.no_open and not os.environ.get("SSH_CONNECTION"):
+    if not serve_store.no_open and not os.environ.get("SSH_CONNECTION"):
         webbrowser.open(address)

@@ -386,7 +386,7 @@ async def reply(
     side: Side,
     model: ModelOptions,
     budget: Budget | None,
-    said: dict[int, str] | None,
+    texts_so_far: dict[int, str] | None,
 ) -> TalkTurnRow:
     """Ask a system for its next turn; what goes wrong is the row's outcome."""
     from pollex.gateway.calls import (
@@ -402,7 +402,7 @@ async def reply(
     sources = list[dict[str, Any]]()
     # The session's number in the key: who types what somebody else typed talks to the system, not
     # to its old reply.
-    tell = None if said is None else partial(said.__setitem__, side.position)
+    tell = None if texts_so_far is None else partial(texts_so_far.__setitem__, side.position)
     call = Call(
         messages=side.messages, stage="talk", item=talk.id, replicate=talk.number, on_text=tell
     )
@@ -473,7 +473,7 @@ def replies(
     talk: Talk,
     profiles: Mapping[str, ModelOptions],
     budgets: Mapping[str, Budget],
-    said: dict[int, str] | None = None,
+    texts_so_far: dict[int, str] | None = None,
 ) -> str:
     """Ask all systems that owe a reply, at the same time, and keep what came at once.
 
@@ -485,7 +485,9 @@ def replies(
     async def all_of_them() -> list[TalkTurnRow]:
         owed = [side for side in talk.open(study) if side.owed and side.system in profiles]
         models = [(side, profiles[side.system], budgets.get(side.system)) for side in owed]
-        return await asyncio.gather(*(reply(store, study, talk, *model, said) for model in models))
+        return await asyncio.gather(
+            *(reply(store, study, talk, *model, texts_so_far) for model in models)
+        )
 
     store.keep(asyncio.run(all_of_them()))
     return ""

@@ -51,7 +51,7 @@ def every_route() -> list[Route]:
     """Import the modules of all pages, and return their routes, those with a part that varies last."""
     for module in modules_in("web.pages").values():
         import_module(module)
-    return sorted(ROUTES, key=lambda one: "{" in one.path)
+    return sorted(ROUTES, key=lambda route: "{" in route.path)
 
 
 @dataclass(frozen=True)
@@ -78,18 +78,23 @@ class Asked:
     def by(cls, function: Handler, path: str) -> Asked:
         """Read a function's arguments."""
         kinds = get_type_hints(function, include_extras=True)
-        wanted = inspect.signature(function).parameters
+        parameters = inspect.signature(function).parameters
         in_path = re.findall(r"{(\w+)}", path)
         plain = {
             name: "set" if name == "named" else name.removesuffix("_id").rstrip("_")
-            for name in wanted
+            for name in parameters
         }
-        parts = {name: one for name, one in plain.items() if one in in_path}
-        finders = {name: find for name in wanted if (find := finder_of(kinds[name]))}
-        beginnings = {one: kinds[one].__metadata__ for one in wanted if get_origin(kinds[one]) is Annotated
-                      and kinds[one].__origin__ is Fields}  # fmt: skip
+        parts = {name: field_name for name, field_name in plain.items() if field_name in in_path}
+        finders = {name: find for name in parameters if (find := finder_of(kinds[name]))}
+        beginnings = {
+            parameter: kinds[parameter].__metadata__
+            for parameter in parameters
+            if get_origin(kinds[parameter]) is Annotated and kinds[parameter].__origin__ is Fields
+        }
         fields = {
-            name: one for name, one in plain.items() if name not in {*parts, *OTHERS, *beginnings}
+            name: field_name
+            for name, field_name in plain.items()
+            if name not in {*parts, *OTHERS, *beginnings}
         }
         declared: Data = {
             field: (
@@ -97,7 +102,7 @@ class Asked:
                 ... if default is inspect.Parameter.empty else default,
             )
             for name, field in fields.items()
-            for default in [wanted[name].default]
+            for default in [parameters[name].default]
         }
         base: type[Form] = kinds.get("form", OpenForm if beginnings else Form)
         form: type[Form] = create_model(function.__name__, __base__=base, **declared)
@@ -107,7 +112,7 @@ class Asked:
             parts,
             finders,
             fields,
-            frozenset(OTHERS.intersection(wanted)),
+            frozenset(OTHERS.intersection(parameters)),
             "".join(beginnings),
         )
 
@@ -115,11 +120,11 @@ class Asked:
         """Return the arguments of a request."""
         site = site_of(request)
         others: Data = {"site": site, "form": form, "request": request, "as_json": as_json}
-        found = {name: request.path_params[part] for name, part in self.parts.items()}
-        found |= {name: getattr(form, field) for name, field in self.fields.items()}
-        found |= {name: find(site, found[name]) for name, find in self.finders.items()}
-        found |= {self.open: form.model_extra} if self.open else {}
-        return found | {name: others[name] for name in self.others}
+        arguments = {name: request.path_params[part] for name, part in self.parts.items()}
+        arguments |= {name: getattr(form, field) for name, field in self.fields.items()}
+        arguments |= {name: find(site, arguments[name]) for name, find in self.finders.items()}
+        arguments |= {self.open: form.model_extra} if self.open else {}
+        return arguments | {name: others[name] for name in self.others}
 
 
 FINDERS: Mapping[object, Callable[[Site, str], object]] = {
@@ -158,19 +163,19 @@ def page(path: str, template: str = "", *, here: str = "", api: str = "") -> Cal
     """
 
     def made(function: F) -> F:
-        asked = Asked.by(function, path)
-        has_json = "as_json" in asked.others or bool(api)
+        request_form = Asked.by(function, path)
+        has_json = "as_json" in request_form.others or bool(api)
 
         def answer(request: Request) -> Response:
             as_json = has_json and frame.wants_json(request.scope)
-            form = query(request, asked.form)
-            given = asked.given(request, form, as_json=as_json)
-            found: Found = function(**given)
-            if isinstance(found, Response):
-                return found
+            form = query(request, request_form.form)
+            arguments = request_form.given(request, form, as_json=as_json)
+            answered_with: Found = function(**arguments)
+            if isinstance(answered_with, Response):
+                return answered_with
             if as_json or not template:
-                headers = found.pop("headers", None)
-                return JSONResponse({"ok": True} | encode(found), headers=headers)
+                headers = answered_with.pop("headers", None)
+                return JSONResponse({"ok": True} | encode(answered_with), headers=headers)
             site = site_of(request)
             about: Data = {
                 "template": template,
@@ -179,11 +184,15 @@ def page(path: str, template: str = "", *, here: str = "", api: str = "") -> Cal
                 "read_only": site.read_only,
             }
             return frame.page(
-                **about | {name: given[name] for name in asked.finders} | {"form": form} | found
+                **about
+                | {name: arguments[name] for name in request_form.finders}
+                | {"form": form}
+                | answered_with
             )
 
         ROUTES.extend(
-            Route(one, answer) for one in (path, *([api or f"/api{path}"] if has_json else []))
+            Route(route_path, answer)
+            for route_path in (path, *([api or f"/api{path}"] if has_json else []))
         )
         return function
 
@@ -194,13 +203,19 @@ def post(path: str) -> Callable[[F], F]:
     """Make what takes a form, in a thread: its function leads to the page that comes next, or tells what was done."""
 
     def made(function: F) -> F:
-        asked = Asked.by(function, path)
+        request_form = Asked.by(function, path)
 
         async def answer(request: Request) -> Response:
-            form = await body(request, asked.form)
+            form = await body(request, request_form.form)
             site_of(request).require_writing()
-            found = await run_in_threadpool(lambda: function(**asked.given(request, form)))
-            return found if isinstance(found, Response) else answered(request, *found)
+            answered_with = await run_in_threadpool(
+                lambda: function(**request_form.given(request, form))
+            )
+            return (
+                answered_with
+                if isinstance(answered_with, Response)
+                else answered(request, *answered_with)
+            )
 
         ROUTES.append(Route(path, answer, methods=["POST"]))
         return function

@@ -208,22 +208,22 @@ def _parsed(text: bytes) -> Any:
         raise HTTPException(400, f"not valid JSON: {error}") from error
 
 
-def _many(given: Any) -> list[Any] | None:
+def _many(payload: Any) -> list[Any] | None:
     """Return the conversations of a request for many; None for one, a list of turns too."""
-    if isinstance(given, dict) and isinstance(records := given.get("conversations"), list):
+    if isinstance(payload, dict) and isinstance(records := payload.get("conversations"), list):
         return records
     if (
-        isinstance(given, list)
-        and given
-        and all(isinstance(record, dict) and "messages" in record for record in given)
+        isinstance(payload, list)
+        and payload
+        and all(isinstance(record, dict) and "messages" in record for record in payload)
     ):
-        return given
+        return payload
     return None
 
 
-def _conversation(given: Any) -> Conversation:
+def _conversation(payload: Any) -> Conversation:
     try:
-        return conversation_from(given)
+        return conversation_from(payload)
     except WrongUse:
         raise
     except Exception as error:  # outside data that no reader foresaw
@@ -232,18 +232,18 @@ def _conversation(given: Any) -> Conversation:
         ) from error
 
 
-def _tried(given: Any, number: int) -> Conversation | Row:
+def _tried(payload: Any, number: int) -> Conversation | Row:
     """Return a conversation, or the row that says why it is none; without an id it is named by its place."""
     try:
-        conversation = _conversation(given)
+        conversation = _conversation(payload)
     except WrongUse as error:
-        id_ = given.get("id") if isinstance(given, Mapping) else None
+        id_ = payload.get("id") if isinstance(payload, Mapping) else None
         return {
             "id": str(number if id_ is None else id_),
             "outcome": "unreadable",
             "error": str(error),
         }
-    has_id = isinstance(given, Mapping) and given.get("id") is not None
+    has_id = isinstance(payload, Mapping) and payload.get("id") is not None
     return conversation if has_id else conversation.model_copy(update={"id": str(number)})
 
 

@@ -33,12 +33,12 @@ def serve_scores(serve_store: ServeStore) -> int:
         raise WrongUse(
             "without a token it serves this machine only", remedy="leave it out", option="no_token"
         )
-    given = os.environ.get(TOKEN, "").strip()
-    token = (given or secrets.token_urlsafe(24)) if not serve_store.no_token else None
+    chosen_token = os.environ.get(TOKEN, "").strip()
+    token = (chosen_token or secrets.token_urlsafe(24)) if not serve_store.no_token else None
     store = serve_store.store or Path(STORE)
     scorer = opened(rubrics, store)
     listening = listen(serve_store.host, serve_store.port)
-    tell(serve_store, listening.getsockname()[1], None if given else token)
+    tell(serve_store, listening.getsockname()[1], None if chosen_token else token)
 
     async def run() -> None:
         with exporter_of(serve_store.events, scorer.rubrics.rubrics_digest) as emit:
@@ -62,11 +62,11 @@ async def _run(line: WaitingLine, token: str | None, listening: socket.socket) -
         line.close()
 
 
-def tell(asked: ServeStore, port: int, token: str | None) -> None:
+def tell(serve_store: ServeStore, port: int, token: str | None) -> None:
     """Print the address, and a token that was made up."""
-    host = f"[{asked.host}]" if ":" in asked.host else asked.host
+    host = f"[{serve_store.host}]" if ":" in serve_store.host else serve_store.host
     address = f"http://{host}:{port}"
-    if asked.as_json:
+    if serve_store.as_json:
         click.echo(json.dumps({"url": address, "port": port} | ({"token": token} if token else {})))
         return
     click.echo(f"Scoring at {address}/v1/score; Ctrl-C ends it.")

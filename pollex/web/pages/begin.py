@@ -150,21 +150,21 @@ def begin_from_form(
 ) -> Done | Response:
     """Begin what a form asks for; or show its plan, or its command alone."""
     door = door_named(door_id)
-    given = {name: str(value) for name, value in typed.items()} | {"profile": profile}
+    form_fields = {name: str(value) for name, value in typed.items()} | {"profile": profile}
     try:
         keys = ("", "") if do == LOOK else (key, key_of_assistant)
-        begun = read_form(site, door, given, log, *keys)
+        begun = read_form(site, door, form_fields, log, *keys)
     except PollexError as fault:
         if do == LOOK and frame.wants_json(request.scope):
             error = {"ok": False, "error": fault.what, "remedy": fault.advice}
             return JSONResponse(error)  # a form that is half filled in is no mistake
         if frame.wants_json(request.scope):
             raise
-        return _form(site, door, given, log, fault)
+        return _form(site, door, form_fields, log, fault)
     if do == LOOK:
         if frame.wants_json(request.scope):
             return JSONResponse({"ok": True, "command": begun.command})
-        return _form(site, door, given, log, command=begun.command)
+        return _form(site, door, form_fields, log, command=begun.command)
     remember(site, begun)
     if is_planned_first(begun):
         child = start(site, begun, planned=True)

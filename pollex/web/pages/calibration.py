@@ -320,13 +320,13 @@ def _week(
     lens: Lens,
     begins: date,
     rows: Ints,
-    told: Bools,
+    labeled: Bools,
     rubric_set: RubricSet | None,
     learned: Floats | None,
 ) -> Week:
     p = lens.probability[rows]
     netsat = lens.netsat[rows]
-    labels = lens.label[rows][told]
+    labels = lens.label[rows][labeled]
     probabilities = p[~np.isnan(p)]
     return Week(
         begins,

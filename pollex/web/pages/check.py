@@ -106,7 +106,7 @@ def checked(
     options = {"again": again, "strict": strict}
     try:
         result = check_runs(
-            site.store, run.id, against.id, rubric_set, conditions, found=comparison, **options
+            site.store, run.id, against.id, rubric_set, conditions, comparison=comparison, **options
         )
     except WrongUse as error:
         raise Fault(error.what, remedy=error.advice) from error

@@ -123,34 +123,35 @@ EARLIER = (
 )
 
 
-def _typed(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
+def _typed(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Entry]:
     """Return the entries with what a form says of them; those that it doesn't have as they are."""
     return [
         entry.model_copy(
             update={
-                "text": " ".join(str(given[f"text-{entry.name}"]).split()) or entry.text,
+                "text": " ".join(str(form_fields[f"text-{entry.name}"]).split()) or entry.text,
                 "polarity": "dsat"
-                if given.get(f"polarity-{entry.name}", entry.polarity) == "dsat"
+                if form_fields.get(f"polarity-{entry.name}", entry.polarity) == "dsat"
                 else "sat",
-                "on": f"on-{entry.name}" in given,
-                "judge_anew": f"anew-{entry.name}" in given,
+                "on": f"on-{entry.name}" in form_fields,
+                "judge_anew": f"anew-{entry.name}" in form_fields,
             }
         )
-        if f"text-{entry.name}" in given
+        if f"text-{entry.name}" in form_fields
         else entry
         for entry in entries
     ]
 
 
-def _edited(entries: Sequence[Entry], given: Mapping[str, Any]) -> list[Entry]:
+def _edited(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Entry]:
     """Return the entries as a form has them, without those that it removes."""
-    entries_left = [entry for entry in entries if f"remove-{entry.name}" not in given]
+    entries_left = [entry for entry in entries if f"remove-{entry.name}" not in form_fields]
     entries_typed = _typed(
-        entries_left, {f"text-{entry.name}": entry.text for entry in entries_left} | dict(given)
+        entries_left,
+        {f"text-{entry.name}": entry.text for entry in entries_left} | dict(form_fields),
     )
-    if words := " ".join(str(given.get(f"text-{NEW}", "")).split()):
+    if words := " ".join(str(form_fields.get(f"text-{NEW}", "")).split()):
         try:
-            new = Entry(text=words, polarity=given.get(f"polarity-{NEW}", "sat"))
+            new = Entry(text=words, polarity=form_fields.get(f"polarity-{NEW}", "sat"))
         except ValidationError as error:
             raise Fault(
                 "the new rubric has more than 2,000 characters", remedy="say it in one sentence"

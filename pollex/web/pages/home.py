@@ -31,12 +31,14 @@ SIDES: tuple[tuple[Polarity, str], ...] = (("dsat", "What goes wrong"), ("sat", 
 def home(site: Site) -> Data:
     """Show what was learned, what goes on, and the last runs."""
     every = [(run, site.status(run)) for run in site.runs()]
-    known = {run.id for run, _ in every}
+    run_ids = {run.id for run, _ in every}
     named = site.set_at_home()
-    own = named.rubric_set if named else None
-    sides = {title: leading(own, kind) for kind, title in SIDES} if own else {}
-    said = {title: said_of(own.rubrics, kind) for kind, title in SIDES} if own else {}
-    found_anything = any(sides.values()) or any(said.values())
+    rubric_set = named.rubric_set if named else None
+    sides = {title: leading(rubric_set, kind) for kind, title in SIDES} if rubric_set else {}
+    words_of_sides = (
+        {title: said_of(rubric_set.rubrics, kind) for kind, title in SIDES} if rubric_set else {}
+    )
+    found_anything = any(sides.values()) or any(words_of_sides.values())
     return {
         "runs": [(run, status_shown(site, run, status)) for run, status in every[:LAST]],
         "total": len(every),
@@ -48,28 +50,34 @@ def home(site: Site) -> Data:
         "with_scores": next((run for run, _ in every if run.command in SCORING), None),
         "scored": next(((run, good) for run, _ in every if (good := good_of(site, run))), None),
         "started": [
-            one
-            for one in site.children.by_id.values()
-            if one.back == links.HOME and one.state != "done"
+            child
+            for child in site.children.by_id.values()
+            if child.back == links.HOME and child.state != "done"
         ],
         "waiting": [work for run, _ in every if (work := waiting_work(site, run))],
         "left": site.store.rows(LEFT),
         "folder": site.store.folder,
         "named": named,
-        "in_store": named is not None and named.run in known,
+        "in_store": named is not None and named.run in run_ids,
         "beside": built_in_beside(site, named)
-        if named is not None and named.run in known
+        if named is not None and named.run in run_ids
         else None,
         "panels": panels_on("home.html", site, named=named),
         "sides": sides,
-        "outcomes": {title: outcomes_of(own.rubrics, kind) for kind, title in SIDES} if own else {},
-        "said": said,
-        "topics": topics_apart(own.segments)[:LAST] if own else [],
-        "beside_findings": [(one, why_beside(one)) for one in also_borne_out(own.rubrics)]
-        if own
+        "outcomes": {title: outcomes_of(rubric_set.rubrics, kind) for kind, title in SIDES}
+        if rubric_set
+        else {},
+        "said": words_of_sides,
+        "topics": topics_apart(rubric_set.segments)[:LAST] if rubric_set else [],
+        "beside_findings": [
+            (rubric, why_beside(rubric)) for rubric in also_borne_out(rubric_set.rubrics)
+        ]
+        if rubric_set
         else [],
-        "along": along_with(own.rubrics) if own else [],
-        "nothing": nothing_leads(own.rubrics, own.data) if own and not found_anything else "",
+        "along": along_with(rubric_set.rubrics) if rubric_set else [],
+        "nothing": nothing_leads(rubric_set.rubrics, rubric_set.data)
+        if rubric_set and not found_anything
+        else "",
     }
 
 
@@ -85,7 +93,7 @@ def leading(
     rubric_set: RubricSet, kind: Polarity
 ) -> list[tuple[SupportedRubric, tuple[ChosenRubric, ...]]]:
     """Return the first five headlines of a kind, in their order, each with its near twins."""
-    every = {one.rubric.id: one for one in supported(rubric_set, kind)}
+    every = {rubric.rubric.id: rubric for rubric in supported(rubric_set, kind)}
     return [
         (every[headline.rubric.id], headline.also)
         for headline in headlines(rubric_set.rubrics, kind)[:LAST]

@@ -46,7 +46,7 @@ Milliseconds = Annotated[float, Field(ge=0)]
 @page(links.LABEL, "queues.html", here="Label")
 def queues(site: Site) -> Data:
     """List the queues, with how far each is."""
-    found = [
+    queue_rows = [
         (
             queue,
             KINDS[queue.kind][0],
@@ -56,7 +56,7 @@ def queues(site: Site) -> Data:
     ]
     scored = [run for run in site.runs() if run.command in SCORING]
     return {
-        "queues": found,
+        "queues": queue_rows,
         "kinds": KINDS,
         "runs": scored,
         "site_of": site,
@@ -141,16 +141,16 @@ def sheet(site: Site, queue: QueueRow, request: Request, lease: str = "") -> Dat
     """Show the conversation at hand, and nothing that anybody or any model said of it."""
     run = site.run(queue.run)
     left = left_of(site.store, queue, lens_for(site, run))
-    found = lease_of(site.store, lease) if lease else None
-    if found and found.queue != queue.id:
+    lease_row = lease_of(site.store, lease) if lease else None
+    if lease_row and lease_row.queue != queue.id:
         raise Clash("this lease is of another queue", remedy="ask for the next conversation")
     shown = (
-        next(conversations_of(site.store, run.id, ids=[found.conversation]), None)
-        if found
+        next(conversations_of(site.store, run.id, ids=[lease_row.conversation]), None)
+        if lease_row
         else None
     )
     turns = marked_turns(shown.turns, {}) if shown else []
-    asked = [
+    questions = [
         question
         for question in questions_of(queue.sheet)
         if shown is None or question.applies_to(shown)
@@ -159,13 +159,13 @@ def sheet(site: Site, queue: QueueRow, request: Request, lease: str = "") -> Dat
         "again": None if guest_of(request) or site.read_only else learning_again(site),
         "words": KINDS[queue.kind][0],
         "left": left,
-        "lease": found,
-        "questions": asked,
+        "lease": lease_row,
+        "questions": questions,
         "turns": turns,
         "sources": shown.sources if shown else (),
-        "answered": found is not None
-        and site.store.value("SELECT label FROM sheets WHERE lease = ?", [found.id]),
-        "before": _before(site, queue, found),
+        "answered": lease_row is not None
+        and site.store.value("SELECT label FROM sheets WHERE lease = ?", [lease_row.id]),
+        "before": _before(site, queue, lease_row),
         "guest": guest_of(request),
         "guests": links_to(site.store, f"{links.LABEL}/{queue.id}"),
     }
@@ -175,12 +175,12 @@ def _before(site: Site, queue: QueueRow, lease: LeaseRow | None) -> str | None:
     """Return the lease that its annotator answered last, to change the answer."""
     if lease is None:
         return None
-    found: str | None = site.store.value(
+    earlier_lease: str | None = site.store.value(
         "SELECT s.lease FROM sheets AS s JOIN leases AS l ON l.id = s.lease WHERE l.queue = ? AND l.annotator = ? "
         "AND l.id <> ? ORDER BY l.rowid DESC LIMIT 1",
         [queue.id, lease.annotator, lease.id],
     )
-    return found
+    return earlier_lease
 
 
 @post("/api/queues/{queue}/next")
@@ -218,11 +218,11 @@ def keep(
     with site.turn:
         lease = lease_held(site, request, lease_id, who)
         queue = queue_of(site.store, lease.queue)
-        given = site.store.rows(BEFORE, [lease.id])
-        before = {row["question"]: row["id"] for row in given}
-        drawn = RANDOM if RANDOM in {row["drawn"] for row in given} else lease.drawn
+        earlier_labels = site.store.rows(BEFORE, [lease.id])
+        before = {row["question"]: row["id"] for row in earlier_labels}
+        drawn = RANDOM if RANDOM in {row["drawn"] for row in earlier_labels} else lease.drawn
         took = shown_ms or None, 1000 * seconds_since(lease.time)
-        said: list[tuple[LabelRow, SheetRow]] = []
+        rows: list[tuple[LabelRow, SheetRow]] = []
         conversation = next(conversations_of(site.store, queue.run, ids=[lease.conversation]))
         for question, answer, why in _answers(
             questions_of(queue.sheet), conversation, answers, value, skip
@@ -232,12 +232,12 @@ def keep(
             sheet = SheetRow(
                 label.id, lease.id, queue.id, why, comment, before.get(question, ""), *took
             )
-            said.append((label, sheet))
-        kept = keep_said(site.store, said)[-1]
+            rows.append((label, sheet))
+        label_id = keep_said(site.store, rows)[-1]
     if request.headers.get("content-type", "").startswith("application/json"):
         replaces = before.get(QUESTION)
         return JSONResponse(
-            {"ok": True, "label": kept, "replaces": None if replaces == kept else replaces}
+            {"ok": True, "label": label_id, "replaces": None if replaces == label_id else replaces}
         )
     return _next(site, queue, who)
 
@@ -246,18 +246,18 @@ def keep(
 def undo(site: Site, id_: str, request: Request, who: Name) -> Done:
     """Take a sheet's answers back; its conversation comes again while its lease lasts."""
     with site.turn:
-        found = site.store.value("SELECT lease FROM sheets WHERE label = ?", [id_])
-        if not found:
+        lease_id = site.store.value("SELECT lease FROM sheets WHERE label = ?", [id_])
+        if not lease_id:
             raise NotThere(
                 "no queue gave such a label", remedy="take back one that a queue's sheet kept"
             )
-        lease = lease_held(site, request, found, who)
+        lease = lease_held(site, request, lease_id, who)
         run = queue_of(site.store, lease.queue).run
-        kept = {row["question"]: row["id"] for row in site.store.rows(BEFORE, [lease.id])}
-        if id_ not in kept.values():
+        label_ids = {row["question"]: row["id"] for row in site.store.rows(BEFORE, [lease.id])}
+        if id_ not in label_ids.values():
             raise Clash("this answer was changed since", remedy="take the newer one back")
         rows: list[Row] = []
-        for question, before in kept.items():
+        for question, before in label_ids.items():
             label = LabelRow(
                 who,
                 lease.text_hash,

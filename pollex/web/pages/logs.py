@@ -143,15 +143,20 @@ def log_part(site: Site, log_id: str, given: Given, name: Short = "") -> Respons
 
 
 def _shown(
-    site: Site, log_id: str, given: Mapping[str, Any], *, as_json: bool = False, name: str = ""
+    site: Site,
+    log_id: str,
+    form_fields: Mapping[str, Any],
+    *,
+    as_json: bool = False,
+    name: str = "",
 ) -> Data:
     """Return what the page of a log shows; for a program the view alone."""
     reading = reading_of(site, log_id)
     like: LogReading | None = None
     try:
-        options = options_asked(given) if given else dict(reading.options)
+        options = options_asked(form_fields) if form_fields else dict(reading.options)
         view = _view(site, reading, options)
-        if not given and not options and not reading.is_kept and view is not None:
+        if not form_fields and not options and not reading.is_kept and view is not None:
             like, view = _read_as_before(site, reading, view)
     except PollexError as error:
         view = _without(error, {})
@@ -165,7 +170,7 @@ def _shown(
         "child": child if child is not None and not reading.files else None,
         "is_waiting": view is None,
         "is_changed": view is not None and _differ(view["options"], reading.options),
-        "asked": f"?{urlencode(given)}" if given else "",
+        "asked": f"?{urlencode(form_fields)}" if form_fields else "",
         "typed_name": name or reading.name,
         "fields": option_fields(),
         "mappings": MAPPINGS,
@@ -249,7 +254,7 @@ def keep(site: Site, log_id: str, given: Given, name: Short = "") -> Done:
         told_error = view["error"]
         raise Fault(told_error["what"], where=told_error["where"], remedy=told_error["advice"])
     with site.turn:
-        kept = keep_reading(
+        kept_reading = keep_reading(
             replace(
                 reading,
                 name=free_name(site.store.folder, name or reading.name, but=reading.id),
@@ -259,7 +264,7 @@ def keep(site: Site, log_id: str, given: Given, name: Short = "") -> Done:
                 is_kept=True,
             )
         )
-    return links.log(kept.id), {"log": kept.id, "name": kept.name}
+    return links.log(kept_reading.id), {"log": kept_reading.id, "name": kept_reading.name}
 
 
 @post("/api/logs/{log}/removal")

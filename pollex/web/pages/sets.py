@@ -53,15 +53,16 @@ class SupportedRubric:
 @page(links.SETS, "sets.html", here="Rubrics")
 def sets(site: Site, as_json: bool) -> Data:
     """List the rubric sets of the store and of files."""
-    found = list(site.sets().values())
+    named_sets = list(site.sets().values())
     if as_json:
-        told = [(one.id, one.name, one.run, len(one.rubric_set.rubrics)) for one in found]
+        rows = [
+            (named_set.id, named_set.name, named_set.run, len(named_set.rubric_set.rubrics))
+            for named_set in named_sets
+        ]
         return {
-            "sets": [
-                dict(zip(("id", "name", "run", "rubrics"), each, strict=True)) for each in told
-            ]
+            "sets": [dict(zip(("id", "name", "run", "rubrics"), row, strict=True)) for row in rows]
         }
-    return {"sets": found, "unreadable": site.unreadable}
+    return {"sets": named_sets, "unreadable": site.unreadable}
 
 
 @page(f"{links.SETS}/{{set}}", "set.html", here="Rubrics")
@@ -95,11 +96,13 @@ def supported(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubric]:
     groups = [(headline.rubric, *headline.also) for headline in headlines(rubric_set.rubrics, kind)]
     leading = [rubric for group in groups for rubric in group]
     rest = [
-        one for one in in_order(rubric_set.rubrics) if one.polarity == kind and one not in leading
+        rubric
+        for rubric in in_order(rubric_set.rubrics)
+        if rubric.polarity == kind and rubric not in leading
     ]
     return [
-        _support(one, [reasons[id_] for id_ in one.reason_ids if id_ in reasons])
-        for one in (*leading, *rest)
+        _support(rubric, [reasons[id_] for id_ in rubric.reason_ids if id_ in reasons])
+        for rubric in (*leading, *rest)
     ]
 
 
@@ -115,12 +118,12 @@ def _support(rubric: ChosenRubric, reasons: Sequence[Reason]) -> SupportedRubric
 @page(f"{links.SETS}/{{set}}/rubric", "rubric.html", here="Rubrics")
 def one_rubric(site: Site, named: NamedSet, as_json: bool, id_: str) -> Data:
     """Show where a rubric came from: reasons, quotes, turns, and what was merged into it."""
-    found = named.rubric_set
-    rubric = rubric_of(found, id_)
+    rubric_set = named.rubric_set
+    rubric = rubric_of(rubric_set, id_)
     data: Data = {
         "rubric": rubric,
-        "reasons": [reason for reason in found.reasons if reason.id in rubric.reason_ids],
-        "merged": [one for one in found.dropped if one.duplicate_of == rubric.id],
+        "reasons": [reason for reason in rubric_set.reasons if reason.id in rubric.reason_ids],
+        "merged": [dropped for dropped in rubric_set.dropped if dropped.duplicate_of == rubric.id],
     }
     panels = panels_on("rubric.html", site, rubric=rubric)
     if as_json:
@@ -163,5 +166,5 @@ def _packed(rubric_set: RubricSet) -> bytes:
 @page(links.SET_DIFF, "set_diff.html", here="Rubrics")
 def diff(as_json: bool, a: NamedSet, b: NamedSet) -> Data:
     """Show what two sets differ in: words, order, figures."""
-    found = diff_sets(a.rubric_set, b.rubric_set)
-    return found.as_json() if as_json else {"changes": found.changes}
+    difference = diff_sets(a.rubric_set, b.rubric_set)
+    return difference.as_json() if as_json else {"changes": difference.changes}

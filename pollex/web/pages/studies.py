@@ -43,8 +43,8 @@ def show_study(site: Site, study: Study) -> Data:
         "here": "Talk",
         "talks": talks,
         "cells": cells_of(study, talks),
-        "guests": (known := links_to(site.store, place)),
-        "names": {link["id"]: link["name"] for link in known},
+        "guests": (guest_links := links_to(site.store, place)),
+        "names": {link["id"]: link["name"] for link in guest_links},
         "missing": [name for name in study.systems if name not in site.profiles],
     }
 

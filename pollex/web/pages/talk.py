@@ -159,7 +159,7 @@ def keep(site: Site, study: Study, request: Request, position: Position, answers
             raise Clash("these answers are about another system", remedy="load the page again")
         questions = due.asked(study.questions)
         moment = now()
-        given = [
+        answer_rows = [
             *answers_on(questions, answers),
             *(
                 (question.id, None, question.skip)
@@ -167,7 +167,7 @@ def keep(site: Site, study: Study, request: Request, position: Position, answers
                 if question not in questions
             ),
         ]
-        about = [(question, pack(value), skip) for question, value, skip in given]
+        about = [(question, pack(value), skip) for question, value, skip in answer_rows]
         site.store.keep(
             TalkAnswerRow(talk_session.id, due.position, *answer, moment) for answer in about
         )

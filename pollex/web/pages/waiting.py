@@ -139,18 +139,18 @@ def _words(site: Site, run: Run, waiting: Tallied, id_: str) -> list[tuple[str, 
     return [(question.options[row["chosen"]].text, row["justification"]) for row in rows]
 
 
-def _state(waiting: Tallied, opinions: Sequence[Opinion], id_: str, mine: str) -> str:
-    taken = waiting.people.get(id_)
-    if taken is not None:
-        return "taken up" if taken == mine else f"not taken up: {taken} was"
+def _state(waiting: Tallied, opinions: Sequence[Opinion], id_: str, own_answer: str) -> str:
+    taken_up = waiting.people.get(id_)
+    if taken_up is not None:
+        return "taken up" if taken_up == own_answer else f"not taken up: {taken_up} was"
     if id_ in differ(opinions):
         return "not taken up yet: people differ, and somebody has to decide"
     if id_ not in waiting.waiting:
         return "not taken up: the run does not wait for it any more"
-    decided = given(waiting, opinions).get(id_, mine)
+    decided = given(waiting, opinions).get(id_, own_answer)
     return (
         "kept, and not taken up yet"
-        if decided == mine
+        if decided == own_answer
         else f"not taken up: it was decided as {decided}"
     )
 
@@ -239,11 +239,11 @@ def resume(site: Site, run: Run) -> Done:
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
 
-def _written(folder: Path, found: Mapping[str, str]) -> Path:
+def _written(folder: Path, answers: Mapping[str, str]) -> Path:
     path = folder / f"answers-{secrets.token_hex(4)}.jsonl"
     with os.fdopen(
         os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
     ) as file:
-        for id_, option in found.items():
+        for id_, option in answers.items():
             file.write(json.dumps({"id": id_, "answer": option}) + "\n")
     return path

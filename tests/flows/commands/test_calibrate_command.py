@@ -433,10 +433,10 @@ def test_the_kept_calibrator_has_its_own_leverage_and_is_measured_as_it_is_on_te
     assert found.mean == pytest.approx(np.nanmean(per_text(on_main, on_length)))
     given = bench.given
     own = Predictions(np.full((len(given), 3), 1 / 3), given.answer, given.row, (1.0, 2.0, 3.0))
-    assert measure_saved(bench, model, own, seen=1) == []
+    assert measure_saved(bench, model, own, seen_texts=1) == []
     # it may have learnt from all of them
-    assert measure_saved(bench, model, own, seen=None) == []
-    (itself,) = measure_saved(bench, model, own, seen=0)
+    assert measure_saved(bench, model, own, seen_texts=None) == []
+    (itself,) = measure_saved(bench, model, own, seen_texts=0)
     proba = model.predict_proba(table.X[given.row], given.names())
     loss = -np.log(proba[np.arange(len(given)), given.answer]).mean()
     assert itself.assessment is not None
