@@ -199,6 +199,7 @@ def twins(rubrics: Sequence[Rubric], held: Bools, values: Floats | None) -> dict
         enough = np.where(from_built_in[:, None] != from_built_in[None, :], SAYS, ALIKE)
         alike |= (correlations(values) >= enough) | _of_other_breadth(rubrics)
 
+    # each rubric that leads, under the first one that is its twin; built-in ones come last
     leading = sorted(
         (place for place, rubric in enumerate(rubrics) if rubric.leads),
         key=lambda place: (bool(from_built_in[place]), place),

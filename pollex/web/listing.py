@@ -408,7 +408,7 @@ def telling(store: Store, run: str, lens: Lens, labeled_hashes: set[str]) -> Int
     """Return the rows that nobody has labeled, the most telling first; those without a probability are none.
 
     Args:
-        said: Hashes of the texts that people have labeled.
+        labeled_hashes: Hashes of the texts that people have labeled.
     """
     rows = np.flatnonzero(~np.isnan(lens.probability))
     if not len(rows):

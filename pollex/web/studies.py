@@ -478,7 +478,7 @@ def replies(
     """Ask all systems that owe a reply, at the same time, and keep what came at once.
 
     Args:
-        said: Takes what each has said so far, by position; None keeps it back until all have
+        texts_so_far: Takes what each has said so far, by position; None keeps it back until all have
             answered, so that a quicker system stands out by nothing.
     """
 

@@ -208,6 +208,7 @@ def brief(
     outcomes = [rubric for side in SIDES for rubric in outcomes_of(rubric_set.rubrics, side)]
     listed = [] if target else [*headline_rubrics(rubric_set), *outcomes]
     held_rubrics = [held[rubric.id] for rubric in listed if held[rubric.id].holds]
+    # thumbs down that none of the targets reaches
     down = {
         conversation.id
         for conversation in read.conversations

@@ -50,12 +50,14 @@ def conclude_edits(
     arrays = trial.arrays
     sealed = {guard.text for guard in gathered.guards if guard.id in gathered.sealed}
     for arm, ended in sorted(ended_of(state).items()):
+        # the effect on the target, on guardrails, and what a second reader says
         edit = proven_in(state)[arm - 1]
         primary = arrays.primary(arm, ended)
         guards = arrays.guardrails(ended.look, arm, gathered.options.margin)
         pair = state["pairs"].get(edit["name"])
         wording = wording_of(live, arm, primary)
         over = shown_over_sealed(trial, arm, ended.look, sealed)
+        # what speaks against the change, each where it holds
         objections = {
             "over 10 % of the old arm left the recorded calls of tools": has_diverged(trial, OLD),
             "over 10 % of the new arm left the recorded calls of tools": has_diverged(trial, arm),
@@ -68,6 +70,7 @@ def conclude_edits(
         speaks = [words for words, holds in objections.items() if holds]
         missing = missing_told(trial, arm, ended.look)
         verdict, against = verdict_of(primary, guards, speaks, missing, gathered.options.margin)
+        # people who compared blind outrank the judge
         people = None
         level = "R"
         named = verdict
@@ -158,6 +161,7 @@ def thumbs_of(gathered: Gathered, trial: Trial, arm: int, look: int) -> dict[str
             "value": None,
             "reason": "the set has no probability that helps after a turn (`pollex turns`)",
         }
+    # replies of the proof after the first turn from which a probability helps
     depth = min(able)
     scorer = BatchScorer(gathered.rubric_set)
     arrays = trial.arrays
@@ -169,6 +173,7 @@ def thumbs_of(gathered: Gathered, trial: Trial, arm: int, look: int) -> dict[str
     ]
     old, new = (netsat_of(trial, number, indices, scorer) for number in (OLD, arm))
     judged = ~np.isnan(old) & ~np.isnan(new)
+    # labeled conversations of the log that reach that turn: they fit the probability
     labeled = [
         conversation
         for conversation in gathered.logs.conversations
@@ -183,6 +188,7 @@ def thumbs_of(gathered: Gathered, trial: Trial, arm: int, look: int) -> dict[str
     x = np.array([np.nan if score.netsat is None else score.netsat for score in scored], float)
     up = np.array([conversation.label is Label.POSITIVE for conversation in labeled])
     x, up = x[~np.isnan(x)], up[~np.isnan(x)]
+    # the effect of all labels first, then of labels and users drawn again
     rng = np.random.default_rng(gathered.options.seed)
     drawn = []
     users = arrays.user[np.array(indices)[judged]]

@@ -313,6 +313,7 @@ async def carried_out(
         gathered = replace(gathered, without=without)
         require_enough(gathered)
         desk = replace(desk, found=gathered)
+        # what may not change between a start and a resume
         prompts = [edit.new.text for edit in gathered.edits]
         begun = asdict(replace(options, render=None))
         begun |= {"accept": None, "prompt": gathered.prompt.text, "edit": prompts}
@@ -351,12 +352,14 @@ async def carried_out(
             )
             if waited := state.get("__interrupt__"):
                 await desk.waits(run.id, waited[0].value)
+        # what each role used, beside the judge
         usage = ModelUsage.of(desk.paid)
         usages = {
             role: used
             for role, staff in desk.staffs.items()
             if staff is not desk.paid and (used := ModelUsage.of(staff))
         }
+    # the record that pages and files are made of
     frozen = step(store, live.run, REGISTERED) if state["verdicts"] else None
     first = next(iter(state["verdicts"]), None)
     record: dict[str, Any] = {
@@ -376,6 +379,7 @@ async def carried_out(
         "bad_rows": encode(gathered.logs.bad_rows),
     }
     record = without_nan(record | record_of(live, state, gathered) | {"edits": state["verdicts"]})
+    # rows of replies and pairs, as files have them
     replies = [
         row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))
     ]

@@ -302,7 +302,7 @@ def lives_of(
     A conversation that several runs scored counts once, as the last of them has it.
 
     Args:
-        kept: Returns what `seen_in` does, where somebody keeps it.
+        read_seen: Returns what `seen_in` does, where somebody keeps it.
     """
     every = runs(store)
     scored_by_id: dict[str, tuple[Seen, dict[str, set[str]]]] = {}

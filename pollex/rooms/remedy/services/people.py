@@ -99,6 +99,7 @@ def people_say(
     guess = (
         np.full(len(trial.contexts), 0.5) if wins is None else np.where(np.isnan(wins), 0.5, wins)
     )
+    # the preference of people: 1 the new reply, 0 the old one, ½ no difference
     preferences: dict[int, float] = {}
     for n in every[: options.people]:
         key, (old, new) = key_of(trial, n, secret), trial.pair(arm, n) or ("", "")
@@ -114,11 +115,13 @@ def people_say(
             "reason": f"{FEWEST - len(answered)} more pairs are needed",
         }
     others = [n for n in every if n not in preferences] if wins is not None else []
+    # the share, corrected by the pairs that only the reader compared
     good = np.array(list(preferences.values()))
     user = trial.arrays.user
     share = share_at_random(
         Labeled(good, guess[answered], guess[others], user[answered], user[others])
     )
+    # how often the reader without rubrics agrees where both decided
     decided = [
         (good[i] > 0.5) == (guess[n] > 0.5)
         for i, n in enumerate(answered)

@@ -259,6 +259,7 @@ class Gathered:
         else:
             part = "select" if "select" in self.parts.values() else "propose"
             chosen = self.taken((part,), min(SELECTED, tried) if name == "select" else tried)
+        # the arms: the old prompt, the changed ones, and for headroom a plain one and hints
         contexts = [context for context, _ in chosen]
         strata = [stratum for _, stratum in chosen]
         prompts = [replace(self.prompt, text=text) for text in changed]
@@ -271,6 +272,7 @@ class Gathered:
         skipped = {
             n for n, stratum in enumerate(strata) if name == "headroom" and stratum == FINE
         }  # but by the old one
+        # system prompts by arm and context
         systems = [
             [
                 "" if arm and n in skipped else self.rendered(row[n], context)
@@ -278,6 +280,7 @@ class Gathered:
             ]
             for arm, row in enumerate(arms)
         ]
+        # values to be judged, by context, arm, reply and question
         whole = name in ("select", "prove")
         questions, checks = (self.questions, CHECKS) if whole else (self.questions[:1], {})
         names = [
@@ -355,6 +358,7 @@ def sample_contexts(
                 conversation, random.Random(chance_of(conversation.id, options.seed)).choice(turns)
             )
             strata[ANY] += [] if chosen.id in chosen_ids else [chosen]
+    # how much of the traffic each stratum is, before contexts are moved or left out
     shares = [len(strata[stratum]) / max(len(conversations), 1) for stratum in (FAILING, FINE)]
     if options.back:
         for stratum in (FAILING, FINE):
@@ -368,6 +372,7 @@ def sample_contexts(
                 for conversation, turns in earlier
                 if len(turns) == options.back
             ]
+    # contexts for which the prompt has no values
     unmatched = {
         context.conversation.id: context
         for contexts in strata.values()
