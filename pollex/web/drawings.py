@@ -1,6 +1,7 @@
 """Small drawings that only the application has, as SVG with classes of the style sheets."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from markupsafe import Markup
 
@@ -19,15 +20,17 @@ def histogram(name: str, counted: Histogram, marks: Sequence[tuple[str, float]] 
     high = float(counted.edges[-1])
     across = Axis(low, high, 4, WIDTH - 4)
     up = Axis(0, float(counted.all.max() or 1), HIGH, 6)
-    bars = [
-        element(
-            "rect", x=across(left) + 0.5, y=up(n), width=max(across(right) - across(left) - 1, 0.5),
-            height=HIGH - up(n), class_=kind,
-        )
-        for kind, counts in (("bar-rest", counted.all), ("bar-share", counted.found))
-        for left, right, n in zip(counted.edges.tolist(), counted.edges.tolist()[1:], counts.tolist(), strict=False)
-        if n
-    ]  # fmt: skip
+    # a bar for each bin with anything in it: of all rows, and over it of those that a filter leaves
+    bars = []
+    bins = list(pairwise(counted.edges.tolist()))
+    for kind, counts in (("bar-rest", counted.all), ("bar-share", counted.found)):
+        for (left, right), n in zip(bins, counts.tolist(), strict=False):
+            if n:
+                width = max(across(right) - across(left) - 1, 0.5)
+                x = across(left) + 0.5
+                bars.append(
+                    element("rect", x=x, y=up(n), width=width, height=HIGH - up(n), class_=kind)
+                )
     labels = [
         element(
             "text",

@@ -96,13 +96,13 @@ class Asked:
             for name, field_name in plain.items()
             if name not in {*parts, *OTHERS, *beginnings}
         }
+        defaults = {name: parameters[name].default for name in fields}
         declared: Data = {
             field: (
                 str if name in finders else kinds[name],
-                ... if default is inspect.Parameter.empty else default,
+                ... if defaults[name] is inspect.Parameter.empty else defaults[name],
             )
             for name, field in fields.items()
-            for default in [parameters[name].default]
         }
         base: type[Form] = kinds.get("form", OpenForm if beginnings else Form)
         form: type[Form] = create_model(function.__name__, __base__=base, **declared)

@@ -420,16 +420,16 @@ def _why_out(
         for member in members.tolist()
         if member != first
     }
-    return {
-        column: {
-            "why": f"belongs to the family of “{pool.rubrics[leads[column]].text}”"
-            if column in leads
-            else "no room was left for it"
-            if p[column] <= LIKELY
-            else f"neither proven nor likely, and {hints}"
-        }
-        for column in range(len(pool.rubrics))
-    }
+    reasons: dict[int, dict[str, str]] = {}
+    for column in range(len(pool.rubrics)):
+        if column in leads:
+            why = f"belongs to the family of “{pool.rubrics[leads[column]].text}”"
+        elif p[column] <= LIKELY:
+            why = "no room was left for it"
+        else:
+            why = f"neither proven nor likely, and {hints}"
+        reasons[column] = {"why": why}
+    return reasons
 
 
 def chosen_by(

@@ -201,14 +201,14 @@ def edit_pool(site: Site, run: Run, pool: Pool, node: str = "", confirmed: str =
     said yes to.
     """
     require_yes(site, run, confirmed)
-    rows = [
-        {"id": "", "text": pool.get(f"text-{n}", "").replace("\r\n", " "), "polarity": side}
-        for name, side in pool.items()
-        for kind, _, n in [name.partition("-")]
-        if kind == "polarity"
-        and f"out-{n}" not in pool
-        and (f"text-{n}" in pool or f"was-{n}" in pool)
-    ]
+    # each rubric of the form has a side; those that were taken out are left out
+    rows = []
+    for name, side in pool.items():
+        kind, _, n = name.partition("-")
+        is_row = f"text-{n}" in pool or f"was-{n}" in pool
+        if kind == "polarity" and is_row and f"out-{n}" not in pool:
+            text = pool.get(f"text-{n}", "").replace("\r\n", " ")
+            rows.append({"id": "", "text": text, "polarity": side})
     try:
         named = asyncio.run(_edited(site, run, node, rows))
     except BadRubrics as wrong:
