@@ -122,9 +122,9 @@ class SecondReader:
             for question, answer in zip(self.wordings, answers, strict=True)
         ]
 
-    async def new_facts(self, known: str, added: str) -> list[str]:
+    async def new_facts(self, prompt_facts: str, added: str) -> list[str]:
         """Return statements of fact about the domain that stand in a change and not in what is known."""
-        items = [{"known": known}, {"added": added}]
+        items = [{"known": prompt_facts}, {"added": added}]
         call_settings = {"stage": "check_edit", "item": ""}
         value = await self.asker.value(
             load("new_facts"), items, {}, {"facts": list}, **call_settings
