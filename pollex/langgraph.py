@@ -40,8 +40,8 @@ class LiveScore:
     def of(self, messages: Sequence[Any], conversation: str) -> dict[str, Any]:
         """Return netsat, probability, decision and outcome of messages; else what went wrong as `error`."""
         try:
-            known = conversation_from(messages).model_copy(update={"id": conversation})
-            score = self.scorer.score(known)
+            conversation_named = conversation_from(messages).model_copy(update={"id": conversation})
+            score = self.scorer.score(conversation_named)
             if self.events:
                 emit(score, self.scorer.rubrics.rubrics_digest)
         except GraphBubbleUp:  # an interrupt of the graph is no failure
@@ -85,13 +85,19 @@ def score_node(
     live = LiveScore(rubrics, events=events, deadline=deadline)
 
     def score(state: Any, config: RunnableConfig) -> dict[str, Any]:
-        found = messages_of(state, messages)
-        return {key: live.of(found, thread_of(config)) if isinstance(found, Sequence) else found}
+        log_messages = messages_of(state, messages)
+        return {
+            key: live.of(log_messages, thread_of(config))
+            if isinstance(log_messages, Sequence)
+            else log_messages
+        }
 
     async def ascore(state: Any, config: RunnableConfig) -> dict[str, Any]:
-        found = messages_of(state, messages)
+        log_messages = messages_of(state, messages)
         return {
-            key: await live.aof(found, thread_of(config)) if isinstance(found, Sequence) else found
+            key: await live.aof(log_messages, thread_of(config))
+            if isinstance(log_messages, Sequence)
+            else log_messages
         }
 
     return RunnableLambda(score, ascore, name="pollex")
@@ -101,8 +107,8 @@ def messages_of(state: Any, name: str) -> Sequence[Any] | dict[str, str]:
     """Return the messages of a state, or what is wrong as `error`: a missing score never ends a graph."""
     fields = state if isinstance(state, Mapping) else vars(state)
     if name in fields:
-        found: Sequence[Any] = fields[name]
-        return found
+        messages: Sequence[Any] = fields[name]
+        return messages
     there = ", ".join(map(str, fields)) or "nothing"
     return {
         "error": f"the state has no {name!r} (it has: {there}); name its field: score_node(…, messages=NAME)"

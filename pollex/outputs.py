@@ -89,9 +89,9 @@ def make_folder(path: Path) -> None:
 
 def _is_harmless(device: os.stat_result) -> bool:
     """Return whether a device swallows what is written, or is a terminal."""
-    known = [Path(name).stat().st_rdev for name in HARMLESS if Path(name).exists()]
+    harmless_devices = [Path(name).stat().st_rdev for name in HARMLESS if Path(name).exists()]
     # pseudo-terminals, on Linux
-    return device.st_rdev in known or os.major(device.st_rdev) in range(136, 144)
+    return device.st_rdev in harmless_devices or os.major(device.st_rdev) in range(136, 144)
 
 
 @contextmanager

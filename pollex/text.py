@@ -27,10 +27,14 @@ def printable(text: str, limit: int | None = None, *, keep_lines: bool = False) 
         limit: Characters of the result; a longer one ends in `…`.
         keep_lines: Leaves line breaks and tabs as they are.
     """
-    kept = LINE_BREAKS if keep_lines else ""
+    line_breaks = LINE_BREAKS if keep_lines else ""
     # An escape is longer than what it stands for, so more than `limit` characters are never needed.
     head = text if limit is None else text[: limit + 1]
-    shown = head if head.isprintable() else "".join(c if c in kept else _visible(c) for c in head)
+    shown = (
+        head
+        if head.isprintable()
+        else "".join(c if c in line_breaks else _visible(c) for c in head)
+    )
     if limit is not None and len(shown) > limit:
         return shown[: max(limit - 1, 0)] + "…" * (limit > 0)
     return shown
@@ -132,14 +136,14 @@ def is_text(name: str | Path) -> bool:
     return SURROGATES.search(str(name)) is None
 
 
-def count(n: int, one: str, more: str = "") -> str:
+def count(n: int, singular: str, more: str = "") -> str:
     """Return a number with its noun: `1 row is`, `2 rows are`.
 
     Args:
         one: Behind a 1.
         more: Behind every other number; `one` with an s when left out.
     """
-    return f"{n} {one if n == 1 else more or one + 's'}"
+    return f"{n} {singular if n == 1 else more or singular + 's'}"
 
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -271,10 +275,10 @@ def notes_told(notes: Iterable[object]) -> Told:
     return (Line(f"Note: {note}", "yellow") for note in notes)
 
 
-def some_told(one: str, more: str, lines: Sequence[str], most: int = 10) -> Told:
+def some_told(singular: str, more: str, lines: Sequence[str], most: int = 10) -> Told:
     """Yield a count with its noun, and the first lines; nothing where there are none."""
     if lines:
-        yield Line(f"{count(len(lines), one, more)}:", "yellow")
+        yield Line(f"{count(len(lines), singular, more)}:", "yellow")
     for line in lines[:most]:
         yield f"  {line}"
     if len(lines) > most:
@@ -285,12 +289,12 @@ def encode(value: Any) -> Any:
     """Return a value as JSON has it: what is made of fields by their names, a path as its text."""
     if value is None or isinstance(value, str | int | float):
         return value
-    if callable(made := getattr(value, "as_json", None)):
-        return made()
+    if callable(as_json := getattr(value, "as_json", None)):
+        return as_json()
     if callable(dumped := getattr(value, "model_dump", None)):
         return dumped(mode="json")
     if is_dataclass(value):
-        return {each.name: encode(getattr(value, each.name)) for each in fields(value)}
+        return {field.name: encode(getattr(value, field.name)) for field in fields(value)}
     if callable(named := getattr(value, "_asdict", None)):
         return encode(named())
     if isinstance(value, Mapping):

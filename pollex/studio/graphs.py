@@ -46,9 +46,9 @@ def shown_to_callers(error: PollexError) -> PollexError:
     both = type(
         kind.__name__, (kind, ValueError), {"__module__": kind.__module__, "__doc__": kind.__doc__}
     )
-    found: PollexError = both.__new__(both, *error.args)
-    found.__dict__.update(vars(error))
-    return found
+    raised: PollexError = both.__new__(both, *error.args)
+    raised.__dict__.update(vars(error))
+    return raised
 
 
 SIDE_BY_SIDE = (
@@ -125,10 +125,10 @@ class StudioRun:
     ) -> dict[str, Any]:
         """Carry a node out where the use case works; raise what kept that from beginning the run."""
         loop = self._ready.result()
-        found: dict[str, Any] = await asyncio.wrap_future(
+        result: dict[str, Any] = await asyncio.wrap_future(
             asyncio.run_coroutine_threadsafe(node(state, runtime=runtime), loop)
         )
-        return found
+        return result
 
     def keep(
         self,

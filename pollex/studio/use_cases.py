@@ -31,35 +31,35 @@ from pollex.usecases.simulate import SimulateDialogues
 from pollex.usecases.use_case import NEEDED, Crew, UseCase, options_of
 
 
-def usual(one: "Field[Any]") -> Any:
+def usual(field: "Field[Any]") -> Any:
     """Return what a field of a form has where nobody fills it in."""
-    return one.default if one.default_factory is MISSING else one.default_factory()
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def filled_in(form: Context) -> dict[str, Any]:
     """Return the fields of a form that somebody filled in."""
     values = {
-        one.name: getattr(form, one.name)
-        for one in fields(form)
-        if getattr(form, one.name) != usual(one)
+        field.name: getattr(form, field.name)
+        for field in fields(form)
+        if getattr(form, field.name) != usual(field)
     }
     return {
         name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
     }
 
 
-def carry_out(kind: type[UseCase[Any]], given: dict[str, Any]) -> None:
+def carry_out(kind: type[UseCase[Any]], form_values: dict[str, Any]) -> None:
     """Carry a use case out with what a form gives; the store is that of the form, of the environment, or the usual one.
 
     Raises:
         WrongUse: A field is empty that is needed.
     """
-    store = Path(given.pop("store", "") or os.environ.get(VARIABLE) or STORE)
+    store = Path(form_values.pop("store", "") or os.environ.get(VARIABLE) or STORE)
     for option in options_of(kind):
-        if option.default is NEEDED and option.name not in given:
+        if option.default is NEEDED and option.name not in form_values:
             raise WrongUse(f"{option.name} is empty", remedy="fill it in", option=option.name)
     progress = NullProgress()
-    fields: dict[str, Any] = {**given, "store": store}  # each use case of a graph has a store
+    fields: dict[str, Any] = {**form_values, "store": store}  # each use case of a graph has a store
     kind(**fields).perform(Crew(progress=progress, run=RunOptions(store=store)))
 
 
@@ -69,20 +69,21 @@ def learn(form: LearnChoice) -> None:
     Raises:
         WrongUse: What is asked for is another graph's.
     """
-    given = filled_in(form)
-    given = {**presets(given.get("system", "")), **given}
-    if given.get("method") == "spur":
+    form_values = filled_in(form)
+    form_values = {**presets(form_values.get("system", "")), **form_values}
+    if form_values.get("method") == "spur":
         raise WrongUse(
             "SPUR's steps are another graph", remedy="run the graph `spur`", option="method"
         )
-    carry_out(LearnRubrics, at_the_pool(given))
+    carry_out(LearnRubrics, at_the_pool(form_values))
 
 
 def spur(form: LearnChoice) -> None:
     """Learn a rubric set by SPUR; it is in the store."""
-    given = filled_in(form)
+    form_values = filled_in(form)
     carry_out(
-        LearnRubrics, at_the_pool({**presets(given.get("system", "")), **given, "method": "spur"})
+        LearnRubrics,
+        at_the_pool({**presets(form_values.get("system", "")), **form_values, "method": "spur"}),
     )
 
 
@@ -106,9 +107,9 @@ def presets(system: str) -> dict[str, Any]:
     return learned[system]
 
 
-def at_the_pool(given: dict[str, Any]) -> dict[str, Any]:
+def at_the_pool(form_values: dict[str, Any]) -> dict[str, Any]:
     """Return what was filled in, with the word for where the run is to wait."""
-    return {**given, "review": "pool"} if given.get("review") else given
+    return {**form_values, "review": "pool"} if form_values.get("review") else form_values
 
 
 def refit(form: RefitChoice) -> None:
