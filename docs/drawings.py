@@ -133,6 +133,29 @@ A log becomes conversations (`formats/`, `conversations/`); `services/learn.py` 
 it makes (`rubrics/rubric_set.py`) scores conversations in `services/score.py`. Calls of models go through
 `gateway/`, and every step is kept in `store/`. CONTRIBUTING says which folder may import which.
 
+## Where to look
+
+| question | file |
+|---|---|
+| how is a tool's export read? | `formats/log_shapes/tools.toml`, and a module beside it |
+| when does a label count as up or down? | `formats/labels.py` |
+| who is the user that a conversation belongs to? | found in `formats/users.py`, grouped in `formats/read_logs.py` |
+| what happens in a turn, without a model? | `agents/embedded/events/` |
+| with which words is a model asked about rubrics? | `prompts/judge_batch.md`, one by one `judge_question.md` |
+| how are rubrics chosen? | `selection/policies/`, walked by `selection/pool.py` |
+| where does the window of doubt begin and end? | `selection/threshold.py` |
+| how is the probability's network trained? | `calibration/thumbs.py`, then `calibration/network/begun.py` |
+| where is an answer found that was paid for? | of a rubric in `agents/llm/judge.py`, of a call in `gateway/gateway.py` and `store/ledger.py` |
+| what is proven, likely or a hint? | `rubrics/worth.py`, `rubrics/learning/choice.py` |
+| how do several votes of a judge become one? | `selection/consensus.py` (RoboRater's diversity entropy) |
+| with which words are answers graded? | `prompts/grading/` |
+| how does an interrupted run go on? | found in `store/resume.py`, carried out in `graphs/run.py` |
+| who makes the report? | `reports/learning.py`, `reports/templates/learning.html` |
+| what may a coding agent ask? | the room `exchange`: `services/agent_tools.py` |
+| how does a package of your own add a verb? | `tests/flows/rooms/test_room_of_a_stranger.py` does it |
+| what does a remedy's page advise? | `rooms/remedy/reports/remedies.py` |
+| what does forgetting rewrite? | `services/forget.py`, inside a file `services/forgetting_files.py` |
+
 ## Rooms
 A room (`pollex/rooms/NAME`, its tests in `tests/rooms/NAME`) imports the core. The core imports no room, and no room
 imports another: a room can be taken away as a folder, or come from another package by the entry point `pollex.rooms`.
