@@ -145,7 +145,7 @@ it makes (`rubrics/rubric_set.py`) scores conversations in `services/score.py`. 
 | how are rubrics chosen? | `selection/policies/`, walked by `selection/pool.py` |
 | where does the window of doubt begin and end? | `selection/threshold.py` |
 | how is the probability's network trained? | `calibration/thumbs.py`, then `calibration/network/begun.py` |
-| where is an answer found that was paid for? | of a rubric in `agents/llm/judge.py`, of a call in `gateway/gateway.py` and `store/ledger.py` |
+| where is a paid answer found again? | of a rubric in `agents/llm/judge.py`, of a call in `store/ledger.py` |
 | what is proven, likely or a hint? | `rubrics/worth.py`, `rubrics/learning/choice.py` |
 | how do several votes of a judge become one? | `selection/consensus.py` (RoboRater's diversity entropy) |
 | with which words are answers graded? | `prompts/grading/` |
