@@ -204,7 +204,16 @@ def labels(folder: Path) -> str:
 @case("42.4.1", "half characters that an agent sends become whole ones before they are read")
 def half_characters(folder: Path) -> str:  # noqa: ARG001 - a case's form
     """Mend a request with half characters in its names and values."""
-    found = mended(json.dumps({"params": {"\ud800": ["a\udfff"]}}).encode())
+    found = mended(
+        json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "tools/call",
+                "params": {"\ud800": ["a\udfff"]},
+            }
+        ).encode()
+    )
     assert json.loads(found) == {"params": {"\ufffd": ["a\ufffd"]}}, found
     return found.decode().strip()
 

@@ -19,7 +19,6 @@ from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.records import StandingRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import thumbs_needed
-from pollex.services.label import as_logged
 from pollex.text import Command, Told
 
 CALIBRATED = 50
@@ -116,6 +115,8 @@ def write_queue(
         The file, which is never one that is there already, and how many conversations it has; None
         where there is nothing to label, or such a file.
     """
+    from pollex.services.label import as_logged  # scikit-learn is not needed before
+
     path = beside.with_name(QUEUE)
     left = [
         conversation

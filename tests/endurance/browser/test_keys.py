@@ -71,7 +71,6 @@ def test_the_whole_demo_can_be_gone_through_by_keys_alone(
         ("r", "runs"),
         ("s", "sets"),
         ("k", "calibration"),
-        ("t", "talk"),
         ("w", "waiting"),
     ):
         keys.type(f"g{key}")

@@ -107,7 +107,7 @@ def test_an_interrupt_of_judge_is_answered_resumed_and_taken_up_and_no_model_is_
         page.get_by_role("button", name="Take up 2 answers").click()
         page.locator(".state.done").wait_for(timeout=90_000)
         assert visitor.findings() == []
-        page.get_by_role("link", name="Go on").click()
+        page.get_by_role("link", name="Back to where it was started").click()
         page.get_by_text("1 conversation waits; 0 kept and not taken up; 2 taken up").wait_for()
         visitor.go("/waiting/judge-1?who=ann")
         assert page.get_by_text("yes: taken up").count() == 1
