@@ -11,6 +11,8 @@ from judged import write_log
 from protocol_server import ProtocolServer
 from visitors import Served, Visitor
 
+pytestmark = pytest.mark.nightly  # each graph's run in a browser; flows try the same pages
+
 SAID = {
     "turns": [{"role": "user", "text": "Lamp?"}, {"role": "assistant", "text": "Two years."}],
     "text": "The lamp?",

@@ -13,6 +13,8 @@ from protocol_server import ProtocolServer
 from visitors import Served, Visitor
 from web_site import made_store
 
+pytestmark = pytest.mark.nightly  # a minute in a browser with a model
+
 PROFILE = '[mini]\nmodel = "m"\nbase_url = "{}"\nprice_in = 1\nprice_out = 2\n'
 JUDGE = "pollex judge log.jsonl --question done? --model m --ensemble 5 --set variant=v0 --set seed=100 --json"
 VOTES = [

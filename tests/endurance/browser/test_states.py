@@ -70,7 +70,7 @@ def test_axe_finds_nothing_on_pages_without_anything_to_show(
         pass
     visitor = visit(serve(folder))
     looked_at(visitor, "/", 200)
-    assert "There is nothing here yet" in visitor.page.locator("main").inner_text()
+    assert "Nothing is there yet" in visitor.page.locator("main").inner_text()
     with Store.open(folder) as store:
         store.finish(store.begin("score", arguments={}, fingerprint={}, versions={}).id, "done")
     for path in EMPTY:

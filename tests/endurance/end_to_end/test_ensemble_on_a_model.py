@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from benches import PROBE, Bench, Ended
 
+pytestmark = pytest.mark.nightly  # commands in turn on a model; flows try the same graph
+
 COUNT = 6
 RUNS = 7
 SEED = 100

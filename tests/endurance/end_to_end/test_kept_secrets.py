@@ -106,6 +106,7 @@ def test_a_secret_of_the_address_or_a_short_key_is_kept_and_said_nowhere(
     assert not [secret for secret in secrets for content in kept if secret in content]
 
 
+@pytest.mark.nightly  # beside other tests the attentive model once in a while writes no rubric
 def test_tracing_and_proxies_in_the_environment_get_nothing(bench: Bench) -> None:
     bench.log(24)
     with ProtocolServer() as eavesdropper:

@@ -15,6 +15,8 @@ from pollex.rubrics.edits import read_rubrics
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.store import Store
 
+pytestmark = pytest.mark.nightly  # a minute; the planted world itself is tried each time
+
 DEBUGGING = Path(__file__).parents[3] / "examples" / "debugging.toml"
 
 
