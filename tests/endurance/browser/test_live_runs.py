@@ -14,6 +14,8 @@ from visitors import Served, Visitor
 
 from pollex.store.store import Store
 
+pytestmark = pytest.mark.nightly  # CI has twenty minutes
+
 READS: dict[str, Any] = {"do": "attentive"}
 SLOW = [READS | {"match": "Problem", "latency": 1.0}, READS]
 N = 60

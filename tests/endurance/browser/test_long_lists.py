@@ -10,6 +10,8 @@ from visitors import Served, Visitor
 from pollex.store.store import Store
 from pollex.store.tables import AnswerRow, ConversationRow, ScoreRow, TextRow, pack
 
+pytestmark = pytest.mark.nightly  # CI has twenty minutes
+
 ROWS = "all => all.map(row => [Number(row.ariaRowIndex), row.querySelector('a').title])"
 
 

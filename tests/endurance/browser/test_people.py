@@ -25,6 +25,8 @@ from pollex.cli.main import pollex
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow
 
+pytestmark = pytest.mark.nightly  # CI has twenty minutes
+
 STUDY = """
 title = "Parcels"
 consent = "What you say is kept."

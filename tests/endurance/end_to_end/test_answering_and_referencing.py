@@ -9,6 +9,8 @@ from benches import Bench, Ended, sums
 
 from pollex.prompts.grading.profile import ReferencingProfile
 
+pytestmark = pytest.mark.nightly  # CI has twenty minutes
+
 CATEGORIES = ["知识", "数学计算", "文本写作", "综合问答"]
 TYPES = [None, "logical", "generative", "advice"]
 
