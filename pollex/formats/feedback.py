@@ -96,7 +96,7 @@ def signals_in(
         name, side = split_field(signal)
         if values.get(name) is not None:
             try:
-                label = _side_of(values[name], side)
+                label = _side_of(values[name], says_yes_or_no=bool(side))
             except BadInput:
                 yield signal, None
                 continue
@@ -104,10 +104,10 @@ def signals_in(
                 yield signal, label is (Label.POSITIVE if side else Label.NEGATIVE)
 
 
-def _side_of(value: object, side: str) -> Label:
-    """Return what a value is: yes or no where a side is given, else a thumb, or stars where it is a number above 1."""
+def _side_of(value: object, *, says_yes_or_no: bool) -> Label:
+    """Return what a value is: yes or no, else a thumb, or stars where it is a number above 1."""
     number = as_number(value)
-    if side and number:
+    if says_yes_or_no and number:
         return Label.POSITIVE if float(number) > 0 else Label.NEGATIVE
-    stars = not side and number and float(number) > 1
+    stars = not says_yes_or_no and number and float(number) > 1
     return Verdicts.of(**(BOUNDS if stars else {"positive": None, "negative": None})).label(value)

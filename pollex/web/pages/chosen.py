@@ -61,15 +61,15 @@ def _rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[ChosenRow]:
     """Return rows of the conversations that are not in the queue yet."""
     queued = {row["conversation"] for row in site.store.rows(IN_QUEUE, [queue.id])}
     ids_wanted = [id_ for id_ in dict.fromkeys(ids) if id_ not in queued]
-    conversations_by_id = {
+    text_hash_by_id = {
         conversation.id: conversation.text_hash
         for conversation in conversations_of(site.store, queue.run, ids=ids_wanted)
     }
-    if missing := [id_ for id_ in ids_wanted if id_ not in conversations_by_id]:
+    if missing := [id_ for id_ in ids_wanted if id_ not in text_hash_by_id]:
         raise NotThere(
             f"this run has no conversation {missing[0]!r}", remedy="its list has those there are"
         )
-    return [ChosenRow(queue.id, conversations_by_id[id_], id_, now()) for id_ in ids_wanted]
+    return [ChosenRow(queue.id, text_hash_by_id[id_], id_, now()) for id_ in ids_wanted]
 
 
 IN_QUEUE = "SELECT conversation FROM chosen WHERE queue = ?"
