@@ -37,6 +37,13 @@ LOOK_EVERY = 0.5
 State = Literal["waiting", "running", "done", "failed", "stopped"]
 KEPT = ("words", "arguments", "back", "began", "remove")
 """What a record has of a command, beside its process: no key, and nothing of its environment."""
+ENDED = "ended"
+"""Folder of what is known of commands that have ended, beside the records of those that run."""
+OF_ENDED = ("words", "arguments", "back", "began", "state", "told", "lines")
+MOST_ENDED = 100
+LARGEST_RESULT = 8 << 20
+GATE_SHUT = 4
+"""Exit code of a gate whose conditions fail: the command did what it was to do."""
 
 
 @dataclass
@@ -52,6 +59,7 @@ class Child:
         environment: What it finds there beside the server's own: keys, which no command line shows.
         after: What is done once it is done.
         told: What it printed as JSON; None before its end, and where it printed none.
+        keeps_result: Whether its page outlives this server.
     """
 
     id: str
@@ -68,6 +76,7 @@ class Child:
     told: Any = None
     pid: int = 0
     lines: Sequence[str] = ()
+    keeps_result: bool = True
 
     @property
     def over(self) -> bool:
@@ -105,9 +114,24 @@ class Child:
         record = {name: getattr(self, name) for name in KEPT} | {"pid": f"{self.pid:>12}"}
         os.pwrite(file, json.dumps(record, default=str).encode(), 0)
 
+    def keep_result(self) -> None:
+        """Write down what it came to, for its owner alone, so that its page outlives this server."""
+        result = {name: getattr(self, name) for name in OF_ENDED}
+        content = json.dumps(result | {"lines": list(self.lines)}, default=str).encode()
+        folder = self.record.parent / ENDED
+        if len(content) > LARGEST_RESULT or not self.record.parent.is_dir():
+            return
+        make_private(folder)
+        with _opened(folder / self.record.name) as file:
+            file.write(content)
+        for old in sorted(folder.glob("*.json"), key=_written_at)[:-MOST_ENDED]:
+            old.unlink(missing_ok=True)
+
     def clear_away(self) -> None:
-        """Remove what it read and wrote, once it has ended; the last lines stay in memory."""
+        """Remove what it read and wrote, once it has ended; its result and its last lines stay."""
         self.lines = last_lines(self.written("err"))
+        if self.over and self.keeps_result:
+            self.keep_result()
         for path in (*self.remove, self.written("out"), self.written("err"), self.record):
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -171,6 +195,7 @@ class Children:
             folder,
             environment or {},
             after,
+            keeps_result=not quick,
         )
         self.by_id[child.id] = child
         worker = self._quick if quick else self._worker
@@ -181,6 +206,10 @@ class Children:
         """Find the commands that an earlier server started: those that still run are watched to their end."""
         if self.place is None or not self.place.is_dir():
             return
+        for path in sorted((self.place / ENDED).glob("*.json"), key=_written_at):
+            ended = _ended(path, self.place)
+            if ended is not None:
+                self.by_id[ended.id] = ended
         for record in sorted(self.place.glob("*.json")):
             child = _recorded(record)
             if child is None:
@@ -263,7 +292,7 @@ def _end(child: Child, code: int | None) -> None:
         code: Its exit code; None where an earlier server started it: then its output tells.
     """
     child.told = _json(child.written("out"))
-    is_done = code in (0, 3) if code is not None else child.told is not None
+    is_done = code in (0, 3, GATE_SHUT) if code is not None else child.told is not None
     if child.state == "stopped":
         return
     if is_done and child.after is not None:
@@ -298,6 +327,29 @@ def _recorded(record: Path) -> Child | None:
         return Child(record.stem, record=record, pid=int(fields["pid"]), **about)
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+def _ended(path: Path, place: Path) -> Child | None:
+    """Return a command that has ended, as an earlier server kept it; None where the file tells of none."""
+    try:
+        fields = json.loads(path.read_bytes()[: LARGEST_RESULT + 1])
+        about = {name: fields[name] for name in ("words", "back", "began", "state", "told")}
+        if about["state"] not in ("done", "failed", "stopped"):
+            return None
+        about["arguments"] = tuple(map(str, fields["arguments"]))
+        return Child(
+            path.stem, record=place / path.name, lines=tuple(map(str, fields["lines"])), **about
+        )
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _written_at(path: Path) -> int:
+    """Return when a file was written; 0 where it has gone meanwhile."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def last_lines(path: Path) -> list[str]:

@@ -245,9 +245,13 @@ def help_of(option: VerbOption) -> str:
     """Return what a field is for, without the spellings of a terminal."""
     if option.name == "rubrics":
         return "Learned before. Its page says how far to trust it."
-    text = option.help or _described(option.name)
-    text = re.sub(r"`?--([a-z][a-z-]*)`?", lambda match: _quoted(match[1]), text)
+    text = in_labels(option.help or _described(option.name))
     return re.sub(r"\s*\[default: (.*)\]$", r" If nothing is given: \1.", text)
+
+
+def in_labels(text: str) -> str:
+    """Return a text with the labels of fields in place of a terminal's options."""
+    return re.sub(r"`?--([a-z][a-z-]*)`?", lambda match: _quoted(match[1]), text)
 
 
 def _quoted(flag: str) -> str:

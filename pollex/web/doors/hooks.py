@@ -5,7 +5,7 @@ A room names its own in a module of its own, `web/doors/hooks.py`, as the tuple 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -90,6 +90,21 @@ class Door:
     def reason_against(self, name: str) -> str | None:
         """Return why the form has no such field; None where it has."""
         return self.left_out.get(name) or NOWHERE.get(name)
+
+
+@dataclass(frozen=True)
+class ResultView:
+    """How the result of a use case is shown once its command is done.
+
+    Attributes:
+        verb: Of the use case.
+        template: What shows the result, which is there as `result`.
+        figures: Makes of the result's JSON values what else fills the template.
+    """
+
+    verb: str
+    template: str
+    figures: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 LIMITS = {"max_cost": MOST_COST, "max_calls": MOST_CALLS}

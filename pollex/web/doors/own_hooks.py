@@ -1,6 +1,22 @@
 """Use cases of the core that have a door in the browser, in the order in which people need them."""
 
-from pollex.web.doors.hooks import LIMITS, Door
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pollex.web.doors.hooks import LIMITS, Door, ResultView
+
+
+def shown_by(name: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    """Return a function of `pollex.web.results`, which needs the module of these hooks."""
+
+    def figures(result: Mapping[str, Any]) -> Mapping[str, Any]:
+        from pollex.web import results  # as said
+
+        shown: Mapping[str, Any] = getattr(results, name)(result)
+        return shown
+
+    return figures
+
 
 HOOKS = (
     Door(
@@ -63,4 +79,7 @@ HOOKS = (
         first=("new", "against", "rubrics", "fail_if"),
         usual=LIMITS | {"fail_if": "mean(p) drops by 0.03"},
     ),
+    ResultView("evaluate", "web/result_evaluation.html", shown_by("evaluation_shown")),
+    ResultView("compare", "web/result_comparison.html", shown_by("comparison_shown")),
+    ResultView("check", "web/result_check.html", shown_by("check_shown")),
 )

@@ -1,14 +1,17 @@
 """What is at work: commands that the browser started, runs that go on, and those that stopped before their end."""
 
+import shlex
 from typing import Any
 
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.begun import run_of
 from pollex.web.children import Child
+from pollex.web.controls import in_labels
 from pollex.web.faults import Clash
 from pollex.web.kept_commands import go_on, kept_command, require_yes
 from pollex.web.pages.runs import ENDED, pulse_of, to_go_on
+from pollex.web.results import result_shown
 from pollex.web.site import SCORING, Site
 from pollex.web.views import Data, Done, page, post
 
@@ -41,9 +44,10 @@ def at_work(site: Site, as_json: bool) -> Data:
 def progress_of(site: Site, child: Child) -> Data:
     """Return the run that a command makes, and how far that is; no run before it has begun one."""
     run = run_of(site, child)
+    fault = fault_of(child)
     queue = child.told.get("queue", "") if isinstance(child.told, dict) else ""
     if run is None:
-        return {"run": None, "queue": queue}
+        return {"run": None, "queue": queue, "fault": fault}
     status = site.status(run)
     return {
         "run": run,
@@ -51,9 +55,17 @@ def progress_of(site: Site, child: Child) -> Data:
         "pulse": pulse_of(site, run) if status not in ENDED else None,
         "folder": site.store.folder,
         "queue": queue,
+        "fault": fault,
         "scoring": run.command in SCORING,
         "changed": changes_of(site, run) if child.state == "done" else "",
     }
+
+
+def fault_of(child: Child) -> str:
+    """Return why a command failed, which it says last; empty where it didn't."""
+    if child.state != "failed" or not child.said:
+        return ""
+    return in_labels(child.said[-1].removeprefix("Error: "))
 
 
 def changes_of(site: Site, run: Run) -> str:
@@ -68,8 +80,15 @@ def changes_of(site: Site, run: Run) -> str:
 
 @page(f"{links.CHILDREN}/{{child}}", "child.html", here="At work")
 def shown(site: Site, child: Child, as_json: bool) -> Data:
-    """Show a command."""
-    return state_of(child) if as_json else progress_of(site, child)
+    """Show a command; once it is done, what it came to."""
+    if as_json:
+        return state_of(child)
+    template, figures = result_shown(site, child) or ("", {})
+    return progress_of(site, child) | {
+        "result_template": template,
+        "figures_of_result": figures,
+        "command": shlex.join(["pollex", *(word for word in child.arguments if word != "--json")]),
+    }
 
 
 @page(f"{links.CHILDREN}/{{child}}/live", "child_live.html")

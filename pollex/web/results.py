@@ -1,0 +1,118 @@
+"""What a command came to, as its page shows it: the values of the use case's result, never its terminal's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pollex.measures.intervals import Figure
+from pollex.reports.charts import axis, scale_of, whisker
+from pollex.reports.share import forest
+from pollex.rooms import hooks_of
+from pollex.services.readings import list_readings
+from pollex.web.children import Child
+from pollex.web.doors.hooks import ResultView
+from pollex.web.site import Site
+
+FIGURE_FIELDS = {"value", "low", "high", "n", "undefined", "units"}
+"""Names by which a figure with its interval is known among JSON values."""
+
+MEASURES = {
+    "auc": ("AUC", "of a good and a bad conversation, how often the good one ranks higher"),
+    "accuracy": ("Accuracy", "how often good or bad is decided right"),
+    "precision": ("Precision", "of those decided good, how many are"),
+    "recall": ("Recall", "of the good ones, how many are decided good"),
+    "yield_rate": ("Yield at 90 %", "how many can be decided with 90 % of them right"),
+    "confident_accuracy": ("Accuracy outside the window", "where the set says that it is sure"),
+}
+"""Measures of a rubric set that are shares, with what each says."""
+
+
+def result_shown(site: Site, child: Child) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the template of a command's result and what fills it; None where it has no page of its own."""
+    if child.state != "done" or not isinstance(child.told, dict):
+        return None
+    verb = " ".join(child.arguments[:2])
+    views = [view for view in hooks_of(ResultView) if f"{verb} ".startswith(f"{view.verb} ")]
+    if not views:
+        return None
+    titled = with_titles(site, revived(child.told))
+    return views[0].template, {"result": titled} | dict(views[0].figures(titled))
+
+
+def revived(value: Any) -> Any:
+    """Return JSON values with figures in place of their fields, as templates and drawings take them."""
+    if isinstance(value, dict):
+        if value.keys() == FIGURE_FIELDS:
+            return Figure(**value)
+        return {name: revived(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [revived(inner) for inner in value]
+    return value
+
+
+def with_titles(site: Site, value: Any) -> Any:
+    """Return values with the names of logs that were brought in place of the store's paths."""
+    readings = list_readings(site.store.folder, kept_only=False)
+
+    def titled(inner: Any) -> Any:
+        if isinstance(inner, str):
+            for reading in readings:
+                for source in reading.sources:
+                    inner = inner.replace(source, reading.name)
+            return inner
+        if isinstance(inner, list):
+            return [titled(item) for item in inner]
+        if isinstance(inner, dict):
+            return {name: titled(item) for name, item in inner.items()}
+        return inner
+
+    return titled(value)
+
+
+def figures_of(table: Mapping[str, Any], n: int) -> dict[str, Figure]:
+    """Return the measures of a result that has values, intervals and reasons apart."""
+    return {
+        name: Figure(
+            table.get(name),
+            *table["intervals"].get(name, (None, None)),
+            n=n,
+            undefined=table["undefined"].get(name, ""),
+        )
+        for name in table
+        if name in table["intervals"] or name in table["undefined"] or name in MEASURES
+    }
+
+
+def evaluation_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the figures of an evaluation."""
+    figures = figures_of(result, result["n"])
+    return {
+        "figures": figures,
+        "measures": MEASURES,
+        "likelihood": figures_of(result["probability"], result["probability"]["n"]),
+    }
+
+
+def comparison_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the drawings of comparisons: shares of good ones, and what each rubric's answers did."""
+    return {"comparisons": [_drawn(comparison) for comparison in result["comparisons"]]}
+
+
+def check_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the drawings of the comparison behind a gate."""
+    return {"comparisons": [_drawn(result["comparison"])]}
+
+
+def _drawn(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
+    samples = zip((comparison["first"], comparison["second"]), comparison["good"], strict=True)
+    rubrics = sorted(comparison["rubrics"], key=lambda rubric: not rubric["moved"])
+    scale = scale_of([rubric["difference"] for rubric in rubrics])
+    return {
+        "found": comparison,
+        "good": forest("Share of good conversations", samples),
+        "rubrics": [
+            (rubric, whisker(rubric["text"], rubric["difference"], scale)) for rubric in rubrics
+        ],
+        "axis": axis(scale),
+    }
