@@ -119,7 +119,7 @@ async def test_a_log_that_was_brought_is_called_by_its_name_and_by_no_path(own: 
     async with client_of(app) as client:
         sent = {"files": ("talks.jsonl", b'{"messages": []}\n', "application/json")}
         log = (await client.post("/api/logs/files", files=sent)).json()["log"]
-        (path,) = [path for path in (own.folder / "logs" / log).glob("*.jsonl")]
+        (path,) = (own.folder / "logs" / log).glob("*.jsonl")
         told = {"comparisons": [comparison(str(path), "new")], "unscored": 0, "page": None}
         ended(site, told, "compare", "log:talks", "new")
         page = (await client.get("/children/0123abcd", headers={"accept": "text/html"})).text
