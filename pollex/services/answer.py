@@ -17,7 +17,8 @@ from pollex.formats.write import require_format, write_rows
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out
 from pollex.prompts.grading.profile import ReferencingProfile
-from pollex.services.grade import by_model, note_cases, profile_for, require_model
+from pollex.services.by_model import by_model, require_model
+from pollex.services.grade import note_cases, profile_for
 from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearse

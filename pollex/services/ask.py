@@ -19,7 +19,7 @@ from pollex.graphs.context import ConversationIndex, Progress
 from pollex.graphs.run import carry_out
 from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.rubrics.answers import RULE, Answer, Outcome, Question, Unanswered, can_retry
-from pollex.services.grade import by_model, require_model
+from pollex.services.by_model import by_model, require_model
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearse

@@ -1,7 +1,7 @@
 """Grade answers against references."""
 
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,17 +39,16 @@ from pollex.formats.write import require_apart, require_format, require_writable
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out
 from pollex.outputs import write_text
-from pollex.prompts.domain import DomainProfile
 from pollex.prompts.grading.profile import ReferencingProfile
 from pollex.reports.grades import example, grades_page
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, can_retry
+from pollex.services.by_model import by_model, require_model
 from pollex.services.logs import Sources, count_and_lines, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearse
 from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_by_stage
-from pollex.services.roles import Workers, hire
 from pollex.services.runs import RunSettings, kept_ids, running
-from pollex.services.workspace import Workspace, workspace
+from pollex.services.workspace import workspace
 from pollex.store.resume import BATCH, answers_of, conversations_of, step
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
@@ -226,17 +225,6 @@ def grade(
     return result
 
 
-def require_model(model: ModelOptions, why: str) -> str:
-    """Return the model's name.
-
-    Raises:
-        WrongUse: None is named.
-    """
-    if model.name is None:
-        raise WrongUse(why, remedy="name one", option={"model": "M"})
-    return model.name
-
-
 def profile_for(named: str | None, cases: Cases) -> ReferencingProfile:
     """Load the profile that is named, or else the one in the questions' language."""
     chinese = script_of("\n".join(case.question for case in cases)) == "Han"
@@ -257,39 +245,6 @@ def note_cases(cases: Cases, progress: Progress) -> None:
         "bad row was left out", "bad rows were left out", [str(row) for row in cases.bad_rows]
     ):
         progress.note(line)
-
-
-def asker_of(staff: Workers, model: ModelOptions, store: Store, seed: int) -> Asker:
-    """Return what judges and the model under test ask with."""
-    assert staff.gateway is not None
-    assert staff.capabilities is not None
-    settings = model.settings.but(seed=seed)
-    return Asker(staff.gateway, staff.capabilities, DomainProfile.neutral(), settings, store.secret)
-
-
-def by_model(
-    opened: Workspace,
-    model: ModelOptions,
-    seed: int,
-    arguments: dict[str, Any],
-    work: Callable[[Asker, RunSettings], Awaitable[T]],
-    profile: DomainProfile | None = None,
-) -> tuple[T, ModelUsage | None]:
-    """Have a model do the work of a run; return what it came to, and the model's usage.
-
-    Args:
-        profile: What prompts tell of the domain; None for the neutral one.
-    """
-
-    async def done() -> tuple[T, ModelUsage | None]:
-        async with await hire(
-            model, profile or DomainProfile.neutral(), opened.store, seed
-        ) as staff:
-            opened.announce(staff)
-            asker = asker_of(staff, model, opened.store, seed)
-            return await work(asker, opened.setting(arguments, staff)), ModelUsage.of(staff)
-
-    return opened.run(done())
 
 
 def _read(

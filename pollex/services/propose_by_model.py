@@ -15,7 +15,7 @@ from pollex.formats.proposal import Unmapped, proposing, readings_of_all, table
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import Progress
 from pollex.prompts.data_boundary import Item
-from pollex.services.grade import by_model
+from pollex.services.by_model import by_model
 from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Plan, rehearse

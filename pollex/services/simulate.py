@@ -19,7 +19,7 @@ from pollex.graphs.run import carry_out
 from pollex.graphs.simulate import SIMULATED
 from pollex.prompts.simulate.systems import systems_named
 from pollex.rubrics.answers import Unanswered
-from pollex.services.grade import by_model, require_model
+from pollex.services.by_model import by_model, require_model
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Plan, Planner, rehearse
 from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_by_stage

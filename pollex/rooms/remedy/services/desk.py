@@ -48,7 +48,7 @@ from pollex.rooms.remedy.services.result import (
 )
 from pollex.rooms.remedy.services.trials import Gathered, require_enough
 from pollex.rubrics.answers import NEUTRAL, Answer
-from pollex.services.grade import asker_of
+from pollex.services.by_model import asker_of
 from pollex.services.options import ModelOptions
 from pollex.services.results import ModelUsage
 from pollex.services.roles import Workers, hire, hire_judge

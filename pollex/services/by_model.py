@@ -1,0 +1,60 @@
+"""Work that one model does by itself: answering, grading, a questionnaire, simulated dialogues."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from pollex.agents.llm.asker import Asker
+from pollex.errors import WrongUse
+from pollex.prompts.domain import DomainProfile
+from pollex.services.options import ModelOptions
+from pollex.services.results import ModelUsage
+from pollex.services.roles import Workers, hire
+from pollex.services.runs import RunSettings
+from pollex.services.workspace import Workspace
+from pollex.store.store import Store
+
+T = TypeVar("T")
+
+
+def require_model(model: ModelOptions, why: str) -> str:
+    """Return the model's name.
+
+    Raises:
+        WrongUse: None is named.
+    """
+    if model.name is None:
+        raise WrongUse(why, remedy="name one", option={"model": "M"})
+    return model.name
+
+
+def asker_of(staff: Workers, model: ModelOptions, store: Store, seed: int) -> Asker:
+    """Return what judges and the model under test ask with."""
+    assert staff.gateway is not None
+    assert staff.capabilities is not None
+    settings = model.settings.but(seed=seed)
+    return Asker(staff.gateway, staff.capabilities, DomainProfile.neutral(), settings, store.secret)
+
+
+def by_model(
+    opened: Workspace,
+    model: ModelOptions,
+    seed: int,
+    arguments: dict[str, Any],
+    work: Callable[[Asker, RunSettings], Awaitable[T]],
+    profile: DomainProfile | None = None,
+) -> tuple[T, ModelUsage | None]:
+    """Have a model do the work of a run; return what it came to, and the model's usage.
+
+    Args:
+        profile: What prompts tell of the domain; None for the neutral one.
+    """
+
+    async def done() -> tuple[T, ModelUsage | None]:
+        async with await hire(
+            model, profile or DomainProfile.neutral(), opened.store, seed
+        ) as staff:
+            opened.announce(staff)
+            asker = asker_of(staff, model, opened.store, seed)
+            return await work(asker, opened.setting(arguments, staff)), ModelUsage.of(staff)
+
+    return opened.run(done())
