@@ -38,13 +38,13 @@ import numpy as np
 import numpy.typing as npt
 from small_form import DEBUGGING, Findings, arguments_of, run
 
-from pollex.agents.votes import Ensemble, all_but_one, count_votes
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import BadRow
 from pollex.formats.files import rows_of
 from pollex.formats.read_logs import read_logs
+from pollex.rooms.judge.agents.votes import Ensemble, all_but_one, count_votes
+from pollex.rooms.judge.selection.consensus import TauSide, first_runs, fitted_tau, points, split_at
 from pollex.rubrics.answers import Answer
-from pollex.selection.consensus import TauSide, first_runs, fitted_tau, points, split_at
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,8 +159,8 @@ async def embedded(path: str, n: int, cache: Path | None) -> Recording:
     """The embedded rater on resampled turns; thumbs are the truth."""
     # these take seconds, and recorded runs need none of them
     from pollex.agents.embedded.embedder import Embedder
-    from pollex.agents.embedded.rater import EmbeddedRater
-    from pollex.agents.votes import make_question
+    from pollex.rooms.judge.agents.embedded.rater import EmbeddedRater
+    from pollex.rooms.judge.agents.votes import make_question
 
     logs = read_logs(path)
     rater = EmbeddedRater(Embedder(cache=cache))

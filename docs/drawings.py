@@ -19,7 +19,7 @@ GRAPHS = {
     "score": "graphs/score.py",
     "refit": "graphs/learn/refit.py",
     "spur": "graphs/learn/spur.py",
-    "judge": "graphs/judge/graph.py",
+    "judge": "pollex/rooms/judge/graphs/graph.py",
     "answer": "graphs/grade/answer.py",
     "grade": "graphs/grade/graph.py",
     "ask": "graphs/questionnaire.py",
@@ -147,7 +147,7 @@ it makes (`rubrics/rubric_set.py`) scores conversations in `services/score.py`. 
 | how is the probability's network trained? | `calibration/thumbs.py`, then `calibration/network/begun.py` |
 | where is a paid answer found again? | of a rubric in `agents/llm/judge.py`, of a call in `store/ledger.py` |
 | what is proven, likely or a hint? | `rubrics/worth.py`, `rubrics/learning/choice.py` |
-| how do several votes of a judge become one? | `selection/consensus.py` (RoboRater's diversity entropy) |
+| how do several votes of a judge become one? | `rooms/judge/selection/consensus.py` (RoboRater's diversity entropy) |
 | with which words are answers graded? | `prompts/grading/` |
 | how does an interrupted run go on? | found in `store/resume.py`, carried out in `graphs/run.py` |
 | who makes the report? | `reports/learning.py`, `reports/templates/learning.html` |

@@ -8,7 +8,6 @@ HOOKS = (
     RunGraph("answer", "pollex.graphs.grade.answer"),
     RunGraph("grade", "pollex.graphs.grade.graph"),
     RunGraph("ask", "pollex.graphs.questionnaire"),
-    RunGraph("judge", "pollex.graphs.judge.graph"),
     RunGraph("simulate", "pollex.graphs.simulate.graph"),
 )
 """Those of `score` and of what scores are not named."""

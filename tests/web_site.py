@@ -9,8 +9,9 @@ import numpy as np
 from rubric_set_by_hand import plain, rubric_set
 
 from pollex.agents.llm.sampling import point
-from pollex.agents.votes import Rule, Task, make_question, run_question
 from pollex.conversations.conversation import Conversation, Label, Turn
+from pollex.rooms.judge.agents.votes import Rule, Task, make_question, run_question
+from pollex.rooms.judge.store.votes import TASK
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat
@@ -22,7 +23,6 @@ from pollex.store.rubric_sets import set_digest
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, ScoreRow, pack
-from pollex.store.votes import TASK
 from pollex.web.app import application
 from pollex.web.guard import Door, Guard
 from pollex.web.guests import guests_of

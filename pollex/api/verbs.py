@@ -27,10 +27,8 @@ from pollex.usecases.distill import DistillSet
 from pollex.usecases.evaluate import EvaluateSet
 from pollex.usecases.grade import GradeAnswers
 from pollex.usecases.inspect import InspectLogs
-from pollex.usecases.judge import JudgeLogs
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
-from pollex.usecases.review import ReviewRun
 from pollex.usecases.rubrics import DiffSets
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.share import EstimateShare
@@ -226,10 +224,8 @@ distill = function(DistillSet)
 evaluate = function(EvaluateSet)
 grade = function(GradeAnswers)
 inspect = function(InspectLogs)
-judge = function(JudgeLogs)
 learn = function(LearnRubrics, RubricSet.of)
 refit = function(RefitSet, RubricSet.of)
-review = function(ReviewRun)
 score = function(ScoreLogs)
 share = function(EstimateShare)
 simulate = function(SimulateDialogues)

@@ -1,4 +1,4 @@
-"""People at the terminal: an interview about what a run of `judge` left in doubt, and the pool of `learn` to edit."""
+"""People at the terminal: an interview about what a run left in doubt, and the pool of `learn` to edit."""
 
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -24,9 +24,9 @@ class Interview:
     skipped: set[str] = field(default_factory=set)
 
     def __call__(self, asked_of: Mapping[str, Any]) -> Mapping[str, str]:
-        """Ask for one answer, to be stored before the next; see `services.judge_runs.People`."""
+        """Ask for one answer, to be stored before the next."""
         # roles of a model come with it, and every command loads this
-        from pollex.formats.verdicts import option_of
+        from pollex.agents.llm.parsing import option_of
 
         self.screen.pause()
         options = asked_of["options"]

@@ -14,7 +14,7 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, S
 
 from pollex.reports import numbers
 from pollex.reports.svg import escape
-from pollex.rooms import folders_of
+from pollex.rooms import folders_of, modules_named
 from pollex.text import printable
 
 STYLES = ("tokens.css", "parts.css", "report.css")
@@ -72,10 +72,11 @@ def environment() -> Environment:
 
 
 class Charts:
-    """The charts, loaded by the first template that draws one: most pages have none."""
+    """The charts of all rooms, loaded by the first template that draws one: most pages have none."""
 
     def __getattr__(self, chart: str) -> Any:
-        return getattr(import_module("pollex.reports.charts"), chart)
+        homes = map(import_module, modules_named("reports", "charts"))
+        return getattr(next(home for home in homes if hasattr(home, chart)), chart)
 
 
 def style_of(name: str) -> str:

@@ -10,11 +10,13 @@ from typing import Any
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadRubrics, PollexError
+from pollex.rooms import hooks_of
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.records import Choice, ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import TONE, Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import certainty, verdict_told
+from pollex.services.hooks import AskedQuestions
 from pollex.services.named_sets import read_set
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
@@ -344,16 +346,12 @@ def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
     )
 
 
-def questions_of(store: Store, run: Run) -> dict[str, Question]:
+def questions_of(store: Store, run: Run) -> Mapping[str, Question]:
     """Return the questions of a run by id, if it did not ask about rubrics."""
-    if run.command not in ("judge", "grade", "ask"):
-        return {}
-    from pollex.services import ask as asking
-    from pollex.services import grade as grading
-    from pollex.store import votes as judging  # a tenth of a second, for these runs alone
-
-    kinds = {"judge": judging.asked_in, "grade": grading.asked_in, "ask": asking.asked_in}
-    return kinds[run.command](store, run.id)
+    for asked in hooks_of(AskedQuestions):
+        if asked.command == run.command:
+            return asked.questions(store, run.id)
+    return {}
 
 
 def rubric_named(rubrics: RubricSet, name: str, path: Path) -> ChosenRubric | DroppedRubric:

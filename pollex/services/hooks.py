@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from pollex.conversations.logs import Logs
 from pollex.measures.intervals import Figure
+from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.runs import Run
@@ -56,6 +57,33 @@ class AgentTool(ABC):
     @abstractmethod
     def of(self, store: AgentStore) -> Callable[..., str]:
         """Make the function that an agent calls: its name, arguments and docstring are what the agent sees."""
+
+
+@dataclass(frozen=True)
+class AskedQuestions:
+    """The questions of a command's runs, where they weren't about rubrics, for what a trace shows.
+
+    Attributes:
+        command: Of the runs.
+        questions: Returns them by the ids in the answers.
+    """
+
+    command: str
+    questions: Callable[[Store, str], Mapping[str, Question]]
+
+
+@dataclass(frozen=True)
+class RatedTexts:
+    """What the runs of a command say of texts that people may have answered about, too.
+
+    Attributes:
+        command: Of the runs.
+        ratings: Returns the question, under the id of people's answers, and by text the option
+            that was agreed on; None where a run asked nothing.
+    """
+
+    command: str
+    ratings: Callable[[Store, Run], tuple[Question, Mapping[str, str]] | None]
 
 
 def figure_told(figure: Figure) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from pollex.errors import WrongUse
 from pollex.graphs.context import Context, NullProgress
 from pollex.graphs.grade.answer import AnswerContext
 from pollex.graphs.grade.graph import GradeContext
-from pollex.graphs.judge.graph import JudgeContext
 from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.questionnaire import AskContext
@@ -23,7 +22,6 @@ from pollex.store.folder import STORE, VARIABLE
 from pollex.usecases.answer import AnswerQuestions
 from pollex.usecases.ask import AskQuestionnaire
 from pollex.usecases.grade import GradeAnswers
-from pollex.usecases.judge import JudgeLogs
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
 from pollex.usecases.score import ScoreLogs
@@ -120,11 +118,6 @@ def refit(form: RefitChoice) -> None:
 def score(form: ScoreContext) -> None:
     """Score a log with a rubric set."""
     carry_out(ScoreLogs, filled_in(form))
-
-
-def judge(form: JudgeContext) -> None:
-    """Ask one question about each conversation of a log."""
-    carry_out(JudgeLogs, filled_in(form))
 
 
 def grade(form: GradeContext) -> None:

@@ -1,34 +1,16 @@
 """What the core itself hangs into the browser."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.hooks import (
     GuestDoor,
     MenuEntry,
     PagePanel,
-    WaitingWork,
     count_runs,
     of_runs,
     ran,
 )
-from pollex.web.pages.waiting import waiting_in
-from pollex.web.run_page import grades_of, ratings_of
+from pollex.web.run_page import grades_of
 from pollex.web.site import SCORING, Site
-
-
-def ratings_shown(site: Site, run: Run) -> Mapping[str, Any] | None:
-    """Return what the panel on the ratings of a run shows."""
-    ratings = ratings_of(site, run)
-    return ratings and {"ratings": ratings}
-
-
-def doubtful_cases(site: Site, run: Run) -> int:
-    """Count the cases of a run that wait for people."""
-    tallied = waiting_in(site, run)
-    return len(tallied.waiting) if tallied else 0
 
 
 def two_scored(site: Site) -> bool:
@@ -74,10 +56,7 @@ HOOKS = (
     MenuEntry("Check", links.CHECK, "e", 130, two_scored),
     MenuEntry("Share", links.SHARE, "p", 140, ran(*SCORING)),
     MenuEntry("Talk", links.TALK, "t", 150, has_studies),
-    MenuEntry("Waiting", links.WAITING, "w", 160, ran("judge")),
     GuestDoor(links.LABEL, ("/api/queues/", "/api/labels")),
     GuestDoor(links.TALK, ("/api/talks/",)),
-    PagePanel("run.html", "web/judged.html", of_runs("judge", ratings_shown)),
     PagePanel("run.html", "grades_sections.html", of_runs("grade", grades_of)),
-    WaitingWork("judge", "doubtful case", doubtful_cases, lambda run: f"{links.WAITING}/{run.id}"),
 )

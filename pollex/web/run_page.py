@@ -1,7 +1,7 @@
 """Statistics of a run from its spans: nodes, activity and errors; its graph, and what it came to."""
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,16 +12,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from pollex.agents.votes import diversity_entropy
 from pollex.formats.grade_summary import summary
 from pollex.measures.arrays import Floats
 from pollex.reports.grades import example, sections
 from pollex.reports.svg import element, svg
 from pollex.rooms import folders_of
 from pollex.services.grade import kept_gradings
-from pollex.services.judge_runs import work_of
-from pollex.services.verdicts import precision_of
-from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.web.frame import duration
@@ -303,42 +299,6 @@ def strip(node: Node, bins: int) -> Markup:
         class_="strip",
         role="img",
     )
-
-
-MOST = 60
-"""Kinds of votes that are listed."""
-
-
-def ratings_of(site: Site, run: Run) -> dict[str, Any] | None:
-    """Return an ended run's votes by kind, those that agree most first, and how right they are.
-
-    Returns:
-        None if it is no run of `judge`. A kind has the runs that chose each option, their entropy
-        (None where no run answered), the rating (None for NONE), and the number of conversations.
-    """
-    if run.finished is None or run.command != "judge":
-        return None
-    return site.once("rated", run, lambda: _ratings(site, run))
-
-
-def _ratings(site: Site, run: Run) -> dict[str, Any] | None:
-    work = work_of(site.store, run)
-    if work is None:
-        return None
-    options = [option.text for option in work.task.question.options]
-    counts = Counter(tally.votes for tally in work.tallies.values() if tally.scorable)
-    kinds: list[dict[str, Any]] = []
-    for votes, n in counts.items():
-        chosen = work.rule.chosen(votes)
-        entropy = diversity_entropy(votes) if sum(votes) else None
-        rating = None if chosen is None else options[chosen]
-        kinds.append({"votes": votes, "entropy": entropy, "rating": rating, "n": n})
-    ordered = sorted(
-        kinds, key=lambda kind: (kind["entropy"] is None, kind["entropy"] or 0.0, -kind["n"])
-    )
-    conversations = list(conversations_of(site.store, run.id))
-    precision = precision_of(site.store, run.id, work.task, work.rule, conversations)
-    return {"task": work.task, "rule": work.rule, "kinds": ordered[:MOST], "precision": precision}
 
 
 def grades_of(site: Site, run: Run) -> dict[str, Any] | None:

@@ -92,6 +92,13 @@ def as_read(option: str) -> str:
     return unicodedata.normalize("NFKC", option).strip()
 
 
+def option_of(answer: str, options: Sequence[str]) -> str | None:
+    """Return the option that a person named, regardless of case."""
+    plain = [as_read(option).casefold() for option in options]
+    folded = as_read(answer).casefold()
+    return options[plain.index(folded)] if plain.count(folded) == 1 else None
+
+
 def numbers(value: Any, allowed: range) -> list[int]:
     """Return the distinct whole numbers in a list that are `known`, in its order; none for any other value."""
     items = value if isinstance(value, list) else []

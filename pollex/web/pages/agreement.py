@@ -11,14 +11,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 from starlette.responses import Response
 
-from pollex.agents.votes import persons_question
 from pollex.conversations.conversation import messages_of
 from pollex.formats.questionnaires import SheetQuestion
 from pollex.measures.intervals import Figure
 from pollex.reports.transcript import marked_turns
+from pollex.rooms import hooks_of
 from pollex.rubrics.answers import Question
-from pollex.services.judge_runs import ratings_of
-from pollex.services.verdicts import agreement
+from pollex.services.agreement import agreement
+from pollex.services.hooks import RatedTexts
 from pollex.store.labels import Opinion, opinions, settle_answers
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
@@ -59,7 +59,7 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
         else []
     )
     rated = _rated(site)
-    words = {persons_question(question).id: question.text for _, question, _ in rated} | {
+    words = {rated_question.id: rated_question.text for _, rated_question, _ in rated} | {
         id_: question.text for id_, question in sheet_questions_by_id.items()
     }
     return {
@@ -116,24 +116,25 @@ def _judged(site: Site, people: list[Opinion], question: SheetQuestion) -> list[
 
 
 Rated = tuple[Run, Question, Mapping[str, str]]
-"""A run of `judge`, its question, and the option agreed on by text."""
+"""A run that rated texts, its question as people are asked it, and the option agreed on by text."""
 
 
 def _rated(site: Site) -> list[Rated]:
+    readers = {kind.command: kind.ratings for kind in hooks_of(RatedTexts)}
     rated: list[Rated] = []
     for run in site.runs():
-        if run.command == "judge" and run.finished is not None:
-            ratings = site.kept(
-                ("ratings", run.id, run.finished), partial(ratings_of, site.store, run)
-            )
-            rated += [(run, *ratings)] if ratings else []
+        if run.command not in readers or run.finished is None:
+            continue
+        read_ratings = partial(readers[run.command], site.store, run)
+        ratings = site.kept(("ratings", run.id, run.finished), read_ratings)
+        rated += [(run, *ratings)] if ratings else []
     return rated
 
 
 def _ensembles(
     rated: Sequence[Rated], people: list[Opinion], question: str
 ) -> list[tuple[Run, Figure]]:
-    """Compute how far people agree with the votes of each run of `judge` on the same question.
+    """Compute how far people agree with the votes of each run on the same question.
 
     Of two options the first is a thumb up, as where a rule is fitted to thumbs.
     """
@@ -142,7 +143,7 @@ def _ensembles(
     for run, question_asked, chosen_of in rated:
         options = [option.text for option in question_asked.options]
         thumbs = dict(zip(options, ("up", "down"), strict=False)) if len(options) == 2 else {}
-        same = persons_question(question_asked).id == question
+        same = question_asked.id == question
         values = (
             {option: option for option in options}
             if same

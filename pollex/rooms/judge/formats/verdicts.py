@@ -1,0 +1,221 @@
+"""Files of `judge` and `review`: verdicts, accepted ratings, questions to people, their answers."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pollex.agents.llm.parsing import option_of
+from pollex.conversations.conversation import Conversation, messages_of
+from pollex.errors import UNREADABLE, BadInput
+from pollex.rooms.judge.agents.votes import Task, Verdict
+from pollex.rooms.judge.graphs.state import Tallied
+from pollex.rooms.judge.store.votes import votes_of
+from pollex.rubrics.answers import Answer
+from pollex.store.resume import BATCH
+from pollex.store.store import Store
+from pollex.text import parse_json, read_lines
+
+COLUMNS = {
+    "id": "VARCHAR",
+    "rating": "VARCHAR",
+    "decided_by": "VARCHAR",
+    "reason": "VARCHAR",
+    "entropy": "DOUBLE",
+    "agreement": "DOUBLE",
+    "answered": "INTEGER",
+    "runs": "INTEGER",
+    "planned": "INTEGER",
+    "votes": "MAP(VARCHAR, INTEGER)",
+    "failures": "MAP(VARCHAR, INTEGER)",
+    "judge": "VARCHAR",
+}
+"""What is told of a verdict, with DuckDB's types."""
+
+VOTE_COLUMNS = {
+    "conversation": "VARCHAR",
+    "run": "INTEGER",
+    "answer": "VARCHAR",
+    "variant": "VARCHAR",
+    "outcome": "VARCHAR",
+    "judge": "VARCHAR",
+}
+"""What is told of each run: its number from 1, and None for the answer of a run that failed."""
+
+
+def verdict_row(verdict: Verdict, task: Task) -> dict[str, Any]:
+    """Turn a verdict into plain values; None where a conversation has no figure."""
+    decided_by = "ensemble" if verdict.rating else None
+    if verdict.person:
+        decided_by = "person"
+    return {
+        "id": verdict.conversation_id,
+        "rating": verdict.final,
+        "decided_by": decided_by,
+        "reason": reason_of(verdict),
+        "entropy": verdict.entropy,
+        "agreement": verdict.agreement,
+        "answered": verdict.answered,
+        "runs": verdict.runs,
+        "planned": verdict.planned,
+        "votes": dict(zip(verdict.options, verdict.votes, strict=True)),
+        "failures": verdict.failures,
+        "judge": task.by,
+    }
+
+
+def vote_rows(
+    store: Store, judged: Tallied, conversations: Sequence[Conversation], variant: str | None
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each run of each conversation, in their order."""
+    options = [option.text for option in judged.task.question.options]
+    for start in range(0, len(conversations), BATCH):
+        votes = dict(
+            votes_of(
+                store,
+                judged.run,
+                judged.task,
+                [conversation.id for conversation in conversations[start : start + BATCH]],
+            )
+        )
+        for conversation in conversations[start : start + BATCH]:
+            for number, vote in enumerate(votes.get(conversation.id, []), 1):
+                yield {
+                    "conversation": conversation.id,
+                    "run": number,
+                    "answer": options[vote.chosen] if isinstance(vote, Answer) else None,
+                    "variant": variant,
+                    "outcome": "answered" if isinstance(vote, Answer) else vote.outcome,
+                    "judge": vote.judge,
+                }
+
+
+def reason_of(decided: Verdict) -> str:
+    """Say why there is no rating; empty where there is one."""
+    if decided.final:
+        return ""
+    return decided.reason if decided.scorable else "not_scorable"
+
+
+def accepted_rows(
+    pairs: Iterable[tuple[Conversation, Verdict]], judged: Tallied
+) -> Iterator[dict[str, Any]]:
+    """Yield conversations with a rating, ready for fine-tuning; a person's rating has no confidence."""
+    for conversation, decided in pairs:
+        if decided.final is None:
+            continue
+        by_runs = decided.person is None
+        yield {
+            "messages": messages_of(conversation),
+            "rating": decided.final,
+            "confidence": decided.agreement if by_runs else None,
+            "provenance": {
+                **verdict_row(decided, judged.task),
+                "text_hash": conversation.text_hash,
+                "question": judged.task.question.text,
+                "rule": judged.rule.in_words(),
+                "run": judged.run,
+            },
+        }
+
+
+def human_rows(
+    pairs: Iterable[tuple[Conversation, Verdict]], judged: Tallied
+) -> list[dict[str, Any]]:
+    """List conversations for people: highest entropy first, those without votes last."""
+    rows = [
+        {
+            "id": conversation.id,
+            "question": judged.task.question.text,
+            "options": list(decided.options),
+            "answer": "",
+            "reason": decided.reason,
+            "entropy": decided.entropy,
+            "votes": dict(zip(decided.options, decided.votes, strict=True)),
+            "words": decided.words,
+            "messages": messages_of(conversation),
+        }
+        for conversation, decided in pairs
+        if decided.final is None and decided.scorable
+    ]
+    return sorted(
+        rows, key=lambda row: -1.0 if row["entropy"] is None else row["entropy"], reverse=True
+    )
+
+
+class AnswersFile:
+    """The answers that people wrote into the file of questions.
+
+    Raises:
+        BadInput: The file can't be read, or a line is no JSON object with `id` and `answer`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._said: dict[str, set[str]] = {}
+        for number, row in lines_of(path):
+            if (
+                not isinstance(row, dict)
+                or not isinstance(row.get("answer"), str)
+                or "id" not in row
+            ):
+                remedy = "hand back the file that `pollex review --out` wrote, with options in its field `answer`"
+                raise BadInput(
+                    "no object with `id` and a text `answer`",
+                    where=f"{path}:{number}",
+                    remedy=remedy,
+                )
+            if row["answer"].strip():
+                self._said.setdefault(str(row["id"]), set()).add(row["answer"])
+
+    def __call__(self, request: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return the options chosen for conversations that wait."""
+        chosen = {
+            id_: self._option(id_, request["options"])
+            for id_ in request["conversations"]
+            if id_ in self._said
+        }
+        return {id_: option for id_, option in chosen.items() if option is not None}
+
+    def unused(self, decided: Iterable[Verdict]) -> list[str]:
+        """List answers that changed nothing, with the reason; repeated answers are not listed."""
+        verdicts = {verdict.conversation_id: verdict for verdict in decided}
+        reasons = ((id_, self._why_unused(id_, verdicts.get(id_))) for id_ in self._said)
+        return [f"{id_}: {why}" for id_, why in reasons if why]
+
+    def _option(self, id_: str, options: Sequence[str]) -> str | None:
+        chosen = {option_of(answer, options) for answer in self._said[id_]}
+        return chosen.pop() if len(chosen) == 1 else None
+
+    def _why_unused(self, id_: str, decided: Verdict | None) -> str:
+        if decided is None:
+            return "no such conversation in this run"
+        option = self._option(id_, decided.options)
+        if option is None:
+            answers = ", ".join(sorted(self._said[id_]))
+            return f"no option, or several: {answers[:80]}"
+        if option == decided.person:
+            return ""
+        if decided.person:
+            return f"a person has answered {decided.person} before, and that stands"
+        return f"the runs agree on {decided.final}" if decided.final else "it can't be judged"
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield each line's number and JSON value; blank lines are skipped.
+
+    Lines end only at line feeds: `splitlines` would also split within a text, at U+2028 for
+    example.
+    """
+    try:
+        lines = read_lines(path).split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(
+            f"the answers can't be read: {error}", where=str(path), remedy=UNREADABLE
+        ) from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            yield number, parse_json(line)
+        except ValueError as error:
+            remedy = "correct the line: the file has one JSON object per line"
+            raise BadInput(f"not JSON: {error}", where=f"{path}:{number}", remedy=remedy) from error

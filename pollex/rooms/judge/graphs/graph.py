@@ -1,0 +1,213 @@
+"""`judge`: asks one question in n independent runs, fits τ, and hands disagreements to people."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langgraph.graph import END, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+
+from pollex.graphs.batches import BatchState, BatchWork, add_batches, finish, on_each
+from pollex.graphs.context import ConversationIndex, LogContext, resources
+from pollex.graphs.findings import first_reason
+from pollex.rooms.judge.agents.votes import (
+    PERSON,
+    Ensemble,
+    Tally,
+    Task,
+    Vote,
+    diversity_entropy,
+    persons_answer,
+    persons_question,
+    run_question,
+)
+from pollex.rooms.judge.graphs.state import Tallied, count_run
+from pollex.rubrics.answers import Answer, Unanswered
+from pollex.store.rows import label_row
+
+
+class JudgeState(BatchState, total=False):
+    """How far a run of `judge` is, and what it left to people.
+
+    Attributes:
+        rule: The rule of verdicts in words, with the τ that was fitted.
+        figures: What a fitted τ does to the thumbs that it was fitted to, and to others.
+        waiting: Ids of the conversations that wait for people, the most contested first.
+        given: By conversation, the option that a person chose.
+    """
+
+    rule: str
+    figures: dict[str, dict[str, Any]]
+    waiting: list[str]
+    given: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeContext(LogContext):
+    """What the user chose for `judge`: a log, and a question with its options.
+
+    Attributes:
+        runs: Independent runs of each conversation, the ensemble; 0 for the usual number, as
+            `minimum`.
+        panel: Other models that take turns with the first.
+        tau: Highest diversity entropy that passes; None: one run may differ, or as `tau_precision`
+            has it.
+        variant: Prompt, `v0` to `v4`.
+    """
+
+    question: str = ""
+    options: list[str] = field(default_factory=list)
+    runs: int = 0
+    minimum: int = 0
+    panel: list[str] = field(default_factory=list)
+    tau: float | None = None
+    tau_precision: float | None = None
+    stop_early: bool = False
+    variant: str = ""
+    domain: str = ""
+    instructions: str = ""
+    temperature: float | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeWork(BatchWork):
+    """The resources of `judge`.
+
+    Attributes:
+        ensemble: None where only people are asked.
+        stored_votes: By conversation, runs answered in an earlier session.
+    """
+
+    shelf: ConversationIndex
+    ensemble: Ensemble | None
+    task: Task
+    stored_votes: Mapping[str, Mapping[int, Vote]] = field(default_factory=dict)
+
+    async def prepare(self, batch: Sequence[str]) -> None:
+        """Have the ensemble prepare."""
+        if self.ensemble is not None:
+            await self.ensemble.prepare([self.shelf[id_] for id_ in batch])
+
+    def tell(self, id_: str, votes: Sequence[Answer | Unanswered]) -> None:
+        """Tell of a conversation in the state: the least agreed on and the last option are the worst."""
+        options = [option.text for option in self.task.question.options]
+        tally = Tally.of(votes, len(options))
+        chosen = self.task.rule.chosen(tally.votes)
+        entropy = diversity_entropy(tally.votes) if sum(tally.votes) else None
+        row = {
+            "verdict": "none yet" if chosen is None else options[chosen],
+            "votes": dict(zip(options, tally.votes, strict=True)),
+            "entropy": entropy,
+            "why": first_reason(votes, texts=self.store.texts),
+        }
+        agreed = {f"share {option}": float(chosen == place) for place, option in enumerate(options)}
+        rank = -1.0 - (entropy or 0.0) if chosen is None else -chosen / len(options)
+        self.findings.take(id_, lambda: row, rank=rank, figures={**agreed, "entropy": entropy})
+
+    def tallied(self) -> Tallied:
+        """Count the votes and people's answers that the store has, by the rule that they give."""
+        return count_run(self.store, self.run, self.task, (self.shelf[id_] for id_ in self.shelf))
+
+    def result(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the run came to, for `pollex runs`."""
+        return {
+            "outcomes": state["outcomes"],
+            "waiting": len(state["waiting"]),
+            "rule": state["rule"],
+        }
+
+
+@on_each(JudgeWork)
+async def ask_runs(live: JudgeWork, id_: str) -> None:
+    """Ask the ensemble's runs about each conversation of the batch."""
+    conversation = live.shelf[id_]
+    ensemble = live.ensemble
+    assert ensemble is not None, "where only people are asked, no conversation waits for a judge"
+    async with live.semaphore, live.tracer.span("ask_runs", kind="role", item=id_) as span:
+        votes = await ensemble.votes(conversation, live.task.question, live.stored_votes.get(id_))
+        failed = [vote for vote in votes if isinstance(vote, Unanswered)]
+        span.outputs([f"{len(votes) - len(failed)} of {len(votes)} runs answered"])
+        if failed:
+            span.failed(
+                f"{len(failed)} runs failed, the first: {failed[0].outcome}: {failed[0].detail}"
+            )
+        questions = [run_question(live.task.question, number) for number in range(len(votes))]
+        live.store.put(live.cells.of(conversation, questions, votes, ensemble.drawn_from))
+    live.tell(id_, votes)
+    live.end(id_)
+
+
+async def fit_rule(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:  # noqa: ARG001
+    """Fit τ to the thumbs if a precision is wanted, and count the verdicts."""
+    live = await resources(runtime, JudgeWork)
+    with live.tracer.span("fit_rule", kind="node") as span:
+        tallied = await asyncio.to_thread(live.tallied)
+        span.outputs([tallied.rule.in_words()])
+    counted = [("fitted", tallied.fitted), ("unseen", tallied.unseen)]
+    figures = {
+        name: {key: str(value) for key, value in vars(figure).items()}
+        for name, figure in counted
+        if figure
+    }
+    outcomes = tallied.counts(live.shelf)
+    return {
+        "rule": tallied.rule.in_words(),
+        "figures": figures,
+        "outcomes": outcomes,
+        "waiting": tallied.waiting,
+    }
+
+
+def needs_review(state: JudgeState) -> str:
+    """Return whether people have to decide conversations without agreement, as the next node."""
+    return "human_review" if state["waiting"] else "finish"
+
+
+async def human_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
+    """Interrupt the graph until people answer: resumed with an option for each conversation.
+
+    A resumed node is run again from its beginning, so nothing else is done here.
+    """
+    question = (await resources(runtime, JudgeWork)).task.question
+    options = [option.text for option in question.options]
+    request = {"question": question.text, "options": options, "conversations": state["waiting"]}
+    return {"given": interrupt(request)}
+
+
+async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
+    """Store people's answers; skip those that weren't asked for or are no option."""
+    live = await resources(runtime, JudgeWork)
+    question = live.task.question
+    waiting = set(state["waiting"])
+    options = [option.text for option in question.options]
+    accepted = {
+        id_: text for id_, text in state["given"].items() if id_ in waiting and text in options
+    }
+    with live.tracer.span("apply_review", kind="node", inputs=accepted):
+        for id_, text in accepted.items():
+            answer = persons_answer(question, options.index(text))
+            about = persons_question(question)
+            live.store.put(live.cells.of(live.shelf[id_], [about], [answer], PERSON))
+            live.store.put([label_row(live.run, live.shelf[id_], about.id, text, drawn="doubtful")])
+        await live.store.settle()
+    tallied = await asyncio.to_thread(live.tallied)
+    return {"given": {}, "waiting": tallied.waiting, "outcomes": tallied.counts(live.shelf)}
+
+
+def build() -> StateGraph[Any, Any, Any, Any]:
+    """Build the graph, uncompiled; waiting for people needs a checkpointer."""
+    graph = add_batches(
+        StateGraph(JudgeState, context_schema=JudgeContext), [ask_runs], last=fit_rule
+    )
+    graph.add_node("human_review", human_review)
+    graph.add_node("apply_review", apply_review)
+    graph.add_node("finish", finish, input_schema=JudgeState)
+
+    graph.add_conditional_edges("fit_rule", needs_review, ["human_review", "finish"])
+    graph.add_edge("human_review", "apply_review")
+    graph.add_conditional_edges("apply_review", needs_review, ["human_review", "finish"])
+    graph.add_edge("finish", END)
+    return graph

@@ -1,0 +1,111 @@
+"""What a run of `judge` came to: its votes, and the rule with the τ that was fitted."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.splits import block_ids, folds
+from pollex.errors import BadLabels
+from pollex.rooms.judge.agents.votes import Rule, Tally, Task, diversity_entropy
+from pollex.rooms.judge.selection.consensus import (
+    FittedTau,
+    TauSplit,
+    crossfit_tau,
+    entropies,
+    fitted_tau,
+    modes,
+)
+from pollex.rooms.judge.store.votes import people_so_far, so_far
+from pollex.store.store import Store
+
+FOLDS, SEED = 10, 0
+"""To tell what a fitted τ does to thumbs that it was not fitted to."""
+
+
+@dataclass(frozen=True)
+class Tallied:
+    """What the votes of a run come to, and people's answers: a result of what the store has.
+
+    Attributes:
+        run: Its id.
+        rule: The rule of verdicts; with a wanted precision only known when all runs are in.
+        tallies: By conversation.
+        people: By conversation, the option that a person chose.
+        fitted: Performance of τ on the thumbs that it was fitted to.
+        unseen: Performance of τ on thumbs that it was not fitted to; None if there are too few.
+    """
+
+    run: str
+    task: Task
+    rule: Rule
+    tallies: Mapping[str, Tally]
+    people: Mapping[str, str]
+    fitted: FittedTau | None = None
+    unseen: TauSplit | None = None
+
+    @cached_property
+    def waiting(self) -> list[str]:
+        """List undecided conversations that wait for people: highest entropy first, without votes last."""
+        left = [
+            id_
+            for id_, tally in self.tallies.items()
+            if tally.scorable and id_ not in self.people and self.rule.chosen(tally.votes) is None
+        ]
+        return sorted(left, key=lambda id_: -_entropy(self.tallies[id_].votes))
+
+    def counts(self, ids: Iterable[str]) -> dict[str, int]:
+        """Count conversations by result: `rated`, `by a person`, and the reasons of NONE."""
+        counts: Counter[str] = Counter()
+        for id_ in ids:
+            tally = self.tallies[id_]
+            if id_ in self.people:
+                counts["by a person"] += 1
+            elif not tally.scorable:
+                counts["not_scorable"] += 1
+            else:
+                counts[self.rule.refusal(tally.votes, self.rule.runs - tally.asked) or "rated"] += 1
+        return dict(counts)
+
+
+def count_run(store: Store, run: str, task: Task, conversations: Iterable[Conversation]) -> Tallied:
+    """Count the votes that a run has, and fit τ to thumbs if a precision is wanted.
+
+    Args:
+        conversations: Those of the run; read only for the thumbs.
+    """
+    tallies, _ = so_far(store, run, task, ())
+    tallied = Tallied(run, task, task.rule, tallies, people_so_far(store, run, task))
+    if task.precision is None:
+        return tallied
+    # With fewer runs than the minimum nothing passes, whatever τ is.
+    used = [
+        c
+        for c in conversations
+        if c.label is not Label.NONE
+        and c.id in tallies
+        and sum(tallies[c.id].votes) >= task.rule.minimum
+    ]
+    votes = np.array([tallies[c.id].votes for c in used], dtype=np.int64).reshape(len(used), 2)
+    right = np.array([c.label is Label.NEGATIVE for c in used], dtype=np.int64)
+    entropy = entropies(votes)
+    mode = modes(votes)
+    blocks = block_ids(used)
+    fitted = fitted_tau(entropy, mode, right, task.precision, blocks)
+    tallied = replace(tallied, fitted=fitted, rule=replace(task.rule, tau=fitted.tau))
+    k = min(FOLDS, *np.bincount(right, minlength=2).tolist())
+    if k >= 2:
+        with suppress(BadLabels):  # too few groups of conversations that belong together
+            dealt = folds(used, k, SEED)
+            tallied = replace(
+                tallied, unseen=crossfit_tau(entropy, mode, right, task.precision, dealt, blocks)
+            )
+    return tallied
+
+
+def _entropy(votes: Sequence[int]) -> float:
+    return diversity_entropy(votes) if sum(votes) else -1.0

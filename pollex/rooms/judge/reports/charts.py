@@ -1,0 +1,50 @@
+"""Charts of how right ratings are, on either side of τ."""
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from pollex.reports.charts import SHARES, Frame
+from pollex.reports.numbers import known
+from pollex.reports.svg import disc, svg
+from pollex.rooms.judge.selection.consensus import TauPoint
+
+LEGEND = [("positive", "right, DE ≤ τ"), ("negative", "right, DE > τ"), ("ink", "coverage")]
+
+
+def by_runs(points: Sequence[TauPoint]) -> Markup:
+    """Draw coverage, and the share that is right on both sides, by the number of runs."""
+    return _drawn("by the number of runs", "runs", [(float(point.n), point) for point in points])
+
+
+def by_tau(points: Sequence[TauPoint]) -> Markup:
+    """Draw the same by τ, with all runs."""
+    most = max(point.n for point in points)
+    return _drawn("by τ", "τ in nats", [(point.tau, point) for point in points if point.n == most])
+
+
+def _drawn(title: str, axis: str, points: Sequence[tuple[float, TauPoint]]) -> Markup:
+    frame = Frame.over((points[0][0], points[-1][0]), (0.0, 1.0))
+    series = {
+        "positive": [(x, point.sides.passed.precision) for x, point in points],
+        "negative": [(x, point.sides.left.precision) for x, point in points],
+        "ink": [(x, point.sides.coverage) for x, point in points],
+    }
+    shown = {
+        name: [(x, share.value, share.low, share.high) for x, share in every if known(share.value)]
+        for name, every in series.items()
+    }
+    return svg(
+        f"Coverage, and share of ratings that are right on either side of τ, {title}",
+        frame.y_axis(SHARES),
+        [
+            frame.curve([x for x, *_ in every], [y for _, y, *_ in every], name)
+            for name, every in shown.items()
+        ],
+        [
+            (frame.whisker(x, low, high), disc(frame.x(x), frame.y(y), name, 3.0))
+            for name, every in shown.items()
+            for x, y, low, high in every
+        ],
+        frame.x_axis(axis),
+    )

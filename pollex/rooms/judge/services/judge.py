@@ -1,0 +1,398 @@
+"""Ask one question about each conversation, in several independent runs, and people where these don't agree."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pollex.agents.embedded import NAME
+from pollex.agents.llm.judge import LlmJudge
+from pollex.agents.llm.parsing import as_read
+from pollex.conversations.conversation import Conversation
+from pollex.conversations.logs import Logs
+from pollex.errors import UNREADABLE, BadInput, BadLabels, WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.write import require_apart, require_format, require_writable
+from pollex.gateway.batches.desk import Round
+from pollex.gateway.budget import Budget
+from pollex.gateway.calls import Call, Completed, Outcome
+from pollex.graphs.context import Progress
+from pollex.prompts.domain import DomainProfile, profile_at
+from pollex.rooms.judge.agents.embedded.rater import EmbeddedRater
+from pollex.rooms.judge.agents.llm.rater import LlmRater, Variant, calls_of
+from pollex.rooms.judge.agents.votes import RUNS, Ensemble, Repeatable, Rule, Task, make_question
+from pollex.rooms.judge.formats.verdicts import AnswersFile
+from pollex.rooms.judge.graphs.state import Tallied
+from pollex.rooms.judge.services.judge_runs import People, answered_by_people, ask_and_rate
+from pollex.rooms.judge.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
+from pollex.services.logs import Sources, files_of, logs_from, names_of
+from pollex.services.options import ModelOptions, RunOptions
+from pollex.services.plan import AT_MOST, NO_CALLS, CallPlan, Plan, Planned, Planner, call_plan
+from pollex.services.results import ModelUsage
+from pollex.services.roles import Workers, embedded_workers, embedder_for, hire
+from pollex.services.runs import RunSettings
+from pollex.services.workspace import Workspace, workspace
+from pollex.store.resume import conversations_of, find_run
+from pollex.store.spans import Tracer
+from pollex.text import read_lines
+
+HOW_IT_WENT = re.compile(
+    r"\b(?:w[eo]nt|well|good|bad|(?:un|dis)?satisf\w*|(?:un)?happy|pleased|help\w*|(?:un)?solv\w*|(?:un|re)solv\w*|complet\w*"
+    r"|done|succe\w*|fail\w*|fulfil\w*|useful\w*|achiev\w*|accomplish\w*|g[ai]ve\w* up|got? what|get what|frustrat\w*"
+    r"|disappoint\w*|thumbs?)\b",
+    re.IGNORECASE,
+)
+"""A question that the built-in rater answers speaks of that."""
+NOT_UNDERSTOOD = (
+    "the built-in rater doesn't understand a question: it answers whether a conversation went well"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeOptions:
+    """Options of a question to a panel, and the rule that accepts a rating.
+
+    Attributes:
+        options: Answers to choose from; the first is a thumb up.
+        runs: Independent runs per conversation.
+        minimum: Runs that must have answered; None for more than half.
+        panel: Models at the endpoint that take turns with the first.
+        variant: Prompt: v0 question only, v1 instructions, v2 grounded, v3 expected end state, v4
+            actual end state.
+        domain: Domain profile; None for the neutral one.
+        instructions: File with the instructions for human annotators.
+        tau: Highest diversity entropy that passes; None for at most one run that disagrees.
+        tau_precision: Precision on the thumbs that τ is fitted to, in place of `tau`.
+        stop_early: Ask no more runs once the verdict can no longer change.
+        seed: Each run is sent another one.
+    """
+
+    question: str
+    options: Sequence[str] = ("yes", "no")
+    runs: int = RUNS
+    minimum: int | None = None
+    panel: Sequence[str] = ()
+    variant: Variant = "v4"
+    domain: Path | DomainProfile | None = None
+    instructions: Path | None = None
+    tau: float | None = None
+    tau_precision: float | None = None
+    stop_early: bool = False
+    seed: int = 0
+
+    def members(self, model: ModelOptions) -> list[str]:
+        """Return the models that are asked, each once; none for the built-in rater.
+
+        Raises:
+            WrongUse: A panel is named beside a chat object, which is no endpoint that could serve
+                them.
+        """
+        if model.chat is not None and self.panel:
+            what = "a panel beside a chat model of LangChain's: its names belong to no endpoint"
+            raise WrongUse(
+                what,
+                remedy="leave out the panel, or name the first model and its base_url",
+                option="panel",
+            )
+        return list(dict.fromkeys(name for name in (model.name, *self.panel) if name))
+
+    def profile(self) -> DomainProfile:
+        """Return the domain profile."""
+        return self.domain if isinstance(self.domain, DomainProfile) else profile_at(self.domain)
+
+    def task(self, members: Sequence[str]) -> Task:
+        """Return the question and the rule.
+
+        Raises:
+            WrongUse: There is no question, nothing to choose from, or no rule that can be carried
+                out.
+        """
+        if not self.question.strip():
+            raise WrongUse(
+                "no question", remedy="give one", option={"question": "Was the task completed?"}
+            )
+        # As answers are read: of two options that look alike there, the second would never be
+        # chosen.
+        if len({as_read(option).casefold() for option in self.options}) < max(2, len(self.options)):
+            what = f"{', '.join(self.options)!r} is not a list of answers"
+            raise WrongUse(
+                what, remedy="give at least two different ones", option={"options": "yes,no"}
+            )
+        if not members and not HOW_IT_WENT.search(self.question):
+            remedy = "ask how it went (“Was the task completed?”), or name an LLM"
+            raise WrongUse(NOT_UNDERSTOOD, where=self.question, remedy=remedy, option="model")
+        if not members and len(self.options) != 2:
+            remedy = "give two options, the first for a conversation that went well, or name an LLM"
+            raise WrongUse(
+                "the built-in rater chooses between two options only", remedy=remedy, option="model"
+            )
+        if self.tau_precision is not None and (self.stop_early or self.tau is not None):
+            what = "τ is fitted to a precision on the answers of all runs"
+            raise WrongUse(
+                what, remedy="leave out the value of τ and early stopping, or the precision"
+            )
+        rule = Rule.of(self.runs, minimum=self.minimum, tau=self.tau)
+        if self.tau_precision is not None:
+            rule = replace(rule, tau=None)
+        by = f"{', '.join(members)}, prompt {self.variant}" if members else NAME
+        return Task(make_question(self.question, self.options), rule, self.tau_precision, by)
+
+    def instructions_text(self) -> str:
+        """Return the instructions for human raters; empty if there is no file."""
+        if self.instructions is None:
+            return ""
+        try:
+            return read_lines(self.instructions)
+        except (OSError, UnicodeDecodeError) as error:
+            what = f"the instructions can't be read: {error}"
+            raise BadInput(what, where=str(self.instructions), remedy=UNREADABLE) from error
+
+
+def judge(
+    logs: Sources | Logs,
+    options: JudgeOptions,
+    *,
+    out: Path | None = None,
+    accepted: Path | None = None,
+    votes: Path | None = None,
+    reading: ReadOptions,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+) -> JudgeResult:
+    """Ask a question about each conversation in several runs, and rate it where they agree.
+
+    Args:
+        out: Where a row a conversation is written; None for the result alone.
+        accepted: Where conversations with a rating are written, ready for fine-tuning.
+        votes: Where a row for each run of each conversation is written.
+
+    Raises:
+        BadInput: A file or row can't be read.
+        BadLabels: τ is to be fitted to thumbs, and there are none.
+        WrongUse: What is asked for can't be carried out.
+    """
+    read_files = files_of(logs, options.domain, options.instructions)
+    require_places(out, accepted, read=read_files)
+    if votes is not None:
+        require_format(votes, *read_files)
+        require_apart(out, accepted, votes)
+    members = options.members(model)
+    profile = options.profile()
+    task = options.task(members)
+    read = logs_from(logs, reading, progress)
+    # all runs would be paid for, and nothing would pass
+    if task.precision is not None and not read.learnable:
+        what = "no conversation has a thumb that τ could be fitted to"
+        raise BadLabels(what, remedy="name their field", option="label_field")
+    if run.dry_run:
+        raise Planned(_plan(read, task, profile, members, options, run, model))
+    with workspace(run, progress, read) as opened:
+        about = {"question": options.question, "options": list(options.options)}
+        arguments = {"logs": names_of(logs)} | about
+        judged, staff = opened.run(_judge(opened, read, task, profile, model, options, arguments))
+        usages = [(worker.record.name, ModelUsage.of(worker)) for worker in staff]
+        return write_verdicts(
+            opened.store,
+            judged,
+            read.conversations,
+            VerdictFiles(verdicts=out, accepted=accepted, votes=votes),
+            calls=calls_of(options.variant) if members else None,
+            variant=options.variant if members else None,
+            bad_rows=read.bad_rows,
+            usages=tuple((name, usage) for name, usage in usages if usage is not None),
+        )
+
+
+def require_places(
+    out: Path | None, *lines: Path | None, read: Sequence[str | Path | None]
+) -> None:
+    """Refuse files that can't be written, before any work.
+
+    Args:
+        out: A file of rows, whose ending says the format.
+        lines: Files of JSON lines.
+        read: Files that are read, and must not be written over.
+
+    Raises:
+        WrongUse: Says which file, and why.
+    """
+    if out is not None:
+        require_format(out, *read)
+    for path in lines:
+        if path is not None:
+            require_writable(path, *read)
+    require_apart(out, *lines)
+
+
+def _plan(
+    read: Logs,
+    task: Task,
+    profile: DomainProfile,
+    members: Sequence[str],
+    options: JudgeOptions,
+    run: RunOptions,
+    model: ModelOptions,
+) -> CallPlan:
+    if not members:
+        return NO_CALLS
+    plans = [Plan.of(replace(model, model=name), profile, run, options.seed) for name in members]
+    if options.stop_early:  # which runs are spared depends on what the others answer
+        for plan in plans:
+            plan.planner.certainty = AT_MOST
+    askers = [replace(plan.asker, door=Rehearsal(plan.planner)) for plan in plans]
+    raters = [LlmRater(asker, options.variant, options.instructions_text()) for asker in askers]
+    ensemble = Ensemble(*raters, rule=task.rule)
+
+    async def rehearse() -> None:
+        for conversation in read:
+            await ensemble.votes(conversation, task.question)
+
+    asyncio.run(rehearse())
+    first, *others = (plan.planner.table for plan in plans)
+    panel = [
+        (name, ModelUsage(table, model.limits.price))
+        for name, table in zip(members[1:], others, strict=True)
+    ]
+    return call_plan(replace(model, model=members[0]), first, probed=False, panel=panel)
+
+
+async def _judge(
+    opened: Workspace,
+    logs: Logs,
+    task: Task,
+    profile: DomainProfile,
+    model: ModelOptions,
+    options: JudgeOptions,
+    arguments: dict[str, Any],
+) -> tuple[Tallied, list[Workers]]:
+    raters = list[Repeatable]()
+    async with AsyncExitStack() as stack:
+        if members := options.members(model):
+            # of the whole command
+            budget = Budget(model.limits)
+            together = Round()
+            instructions = options.instructions_text()
+            staff = []
+            for name in members:
+                member_model = model if model.chat else replace(model, model=name)
+                hired = await hire(
+                    member_model, profile, opened.store, options.seed, budget, together
+                )
+                staff.append(worker := await stack.enter_async_context(hired))
+                assert isinstance(worker.roles.judge, LlmJudge), "a model judges by its own role"
+                raters.append(LlmRater(worker.roles.judge.asker, options.variant, instructions))
+        else:
+            embedder = embedder_for(opened.store.folder, model.settings.embedding_model)
+            embedder.watch(opened.progress)
+            rater = EmbeddedRater(embedder)
+            await rater.fit(logs.conversations, [])
+            opened.progress.note(f"Note: {NOT_UNDERSTOOD}, {_learned_from(rater, task)}")
+            staff = [embedded_workers(profile, embedder, options.seed)]
+            raters = [rater]
+        for worker in staff:
+            opened.announce(worker)
+        setting = replace(
+            opened.setting(arguments, staff[0]),
+            secrets=tuple(secret for worker in staff for secret in worker.secrets),
+            traced=partial(_traced, staff),
+        )
+        ensemble = Ensemble(*raters, rule=task.rule, stop_early=options.stop_early)
+        return await ask_and_rate(
+            logs.conversations, ensemble, task, data_fingerprint=logs.fingerprint, setting=setting
+        ), staff
+
+
+def _traced(staff: Sequence[Workers], tracer: Tracer) -> None:
+    for worker in staff:
+        worker.traced(tracer)
+
+
+def _learned_from(rater: EmbeddedRater, task: Task) -> str:
+    first, second = (option.text for option in task.question.options)
+    if rater.labelled:
+        return f"“{first}” as what goes with thumbs up in {rater.labelled} conversations, “{second}” with thumbs down"
+    return f"“{first}” or “{second}” by what signals mean in general: the log has too few thumbs to learn from"
+
+
+@dataclass
+class Rehearsal:
+    """A model client that counts calls, with end states of the usual length."""
+
+    planner: Planner
+
+    async def ask(self, call: Call) -> Outcome:
+        """See `agents.llm.asker.ModelClient`."""
+        if call.stage == "describe":
+            await self.planner.ask(call)
+            return Completed(
+                text=json.dumps(dict.fromkeys((call.schema or {})["properties"], "a state " * 35))
+            )
+        if "end_state" not in call.messages[1]["content"]:
+            return await self.planner.ask(call)
+        with self.planner.estimating():
+            return await self.planner.ask(call)
+
+
+Find = Callable[[str], Conversation]
+"""Returns a conversation of the run by its id."""
+
+
+def review(
+    named: str = "last",
+    *,
+    out: Path | None = None,
+    answers: Path | None = None,
+    interview: Callable[[Find], People] | None = None,
+    verdicts: Path | None = None,
+    accepted: Path | None = None,
+    run: RunOptions,
+    progress: Progress,
+) -> JudgeResult:
+    """Take up a run of `judge` for people's answers; nobody else is asked again.
+
+    Args:
+        named: Id of the run, or the beginning of one; `last` for the last run of `judge`.
+        out: Where to write what people are still to answer, the most contested first.
+        answers: That file, with answers in it.
+        interview: Makes, given a way to look up conversations, somebody who can be asked now.
+        verdicts: Where to write a row a conversation.
+        accepted: Where to write conversations with a rating, ready for fine-tuning.
+
+    Raises:
+        BadInput: The answers can't be read.
+        ResumeRefused: The run has conversations that its judge was never asked about.
+        WrongUse: There is no such run of `judge`.
+    """
+    require_places(verdicts, accepted, out, read=[answers])
+    file = None if answers is None else AnswersFile(answers)
+    with workspace(run, progress) as opened:
+        store = opened.store
+
+        def find(id_: str) -> Conversation:
+            return next(conversations_of(store, find_run(store, named, "judge").id, ids=[id_]))
+
+        people: list[People] = [file] if file else []
+        if interview is not None:
+            people.append(interview(find))
+        setting = RunSettings.of(store, progress=opened.progress)
+        judged = opened.run(
+            answered_by_people(store, named, setting, _first_of(people) if people else None)
+        )
+        files = VerdictFiles(verdicts=verdicts, accepted=accepted, doubtful=out)
+        return write_verdicts(
+            store, judged, list(conversations_of(store, judged.run)), files, people=file
+        )
+
+
+def _first_of(people: Sequence[People]) -> People:
+
+    def ask(question: Mapping[str, Any]) -> Mapping[str, str]:
+        return next((votes for person in people if (votes := person(question))), {})
+
+    return ask

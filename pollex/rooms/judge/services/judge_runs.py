@@ -1,0 +1,158 @@
+"""Runs of `judge`: begin, resume, and continue after people have answered; read what they came to."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pollex.conversations.conversation import Conversation, Label
+from pollex.errors import ResumeRefused, WrongUse
+from pollex.graphs.context import ConversationIndex
+from pollex.graphs.run import carry_out
+from pollex.rooms.judge.agents.votes import Ensemble, Task, verdict
+from pollex.rooms.judge.graphs.state import Tallied, count_run
+from pollex.rooms.judge.store.votes import TASK, so_far, task_of, votes_of
+from pollex.rubrics.answers import Question
+from pollex.services.runs import RunSettings, digest, kept_ids, running
+from pollex.store.resume import BATCH, conversations_of, find_run
+from pollex.store.rows import conversation_rows
+from pollex.store.runs import Run
+from pollex.store.store import Store
+from pollex.text import count
+
+People = Callable[[Mapping[str, Any]], Mapping[str, str]]
+"""Given what the interrupt asks, `question`, `options` and the ids of the `conversations` that wait, the most contested
+first: by id the options that people chose. Empty where nobody answers more now."""
+
+
+async def ask_and_rate(
+    conversations: Sequence[Conversation],
+    ensemble: Ensemble,
+    task: Task,
+    *,
+    data_fingerprint: str,
+    setting: RunSettings,
+    people: People | None = None,
+) -> Tallied:
+    """Ask the ensemble about every conversation, and people about those without agreement.
+
+    Args:
+        people: None where nobody can be asked now: the run then waits.
+    """
+    fingerprint = {
+        "data": data_fingerprint[:12],
+        "question": digest(task.question.model_dump(mode="json")),
+        "rule": task.in_words,
+        "stop early": str(ensemble.stop_early),
+        "by": task.by,
+        "judge": ensemble.drawn_from,
+    }
+    roles = [ensemble.name]
+    async with running("judge", fingerprint, setting, roles) as run:
+        stored_ids = kept_ids(setting.store, run.id)
+        for start in range(0, len(conversations), BATCH):
+            new = [c for c in conversations[start : start + BATCH] if c.id not in stored_ids]
+            await setting.store.write(conversation_rows(run.id, new))
+        await setting.store.write_step(run.id, TASK, task.as_json)
+        return await _judge(run, conversations, ensemble, task, setting, people, roles)
+
+
+async def answered_by_people(
+    store: Store, name: str, setting: RunSettings, people: People | None
+) -> Tallied:
+    """Continue a run that waits for people, from the store; no judge is asked again.
+
+    Raises:
+        WrongUse: There is no such run of `judge`.
+        ResumeRefused: It has conversations that its judge was never asked about.
+    """
+    run = find_run(store, name, "judge")
+    task = task_of(store, run.id) if run.command == "judge" else None
+    if task is None:
+        raise WrongUse(f"{run.id} is no run of `pollex judge`", remedy="`pollex runs` lists them")
+    conversations = list(conversations_of(store, run.id))
+    tallies, _ = so_far(store, run.id, task, setting.retry_outcomes)
+    if left := sum(c.id not in tallies for c in conversations):
+        remedy = "go on with it first: the same command with LOGS and `--resume`"
+        raise ResumeRefused(
+            f"{count(left, 'conversation was', 'conversations were')} not asked about yet",
+            where=run.id,
+            remedy=remedy,
+        )
+    async with running("judge", run.fingerprint, setting, run.roles, run) as again:
+        return await _judge(again, conversations, None, task, setting, people, run.roles)
+
+
+async def _judge(
+    run: Run,
+    conversations: Sequence[Conversation],
+    ensemble: Ensemble | None,
+    task: Task,
+    setting: RunSettings,
+    people: People | None,
+    roles: Sequence[str],
+) -> Tallied:
+    # LangGraph takes a while
+    from pollex.rooms.judge.graphs.graph import JudgeContext, JudgeWork, build
+
+    store = setting.store
+    shelf = ConversationIndex(conversations)
+    tallies, partial = so_far(store, run.id, task, setting.retry_outcomes if ensemble else ())
+    live = JudgeWork(
+        **setting.of_run(run.id),
+        stage="judge",
+        total=len(shelf),
+        pending={id_: None for id_ in shelf if id_ not in tallies or id_ in partial},
+        fine=frozenset({"rated", "by a person"}),
+        workers=roles,
+        shelf=shelf,
+        ensemble=ensemble,
+        task=task,
+        stored_votes=partial,
+    )
+    state = await carry_out(
+        build(), live, JudgeContext.of(setting.arguments), people=people and _once(people)
+    )
+    if "__interrupt__" in state:
+        store.finish(run.id, "partial", roles=roles, result=live.result(state))
+    return live.tallied()
+
+
+def _once(people: People) -> People:
+    """Ask until they have no answer, or none that was taken."""
+    before: list[str] = []
+
+    def asked(question: Mapping[str, Any]) -> Mapping[str, str]:
+        nonlocal before
+        same = question["conversations"] == before
+        before = question["conversations"]
+        return {} if same else dict(people(question))
+
+    return asked
+
+
+def truth_of(conversations: Sequence[Conversation]) -> dict[str, int]:
+    """Return the option that each labeled conversation's thumb stands for, by id."""
+    return {
+        c.id: int(c.label is Label.NEGATIVE) for c in conversations if c.label is not Label.NONE
+    }
+
+
+def work_of(store: Store, run: Run) -> Tallied | None:
+    """Return the votes of an ended run with the rule that was fitted; None if it is no run of `judge`."""
+    task = task_of(store, run.id) if run.command == "judge" else None
+    return None if task is None else count_run(store, run.id, task, conversations_of(store, run.id))
+
+
+def ratings_of(store: Store, run: Run) -> tuple[Question, dict[str, str]] | None:
+    """Return a run's question, and the option agreed on by text; None if it was never asked anything."""
+    task = task_of(store, run.id)
+    if task is None:
+        return None
+    rows = store.ask(run.id, "SELECT id, text_hash FROM conversations")
+    texts = {str(row["id"]): str(row["text_hash"]) for row in rows}
+    verdicts = {
+        id_: verdict(id_, task.question, votes, task.rule).rating
+        for id_, votes in votes_of(store, run.id, task)
+    }
+    return task.question, {
+        texts[id_]: rating for id_, rating in verdicts.items() if rating is not None
+    }

@@ -1,0 +1,84 @@
+"""Votes of a run of `judge`, as the store has them."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+from pollex.conversations.conversation import Conversation
+from pollex.rooms.judge.agents.votes import (
+    Rule,
+    Tally,
+    Task,
+    Verdict,
+    Vote,
+    persons_question,
+    run_question,
+    verdict,
+)
+from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, can_retry
+from pollex.store.resume import BATCH, answers_of, step
+from pollex.store.store import Store
+
+TASK = "task"
+"""Name of the step that keeps what a run was asked to do."""
+
+
+def task_of(store: Store, run: str) -> Task | None:
+    """Return what a run was asked to do; None if it is no run of `judge`."""
+    task = step(store, run, TASK)
+    return None if task is None else Task.from_json(task)
+
+
+def asked_in(store: Store, run: str) -> dict[str, Question]:
+    """Return the questions of a run of `judge`, by the ids in its answers."""
+    task = task_of(store, run)
+    if task is None:
+        return {}
+    asked_of = [run_question(task.question, number) for number in range(task.rule.runs)]
+    return {question.id: question for question in [*asked_of, persons_question(task.question)]}
+
+
+def so_far(
+    store: Store, run: str, task: Task, again: Collection[Outcome]
+) -> tuple[dict[str, Tally], dict[str, dict[int, Vote]]]:
+    """Return vote counts by conversation, and known answers of those still to be asked."""
+    tallies: dict[str, Tally] = {}
+    partial: dict[str, dict[int, Vote]] = {}
+    for id_, votes in votes_of(store, run, task):
+        tallies[id_] = Tally.of(votes, len(task.question.options))
+        if any(can_retry(vote, again) for vote in votes):
+            partial[id_] = {
+                number: vote for number, vote in enumerate(votes) if not can_retry(vote, again)
+            }
+    return tallies, partial
+
+
+def votes_of(
+    store: Store, run: str, task: Task, ids: Sequence[str] | None = None
+) -> Iterator[tuple[str, list[Answer | Unanswered]]]:
+    """Yield each conversation's votes, in the order of the runs."""
+    names = [run_question(task.question, number).id for number in range(task.rule.runs)]
+    for id_, answers in answers_of(store, run, ids=None if ids is None else list(ids)).items():
+        votes = [answers[name] for name in names if name in answers]
+        if votes:
+            yield id_, votes
+
+
+def people_so_far(store: Store, run: str, task: Task) -> dict[str, str]:
+    rows = store.ask(
+        run,
+        "SELECT conversation, last(chosen ORDER BY seq) AS chosen FROM answers WHERE question = ? "
+        "GROUP BY conversation",
+        [persons_question(task.question).id],
+    )
+    return {row["conversation"]: task.question.options[row["chosen"]].text for row in rows}
+
+
+def verdicts_of(
+    store: Store, run: str, task: Task, rule: Rule, conversations: Sequence[Conversation]
+) -> Iterator[Verdict]:
+    """Yield the verdict of each conversation, in their order, read in batches."""
+    people = people_so_far(store, run, task)
+    for start in range(0, len(conversations), BATCH):
+        ids = [c.id for c in conversations[start : start + BATCH]]
+        votes = dict(votes_of(store, run, task, ids))
+        for id_ in ids:
+            yield verdict(id_, task.question, votes.get(id_, []), rule, people.get(id_))

@@ -1,0 +1,14 @@
+"""The graph of the room in LangGraph Studio."""
+
+from pollex.rooms.judge.graphs.graph import JudgeContext, build
+from pollex.rooms.judge.usecases.judge import JudgeLogs
+from pollex.studio.hooks import StudioGraph
+from pollex.studio.use_cases import carry_out, filled_in
+
+
+def judge(form: JudgeContext) -> None:
+    """Ask one question about each conversation of a log."""
+    carry_out(JudgeLogs, filled_in(form))
+
+
+HOOKS = (StudioGraph("judge", build, judge),)

@@ -1,0 +1,250 @@
+"""Undecided cases of `judge` runs, answered in the browser, one at a time."""
+
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pollex.reports.transcript import marked_turns
+from pollex.rooms.judge.agents.votes import persons_question
+from pollex.rooms.judge.graphs.state import Tallied
+from pollex.rooms.judge.services.judge_runs import work_of
+from pollex.rooms.judge.web.links import WAITING
+from pollex.store.labels import Opinion, opinions, settle_answers
+from pollex.store.resume import conversations_of
+from pollex.store.runs import Run
+from pollex.store.tables import LabelRow, SheetRow, pack
+from pollex.web import links
+from pollex.web.faults import Clash, Fault, NotThere
+from pollex.web.forms import Name, Short, Words
+from pollex.web.pages.agreement import disputed
+from pollex.web.said import keep_said
+from pollex.web.site import Site
+from pollex.web.views import Data, Done, page, post
+
+
+@page(WAITING, "waiting.html", here="Waiting")
+def waits(site: Site, as_json: bool) -> Data:
+    """List the runs that wait for people."""
+    waiting_by_run = [(run, waiting) for run in site.runs() if (waiting := waiting_in(site, run))]
+    if as_json:
+        rows = [
+            (run.id, waiting.task.question.text, len(waiting.waiting))
+            for run, waiting in waiting_by_run
+        ]
+        return {
+            "runs": [{"run": run, "question": question, "waiting": n} for run, question, n in rows]
+        }
+    opinions_by_run = [
+        (run, waiting, said_of(site, run, waiting)) for run, waiting in waiting_by_run
+    ]
+    shown = [
+        (run, waiting, given(waiting, opinions), differ(opinions))
+        for run, waiting, opinions in opinions_by_run
+    ]
+    return {"runs": [row for row in shown if row[1].waiting]}
+
+
+def waiting_in(site: Site, run: Run) -> Tallied | None:
+    """Return what a run waits for; None where it waits for nobody, or goes on."""
+    if run.command != "judge" or run.finished is None:
+        return None
+    return site.once("waiting", run, lambda: work_of(site.store, run))
+
+
+def said_of(site: Site, run: Run, waiting: Tallied) -> list[Opinion]:
+    """Return people's answers to a run's cases; those applied have no name."""
+    about = persons_question(waiting.task.question).id
+    return [
+        opinion
+        for opinion in opinions(site.store, about)
+        if opinion.run == run.id and opinion.annotator
+    ]
+
+
+def differ(opinions: Sequence[Opinion]) -> dict[str, list[Opinion]]:
+    """Return differing answers by conversation, which are to be adjudicated."""
+    return {every[0].conversation: every for every in disputed(opinions).values()}
+
+
+def given(waiting: Tallied, opinions: Sequence[Opinion]) -> dict[str, str]:
+    """Return the answers that a run can take up, by conversation."""
+    open_ = set(waiting.waiting)
+    left = differ(opinions)
+    value_by_id = {
+        opinion.conversation: opinion.value for opinion in settle_answers(opinions).values()
+    }
+    return {id_: value for id_, value in value_by_id.items() if id_ in open_ and id_ not in left}
+
+
+@page(f"{WAITING}/{{run}}", "case.html", here="Waiting")
+def case(
+    site: Site, run: Run, as_json: bool, who: Short = "", case: str = "", after: str = ""
+) -> Data:
+    """Show a case with question and turns; the votes only after an answer."""
+    waiting = run_that_waits(site, run)
+    opinions_here = said_of(site, run, waiting)
+    question = waiting.task.question.text
+    options = [option.text for option in waiting.task.question.options]
+    if as_json:
+        fields = {"question": question, "options": options, "cases": [*waiting.waiting]}
+        return fields | {"given": given(waiting, opinions_here)}
+    own_values = {
+        opinion.conversation: opinion.value
+        for opinion in opinions_here
+        if opinion.annotator == who and opinion.source == "person"
+    }
+    left = [id_ for id_ in waiting.waiting if id_ not in own_values]
+    at = case or (left[0] if who and left else "")
+    if case and case not in waiting.waiting:
+        raise NotThere(
+            "the run does not wait for this conversation",
+            remedy="its page has those that it waits for",
+        )
+    conversation = next(conversations_of(site.store, run.id, ids=[at]), None) if at else None
+    return {
+        "waiting": waiting,
+        "options": options,
+        "case": conversation,
+        "turns": marked_turns(conversation.turns, {}) if conversation else [],
+        "left": len(left),
+        "given": given(waiting, opinions_here),
+        "differ": differ(opinions_here),
+        "answers": [
+            (chr(ord("A") + n % 26), opinion.value)
+            for n, opinion in enumerate(differ(opinions_here).get(at, ()))
+        ],
+        "before": dict(zip(options, waiting.tallies[after].votes, strict=True))
+        if after in own_values and after in waiting.waiting
+        else None,
+        "words": _words(site, run, waiting, after) if after in own_values else [],
+        "states": {
+            id_: _state(waiting, opinions_here, id_, value) for id_, value in own_values.items()
+        },
+        "mine": own_values,
+    }
+
+
+WORDS = """
+    SELECT chosen, justification FROM answers WHERE conversation = $1 AND starts_with(question, $2)
+        AND justification <> '' AND chosen IS NOT NULL
+    GROUP BY ALL ORDER BY chosen, justification LIMIT 20
+"""
+
+
+def _words(site: Site, run: Run, waiting: Tallied, id_: str) -> list[tuple[str, str]]:
+    """Return what the runs said of a case: option and reason, each once."""
+    question = waiting.task.question
+    rows = site.store.ask(run.id, WORDS, [id_, f"{question.id}#"])
+    return [(question.options[row["chosen"]].text, row["justification"]) for row in rows]
+
+
+def _state(waiting: Tallied, opinions: Sequence[Opinion], id_: str, own_answer: str) -> str:
+    taken_up = waiting.people.get(id_)
+    if taken_up is not None:
+        return "taken up" if taken_up == own_answer else f"not taken up: {taken_up} was"
+    if id_ in differ(opinions):
+        return "not taken up yet: people differ, and somebody has to decide"
+    if id_ not in waiting.waiting:
+        return "not taken up: the run does not wait for it any more"
+    decided = given(waiting, opinions).get(id_, own_answer)
+    return (
+        "kept, and not taken up yet"
+        if decided == own_answer
+        else f"not taken up: it was decided as {decided}"
+    )
+
+
+def run_that_waits(site: Site, run: Run) -> Tallied:
+    """Return what a run waits for. Raises NotThere where it waits for nobody."""
+    waiting = waiting_in(site, run)
+    if waiting is None:
+        raise NotThere(
+            f"{run.id} waits for nobody", remedy="runs of `pollex judge` that have ended may wait"
+        )
+    return waiting
+
+
+@post("/api/given")
+def give(
+    site: Site,
+    run: Run,
+    conversation: str,
+    who: Name,
+    option: str,
+    decides: bool = False,
+    reason: Words = "",
+) -> Done:
+    """Keep an answer; the run takes it up later."""
+    waiting = run_that_waits(site, run)
+    if option not in [option.text for option in waiting.task.question.options]:
+        raise Fault(
+            f"{option[:80]!r} is no option of the question",
+            remedy="choose one of those that are shown",
+        )
+    if conversation not in waiting.waiting:
+        raise Clash(
+            "the run does not wait for this conversation any more", remedy="go on with the next one"
+        )
+    about = next(conversations_of(site.store, run.id, ids=[conversation]))
+    opinions_here = said_of(site, run, waiting)
+    if decides and about.id not in differ(opinions_here):
+        raise Clash(
+            "people don't differ on it, or somebody has decided", remedy="answer it as yourself"
+        )
+    if decides and not reason.strip():
+        raise Fault("a decision takes a reason", remedy="say why, or answer it as yourself")
+    label = LabelRow(
+        annotator=who,
+        text_hash=about.text_hash,
+        conversation=about.id,
+        run=run.id,
+        question=persons_question(waiting.task.question).id,
+        value=pack(option),
+        source="adjudicated" if decides else "person",
+        drawn="doubtful",
+    )
+    # The runs' words are shown to whoever has answered.
+    again = any(
+        (opinion.annotator, opinion.conversation) == (who, about.id) for opinion in opinions_here
+    )
+    with site.turn:
+        (label_kept,) = keep_said(
+            site.store,
+            [(label, SheetRow(label.id, comment=reason, saw=("votes",) if again else ()))],
+        )
+    next_ = links.address(f"{WAITING}/{run.id}", who=who, after=about.id)
+    return next_, {"label": label_kept, "kept": True}
+
+
+@post("/api/waiting/{run}/resume")
+def resume(site: Site, run: Run) -> Done:
+    """Start the command that applies people's answers to a run."""
+    waiting = run_that_waits(site, run)
+    values_given = given(waiting, said_of(site, run, waiting))
+    if not values_given:
+        raise Fault("nobody has answered yet, or people differ", remedy="answer a case first")
+    path = _written(site.store.folder, values_given)
+    arguments = [
+        "review",
+        run.id,
+        "--answers",
+        str(path),
+        "--store",
+        str(site.store.folder),
+        "--json",
+    ]
+    words = f"{run.id} takes up {len(values_given)} of {len(waiting.waiting)} answers"
+    child = site.children.start(words, arguments, back=f"{WAITING}/{run.id}", remove=[path])
+    return f"{links.CHILDREN}/{child.id}", {"child": child.id}
+
+
+def _written(folder: Path, answers: Mapping[str, str]) -> Path:
+    path = folder / f"answers-{secrets.token_hex(4)}.jsonl"
+    with os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as file:
+        for id_, option in answers.items():
+            file.write(json.dumps({"id": id_, "answer": option}) + "\n")
+    return path

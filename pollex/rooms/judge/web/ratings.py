@@ -1,0 +1,46 @@
+"""What the page of a run shows of its ratings."""
+
+from collections import Counter
+from typing import Any
+
+from pollex.rooms.judge.agents.votes import diversity_entropy
+from pollex.rooms.judge.services.judge_runs import work_of
+from pollex.rooms.judge.services.verdicts import precision_of
+from pollex.store.resume import conversations_of
+from pollex.store.runs import Run
+from pollex.web.site import Site
+
+MOST = 60
+"""Kinds of votes that are listed."""
+
+
+def ratings_of(site: Site, run: Run) -> dict[str, Any] | None:
+    """Return an ended run's votes by kind, those that agree most first, and how right they are.
+
+    Returns:
+        None if it is no run of `judge`. A kind has the runs that chose each option, their entropy
+        (None where no run answered), the rating (None for NONE), and the number of conversations.
+    """
+    if run.finished is None or run.command != "judge":
+        return None
+    return site.once("rated", run, lambda: _ratings(site, run))
+
+
+def _ratings(site: Site, run: Run) -> dict[str, Any] | None:
+    work = work_of(site.store, run)
+    if work is None:
+        return None
+    options = [option.text for option in work.task.question.options]
+    counts = Counter(tally.votes for tally in work.tallies.values() if tally.scorable)
+    kinds: list[dict[str, Any]] = []
+    for votes, n in counts.items():
+        chosen = work.rule.chosen(votes)
+        entropy = diversity_entropy(votes) if sum(votes) else None
+        rating = None if chosen is None else options[chosen]
+        kinds.append({"votes": votes, "entropy": entropy, "rating": rating, "n": n})
+    ordered = sorted(
+        kinds, key=lambda kind: (kind["entropy"] is None, kind["entropy"] or 0.0, -kind["n"])
+    )
+    conversations = list(conversations_of(site.store, run.id))
+    precision = precision_of(site.store, run.id, work.task, work.rule, conversations)
+    return {"task": work.task, "rule": work.rule, "kinds": ordered[:MOST], "precision": precision}
