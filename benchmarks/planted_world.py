@@ -15,7 +15,7 @@ compares ways to choose from a pool of one rubric a signal, on answers drawn wit
 
 All figures are of a SIMULATED model unless `--model` names a real one. They say whether the
 pipeline works, not how well a model reads; what the simulation is taken to be like without DS, CDP
-or domain is an assumption (see `tests/planted/model.py`), and so are the sizes of the gaps between
+or domain is an assumption (see `tests/endurance/planted/model.py`), and so are the sizes of the gaps between
 the rows that rest on it. Worlds are independent of one another: intervals are Student's, 95 %, over
 worlds. Half of each world's conversations are held out.
 """

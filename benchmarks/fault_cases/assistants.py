@@ -148,12 +148,15 @@ ENDS = {
     "large": "return 'x' * 20_000_000",
     "hang": "import time; time.sleep(99)",
     "closeall": "import os; os.closerange(0, 99)",
+    "group": "import os, signal; os.killpg(0, signal.SIGTERM)",
 }
 GOES_ON = {
     "chdir": "import os; os.chdir('/')",
     "close": "import sys; sys.stderr.close()",
     "print": "print('not an answer', flush=True)",
     "fork": "import os; os.fork()",
+    "parent": "import os, signal; os.kill(os.getppid(), signal.SIGTERM)",
+    "parents": "import os, signal; os.kill(os.getppid(), signal.SIGKILL)",
 }
 
 

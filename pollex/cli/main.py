@@ -73,6 +73,10 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 PROPOSED = {"columns", "roles", "positive", "negative", "thumbs", "pairs", "label_field"}
 """Options whose values in an error are tried or sure, so that the whole command can be gone on with."""
+SHOWN = 200
+LONG_WORD = re.compile(rf"\S{{{2 * SHOWN},}}")
+LONGEST = 4_000
+"""Characters of a message, and of a word in it that is cut: paths are shorter."""
 ADDRESSES = {"base_url", "events", "behind", "host", "allow_host", "address"}
 """Options that name a place and are no path."""
 
@@ -204,7 +208,7 @@ def opens_a_browser() -> bool:
 
 
 def on_disk(error: OSError) -> PollexError:
-    """Turn a full disk or missing rights into an error with a remedy."""
+    """Turn what a disk or a path refuses into an error with a remedy."""
     if error.errno in FULL:
         remedy = "make room, then run the command again; with --resume, where it has that, nothing is done twice"
         return PollexError("the disk is full", where=str(error.filename or ""), remedy=remedy)
@@ -218,7 +222,20 @@ def on_disk(error: OSError) -> PollexError:
         return PollexError(
             "was removed while it was in use", where=str(error.filename or ""), remedy=remedy
         )
-    return out_of_memory() if is_memory(error) else unexpected(error)
+    if error.errno == errno.ENAMETOOLONG:
+        remedy = "give a shorter path; a query stands behind its database: sqlite:FILE?SELECT …"
+        return WrongUse(
+            "no file has so long a name", where=str(error.filename or ""), remedy=remedy
+        )
+    if is_memory(error):
+        return out_of_memory()
+    if error.filename is not None and error.strerror:
+        return PollexError(
+            error.strerror.lower(),
+            where=str(error.filename),
+            remedy="check the path, and what is there",
+        )
+    return unexpected(error)
 
 
 def is_memory(error: Exception) -> bool:
@@ -246,7 +263,7 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
     from pollex.text import one_line, printable  # neither is needed where nothing fails
 
     error.where = one_line(error.where)
-    message = printable(redact(str(error), secrets_given()), keep_lines=True)
+    message = shortened(printable(redact(str(error), secrets_given()), keep_lines=True))
     click.echo(f"{'Stopped' if isinstance(error, Interrupted) else 'Error'}: {message}", err=True)
     if error.options.keys() & PROPOSED and all(error.options.values()):
         command = command_with(as_typed(error.options), [f"--{name}" for name in error.options])
@@ -258,6 +275,12 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
     if os.environ.get("POLLEX_DEBUG"):
         raise cause or error
     sys.exit(error.exit_code)
+
+
+def shortened(message: str) -> str:
+    """Return a message in which a query or a name that somebody gave is quoted by its beginning."""
+    message = LONG_WORD.sub(lambda word: f"{word[0][:SHOWN]}…", message)
+    return message if len(message) <= LONGEST else f"{message[:LONGEST]}…"
 
 
 class GoOn(Exception):

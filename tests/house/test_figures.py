@@ -54,6 +54,15 @@ def test_a_page_names_no_program_that_is_not_there() -> None:
     assert [program for program in sorted(named) if not (ROOT / program).is_file()] == []
 
 
+def test_a_benchmark_runs_no_test_that_is_not_there() -> None:
+    sources = [path.read_text() for path in (ROOT / "benchmarks").glob("*.py")]
+    named = {
+        test for source in sources for test in re.findall(r"tests/[\w/]+/test_\w+\.py", source)
+    }
+    assert named
+    assert [test for test in sorted(named) if not (ROOT / test).is_file()] == []
+
+
 def test_every_benchmark_is_named_by_a_page() -> None:
     programs = [
         path

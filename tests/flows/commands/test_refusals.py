@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from small_log import row, small_log, write_log
-from small_runs import Learnt, run_here
+from small_runs import Learnt, Pollex, run_here
 
 from pollex.store.resume import runs
 from pollex.store.store import Store
@@ -149,3 +149,22 @@ def test_what_cannot_be_carried_out_is_refused_before_any_work(verb: str, unchan
             wrong[one["run"]] = (ended.code, said)
     assert wrong == {}, json.dumps(wrong, indent=1, ensure_ascii=False)
     assert verb in SCORING or sum(map(begun, map(Path, STORES))) == 0
+
+
+@pytest.mark.parametrize("source", ["{}", "sqlite:{}?SELECT 1", "postgres://{}?SELECT 1"])
+def test_a_query_or_a_path_without_end_is_quoted_by_its_beginning(
+    pollex: Pollex, source: str
+) -> None:
+    ended = pollex("learn", source.format("x" * 40_000), "--out", "r.json")
+    assert ended.code in (1, 2)
+    assert len(ended.err) < 1_000
+    assert "unexpected" not in ended.err
+
+
+def test_what_a_path_refuses_is_said_in_words(pollex: Pollex, tmp_path: Path) -> None:
+    (tmp_path / "round").symlink_to("round")
+    (tmp_path / "file.txt").write_text("")
+    for out in ("round/r.json", "file.txt/r.json", "x" * 300):
+        ended = pollex("learn", write_log(Path("log.jsonl"), small_log()), "--out", out)
+        assert ended.code in (1, 2), out
+        assert "unexpected" not in ended.err, ended.err

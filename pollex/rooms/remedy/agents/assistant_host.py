@@ -2,13 +2,17 @@
 
 It is started as `python -P -m pollex.rooms.remedy.agents.assistant_host MODULE NAME FOLDER`. What
 the user's code prints goes to standard error; the lines of this module have streams of their own.
+A process stands between pollex and the user's code, and ends as that code ends: code that ends its
+parent process ends this one.
 """
 
 import asyncio
 import json
 import os
+import signal
 import sys
 import threading
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -61,6 +65,27 @@ def own_streams() -> tuple[int, int]:
     return inbox, outbox
 
 
+def stand_between() -> None:
+    """Go on in a process of its own, whose parent does nothing but end as it ends."""
+    if not hasattr(os, "fork"):
+        return
+    child = os.fork()
+    if child == 0:
+        return
+
+    # the lines are the child's alone: who reads them sees their end when it ends
+    for stream in (0, 1, 2):
+        os.close(stream)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        with suppress(OSError):  # some signals have no handler to set
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    os._exit(os.waitstatus_to_exitcode(status))
+
+
 def load(module: str, name: str, folder: str) -> Assistant:
     """Import what answers; the folder is searched only where the module stands in it."""
     if PathFinder.find_spec(module.partition(".")[0], [folder]) is not None:
@@ -111,6 +136,7 @@ def on_the_wire(reply: AssistantReply | NoReply) -> dict[str, Any]:
 def main() -> None:
     """Load the assistant, say what it is, and answer until nobody asks."""
     module, name, folder = sys.argv[1:]
+    stand_between()
     inbox, file = own_streams()
     outbox = Outbox(file)
     try:

@@ -252,7 +252,7 @@ def nearest_lines(text: PromptText, rubric: ChosenRubric) -> list[tuple[int, str
 
 
 def markdown(result: BriefResult, *, prompted: bool) -> str:
-    """Write the brief for people; what was said stands in indented blocks, which nothing in it can leave."""
+    """Write the brief for people; what was said is a quote in which nothing is Markdown or HTML."""
     lines = [
         "# What to change where",
         "",
@@ -291,17 +291,17 @@ def _about(target: BriefedTarget, *, prompted: bool) -> list[str]:
     if prompted and not target.lines:
         lines.append("- The prompt says nothing of it.")
     elif prompted:
-        near = (f"      {n}: {_plain(line)}" for n, line in target.lines)
-        lines += ["- Nearest lines of the prompt:", "", *near, ""]
+        near = (f"  - line {n}: {_plain(line)}" for n, line in target.lines)
+        lines += ["- Nearest lines of the prompt:", *near]
     if target.advice.sentence:
-        lines += ["- A sentence to try:", "", f"      {_plain(target.advice.sentence)}", ""]
+        lines.append(f"- A sentence to try: {_plain(target.advice.sentence)}")
     else:
         lines.append(f"- {_plain(sentence_told(target.advice))}.")
     lines += ["- Cases for your tests: `pollex remedy cases LOGS --rubrics RUBRICS --to TOOL`", ""]
     for context in in_order(target.contexts, 0)[:EXAMPLES]:
         words_by_role = {"user": _asked(context), "assistant": context.reply.content}
-        shown = (f"    {role}: {printable(words, 600)}" for role, words in words_by_role.items())
-        lines += [f"`{_plain(context.id)}`", "", *shown, ""]
+        quotes = (f"> {role}: {_plain(words, 600)}  " for role, words in words_by_role.items())
+        lines += [f"Conversation {_plain(context.id)}:", "", *quotes, ""]
     return lines
 
 
@@ -310,9 +310,14 @@ def sentence_told(advice: Advice) -> str:
     return f"to try: {advice.sentence}" if advice.sentence else f"no sentence to try: {advice.why}"
 
 
-def _plain(text: str) -> str:
-    """Return a text in one line, with what Markdown or HTML would take for its own made harmless."""
-    return "".join(
-        f"\\{character}" if character in "\\`*_[]<>|#" else character
-        for character in printable(text)
-    )
+ESCAPES = {character: f"\\{character}" for character in "\\`*_[]|#~$"}
+ESCAPES |= {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+
+
+def _plain(text: str, limit: int | None = None) -> str:
+    """Return a text in one line, with what Markdown or HTML would take for its own escaped.
+
+    Args:
+        limit: Characters of the text that are shown.
+    """
+    return "".join(ESCAPES.get(character, character) for character in printable(text, limit))

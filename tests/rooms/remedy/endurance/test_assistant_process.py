@@ -75,6 +75,14 @@ def answer(messages, system):
             time.sleep(60)
         case "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
+        case "parent":
+            os.kill(os.getppid(), signal.SIGTERM)
+            return "asked its parent to end"
+        case "parent at once":
+            os.kill(os.getppid(), signal.SIGKILL)
+            return "ended its parent"
+        case "group":
+            os.killpg(0, signal.SIGTERM)
         case "none":
             return None
         case "surrogate":
@@ -137,6 +145,7 @@ OUTCOMES = {
     "close all": "its process ended (exit code 70)",
     "crash": "its process ended (signal SIGSEGV)",
     "deep": "RecursionError",
+    "group": "its process ended (signal SIGTERM)",
     "none": "no text but NoneType",
 }
 TEXTS = {
@@ -144,6 +153,8 @@ TEXTS = {
     "close": "closed",
     "print": "read ",
     "fork": "of the parent",
+    "parent": "asked its parent to end",
+    "parent at once": "ended its parent",
     "surrogate": "half \ufffd of it",
     "lines": "a\u2028b\x85c\nd",
     "plain": "I've booked a table.",

@@ -1,5 +1,6 @@
 """`pollex remedy`: what to change where, and cases for other tools, without a model."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_a_target_that_no_reply_shows_and_a_protected_part_without_end_are_refus
     )
 
 
-def test_the_brief_shows_failing_exchanges_each_in_its_block_and_says_that_nothing_is_proposed(
+def test_the_brief_quotes_failing_exchanges_without_their_markup_and_says_that_nothing_is_proposed(
     pollex: Pollex, given: tuple[object, ...], prompt: Path
 ) -> None:
     rows = table_log()
@@ -57,10 +58,9 @@ def test_the_brief_shows_failing_exchanges_each_in_its_block_and_says_that_nothi
     for target in ended.last["targets"]:
         assert f"`{target['target']}`" in said
         assert target["low"] <= target["share"] <= target["high"]
-    assert said.count("    user: ") >= len(ended.last["targets"])
-    assert "<script>" in said  # shown, but inside an indented block, and in one line
-    assert all(line.startswith("    ") for line in said.splitlines() if "<script>" in line)
-    assert "\n# Heading" not in said
+    assert said.count("> user: ") >= len(ended.last["targets"])
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in said
+    assert not re.search(r"<|(?<!\\)# Heading", said)
     assert "\x1b" not in said
 
 
