@@ -56,7 +56,11 @@ from pollex.formats.label_columns import (
     values_told,
 )
 from pollex.formats.labels import MOST_TOLD, NEITHER, BadLabel, is_usual
-from pollex.formats.log_shapes.choices import without_left
+from pollex.formats.log_shapes.choices import (
+    with_chosen_alone,
+    without_left,
+    without_left_turns,
+)
 from pollex.formats.log_shapes.exports import WrongFile, objects
 from pollex.formats.log_shapes.readers import (
     NAMES,
@@ -110,6 +114,9 @@ _ODD: dict[Flag, re.Pattern[str]] = {
 """The joiners U+200C and U+200D aren't odd: Persian, Hindi and many emoji are written with them."""
 
 
+ANSWERS_LEFT = "answers that nobody chose are no turns"
+
+
 class TableTurn(NamedTuple):
     """A turn of a flat table; the second of a row is `part` 1."""
 
@@ -119,6 +126,14 @@ class TableTurn(NamedTuple):
     picked: RowFields
     feedback: Feedback | None
     at: float | None = None
+
+
+def _fields_of_turn(turn: TableTurn) -> Mapping[str, Any]:
+    return turn.picked.rest
+
+
+def _role_of_turn(turn: TableTurn) -> str:
+    return turn.turn.role
 
 
 class RowOfTurns(NamedTuple):
@@ -431,7 +446,7 @@ class Assembler:
 
     def _whole(self, row: LogRow, draft: Draft) -> Placed | list[Placed]:
         if draft.left:
-            self._joiner.odd.add("answers that nobody chose are no turns", (row.source, row.line))
+            self._joiner.odd.add(ANSWERS_LEFT, (row.source, row.line))
         self._joiner.odd.look_at(draft.turns, (row.source, row.line))
         if draft.turns and (path := self._label_of_turns(row)):
             parts = list(self._parted(self._rated_turns(row, draft, path), row))
@@ -516,7 +531,10 @@ class Assembler:
         first = LogRow(table.source, table.line, {})
         try:
             _require_places(table.turns)
-            parts = list(self._parted(clock.in_order(table.turns), first))
+            turns = without_left_turns(clock.in_order(table.turns), _fields_of_turn, _role_of_turn)
+            if len(turns) < len(table.turns):
+                self._joiner.odd.add(ANSWERS_LEFT, (table.source, table.line))
+            parts = list(self._parted(turns, first))
         except BadInput as error:
             yield replace(_bad_row_of(first, error), rows=table.rows)
             return
@@ -973,7 +991,10 @@ def read_logs(
     def open_files() -> Iterator[Iterable[LogRow | BadRow]]:
         longest = options.max_turn_chars
         seconds = options.query_seconds
-        every = (rows_of(source, options.encoding, longest, seconds, notes) for source in files)
+        every = (
+            _with_chosen(rows_of(source, options.encoding, longest, seconds, notes), notes)
+            for source in files
+        )
         return every if most_rows is None else (islice(rows, most_rows) for rows in every)
 
     # several tables may be joined; that needs a look at all of them first
@@ -1001,7 +1022,26 @@ def read_rows(rows: Rows, *, options: ReadOptions | None = None) -> Logs:
 
 
 def _number_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[LogRow]:
-    return (LogRow(IN_MEMORY, number, dict(fields)) for number, fields in enumerate(rows, start=1))
+    numbered = enumerate(rows, start=1)
+    return (
+        LogRow(IN_MEMORY, number, with_chosen_alone(dict(fields))) for number, fields in numbered
+    )
+
+
+def _with_chosen(
+    rows: Iterable[LogRow | BadRow], notes: dict[str, None]
+) -> Iterator[LogRow | BadRow]:
+    """Yield rows of which lists of candidates gave way to the chosen one; how many is noted at their end."""
+    settled_rows = 0
+    for row in rows:
+        fields = with_chosen_alone(row.fields) if isinstance(row, LogRow) else None
+        if fields is None or not isinstance(row, LogRow) or fields is row.fields:
+            yield row
+        else:
+            settled_rows += 1
+            yield replace(row, fields=fields)
+    if settled_rows:
+        notes[f"{ANSWERS_LEFT} ({count(settled_rows, 'row')} with several)"] = None
 
 
 Sources = Iterable[Iterable[LogRow | BadRow | Skipped]]

@@ -1,12 +1,33 @@
 """Answers of which somebody chose one: the others were never said."""
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from pollex.formats.log_shapes.turns import ROLE_NAMES
+from pollex.formats.names import is_called, words_of
+
+T = TypeVar("T")
 
 CHOSEN = frozenset(
     ("if_chosen", "is_chosen", "isChosen", "chosen", "is_selected", "isSelected", "selected")
 )
 """Fields that say whether somebody chose an answer of several."""
+_MARKS = ("chosen", "selected", "picked", "accepted", "active", "preferred", "shown", "sent")
+CHOSEN_OF_CANDIDATES = CHOSEN.union(
+    *((mark, f"is_{mark}", f"is{mark.capitalize()}") for mark in _MARKS)
+)
+"""Fields that say so in a list beside a question, where nothing but candidates stands."""
+POINTERS = frozenset("chosen selected picked accepted active current preferred".split())  # noqa: SIM905
+"""Words in names of fields that name the chosen answer by its id or its place."""
+PLACES = frozenset("index idx position".split())  # noqa: SIM905
+IDS = ("id", "candidate_id", "candidateId", "uuid", "key", "name")
+YES = (True, "true", "True", "TRUE", "yes", 1, "1")
+NO = (False, "false", "False", "FALSE", "no", 0, "0")
+DEEPEST = 4
+"""Objects inside one another in which candidates are looked for."""
 
 
 def was_left(message: object) -> bool:
@@ -26,3 +47,157 @@ def without_left(messages: Any) -> Any:
         if isinstance(message, Mapping) and any(message.get(name) is True for name in CHOSEN)
     ]
     return [message for message in messages if not was_left(message)] if marked else messages
+
+
+def without_left_turns(
+    turns: Sequence[T], fields_of: Callable[[T], Mapping[str, Any]], role_of: Callable[[T], str]
+) -> list[T]:
+    """Return the turns of a table without answers that follow each other of which others are marked as chosen."""
+    spoken: list[T] = []
+    for answers in _runs(turns, role_of):
+        marks = [_mark_of(fields_of(turn)) for turn in answers]
+        several = len(answers) > 1 and role_of(answers[0]) == "assistant"
+        if several and True in marks and False in marks:
+            answers = [turn for turn, mark in zip(answers, marks, strict=True) if mark is not False]
+        spoken += answers
+    return spoken
+
+
+def _runs(turns: Sequence[T], role_of: Callable[[T], str]) -> Iterator[list[T]]:
+    """Yield the turns that follow each other with the same role."""
+    run: list[T] = []
+    for turn in turns:
+        if run and role_of(run[-1]) != role_of(turn):
+            yield run
+            run = []
+        run.append(turn)
+    if run:
+        yield run
+
+
+def _mark_of(fields: Mapping[str, Any]) -> bool | None:
+    """Return whether an answer of a table was chosen; None where nothing says it."""
+    value = next((fields[name] for name in CHOSEN if name in fields), None)
+    return True if value in YES else False if value in NO else None
+
+
+def with_chosen_alone(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the chosen answer in place of each list of candidates; the same row where it has none."""
+    if _CONTAINERS.isdisjoint(map(type, fields.values())):  # as in most tables
+        return fields
+    return _settled(fields, 0)
+
+
+_CONTAINERS = frozenset((dict, list))
+
+
+def _settled(holder: dict[str, Any], depth: int) -> dict[str, Any]:
+    settled = holder
+    for name, value in holder.items():
+        kind = type(value)
+        if kind is dict and depth < DEEPEST:
+            inner: Any = _settled(value, depth + 1)
+        elif kind is list and value and type(value[0]) is dict:
+            inner = _settled_list(holder, name, value, depth)
+        else:
+            continue
+        if inner is value:
+            continue
+        if settled is holder:
+            settled = dict(holder)
+        settled[name] = inner
+        if isinstance(value, list) and not isinstance(inner, list):
+            settled = _merged(settled, name, inner)
+    return settled
+
+
+def _settled_list(holder: Mapping[str, Any], name: str, items: list[Any], depth: int) -> Any:
+    """Return the chosen one of some candidates, None where all were left; a list of anything else, settled inside."""
+    if any(type(item) is not dict for item in items):
+        return items
+    marks = _marks_of(holder, name, items)
+    if marks.count(True) == 1:
+        return items[marks.index(True)]
+    if marks and len(items) > 1 and not any(marks):
+        return None
+    if depth >= DEEPEST:
+        return items
+    inner = [_settled(item, depth + 1) for item in items]
+    return items if all(a is b for a, b in zip(inner, items, strict=True)) else inner
+
+
+def _marks_of(
+    holder: Mapping[str, Any], name: str, items: Sequence[Mapping[str, Any]]
+) -> list[bool]:
+    """Return of each candidate whether it was chosen; none for lists of something else."""
+    if not all(map(_has_words, items)):
+        return []
+    flags = CHOSEN_OF_CANDIDATES.intersection(items[0])
+    for flag in flags:
+        values = [item.get(flag) for item in items]
+        marked = all(value in YES or value in NO for value in values)
+        if marked and not _are_turns(items):
+            marks = [value in YES for value in values]
+            if True in marks or flag in CHOSEN:
+                return marks
+    if len(items) < 2 or _are_turns(items):
+        return []
+    for pointer, value in holder.items():
+        if pointer == name or not _points(pointer) or isinstance(value, bool | list | dict):
+            continue
+        if (
+            not PLACES.isdisjoint(words_of(pointer))
+            and isinstance(value, int)
+            and 0 <= value < len(items)
+        ):
+            return [place == value for place in range(len(items))]
+        for id_name in IDS:
+            marks = [value is not None and item.get(id_name) == value for item in items]
+            if marks.count(True) == 1:
+                return marks
+    return []
+
+
+@lru_cache(maxsize=1024)
+def _points(name: str) -> bool:
+    """Return whether a field's name may name which of several was chosen."""
+    return not POINTERS.isdisjoint(words_of(name))
+
+
+@lru_cache(maxsize=1024)
+def _names_words(name: str) -> bool:
+    return is_called(name, "text") or is_called(name, "assistant")
+
+
+def _has_words(item: Mapping[str, Any]) -> bool:
+    """Return whether an item has what somebody may say."""
+    return any(
+        isinstance(value, str | list | dict) and _names_words(name) for name, value in item.items()
+    )
+
+
+def _are_turns(items: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether items are turns of several speakers, and no answers to one question."""
+    speakers = {str(item[name]) for item in items for name in ROLE_NAMES if name in item}
+    return len(speakers) > 1
+
+
+def _merged(holder: dict[str, Any], name: str, chosen: Any) -> dict[str, Any]:
+    """Return what holds candidates with the fields of the chosen one.
+
+    Fields of the same name that differ stay apart: the chosen one stands under the list's name then.
+    """
+    rest = {field: value for field, value in holder.items() if field != name}
+    if chosen is None:
+        return rest
+    differing = [
+        field
+        for field, value in chosen.items()
+        if isinstance(value, str)
+        and " " in value.strip()
+        and rest.get(field) not in (None, "", value)
+    ]
+    if differing:
+        return {**rest, name: chosen}
+    filled = {field: value for field, value in rest.items() if value not in (None, "")}
+    return {**rest, **chosen, **filled}
