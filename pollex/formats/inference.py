@@ -35,7 +35,7 @@ from pollex.formats.labels import as_number, is_usual
 from pollex.formats.log_shapes.choices import CHOSEN
 from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
 from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, TEXT_NAMES, role_of
-from pollex.formats.mapping import ANY_OTHER, NO_ROLE, WHOLE_FILE, as_word
+from pollex.formats.mapping import ANY_OTHER, NO_ROLE, WHOLE_FILE, as_word, roots_of
 from pollex.formats.names import SPEAKERS, is_called, plain, words_of
 from pollex.formats.opposites import opposites_in
 from pollex.formats.paths import opened, steps_of
@@ -67,6 +67,10 @@ MOST_OF_BLOCKS = 0.6
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]")
 """Letters of scripts that put no space between words, or few."""
 LONGEST_UNSPACED_WORD = 6
+FEWEST_ANSWERED = 3
+"""Rows that others answer, where a column names what a row answers."""
+OF_REPLIES = 0.5
+"""The likelihood that conversations are told so; a column that names them goes before it."""
 IN_MOST = 0.8
 """Share of conversations that one who answers all users is in."""
 PEOPLE = frozenset("name email mail person people phone nome nom nombre naam namn".split())  # noqa: SIM905
@@ -149,8 +153,12 @@ def readings(rows: Rows, options: ReadOptions, read: Read) -> list[Reading]:
     )
 
 
-def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
-    """Return how much a reading looks like conversations."""
+def judged(candidate: Candidate, logs: Logs, rows: int, *, whole: bool = False) -> Reading:
+    """Return how much a reading looks like conversations.
+
+    Args:
+        whole: Whether all of the log was read, and no sample of it.
+    """
     talks = [
         [turn for turn in conversation.turns if turn.role in ("user", "assistant")]
         for conversation in logs
@@ -173,7 +181,8 @@ def judged(candidate: Candidate, logs: Logs, rows: int) -> Reading:
     sizes = sorted(len(talk) for talk in spoken)
     # The rows that a sample has of several files are one conversation there, where each file is
     # one.
-    longest = MOST_OF_SAMPLE if candidate.columns.get("conversation") == WHOLE_FILE else MOST_OF_ONE
+    of_files = candidate.columns.get("conversation") == WHOLE_FILE
+    longest = MOST_OF_SAMPLE if of_files and not whole else MOST_OF_ONE
     faults = [
         *(["most conversations have one side alone"] if two_sided < 0.6 else []),
         *(["turns of one side follow each other"] if in_turns < 0.5 else []),
@@ -287,6 +296,9 @@ def _of_turns(
         ids |= _likeliest_columns(
             list(filled.values()), named_columns, "conversation", owner_likelihood, 1
         )
+    # rows may name what they answer
+    replies = {} if "conversation" in named_columns else _reply_columns(columns)
+    ids |= dict.fromkeys(replies, OF_REPLIES)
     # each file may be one, where nothing better is found
     if columns and "conversation" not in named_columns:
         ids[Column(WHOLE_FILE, [None] * len(columns[0].values))] = -1.0
@@ -299,7 +311,8 @@ def _of_turns(
             for text, says in texts.items():
                 if len({id_.path, role.path, text.path}) < 3 or _names_the_talk(role, id_):
                     continue
-                parts = {"conversation": id_.path, "role": role.path, "text": text.path}
+                owner = replies.get(id_, {"conversation": id_.path})
+                parts = {**owner, "role": role.path, "text": text.path}
                 if filled.get(id_.path) is id_:
                     parts["fill"] = id_.path
                 if time is not None and time.path not in parts.values():
@@ -319,6 +332,29 @@ def _of_turns(
                     yield _with_labels(
                         all_columns, parts, named, prior, options, named_columns, without=guesses
                     )
+
+
+def _reply_columns(columns: Sequence[Column]) -> dict[Column, dict[str, str]]:
+    """Return the conversations of rows that name what they answer, each with its columns of the parent and the id."""
+    ids = [column for column in columns if column.unique]
+    replies: dict[Column, dict[str, str]] = {}
+    for parent in columns:
+        answered = {as_word(value) for value in parent.values} - {""}
+        if len(answered) < FEWEST_ANSWERED or not 0 < parent.filled < len(parent.values):
+            continue
+        for own in ids:
+            names = {as_word(value) for value in own.values}
+            if own is parent or len(answered & names) < IN_MOST * len(answered):
+                continue
+            rows = [
+                {"parent": above, "id": id_}
+                for above, id_ in zip(parent.values, own.values, strict=True)
+            ]
+            column = Column(own.path, roots_of(rows, "parent", "id"))
+            if owner_likelihood(column):
+                replies[column] = {"parent": parent.path, "id": own.path}
+            break
+    return replies
 
 
 def _filled_down(column: Column) -> Column | None:

@@ -20,12 +20,15 @@ from pollex.formats.labels import (
 )
 from pollex.formats.names import folded_name, is_called, words_of
 from pollex.formats.paths import steps_of
+from pollex.formats.reactions import names_reactions, reactions_in
 
 FEW_LABELS = 12
 """Different words that a label has at most."""
 MOST_RATINGS = 101
 """Different numbers that a rating has at most."""
 LONGEST_LABEL = 40
+LONGEST_REACTIONS = 400
+"""Characters of all reactions on a message."""
 TWO_NUMBERS = ({"0", "1"}, {"-1", "1"}, {"0", "100"})
 """Numbers that are two sides, where a column has no others."""
 CODES = ({0.0, 1.0, 2.0}, {1.0, 2.0}, {0.0, 2.0})
@@ -95,6 +98,8 @@ def is_named_label(path: str) -> bool:
 
 def _may_hold_labels(column: Column) -> bool:
     words = column.words
+    if words and names_reactions(column.path):
+        return max(map(len, words)) <= LONGEST_REACTIONS
     if not words or max(map(len, words)) > LONGEST_LABEL:
         return False
     if len(words) > (MOST_RATINGS if all(map(as_number, words)) else FEW_LABELS):
@@ -112,12 +117,18 @@ def _is_bare(word: str) -> bool:
 def sides_of_column(column: Column) -> dict[str, str] | None:
     """Return what a column's values mean as options, none for usual ones; None where nobody can tell."""
     words = column.words
+    if names_reactions(column.path):
+        return {} if any(map(_has_thumb, words)) else None
     numbers = {float(number) for word in words if (number := as_number(word))}
     is_scale = bool(_SCALES & {*words_of(column.path)})
     if numbers in CODES and len(numbers) == len(words) and not is_scale:
         return None
     named = is_named_label(column.path)
     return sides_of(words, one_is_enough=named)
+
+
+def _has_thumb(reactions: str) -> bool:
+    return any(is_usual(name) for name, _ in reactions_in(reactions) or ())
 
 
 def sides_of(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, str] | None:

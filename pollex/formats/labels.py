@@ -15,6 +15,7 @@ from pollex.conversations.conversation import BOUNDS, Label
 from pollex.conversations.logs import NOT_RATED
 from pollex.errors import BadInput, WrongUse, spell
 from pollex.formats.names import ABSTAINED, BAD, GOOD, NEGATIONS, folded_name
+from pollex.formats.reactions import names_reactions, reactions_in
 from pollex.text import count, printable
 
 POSITIVE = """
@@ -161,6 +162,8 @@ class Verdicts:
             raise BadLabel(what, remedy="name the field inside it", option={"label_field": inside})
         if (several := _several_words(value)) is not None:
             return self.majority(several, name)
+        if names_reactions(name) and (reactions := reactions_in(value)) is not None:
+            return self._of_reactions(value, reactions)
         folded = _fold_value(value)
         if folded in MISSING or (self.unrated and self.unrated.matches(folded)):
             self.said[show_value(value), Label.NONE] += 1
@@ -184,6 +187,21 @@ class Verdicts:
             return Label.NONE
         raise _unknown_label(value, self)
 
+    def _of_reactions(self, value: object, reactions: Sequence[tuple[str, int]]) -> Label:
+        """Return what most of the reactions on a message say; none where they are no thumbs, or differ."""
+        counts = Counter[Label]()
+        for name, times in reactions:
+            folded = _fold_value(name)
+            if self.positive.matches(folded):
+                counts[Label.POSITIVE] += times
+            elif self.negative.matches(folded):
+                counts[Label.NEGATIVE] += times
+        ups = counts[Label.POSITIVE]
+        downs = counts[Label.NEGATIVE]
+        label = _of_most(ups, downs)
+        self.said[show_value(value), label] += 1
+        return label
+
     def majority(self, values: Sequence[object], name: str = "FIELD") -> Label:
         """Return the label that most of several raters gave; none where as many gave the other.
 
@@ -191,11 +209,7 @@ class Verdicts:
             BadInput: As for `label`.
         """
         labels = [self.label(value, name) for value in values]
-        ups = labels.count(Label.POSITIVE)
-        downs = labels.count(Label.NEGATIVE)
-        if ups == downs:
-            return Label.NONE
-        return Label.POSITIVE if ups > downs else Label.NEGATIVE
+        return _of_most(labels.count(Label.POSITIVE), labels.count(Label.NEGATIVE))
 
     @property
     def compared(self) -> bool:
@@ -205,6 +219,12 @@ class Verdicts:
     def leave(self, value: object) -> None:
         """Count a value that is no label as it stands."""
         self.said[as_number(value) or show_value(value), NEITHER] += 1
+
+
+def _of_most(ups: int, downs: int) -> Label:
+    if ups == downs:
+        return Label.NONE
+    return Label.POSITIVE if ups > downs else Label.NEGATIVE
 
 
 def as_number(value: object) -> str:

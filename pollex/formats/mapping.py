@@ -54,6 +54,8 @@ PARTS = (
     "prompt",
     "sources",
     "fill",
+    "parent",
+    "id",
 )
 
 MESSAGES = "messages"
@@ -62,6 +64,11 @@ NO_ROLE = "none"
 """The role of rows that are no turns."""
 ANY_OTHER = "*"
 """What stands for every other name of a role."""
+
+OF_REPLIES = ("parent", "id")
+"""Parts of rows that name what they answer, in place of a conversation: the row's own id, and the other one's."""
+ROOT = "(root)"
+"""Where the id of the row that began a conversation stands."""
 
 WHOLE_FILE = "*"
 """The column of the conversation where each file is one."""
@@ -131,6 +138,9 @@ class Mapper:
                 parts.
         """
         columns = _columns_by_part(options.columns)
+        if "parent" in columns:
+            _require_ids(columns)
+            columns["conversation"] = ROOT
         # an option and the mapping name the same column for a part
         for part, option in FIELDS.items():
             if (other := getattr(options, option)) and other != columns.get(part, other):
@@ -179,7 +189,7 @@ class Mapper:
             return
         above: Any = None
         fill = self.columns.get("fill")
-        for row in rows:
+        for row in self._with_roots(rows):
             if not isinstance(row, LogRow):
                 yield row
                 continue
@@ -195,6 +205,24 @@ class Mapper:
                 yield Skipped(row.source, row.line, NO_TURN)
             else:
                 yield replace(row, fields=renamed)
+
+    def _with_roots(
+        self, rows: Iterable[LogRow | BadRow | Skipped]
+    ) -> Iterator[LogRow | BadRow | Skipped]:
+        """Yield rows with the id of the row that began their conversation, where a row names what it answers."""
+        parent = self.columns.get("parent")
+        if parent is None:
+            yield from rows
+            return
+        held = list(rows)  # a row may answer one below
+        fields_of_rows = [row.fields if isinstance(row, LogRow) else {} for row in held]
+        roots = roots_of(fields_of_rows, parent, self.columns["id"])
+        for row, root in zip(held, roots, strict=True):
+            if not isinstance(row, LogRow):
+                yield row
+                continue
+            self.seen |= {part for part in OF_REPLIES if self.columns[part] in row.fields}
+            yield replace(row, fields={**row.fields, ROOT: root})
 
     def renamed(self, fields: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return a row under the usual names; None where it is no turn.
@@ -432,6 +460,30 @@ class Mapper:
             )
 
 
+def roots_of(rows: Sequence[Mapping[str, Any]], parent: str, own: str) -> list[str]:
+    """Return the id of the row that began each row's conversation.
+
+    Args:
+        parent: The column of what a row answers: the one before it, or the first of all.
+        own: The column of a row's own id.
+    """
+    answered = {as_word(find(row, own)): _name_at(row, parent) for row in rows}
+    roots = []
+    for row in rows:
+        root = _name_at(row, parent) or _name_at(row, own)
+        passed = {_name_at(row, own)}
+        while answered.get(root) and root not in passed:
+            passed.add(root)
+            root = answered[root]
+        roots.append(root)
+    return roots
+
+
+def _name_at(row: Mapping[str, Any], path: str) -> str:
+    value = find(row, path)
+    return "" if value is MISSING else as_word(value)
+
+
 def oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """Return the items of a list in the order of time, where one of their columns says that the newest is first."""
     names = [name for name in listed[0] if is_called(name, "time")] if len(listed) > 1 else []
@@ -481,6 +533,22 @@ def _columns_by_part(columns_of_parts: Pairs) -> dict[str, str]:
             what = f"the column {name!r:.60} is given as {other} and as {part}"
             raise WrongUse(what, remedy="give it one part", option=without)
     return columns
+
+
+def _require_ids(columns: Mapping[str, str]) -> None:
+    """Require what the parent of a row needs.
+
+    Raises:
+        WrongUse: The column of a row's own id isn't named, or one of the conversation is, too.
+    """
+    typed = {part: name for part, name in columns.items() if part != "conversation"}
+    if "id" not in columns:
+        what = f"rows name what they answer by {columns['parent']!r:.60}, and no column is named as their id"
+        option = {"columns": pairs_as_typed((*typed.items(), ("id", "COLUMN")))}
+        raise WrongUse(what, remedy="name it", option=option)
+    if "conversation" in columns:
+        what = "two ways to tell conversations: by a column, and by what a row answers"
+        raise WrongUse(what, remedy="give one", option={"columns": pairs_as_typed(typed.items())})
 
 
 def _refuse_two(part: str, column: str, other: str, option: Mapping[str, object]) -> None:

@@ -199,9 +199,9 @@ def readings_of_all(
         rows = sum(sum(became.values()) for became in logs.account.rows.values())
         if thumbs != options.thumbs:
             labels = {**candidate.labels, "thumbs": thumbs or ""}
-            yield judged(replace(candidate, labels=labels), logs, max(rows, 1))
+            yield judged(replace(candidate, labels=labels), logs, max(rows, 1), whole=True)
         else:
-            yield judged(candidate, logs, max(rows, 1))
+            yield judged(candidate, logs, max(rows, 1), whole=True)
 
 
 def _labels_and_score(reading: Reading) -> tuple[bool, float]:
@@ -232,6 +232,8 @@ def typed_options(candidate: Candidate) -> dict[str, object]:
     """Return the options of a candidate as somebody types them."""
     order = (
         "conversation",
+        "parent",
+        "id",
         "messages",
         "role",
         "text",

@@ -1166,7 +1166,7 @@ def _as_kept(opened: Callable[[], Sources], options: ReadOptions) -> ReadOptions
     needed = [
         name
         for part, name in options.columns
-        if part in ("conversation", "messages", "user", "assistant")
+        if part in ("conversation", "messages", "user", "assistant", "parent")
     ]
     needed += (
         []

@@ -44,6 +44,9 @@ WORDS_OF_PARTS = {
     "judge": "who gave the thumb",
     "prompt": "version of the prompt",
     "sources": "documents shown",
+    "fill": "empty cells hold what stands above",
+    "parent": "the row that this one answers",
+    "id": "the row's own id",
 }
 ROLE_WORDS = {
     "user": "the user",

@@ -1,0 +1,28 @@
+"""Reactions written as text, as channels are exported: `+1 (2), eyes (1)` or `:thumbsup: :tada:`."""
+
+import re
+
+from pollex.formats.names import words_of
+
+_BETWEEN = re.compile(r"\s*[,;|]\s*")
+_COUNTED = re.compile(
+    r"(?P<name>.+?)\s*(?:\((?P<in_brackets>\d+)\)|[x×]\s?(?P<times>\d+)|\s(?P<after>\d+))?"
+)
+
+
+def names_reactions(path: str) -> bool:
+    """Return whether a column is named after reactions, of which a message may have several."""
+    return "reactions" in words_of(path)
+
+
+def reactions_in(value: object) -> list[tuple[str, int]] | None:
+    """Return the names of reactions with their numbers; None where a value is no text."""
+    if not isinstance(value, str):
+        return None
+    reactions = []
+    for part in filter(None, _BETWEEN.split(value.strip())):
+        counted = _COUNTED.fullmatch(part)
+        assert counted is not None, "any text is a name"
+        number = int(counted["in_brackets"] or counted["times"] or counted["after"] or 1)
+        reactions += [(name, number) for name in counted["name"].split()]
+    return reactions
