@@ -25,6 +25,7 @@ from pollex.web.controls import (
     Control,
     asks_a_model,
     controls_of,
+    in_labels,
     label_of,
     names_a_model,
     profile_from,
@@ -33,16 +34,14 @@ from pollex.web.controls import (
 )
 from pollex.web.doors.hooks import MOST_COST, Door
 from pollex.web.faults import Fault
-from pollex.web.kept_commands import KEY, addresses_named
+from pollex.web.kept_commands import ASKED, ASSISTANT_KEY, KEY, TEXTS, addresses_named
 from pollex.web.logs_at_hand import BUNDLED, BUNDLED_GROUP, logs_at_hand
 from pollex.web.site import NamedSet, Site
 from pollex.web.typed_endpoints import require_endpoint
 
-TEXTS = "texts"
-"""Folder in the store of profiles and prompts that were typed."""
 MOST_KEPT = 200
-ASSISTANT_KEY = "POLLEX_ASSISTANT_KEY"
-"""Variable of the environment in which a command finds the key of the assistant's model."""
+AS_FILES = f"{OF_ASSISTANT}as"
+"""Field of the form: how the assistant is asked, by its model or by files."""
 PROFILE = "profile"
 """Field of the form: the name of a model of the server's owner."""
 
@@ -138,6 +137,8 @@ def read_form(
     if assistant is not None and assistant_key.strip():
         site.keys[assistant.base_url] = assistant_key.strip()
     words = _words(controls, named)
+    if folder := _asked_by_files(site, door, values, typed):
+        words.append(f"--assistant={folder}")
     if door.result:
         words.append(f"--out={free_result(site.store.folder, door.result)}")
     words.append(f"--store={site.store.folder}")
@@ -268,9 +269,12 @@ def _assistant(site: Site, values: dict[str, Any], typed: Mapping[str, str]) -> 
     Raises:
         PollexError: Its address may not be asked, or its price is none.
     """
-    model = typed.get(f"{OF_ASSISTANT}model", "").strip()
-    if "profiles" not in values or not model:
+    if "profiles" not in values or typed.get(AS_FILES) == "files":
         return None
+    model = typed.get(f"{OF_ASSISTANT}model", "").strip()
+    if not model:
+        what = "the model behind your assistant has no name"
+        raise Fault(what, remedy="fill in Its model, or choose files")
     base_url = typed.get(f"{OF_ASSISTANT}base_url", "").strip()
     if base_url:
         require_endpoint(site, base_url)
@@ -290,6 +294,23 @@ def _assistant(site: Site, values: dict[str, Any], typed: Mapping[str, str]) -> 
     text = "\n".join("\n".join([f"[{role}]", *lines, ""]) for role in roles)
     values["profiles"] = kept_text(site, "models.toml", text)
     return Asking(model, base_url, is_named=not base_url or base_url in addresses_named(site))
+
+
+def _asked_by_files(
+    site: Site, door: Door, values: Mapping[str, Any], typed: Mapping[str, str]
+) -> Path | None:
+    """Return a new folder of the store for what the assistant is asked by files; None where it isn't.
+
+    Raises:
+        Fault: Nobody would propose a change.
+    """
+    if "profiles" not in values or typed.get(AS_FILES) != "files":
+        return None
+    if not values.get("edit"):
+        what = "nobody proposes a change where the assistant is asked by files"
+        raise Fault(what, remedy=f"fill in {door.labels.get('edit') or label_of('edit')}")
+    digest = hashlib.sha256("\0".join(map(str, sorted(typed.items()))).encode()).hexdigest()
+    return site.store.folder / ASKED / digest[:16]
 
 
 def _judge_of(site: Site, typed: Mapping[str, str]) -> str:
@@ -370,6 +391,13 @@ def child_of(site: Site, run: Run) -> Child | None:
         if not child.over and (is_carried_on or run_of(site, child) == run):
             return child
     return None
+
+
+def fault_of(child: Child) -> str:
+    """Return why a command failed, which it says last; empty where it didn't."""
+    if child.state != "failed" or not child.said:
+        return ""
+    return in_labels(child.said[-1].removeprefix("Error: "))
 
 
 def run_of(site: Site, child: Child) -> Run | None:

@@ -34,7 +34,8 @@ LONGEST_TAIL = 1 << 16
 LOOK_EVERY = 0.5
 """Seconds between two looks at a command that an earlier server started."""
 
-State = Literal["waiting", "running", "done", "failed", "stopped"]
+State = Literal["waiting", "running", "done", "failed", "stopped", "pending"]
+"""How far a command is; one that is pending has ended, and goes on once people have answered."""
 KEPT = ("words", "arguments", "back", "began", "remove")
 """What a record has of a command, beside its process: no key, and nothing of its environment."""
 ENDED = "ended"
@@ -42,6 +43,8 @@ ENDED = "ended"
 OF_ENDED = ("words", "arguments", "back", "began", "state", "told", "lines")
 MOST_ENDED = 100
 LARGEST_RESULT = 8 << 20
+PENDING = 75
+"""Exit code of what waits for people, or for another process."""
 GATE_SHUT = 4
 """Exit code of a gate whose conditions fail: the command did what it was to do."""
 
@@ -297,7 +300,8 @@ def _end(child: Child, code: int | None) -> None:
         return
     if is_done and child.after is not None:
         child.after()
-    child.state = "done" if is_done else "failed"
+    ends: dict[int | None, State] = {PENDING: "pending"}
+    child.state = "done" if is_done else ends.get(code, "failed")
     if code is None:
         child.clear_away()
 
@@ -334,7 +338,7 @@ def _ended(path: Path, place: Path) -> Child | None:
     try:
         fields = json.loads(path.read_bytes()[: LARGEST_RESULT + 1])
         about = {name: fields[name] for name in ("words", "back", "began", "state", "told")}
-        if about["state"] not in ("done", "failed", "stopped"):
+        if about["state"] not in ("done", "failed", "stopped", "pending"):
             return None
         about["arguments"] = tuple(map(str, fields["arguments"]))
         return Child(

@@ -5,11 +5,15 @@ somebody has said yes to exactly that. The key of this server goes only to addre
 named.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import shlex
+import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from pollex.store.runs import Run
 from pollex.web import links
@@ -20,7 +24,24 @@ from pollex.web.site import Site
 
 URL_OPTION = "--base-url"
 KEY = "OPENAI_API_KEY"
-GOES_ON = {"learn", "refit", "score", "evaluate", "judge", "grade", "answer", "ask", "share"}
+ASSISTANT_KEY = "POLLEX_ASSISTANT_KEY"
+"""Variable of the environment in which a command finds the key of the assistant's model."""
+TEXTS = "texts"
+"""Folder in the store of profiles and prompts that were typed."""
+ASKED = "asked"
+"""Folder in the store of what an assistant is asked by files, and of its replies."""
+GOES_ON = {
+    "remedy",
+    "learn",
+    "refit",
+    "score",
+    "evaluate",
+    "judge",
+    "grade",
+    "answer",
+    "ask",
+    "share",
+}
 """Verbs whose runs a command goes on with."""
 URLS = ("POLLEX_BASE_URL", "OPENAI_BASE_URL")
 
@@ -36,6 +57,9 @@ class KeptCommand:
         endpoint: Address that it names for the model; empty where it names none.
         trusted: Whether the model would be asked where this server's owner named it, with the key.
         key: One that was typed for its address since this server's start; empty for none.
+        assistant_key: That of the model which answers as the assistant, likewise; None where
+            none is asked.
+        key_address: Address that a key which is typed now is for.
     """
 
     words: Sequence[str]
@@ -44,6 +68,19 @@ class KeptCommand:
     endpoint: str
     trusted: bool
     key: str = field(default="", repr=False)
+    assistant_key: str | None = field(default=None, repr=False)
+    key_address: str = ""
+
+    @property
+    def lacks_key(self) -> bool:
+        """Whether a key is to be typed, if the model that it asks wants one."""
+        if self.assistant_key is not None:
+            return not self.assistant_key
+        return bool(self.model) and not self.trusted and not self.key
+
+    def with_words(self, *words: str) -> KeptCommand:
+        """Return the command with more words behind it: what somebody answered to it."""
+        return replace(self, words=(*self.words, *words))
 
     @property
     def shown(self) -> str:
@@ -78,6 +115,7 @@ class KeptCommand:
         return {
             "POLLEX_MODEL": self.model,
             **({} if self.trusted and not self.key else {KEY: self.key}),
+            **({} if self.assistant_key is None else {ASSISTANT_KEY: self.assistant_key}),
         }
 
 
@@ -85,6 +123,9 @@ def kept_command(site: Site, run: Run) -> KeptCommand | None:
     """Return the command that goes on with a run; None where no such command began it."""
     words = resumed(run, site.store.folder)
     if not set(words[1:2]) & GOES_ON:
+        return None
+    asking = _assistant_asked(site, words)
+    if asking is None:
         return None
     named = list(values_of(words, URL_OPTION))
     folder = run.arguments.get("folder")
@@ -96,7 +137,38 @@ def kept_command(site: Site, run: Run) -> KeptCommand | None:
         endpoint=" ".join(named),
         trusted=set(named) <= addresses_named(site),
         key=site.keys.get(" ".join(named), ""),
+        assistant_key=asking.get(ASSISTANT_KEY),
+        key_address=asking.get(URL_OPTION, " ".join(named)),
     )
+
+
+def _assistant_asked(site: Site, words: Sequence[str]) -> Mapping[str, str] | None:
+    """Return key and address of the assistant of a command, if any; None where no form wrote who that is.
+
+    Such a file names variables of this server's environment as keys, and such a word may name code:
+    only what a form of this server writes is followed.
+    """
+    store = site.store.folder.resolve()
+    folders = [Path(folder).resolve() for folder in values_of(words, "--assistant")]
+    if any((store / ASKED) not in folder.parents for folder in folders):
+        return None
+    addresses: list[str] = []
+    for profiles in values_of(words, "--profiles"):
+        path = Path(profiles).resolve()
+        try:
+            tables = tomllib.loads(path.read_text("utf-8")) if store / TEXTS in path.parents else {}
+        except (OSError, ValueError):
+            return None
+        named = [table for table in tables.values() if isinstance(table, dict)]
+        if not named or any(table.get("key_env") != ASSISTANT_KEY for table in named):
+            return None
+        addresses += [str(table.get("base_url", "")) for table in named]
+    if not addresses:
+        return {}
+    address = addresses[0]
+    is_named = not address or address in addresses_named(site)
+    owners = os.environ.get(KEY, "") if is_named and {address} == set(addresses) else ""
+    return {ASSISTANT_KEY: site.keys.get(address) or owners, URL_OPTION: address}
 
 
 def values_of(words: Sequence[str], option: str) -> Sequence[str]:
@@ -126,10 +198,15 @@ def require_yes(site: Site, run: Run, confirmed: str) -> None:
         )
 
 
-def go_on(site: Site, run: Run) -> Child | None:
-    """Start the command that goes on with a run; None where no command began it. `require_yes` comes first."""
+def go_on(site: Site, run: Run, *words: str) -> Child | None:
+    """Start the command that goes on with a run; None where no command began it. `require_yes` comes first.
+
+    Args:
+        words: What somebody answered to it, as more options.
+    """
     if (command := kept_command(site, run)) is None:
         return None
+    command = command.with_words(*words)
     return site.children.start(
         f"{run.id} goes on",
         command.words[1:],

@@ -5,9 +5,8 @@ from typing import Any
 
 from pollex.store.runs import Run
 from pollex.web import links
-from pollex.web.begun import run_of
+from pollex.web.begun import fault_of, run_of
 from pollex.web.children import Child
-from pollex.web.controls import in_labels
 from pollex.web.faults import Clash
 from pollex.web.kept_commands import go_on, kept_command, require_yes
 from pollex.web.pages.runs import ENDED, pulse_of, to_go_on
@@ -61,13 +60,6 @@ def progress_of(site: Site, child: Child) -> Data:
     }
 
 
-def fault_of(child: Child) -> str:
-    """Return why a command failed, which it says last; empty where it didn't."""
-    if child.state != "failed" or not child.said:
-        return ""
-    return in_labels(child.said[-1].removeprefix("Error: "))
-
-
 def changes_of(site: Site, run: Run) -> str:
     """Return where it stands what a run's rubric set changed beside the one before it; empty where there is none."""
     if run.command not in ("learn", "refit"):
@@ -87,6 +79,7 @@ def shown(site: Site, child: Child, as_json: bool) -> Data:
     return progress_of(site, child) | {
         "result_template": template,
         "figures_of_result": figures,
+        "begun_of_child": child.back.partition("begun=")[2],
         "command": shlex.join(["pollex", *(word for word in child.arguments if word != "--json")]),
     }
 
@@ -123,7 +116,7 @@ def go_on_with(site: Site, run: Run, confirmed: str = "", key: str = "") -> Done
         raise Clash(f"{run.id} is at work", remedy="wait until it has ended")
     command = kept_command(site, run)
     if command is not None and key.strip():
-        site.keys[command.endpoint] = key.strip()
+        site.keys[command.key_address] = key.strip()
     child = go_on(site, run)
     if child is None:
         raise Clash(

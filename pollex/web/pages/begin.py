@@ -11,6 +11,7 @@ from pollex.errors import PollexError
 from pollex.web import frame, links
 from pollex.web.begun import (
     Begun,
+    fault_of,
     find_begun,
     is_planned_first,
     read_form,
@@ -29,7 +30,8 @@ from pollex.web.controls import (
     profile_questions,
 )
 from pollex.web.doors.hooks import Door, door_named, doors
-from pollex.web.forms import Fields
+from pollex.web.forms import Fields, Words
+from pollex.web.line_changes import LineChange, line_changes
 from pollex.web.logs_at_hand import logs_at_hand
 from pollex.web.site import SCORING, Site
 from pollex.web.views import Data, Done, page, post
@@ -37,6 +39,8 @@ from pollex.web.views import Data, Done, page, post
 Typed = Annotated[Fields, "o-", "domain-", "assistant-"]
 """The fields of a use case by name, and those of the domain profile and of the assistant's model."""
 LOOK = "look"
+TAKEN_OVER = ("o-rubrics", "o-prompt")
+"""Fields that the form of one use case takes over from that of another."""
 
 
 @page(links.BEGIN, "begin_list.html", here="Begin")
@@ -53,21 +57,35 @@ def begin(
     log: str = "",
     rubrics: str = "",
     against: str = "",
+    target: str = "",
+    sentence: Words = "",
     people: bool = False,
 ) -> Response:
-    """Show the form of a use case; as it was filled in, where somebody did so before."""
+    """Show the form of a use case; as it was filled in, where somebody did so before.
+
+    Args:
+        begun: Of this use case or of another, whose log, set and prompt are taken over.
+        sentence: What is added to the prompt that was typed there.
+    """
     door = door_named(door_id)
     before = site.begun.get(begun)
     if isinstance(before, Begun) and before.door == door:
         return _form(site, door, before.typed, before.logs)
+    if isinstance(before, Begun):
+        taken_over = {name: before.typed.get(name, "") for name in TAKEN_OVER}
+        prompt = taken_over["o-prompt"].rstrip()
+        edit = f"{prompt}\n{sentence}" if prompt and sentence else prompt
+        typed = taken_over | {"o-target": target, "o-edit": edit}
+        return _form(site, door, typed, before.logs, is_new=True, sentence=sentence)
     typed = {
         "o-rubrics": rubrics,
         "o-new": log,
         "o-against": against,
+        "o-target": target,
         "o-label_sources": "log,person,adjudicated" if people else "",
     }
     chosen = {name: value for name, value in typed.items() if value}
-    return _form(site, door, chosen, (log,) if log else (), is_new=True)
+    return _form(site, door, chosen, (log,) if log else (), is_new=True, sentence=sentence)
 
 
 def _form(
@@ -79,11 +97,13 @@ def _form(
     command: str = "",
     *,
     is_new: bool = False,
+    sentence: str = "",
 ) -> Response:
     """Show a form; with what is wrong in it, as 400.
 
     Args:
         is_new: Nobody has filled it in yet: what nothing is said of is as usual.
+        sentence: That may be tried in a prompt.
     """
     controls = list(controls_of(door.use_case, door))
     front = [control for control in controls if control.option.name in door.first]
@@ -114,7 +134,21 @@ def _form(
         key_kept=bool(site.keys.get(typed.get("o-base_url", ""))),
         fault=fault,
         command=command or f"pollex {door.verb} …",
+        changes=_changes(typed),
+        sentence=sentence,
     )
+
+
+def _changes(typed: Mapping[str, str]) -> list[LineChange]:
+    """Return what a changed prompt changes; nothing where no form has both."""
+    return line_changes(typed.get("o-prompt", ""), typed.get("o-edit", ""))
+
+
+def _changes_part(typed: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of a form that shows what a changed prompt changes; nothing where none was typed."""
+    if not typed.get("o-edit", "").strip():
+        return {"changes": ""} if "o-edit" in typed else {}
+    return {"changes": frame.fill("changes.html", changes=_changes(typed))}
 
 
 @dataclass(frozen=True)
@@ -157,13 +191,15 @@ def begin_from_form(
     except PollexError as fault:
         if do == LOOK and frame.wants_json(request.scope):
             error = {"ok": False, "error": fault.what, "remedy": fault.advice}
-            return JSONResponse(error)  # a form that is half filled in is no mistake
+            return JSONResponse(
+                error | _changes_part(form_fields)
+            )  # a form that is half filled in is no mistake
         if frame.wants_json(request.scope):
             raise
         return _form(site, door, form_fields, log, fault)
     if do == LOOK:
         if frame.wants_json(request.scope):
-            return JSONResponse({"ok": True, "command": begun.command})
+            return JSONResponse({"ok": True, "command": begun.command} | _changes_part(form_fields))
         return _form(site, door, form_fields, log, command=begun.command)
     remember(site, begun)
     if is_planned_first(begun):
@@ -183,6 +219,7 @@ def plan(site: Site, begun_id: str) -> Data:
         "child": child,
         "run": None,
         "planned": _planned(child),
+        "fault": fault_of(child) if child is not None else "",
         "stages": _stages(child),
         "redacts": begun.typed.get("o-redact", ""),
         "keyed": bool(begun.asking and begun.asking.environment(site.keys).get("OPENAI_API_KEY")),
@@ -194,7 +231,13 @@ def plan_live(site: Site, begun_id: str) -> Data:
     """Return the part of a plan's page that tells how far the counting is."""
     child = site.children.last_of(f"{links.PLAN}/{find_begun(site, begun_id).id}")
     over = child is None or child.over
-    return {"child": child, "run": None, "headers": {"X-Pollex-Ended": "again" if over else ""}}
+    fault = fault_of(child) if child is not None else ""
+    return {
+        "child": child,
+        "run": None,
+        "fault": fault,
+        "headers": {"X-Pollex-Ended": "again" if over else ""},
+    }
 
 
 def _planned(child: Child | None) -> dict[str, Any]:

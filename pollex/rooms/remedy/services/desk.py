@@ -41,6 +41,7 @@ from pollex.rooms.remedy.services.result import (
     COMMAND,
     COMPARED,
     FORMAT,
+    PROPOSED,
     SHEET,
     RemedyResult,
     pairs_of,
@@ -165,8 +166,13 @@ class RemedyDesk:
             )
         return names
 
-    async def waits(self, run: str, question: Mapping[str, Any]) -> None:
+    async def waits(
+        self, run: str, question: Mapping[str, Any], proposed: Mapping[str, Any]
+    ) -> None:
         """Write what people are asked, and wait.
+
+        Args:
+            proposed: The prompt and all that was proposed, for those who look at it in the browser.
 
         Raises:
             AnswersPending: Always.
@@ -187,6 +193,7 @@ class RemedyDesk:
             raise AnswersPending(
                 f"{len(question['pairs'])} pairs wait for people", where=str(path), remedy=remedy
             )
+        await self.store.write_step(run, PROPOSED, encode(proposed))
         names = [edit["name"] for edit in question["edits"]]
         where = "; ".join(f"{edit['name']}: {edit['diff']!r}" for edit in question["edits"])
         if self.out is not None:
@@ -351,7 +358,8 @@ async def carried_out(
                 build(), live, RemedyContext.of(arguments), anew=True, people=answers
             )
             if waited := state.get("__interrupt__"):
-                await desk.waits(run.id, waited[0].value)
+                proposed = {"prompt": gathered.prompt.text, "candidates": state["candidates"]}
+                await desk.waits(run.id, waited[0].value, proposed)
         # what each role used, beside the judge
         usage = ModelUsage.of(desk.paid)
         usages = {

@@ -43,6 +43,8 @@ COLUMNS |= {
     "distributions": "JSON",
 }
 COLUMNS |= {"said": "VARCHAR", "reader": "DOUBLE"}
+PROPOSED = "proposed"
+"""The step that has the prompt and its proposed changes, while the run waits for people to accept some."""
 COMPARED, SHEET, SAID = "pair", "pairs", 3
 """The kind of fact that a pair of replies is, which also begins the question that people's choices of a run are kept
 under; the step that has what they compare; and turns that are shown before the replies."""

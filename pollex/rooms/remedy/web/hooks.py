@@ -22,6 +22,20 @@ def remedy_of_run(shown: Mapping[str, Any]) -> str:
     return f"{REMEDIES}/{run.id}" if run.command == "remedy" else ""
 
 
+def waits_of_child(shown: Mapping[str, Any]) -> str:
+    """Lead from a command that waits for people to where they answer."""
+    run = shown["run"]
+    waits = run is not None and run.command == "remedy" and shown["child"].state == "pending"
+    return f"{REMEDIES}/{run.id}" if waits else ""
+
+
+def verdict_of_child(shown: Mapping[str, Any]) -> str:
+    """Lead from a proof that is done to its verdict."""
+    run = shown["run"]
+    is_proof = run is not None and run.command == "remedy" and shown["child"].state == "done"
+    return f"{REMEDIES}/{run.id}" if is_proof else ""
+
+
 def change_of_rubric(shown: Mapping[str, Any]) -> str:
     """Lead from a rubric to what would change it."""
     rubric_id = quote(shown["rubric"].id, safe="")
@@ -50,5 +64,7 @@ HOOKS = (
     PagePanel("rubric.html", "web/life.html", life_of_rubric),
     PageLink("runs.html", "Remedies", all_remedies),
     PageLink("run.html", "Remedy", remedy_of_run),
+    PageLink("child.html", "The verdict", verdict_of_child),
+    PageLink("child.html", "Answer what it waits for", waits_of_child),
     PageLink("rubric.html", "What would change this?", change_of_rubric),
 )

@@ -1,6 +1,20 @@
 """What of the room can be begun in the browser."""
 
-from pollex.web.doors.hooks import LIMITS, Door
+from collections.abc import Mapping
+from typing import Any
+
+from pollex.measures.intervals import Figure
+from pollex.web.doors.hooks import LIMITS, Door, ResultView
+
+
+def brief_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the targets of a brief, each with its share as a figure."""
+    targets = [
+        (target, Figure(target["share"], target["low"], target["high"], n=result["n"]))
+        for target in result["targets"]
+    ]
+    return {"targets": targets}
+
 
 HOOKS = (
     Door(
@@ -33,4 +47,5 @@ HOOKS = (
             "target": "What goes wrong: one rubric of the set that is chosen above.",
         },
     ),
+    ResultView("remedy brief", "web/result_brief.html", brief_shown),
 )

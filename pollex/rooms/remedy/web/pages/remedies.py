@@ -19,6 +19,7 @@ from pollex.rooms.remedy.reports.remedies import sections
 from pollex.rooms.remedy.services.advice import advice_on
 from pollex.rooms.remedy.services.result import COMMAND, COMPARED, SHEET, chosen_of, people_for
 from pollex.rooms.remedy.web.hooks import REMEDIES
+from pollex.rooms.remedy.web.waiting import proposals_of, waits_for
 from pollex.rubrics.records import ChosenRubric
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.store.resume import conversations_of, facts_of, step
@@ -28,6 +29,7 @@ from pollex.web import links
 from pollex.web.faults import NothingYet, NotThere
 from pollex.web.forms import Name, Place, Short, Words
 from pollex.web.listing import run_that_asked
+from pollex.web.logs_at_hand import logs_at_hand
 from pollex.web.pages.runs import costs_of
 from pollex.web.pages.sets import rubric_of
 from pollex.web.said import keep_said
@@ -55,6 +57,7 @@ def _row(site: Site, run: Run) -> dict[str, Any]:
         "run": run.id,
         "verdict": "",
         "waiting": 0 if record or not sheet else len(sheet),
+        "proposed": 0 if record or sheet else len(proposals_of(site, run)),
     }
     if record:
         diffs = [
@@ -113,6 +116,8 @@ def remedy(
 ) -> Data:
     """Show what a change does, and under tabs pairs of replies, what was refused, what was registered, and people."""
     record = site.once("remedied", run, lambda: step(site.store, run.id, COMMAND))
+    if not record and (waiting := waits_for(site, run)) is not None:
+        return waiting if as_json else {"template": "remedy_waits.html"} | waiting
     if not record:
         raise NotThere(
             f"{run.id} proved nothing, or not yet", remedy=f"{REMEDIES} has what there is"
@@ -205,6 +210,9 @@ def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
         ["pollex", *map(str, words), rubric.id, "--edit", "new.md", "--profiles", "profiles.toml"]
     )
     more = {"advice": advice_on(rubric), "profiled": "assistant" in site.profiles}
+    sources = {str(logs)} if isinstance(logs, str) else set(map(str, logs))
+    at_hand = [log.value for log in logs_at_hand(site) if log.source in sources]
+    more |= {"log": at_hand[0] if at_hand else ""}
     return {"rubric": rubric, "soon": soon, "run": run, "most": MOST, "command": command} | more
 
 

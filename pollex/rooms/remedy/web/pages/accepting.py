@@ -1,0 +1,89 @@
+"""What people answer a remedy that waits: proposals that they accept, and replies that they bring as a file."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+from pydantic import Field
+from starlette.responses import Response
+
+from pollex.rooms.remedy.agents.assistant import REPLIES, TODO
+from pollex.rooms.remedy.web.hooks import REMEDIES
+from pollex.rooms.remedy.web.waiting import files_folder, proposals_of, replies_text
+from pollex.store.folder import make_private
+from pollex.store.runs import Run
+from pollex.web import links
+from pollex.web.children import Child
+from pollex.web.faults import Clash, Fault, NotThere
+from pollex.web.kept_commands import go_on, kept_command, require_yes
+from pollex.web.site import Site
+from pollex.web.views import Done, page, post, sent
+
+Replies = Annotated[str, Field(max_length=1 << 20)]
+
+
+@post(f"/api{REMEDIES}/{{run}}/accept")
+def accept(
+    site: Site, run: Run, name: tuple[str, ...] = (), confirmed: str = "", key: str = ""
+) -> Done:
+    """Accept proposals, and go on to prove them, by the command that the store keeps."""
+    names = [proposal["name"] for proposal in proposals_of(site, run) if not proposal["refused"]]
+    if not names:
+        raise Clash(f"{run.id} waits for no proposal", remedy="load the page again")
+    if not name:
+        raise Fault("no proposal is ticked", remedy="tick those that are to be proved")
+    if unknown := [one_name for one_name in name if one_name not in names]:
+        raise NotThere(
+            f"no proposal is called {unknown[0]!r:.60}", remedy=f"those are {', '.join(names)}"
+        )
+    child = _gone_on(site, run, confirmed, key, f"--accept={','.join(name)}")
+    return f"{links.CHILDREN}/{child.id}", {"child": child.id}
+
+
+@page(f"{REMEDIES}/{{run}}/todo.jsonl")
+def todo(site: Site, run: Run) -> Response:
+    """Send what the assistant is asked, a line a reply: arms can't be told apart there."""
+    folder = files_folder(site, run)
+    if folder is None or not (folder / TODO).is_file():
+        raise NotThere(f"{run.id} asks nothing by files", remedy="its page says what it waits for")
+    return sent(f"{run.id}-{TODO}", "application/jsonl", (folder / TODO).read_bytes())
+
+
+@post(f"/api{REMEDIES}/{{run}}/replies")
+def replies(site: Site, run: Run, lines: Replies, confirmed: str = "", key: str = "") -> Done:
+    """Keep replies that somebody brings, and go on with them."""
+    folder = files_folder(site, run)
+    if folder is None:
+        raise Clash(f"{run.id} asks nothing by files", remedy="load the page again")
+    try:
+        text = replies_text(lines.encode())
+    except (ValueError, RecursionError) as error:
+        what = f"these are no replies: {error}"[:200]
+        raise Fault(what, remedy='a line each: {"key": …, "reply": …}') from None
+    require_yes(site, run, confirmed)
+    make_private(folder)
+    with os.fdopen(
+        os.open(folder / REPLIES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a"
+    ) as file:
+        file.write(text)
+    child = _gone_on(site, run, confirmed, key)
+    return f"{links.CHILDREN}/{child.id}", {"child": child.id}
+
+
+def _gone_on(site: Site, run: Run, confirmed: str, key: str, *words: str) -> Child:
+    """Go on with a run, once somebody has said yes to its command.
+
+    Raises:
+        Clash: Nobody has, or it can't be gone on with here.
+    """
+    require_yes(site, run, confirmed)
+    command = kept_command(site, run)
+    if command is not None and key.strip():
+        site.keys[command.key_address] = key.strip()
+    child = go_on(site, run, *words)
+    if child is None:
+        raise Clash(
+            f"no form of this server began {run.id}", remedy="go on with it where it was begun"
+        )
+    return child

@@ -1,0 +1,87 @@
+"""What a remedy that has no verdict yet waits for: proposals to accept, pairs to compare, or replies by files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pollex.rooms.remedy.agents.assistant import REPLIES, TODO, keyed_lines
+from pollex.rooms.remedy.services.result import PROPOSED, SHEET
+from pollex.store.resume import step
+from pollex.store.runs import Run
+from pollex.web.kept_commands import ASKED, kept_command, values_of
+from pollex.web.line_changes import line_changes
+from pollex.web.pages.runs import ENDED
+from pollex.web.site import Site
+from pollex.web.views import Data
+
+
+def proposals_of(site: Site, run: Run) -> list[dict[str, Any]]:
+    """Return what was proposed in a run that waits for somebody to accept some; none where it doesn't."""
+    proposed = step(site.store, run.id, PROPOSED)
+    if not proposed or site.status(run) not in ENDED:
+        return []
+    return [
+        candidate | {"changes": line_changes(proposed["prompt"], candidate["text"])}
+        for candidate in proposed["candidates"]
+    ]
+
+
+def waits_for(site: Site, run: Run) -> Data | None:
+    """Return what a run without a verdict waits for, for its page; None where it waits for nobody."""
+    if run.command != "remedy" or site.status(run) not in ENDED:
+        return None
+    sheet = step(site.store, run.id, SHEET) or ()
+    proposals = [] if sheet else proposals_of(site, run)
+    folder = files_folder(site, run)
+    asked = count_lines(folder / TODO) if folder is not None else 0
+    if not (sheet or proposals or asked):
+        return None
+    answered = 0
+    if folder is not None and asked:
+        answered = sum(1 for _ in keyed_lines(folder / REPLIES, "reply"))
+    return {
+        "pairs": len(sheet),
+        "proposals": proposals,
+        "fit": [proposal["name"] for proposal in proposals if not proposal["refused"]],
+        "asked": asked,
+        "answered": answered,
+        "kept": kept_command(site, run),
+        "folder": site.store.folder,
+    }
+
+
+def files_folder(site: Site, run: Run) -> Path | None:
+    """Return the folder of the files by which the assistant of a run is asked; None where it is asked otherwise."""
+    kept = kept_command(site, run)
+    folders = values_of(kept.words, "--assistant") if kept is not None else ()
+    inside = [Path(folder).resolve() for folder in folders]
+    own = (site.store.folder / ASKED).resolve()
+    return next((folder for folder in inside if own in folder.parents), None)
+
+
+def count_lines(path: Path) -> int:
+    """Return how many lines a file has; 0 where it isn't there."""
+    if not path.is_file():
+        return 0
+    with path.open("rb") as file:
+        return sum(1 for line in file if line.strip())
+
+
+def replies_text(lines: bytes) -> str:
+    """Return replies that somebody sent, as they are written down.
+
+    Raises:
+        ValueError: A line isn't an object with a key and a reply.
+    """
+    rows = []
+    for number, line in enumerate(lines.decode("utf-8-sig").splitlines(), 1):
+        if not line.strip():
+            continue
+        row = json.loads(line)
+        is_reply = isinstance(row, dict) and isinstance(row.get("key"), str)
+        if not is_reply or not isinstance(row.get("reply"), str | None):
+            raise ValueError(f"line {number} has no “key” and “reply”")
+        rows.append(json.dumps({"key": row["key"], "reply": row["reply"]}))
+    return "".join(f"{row}\n" for row in rows)
