@@ -15,7 +15,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,13 +118,26 @@ def draft_of(path: Path, *, named: bool = True) -> Iterator[Path]:
     # nobody can guess it and put a link there
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
+        replaced = target.stat() if target.exists() else None
+        if replaced is not None:  # nobody reads in the draft what they couldn't read in the file
+            os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield draft
         with draft.open("rb") as file:
             os.fsync(file.fileno())
+        if replaced is not None:
+            take_over_rights(draft, replaced)
         draft.replace(target)
         note_output(target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def take_over_rights(draft: Path, replaced: os.stat_result) -> None:
+    """Give a draft the owner and the rights of the file that it replaces, as far as this user may."""
+    with suppress(PermissionError):
+        if (replaced.st_uid, replaced.st_gid) != (draft.stat().st_uid, draft.stat().st_gid):
+            os.chown(draft, replaced.st_uid, replaced.st_gid)
+    draft.chmod(stat.S_IMODE(replaced.st_mode))
 
 
 def drafts_left_of(path: Path) -> list[Path]:

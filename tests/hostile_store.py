@@ -91,3 +91,17 @@ PLACES: dict[str, Callable[[Path, str, bytes], None]] = {
     "checkpoints": in_checkpoints,
     "writes": in_writes,
 }
+
+
+def write_journal_that_removes(other: Path, *, beside: Path) -> None:
+    """Write a journal of a transaction that was broken off, and that names another file as its own: SQLite removes it."""
+    page = int.from_bytes(beside.read_bytes()[16:18])
+    magic = bytes.fromhex("d9d505f920a163d7")
+    numbers = (0, 12345, beside.stat().st_size // page, 512, page)
+    head = magic + b"".join(number.to_bytes(4) for number in numbers)
+    name = bytes(other)
+    end = (1 + (1 << 30) // page).to_bytes(4) + name + len(name).to_bytes(4)
+    end += sum(name).to_bytes(4) + magic
+    for ending in ("-wal", "-shm"):
+        beside.with_name(f"{beside.name}{ending}").unlink(missing_ok=True)
+    beside.with_name(f"{beside.name}-journal").write_bytes(head.ljust(512, b"\0") + end)

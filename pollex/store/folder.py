@@ -38,6 +38,9 @@ SECRET, SIZE = "secret", 32
 """File and bytes of what boundaries around data are made from: part of what a paid call is known by. In the file its
 check stands behind it."""
 
+JOURNAL, NAMES_ANOTHER = "-journal", bytes.fromhex("d9d505f920a163d7")
+"""How SQLite names a journal beside a database, and how one ends that names another file."""
+
 LOG = logging.getLogger(__name__)
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -67,13 +70,39 @@ def require_own(path: Path) -> None:
 
 
 def require_own_files(folder: Path) -> None:
-    """Refuse a store in which anything is a link, a device or a pipe; see `require_own`."""
+    """Refuse a store in which anything is a link, a device or a pipe, or has SQLite remove a file.
+
+    Raises:
+        StoreDamaged: Something is; see `require_own` and `require_own_journal`.
+    """
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 require_own_files(Path(entry.path))
             elif not entry.is_file(follow_symlinks=False):
                 require_own(Path(entry.path))
+            elif entry.name.endswith(JOURNAL):
+                require_own_journal(Path(entry.path))
+
+
+def require_own_journal(path: Path) -> None:
+    """Refuse a journal that names another file at its end.
+
+    That is how SQLite writes down a transaction over several databases, and it removes the file
+    that is named, wherever it is. A store has no such transactions.
+
+    Raises:
+        StoreDamaged: It names one.
+    """
+    with path.open("rb") as journal:
+        journal.seek(0, os.SEEK_END)
+        journal.seek(max(0, journal.tell() - len(NAMES_ANOTHER)))
+        names_another = journal.read() == NAMES_ANOTHER
+    if names_another:
+        remedy = "take this file away: no store has one"
+        raise StoreDamaged(
+            "it would have SQLite remove another file", where=str(path), remedy=remedy
+        )
 
 
 def remove_copies(folder: Path) -> None:

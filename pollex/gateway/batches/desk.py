@@ -221,7 +221,7 @@ class FileBatches:
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._path(submission)
         with draft_of(path, named=False) as draft:
-            opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(opened, "wb") as file:
                 file.writelines(request_line(submission, line) for line in lines)
         return str(path)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hostile_store import PLACES, calls_of, change, damages
+from hostile_store import PLACES, calls_of, change, damages, write_journal_that_removes
 from small_log import Ended, small_log, with_embeddings, write_log
 from small_runs import Learnt, Pollex, run_here
 from web_site import client_of, made_app
@@ -199,6 +199,33 @@ def test_what_is_a_link_in_a_store_is_not_followed(
         with pytest.raises(StoreDamaged, match="it is a link, and is not followed"):
             Store.open(store, read_only=read_only)
     assert (other.read_text(), other.stat().st_mode & 0o777) == ("mine", 0o644)
+
+
+@pytest.mark.parametrize("file", ["store.sqlite", "checkpoints.sqlite", "backup.sqlite"])
+def test_a_journal_that_has_sqlite_remove_another_file_is_refused(
+    file: str, waiting: Waiting, tmp_path: Path, pollex: Pollex
+) -> None:
+    store = waiting.copied(tmp_path)
+    (precious := tmp_path / "precious.txt").write_text("mine")
+    write_journal_that_removes(precious, beside=store / file)
+    for words in (
+        ("runs",),
+        ("trace", waiting.run, "--state", "deduplicate"),
+        ("doctor", "--rebuild"),
+        ("forget", "--conversation", "c000", "--rewrite"),
+        ("learn", "log.jsonl", "--out", "r.json"),
+    ):
+        ended = pollex(*words, "--store", store)
+        assert (ended.code, "it would have SQLite remove another file" in ended.err) == (1, True)
+    assert precious.read_text() == "mine"
+
+
+def test_a_journal_that_a_kill_left_is_rolled_back(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store"):
+        pass
+    (tmp_path / "store" / "checkpoints.sqlite-journal").write_bytes(bytes(512))
+    with Store.open(tmp_path / "store"):
+        pass
 
 
 def test_a_run_whose_id_is_a_path_is_refused(waiting: Waiting, tmp_path: Path) -> None:

@@ -50,6 +50,33 @@ def test_what_a_link_leads_to_is_written_and_the_link_stays(
     assert [left.name for left in target.parent.iterdir()] == ["target"]
 
 
+def test_a_file_that_is_written_anew_has_the_rights_and_the_owner_that_it_had(
+    writing: Writing,
+) -> None:
+    path, write = writing
+    write()
+    path.chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(path, 12345, 54321)
+    before = path.stat()
+    write()
+    after = path.stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (
+        before.st_mode,
+        before.st_uid,
+        before.st_gid,
+    )
+    assert after.st_ino != before.st_ino, "it was written anew"
+
+
+def test_nobody_reads_in_the_draft_of_a_private_file(tmp_path: Path) -> None:
+    (path := tmp_path / "out").write_text("before")
+    path.chmod(0o600)
+    with draft_of(path) as draft:
+        draft.write_text("after")
+        assert draft.stat().st_mode & 0o077 == 0
+
+
 def test_a_link_that_leads_nowhere_yet_makes_its_target(writing: Writing, tmp_path: Path) -> None:
     path, write = writing
     path.symlink_to(tmp_path / "later")
