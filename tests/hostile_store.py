@@ -94,7 +94,7 @@ PLACES: dict[str, Callable[[Path, str, bytes], None]] = {
 
 
 def write_journal_that_removes(other: Path, *, beside: Path) -> None:
-    """Write a journal of a transaction that was broken off, and that names another file as its own: SQLite removes it."""
+    """Write the journal of a broken transaction that names another file as its own: SQLite removes it."""
     page = int.from_bytes(beside.read_bytes()[16:18])
     magic = bytes.fromhex("d9d505f920a163d7")
     numbers = (0, 12345, beside.stat().st_size // page, 512, page)
