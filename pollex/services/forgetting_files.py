@@ -1,12 +1,14 @@
 """Conversations taken out of files of every kind that pollex writes: pages, rows, rubric sets, tables, packed files."""
 
+import codecs
 import csv
 import html
 import io
 import json
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,15 @@ from pollex.store.fragments import FORGOTTEN
 
 SET_FILE = b'"rubrics_digest"'
 """What every rubric set has in it."""
+
+MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+"""How texts begin that say their encoding."""
+BOM = "\ufeff"
+"""That mark as a character."""
 
 _BLOCKS = (
     "html|head|body|title|main|header|footer|nav|aside|section|article|div|p|ul|ol|li|dl|dt|dd|table|thead|tbody|tr|th|td"
@@ -80,10 +91,17 @@ def without_them(path: Path, target: ToForget) -> bytes | None:
 
 def _content_without(content: bytes, ending: str, target: ToForget) -> bytes | None:
     """Return text without the conversations, by its kind; None if it doesn't have them."""
-    text = content.decode("utf-8", "replace")
+    encoding = next((name for mark, name in MARKS.items() if content.startswith(mark)), "utf-8")
+    whole = content.decode(encoding, "replace")
+    text = whole.removeprefix(BOM)
     clean = _KINDS.get(ending, _lines_without)
     cleaned = clean(text, target)
-    return None if cleaned == text else cleaned.encode()
+    if cleaned == text:
+        return None
+    # what is no text would be replaced in rows of others, too
+    if whole.encode(encoding, "replace") != content:
+        raise NotLookedInto("it quotes them, and isn't UTF-8 in all places: edit it")
+    return f"{BOM * (len(whole) - len(text))}{cleaned}".encode(encoding)
 
 
 def _json_without(text: str, target: ToForget) -> str:
@@ -94,7 +112,29 @@ def _json_without(text: str, target: ToForget) -> str:
     cleaned = target.cleaned(value)
     if cleaned == value:
         return text
+    require_exact(text)
     return json.dumps(_with_new_digest(cleaned), ensure_ascii=False, indent=1) + "\n"
+
+
+def require_exact(text: str) -> None:
+    """Refuse JSON that would say something else once it is read and written: in what stands beside a quote.
+
+    Raises:
+        NotLookedInto: A number would be rounded, or a key that stands twice would be lost.
+    """
+
+    def check_number(digits: str) -> float:
+        number = float(digits)
+        if Decimal(digits) != Decimal(repr(number)):
+            raise NotLookedInto("it quotes them beside numbers that would be rounded: edit it")
+        return number
+
+    def check_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise NotLookedInto("it quotes them beside a key that stands twice: edit it")
+        return dict(pairs)
+
+    json.loads(text, parse_float=check_number, object_pairs_hook=check_keys)
 
 
 def _toml_without(text: str, target: ToForget) -> str:
@@ -121,26 +161,52 @@ def _json_line_without(line: str, target: ToForget) -> str:
     if isinstance(row, dict) and target.is_about(row):
         return ""
     cleaned = target.cleaned(row)
-    return line if cleaned == row else json.dumps(cleaned, ensure_ascii=False) + "\n"
+    if cleaned == row:
+        return line
+    require_exact(line)
+    return json.dumps(cleaned, ensure_ascii=False) + line[len(line.rstrip("\r\n")) :]
 
 
 def _csv_without(text: str, target: ToForget) -> str:
     """Return a table of text without the rows of the conversations, and without quotes in others."""
     try:
-        header, *rows = csv.reader(io.StringIO(text, newline=""))
+        records = list(in_time(_records_of(text)))
     except (ValueError, csv.Error):
         return _lines_without(text, target)
-    about = [place for place, name in enumerate(header) if name in ABOUT]
-    others = [
-        row
-        for row in in_time(rows)
-        if not any(row[place].lstrip("'") in target.ids for place in about if place < len(row))
-    ]
-    masked = [[target.masked(cell) for cell in row] for row in in_time(others)]
-    if len(masked) == len(rows) and masked == others:
+    if not records:
         return text
+    (names, header), *rows = records
+    about = [place for place, name in enumerate(names) if name in ABOUT]
+    cleaned = [header]
+    for cells, record in in_time(rows):
+        ids = {cells[place].lstrip("'") for place in about if place < len(cells)}
+        if not ids & target.ids:
+            cleaned.append(_record_without(cells, record, target))
+    return "".join(cleaned)
+
+
+def _records_of(text: str) -> Iterator[tuple[list[str], str]]:
+    """Yield the cells of each record of a table, and its text as it stands there."""
+    lines: list[str] = []
+
+    def read_lines() -> Iterator[str]:
+        for line in io.StringIO(text, newline=""):
+            lines.append(line)
+            yield line
+
+    for cells in csv.reader(read_lines()):
+        yield cells, "".join(lines)
+        lines.clear()
+
+
+def _record_without(cells: list[str], record: str, target: ToForget) -> str:
+    """Return a record without quotes; one that has none is left as it stands."""
+    masked = [target.masked(cell) for cell in cells]
+    if masked == cells:
+        return record
     written = io.StringIO(newline="")
-    csv.writer(written).writerows([header, *masked])
+    ending = record[len(record.rstrip("\r\n")) :]
+    csv.writer(written, lineterminator=ending).writerow(masked)
     return written.getvalue()
 
 
@@ -258,43 +324,106 @@ _KINDS = {
 
 
 def _table_without(path: Path, target: ToForget) -> bytes | None:
-    """Return a Parquet file without the conversations' rows, and without quotes in others; None if it has neither."""
+    """Return a Parquet file without the conversations' rows, and without quotes in others; None if it has neither.
+
+    What isn't changed is copied by DuckDB as it is, whatever its type.
+    """
     # only where files of columns lie beside the store
     import duckdb
     from fsspec.implementations.memory import MemoryFileSystem
 
     memory = MemoryFileSystem()
     name = secrets.token_hex(8)
-    with duckdb.connect(config={"threads": 1, "memory_limit": "1GB"}) as database:
+    # in memory: nothing is put aside in the current folder
+    config = {"threads": 1, "memory_limit": "1GB", "temp_directory": ""}
+    with duckdb.connect(config=config) as database:
         database.register_filesystem(memory)
-        source = "read_parquet(?, hive_partitioning = false)"
+        source = f"read_parquet(?, hive_partitioning = false, {ROW} = true)"
         place = str(path_in_text(path))
         described = database.execute(f"DESCRIBE SELECT * FROM {source}", [place]).fetchall()  # noqa: S608
-        types = {row[0]: row[1] for row in described}
+        types = {row[0]: row[1] for row in described if row[0] != ROW}
         rows = database.execute(f"SELECT to_json(r)::VARCHAR FROM {source} AS r", [place])  # noqa: S608
-        changed = False
 
-        # Rows go to JSON lines in memory and back, with the types that the columns have.
+        # what changes goes to JSON lines in memory, with the number of its row
         try:
+            changed: dict[str, int] = {}
             with memory.open(f"/{name}.jsonl", "wb") as lines:
                 for line in in_time(_lines_of(rows)):
-                    cleaned = _json_line_without(line, target)
-                    changed |= cleaned != line
-                    lines.write(cleaned.encode("utf-8", "replace"))
+                    change = _change_of_row(json.loads(line), changed, target)
+                    if change is not None:
+                        lines.write(f"{json.dumps(change)}\n".encode())
                     require_size(lines.tell(), ".parquet")
-            if not changed:
+                is_changed = lines.tell() > 0
+            if not is_changed:
                 return None
-            columns = ", ".join(
-                f"{_quoted(column)}: {_quoted(type_)}" for column, type_ in types.items()
-            )
-            read = f"read_json(?, format = 'newline_delimited', columns = {{{columns}}})"
-            copy = f"COPY (SELECT * FROM {read}) TO 'memory://{name}.parquet' (FORMAT parquet)"  # noqa: S608
-            database.execute(copy, [f"memory://{name}.jsonl"])
+            query = _query_of_changes(source, types, changed)
+            copy = f"COPY ({query}) TO 'memory://{name}.parquet' (FORMAT parquet)"
+            database.execute(copy, [place, f"memory://{name}.jsonl"])
             return bytes(memory.cat_file(f"/{name}.parquet"))
         finally:
             for ending in ("jsonl", "parquet"):
                 if memory.exists(f"/{name}.{ending}"):
                     memory.rm_file(f"/{name}.{ending}")
+
+
+ROW = "file_row_number"
+"""What DuckDB calls the number of a row in its file."""
+PLAIN_TYPES = {"VARCHAR", "JSON", "STRUCT", "MAP", "BOOLEAN", "DOUBLE"}
+PLAIN_TYPES |= {"TINYINT", "SMALLINT", "INTEGER", "BIGINT"}
+PLAIN_TYPES |= {"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+"""Those of columns that JSON gives back as they were."""
+_TYPE = re.compile(r'"(?:[^"]|"")*"|\b([A-Z][A-Z0-9_]*)\b')
+"""A name in quotes, or a type."""
+
+
+def _change_of_row(
+    row: dict[str, Any], changed: dict[str, int], target: ToForget
+) -> dict[str, Any] | None:
+    """Return what changes in a row, or that it goes, with its number; None where nothing does.
+
+    Args:
+        changed: Columns that change, by place; grows.
+    """
+    number = row.pop(ROW)
+    if target.is_about(row):
+        return {"row": number, "goes": True}
+    cleaned = target.cleaned(row)
+    if cleaned.keys() != row.keys():
+        raise NotLookedInto("a column is named as one of them: edit it")
+    change = {}
+    for column, value in cleaned.items():
+        if [value] != [row[column]]:  # as lists: NaN, which is left as it is, has not changed
+            place = changed.setdefault(column, len(changed))
+            change |= {f"new{place}": value, f"is{place}": True}
+    return {"row": number, **change} if change else None
+
+
+def _query_of_changes(source: str, types: Mapping[str, str], changed: Mapping[str, int]) -> str:
+    """Return the query of the rows that stay, each with what changes in it.
+
+    Raises:
+        NotLookedInto: A column changes whose values JSON doesn't give back as they were.
+    """
+    read = {"row": "BIGINT", "goes": "BOOLEAN"}
+    for column, place in changed.items():
+        others = {type_ for type_ in _TYPE.findall(types[column]) if type_} - PLAIN_TYPES
+        if others:
+            raise NotLookedInto(f"a column of {', '.join(sorted(others))} quotes them: edit it")
+        read |= {f"new{place}": types[column], f"is{place}": "BOOLEAN"}
+    columns = ", ".join(f"{name}: {_quoted(type_)}" for name, type_ in read.items())
+    values = []
+    for column in types:
+        name = '"' + column.replace('"', '""') + '"'
+        value = f"r.{name}"
+        if column in changed:
+            place = changed[column]
+            value = f"CASE WHEN c.is{place} THEN c.new{place} ELSE {value} END"
+        values.append(f"{value} AS {name}")
+    return (
+        f"SELECT {', '.join(values)} FROM {source} AS r"  # noqa: S608 - names in quotes, ours
+        f" LEFT JOIN read_json(?, format = 'newline_delimited', columns = {{{columns}}}) AS c"
+        f" ON c.row = r.{ROW} WHERE c.goes IS NOT TRUE ORDER BY r.{ROW}"
+    )
 
 
 def _lines_of(rows: Any) -> Iterator[str]:

@@ -207,3 +207,78 @@ def test_pages_are_looked_into_in_time_that_grows_with_their_length(
 ) -> None:
     (folder / "made" / "x.html").write_text(begins * 40_000 + f"</script><p>{SECRET}</p><" + begins)
     assert pollex(*FORGET, "--dry-run").code == 3
+
+
+AS_THEY_STAND = {
+    "mine.csv": (
+        f'\ufeffid;x,"quote"\r\n\'b,"plain"\r\nc,"said: {SECRET}"\r\nd, 1.10\n',
+        '\ufeffid;x,"quote"\r\n\'b,"plain"\r\nc,[forgotten]\r\nd, 1.10\n',
+    ),
+    "mine.jsonl": (
+        f'{{"id": "b",  "x": 1.00000000000000000001}}\n{{"id": "anna-1"}}\r\n{{"quote": "{SECRET}"}}\r\n',
+        '{"id": "b",  "x": 1.00000000000000000001}\n{"quote": "[forgotten]"}\r\n',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AS_THEY_STAND)
+def test_rows_of_others_stand_in_a_rewritten_file_as_they_stood(
+    name: str, folder: Path, pollex: Pollex
+) -> None:
+    before, after = AS_THEY_STAND[name]
+    (path := folder / name).write_bytes(before.encode())
+    ended = pollex(*FORGET, name, "--rewrite")
+    assert ended.code == 0, ended.err
+    assert path.read_bytes().decode() == after
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("latin.csv", b"id,quote\nb,caf\xe9\nc," + SECRET.encode() + b"\n"),
+        ("long.json", f'[1.00000000000000000001, "{SECRET}"]'.encode()),
+        ("twice.jsonl", f'{{"a": 1, "a": 2, "quote": "{SECRET}"}}\n'.encode()),
+    ],
+)
+def test_a_file_that_would_lose_something_of_others_is_named_and_left(
+    name: str, content: bytes, folder: Path, pollex: Pollex
+) -> None:
+    (path := folder / name).write_bytes(content)
+    ended = pollex(*FORGET, name, "--rewrite")
+    assert (ended.code, path.read_bytes()) == (3, content)
+    assert name in ended.out + ended.err
+
+
+TYPES = (
+    "'\\x00\\xff'::BLOB AS a, 1.1::DECIMAL(38, 20) AS b, 'nan'::DOUBLE AS c, INTERVAL 1 MONTH AS d, [1.5, NULL] AS e",
+    "TIMESTAMP_NS '2026-01-01 00:00:00.123456789' AS f, MAP {'k': 1} AS g, uuid() AS h, 0.1::FLOAT AS i",
+)
+
+
+def test_a_table_of_any_types_keeps_the_rows_of_others_as_they_are(
+    folder: Path, pollex: Pollex
+) -> None:
+    path = folder / "mine.parquet"
+    rows = [("b", "plain"), ("anna-1", "x"), ("c", f"said: {SECRET}"), ("d", "plain")]
+    with duckdb.connect() as database:
+        database.execute("CREATE TABLE rows (id VARCHAR, quote VARCHAR)")
+        database.executemany("INSERT INTO rows VALUES (?, ?)", rows)
+        database.execute(f"COPY (SELECT *, {', '.join(TYPES)} FROM rows) TO '{path}'")
+        everything = f"SELECT COLUMNS(*)::VARCHAR FROM '{path}'"
+        before = database.execute(everything).fetchall()
+        ended = pollex(*FORGET, path, "--rewrite")
+        assert ended.code == 0, ended.out
+        after = database.execute(everything).fetchall()
+    assert [row[:2] for row in after] == [("b", "plain"), ("c", "[forgotten]"), ("d", "plain")]
+    assert [row[2:] for row in after] == [before[place][2:] for place in (0, 2, 3)]
+
+
+def test_a_table_that_quotes_where_json_is_not_exact_is_named_and_left(
+    folder: Path, pollex: Pollex
+) -> None:
+    path = folder / "mine.parquet"
+    duckdb.execute(f"COPY (SELECT 'b' AS id, '{SECRET}'::BLOB AS quote) TO '{path}'")
+    before = path.read_bytes()
+    ended = pollex(*FORGET, path, "--rewrite")
+    assert (ended.code, path.read_bytes()) == (3, before)
+    assert "a column of BLOB quotes them" in ended.out + ended.err
