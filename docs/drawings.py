@@ -20,8 +20,8 @@ GRAPHS = {
     "refit": "graphs/learn/refit.py",
     "spur": "graphs/learn/spur.py",
     "judge": "pollex/rooms/judge/graphs/graph.py",
-    "answer": "graphs/grade/answer.py",
-    "grade": "graphs/grade/graph.py",
+    "answer": "pollex/rooms/grade/graphs/answer.py",
+    "grade": "pollex/rooms/grade/graphs/graph.py",
     "ask": "graphs/questionnaire.py",
     "simulate": "graphs/simulate/graph.py",
     "remedy": "pollex/rooms/remedy/graphs/graph.py",
@@ -148,7 +148,7 @@ it makes (`rubrics/rubric_set.py`) scores conversations in `services/score.py`. 
 | where is a paid answer found again? | of a rubric in `agents/llm/judge.py`, of a call in `store/ledger.py` |
 | what is proven, likely or a hint? | `rubrics/worth.py`, `rubrics/learning/choice.py` |
 | how do several votes of a judge become one? | `rooms/judge/selection/consensus.py` (RoboRater's diversity entropy) |
-| with which words are answers graded? | `prompts/grading/` |
+| with which words are answers graded? | `rooms/grade/prompts/grading/` |
 | how does an interrupted run go on? | found in `store/resume.py`, carried out in `graphs/run.py` |
 | who makes the report? | `reports/learning.py`, `reports/templates/learning.html` |
 | what may a coding agent ask? | the room `exchange`: `services/agent_tools.py` |

@@ -5,8 +5,6 @@ from pollex.graphs.hooks import RunGraph
 HOOKS = (
     RunGraph("learn", "pollex.graphs.learn.graph"),
     RunGraph("refit", "pollex.graphs.learn.refit"),
-    RunGraph("answer", "pollex.graphs.grade.answer"),
-    RunGraph("grade", "pollex.graphs.grade.graph"),
     RunGraph("ask", "pollex.graphs.questionnaire"),
     RunGraph("simulate", "pollex.graphs.simulate.graph"),
 )

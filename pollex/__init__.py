@@ -16,14 +16,12 @@ if TYPE_CHECKING:
     from pollex.api.estimator import RubricClassifier
     from pollex.api.rubrics import RubricSet, export_rubrics, export_scores, read_logs
     from pollex.api.verbs import (
-        answer,
         ask,
         check,
         compare,
         diff_sets,
         distill,
         evaluate,
-        grade,
         inspect,
         learn,
         refit,
@@ -46,7 +44,6 @@ __all__ = [
     "Score",
     "Scorer",
     "Turn",
-    "answer",
     "ask",
     "calibrate",
     "check",
@@ -56,7 +53,6 @@ __all__ = [
     "evaluate",
     "export_rubrics",
     "export_scores",
-    "grade",
     "inspect",
     "learn",
     "read_logs",

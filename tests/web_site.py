@@ -8,15 +8,11 @@ import httpx2
 import numpy as np
 from rubric_set_by_hand import plain, rubric_set
 
-from pollex.agents.llm.sampling import point
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.rooms.judge.agents.votes import Rule, Task, make_question, run_question
-from pollex.rooms.judge.store.votes import TASK
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat
 from pollex.services.known_answers import judge_from_memory
-from pollex.services.workspace import run_to_end
 from pollex.store.resume import answers_of, conversations_of, facts_of
 from pollex.store.rows import AnswerCells, conversation_rows, fact, rubric_rows
 from pollex.store.rubric_sets import set_digest
@@ -157,32 +153,6 @@ def of_a_model(store: Store) -> None:
         answers = [known[one.id][question.id] for question in questions]
         store.put(AnswerCells(run).of(one, questions, answers, judge.fingerprint))
     store.flush()
-
-
-def judged_run(store: Store, n: int = 4, words: Words = plain) -> str:
-    """A run of `judge` in seven votes that has ended: the runs agree about every odd conversation, and no other."""
-    question = make_question("Was the task done?", ["yes", "no"])
-    task = Task(question, Rule(runs=7, minimum=5, tau=0.41), by="built-in (no LLM)")
-    run = store.begin("judge", fingerprint={}, versions={}, arguments={}).id
-    conversations = [conversation(number, words) for number in range(n)]
-    store.put(conversation_rows(run, conversations))
-    run_to_end(store.write_step(run, TASK, task.as_json))
-    for number, one in enumerate(conversations):
-        yes = 7 if number % 2 else 4
-        questions = [run_question(question, vote) for vote in range(7)]
-        votes = [
-            Answer(
-                question_id=each.id,
-                probabilities=point(int(vote >= yes), 2),
-                chosen=int(vote >= yes),
-                source="point",
-                justification=words("it was found" if vote < yes else "nobody said so"),
-            )
-            for vote, each in enumerate(questions)
-        ]
-        store.put(AnswerCells(run).of(one, questions, votes, "f"))
-    store.finish(run, "partial", roles=["built-in (no LLM)"], result={"waiting": (n + 1) // 2})
-    return run
 
 
 def made_app(

@@ -19,13 +19,11 @@ from pollex.rooms import module_named, python_names
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
 from pollex.text import printable
-from pollex.usecases.answer import AnswerQuestions
 from pollex.usecases.ask import AskQuestionnaire
 from pollex.usecases.check import CheckRelease
 from pollex.usecases.compare import CompareSamples
 from pollex.usecases.distill import DistillSet
 from pollex.usecases.evaluate import EvaluateSet
-from pollex.usecases.grade import GradeAnswers
 from pollex.usecases.inspect import InspectLogs
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
@@ -215,14 +213,12 @@ def shown_progress(progress: Progress | None) -> Iterator[Progress]:
         yield shown
 
 
-answer = function(AnswerQuestions)
 ask = function(AskQuestionnaire)
 check = function(CheckRelease)
 compare = spread(CompareSamples)
 diff_sets = function(DiffSets)
 distill = function(DistillSet)
 evaluate = function(EvaluateSet)
-grade = function(GradeAnswers)
 inspect = function(InspectLogs)
 learn = function(LearnRubrics, RubricSet.of)
 refit = function(RefitSet, RubricSet.of)

@@ -7,21 +7,11 @@ from pollex.services.hooks import AskedQuestions
 from pollex.store.store import Store
 
 
-def questions_of_grades(store: Store, run: str) -> Mapping[str, Question]:
-    """Return the questions of a run of `grade`."""
-    from pollex.services.grade import asked_in  # a tenth of a second, for these runs alone
-
-    return asked_in(store, run)
-
-
 def questions_of_a_questionnaire(store: Store, run: str) -> Mapping[str, Question]:
     """Return the questions of a run of `ask`."""
-    from pollex.services.ask import asked_in  # as above
+    from pollex.services.ask import asked_in  # a tenth of a second, for these runs alone
 
     return asked_in(store, run)
 
 
-HOOKS = (
-    AskedQuestions("grade", questions_of_grades),
-    AskedQuestions("ask", questions_of_a_questionnaire),
-)
+HOOKS = (AskedQuestions("ask", questions_of_a_questionnaire),)

@@ -20,8 +20,6 @@ from langgraph.runtime import Runtime
 
 from pollex.errors import PollexError
 from pollex.graphs.context import FORKED, GONE_ON, Resources, hold_resources
-from pollex.graphs.grade.answer import build as build_answer
-from pollex.graphs.grade.graph import build as build_grade
 from pollex.graphs.learn.graph import build as build_learn
 from pollex.graphs.learn.refit import build as build_refit
 from pollex.graphs.learn.spur import build as build_spur
@@ -237,8 +235,6 @@ learn = served("learn", build_learn(), use_cases.learn)
 spur = served("spur", build_spur(), use_cases.spur)
 refit = served("refit", build_refit(), use_cases.refit)
 score = served("score", build_score(), use_cases.score)
-grade = served("grade", build_grade(), use_cases.grade)
-answer = served("answer", build_answer(), use_cases.answer)
 ask = served("ask", build_ask(), use_cases.ask)
 simulate = served("simulate", build_simulate(), use_cases.simulate)
 globals().update(

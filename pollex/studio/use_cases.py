@@ -10,8 +10,6 @@ from typing import Any
 
 from pollex.errors import WrongUse
 from pollex.graphs.context import Context, NullProgress
-from pollex.graphs.grade.answer import AnswerContext
-from pollex.graphs.grade.graph import GradeContext
 from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.questionnaire import AskContext
@@ -19,9 +17,7 @@ from pollex.graphs.score import ScoreContext
 from pollex.graphs.simulate.graph import SimulateContext
 from pollex.services.options import SYSTEMS, RunOptions
 from pollex.store.folder import STORE, VARIABLE
-from pollex.usecases.answer import AnswerQuestions
 from pollex.usecases.ask import AskQuestionnaire
-from pollex.usecases.grade import GradeAnswers
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
 from pollex.usecases.score import ScoreLogs
@@ -118,16 +114,6 @@ def refit(form: RefitChoice) -> None:
 def score(form: ScoreContext) -> None:
     """Score a log with a rubric set."""
     carry_out(ScoreLogs, filled_in(form))
-
-
-def grade(form: GradeContext) -> None:
-    """Grade answers against references."""
-    carry_out(GradeAnswers, filled_in(form))
-
-
-def answer(form: AnswerContext) -> None:
-    """Ask the system under test questions."""
-    carry_out(AnswerQuestions, filled_in(form))
 
 
 def ask(form: AskContext) -> None:

@@ -4,12 +4,9 @@ from pollex.web import links
 from pollex.web.hooks import (
     GuestDoor,
     MenuEntry,
-    PagePanel,
     count_runs,
-    of_runs,
     ran,
 )
-from pollex.web.run_page import grades_of
 from pollex.web.site import SCORING, Site
 
 
@@ -58,5 +55,4 @@ HOOKS = (
     MenuEntry("Talk", links.TALK, "t", 150, has_studies),
     GuestDoor(links.LABEL, ("/api/queues/", "/api/labels")),
     GuestDoor(links.TALK, ("/api/talks/",)),
-    PagePanel("run.html", "grades_sections.html", of_runs("grade", grades_of)),
 )

@@ -12,16 +12,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from pollex.formats.grade_summary import summary
 from pollex.measures.arrays import Floats
-from pollex.reports.grades import example, sections
 from pollex.reports.svg import element, svg
 from pollex.rooms import folders_of
-from pollex.services.grade import kept_gradings
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.web.frame import duration
-from pollex.web.site import Site
 
 BINS = 400
 PLACES = "SELECT min(rowid), max(rowid) FROM spans WHERE run = ?"
@@ -299,18 +295,3 @@ def strip(node: Node, bins: int) -> Markup:
         class_="strip",
         role="img",
     )
-
-
-def grades_of(site: Site, run: Run) -> dict[str, Any] | None:
-    """Return what the sections of a page on an ended run's grades show; None if it is no run of `grade`."""
-    if run.finished is None or run.command != "grade":
-        return None
-
-    def made() -> dict[str, Any] | None:
-        profile_and_gradings = kept_gradings(site.store, run.id)
-        if profile_and_gradings is None:
-            return None
-        profile, gradings = profile_and_gradings
-        return sections(summary(profile, gradings), profile.pivot, example(profile, gradings))
-
-    return site.once("graded", run, made)

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from judged_run import judged_run
 from visitors import Served, Visitor
-from web_site import judged_run, made_store
+from web_site import made_store
 
 STOPS = """() => {
   const at = document.activeElement, style = getComputedStyle(at);

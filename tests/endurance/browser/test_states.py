@@ -8,8 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from judged_run import judged_run
 from visitors import Served, Visitor
-from web_site import judged_run, made_store
+from web_site import made_store
 
 from pollex.store.store import Store
 

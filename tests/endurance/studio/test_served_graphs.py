@@ -12,14 +12,16 @@ from small_runs import Learnt
 
 from pollex.errors import BadRubrics, PollexError
 from pollex.graphs.context import Context
-from pollex.graphs.grade.answer import AnswerContext
-from pollex.graphs.grade.graph import GradeContext
 from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.questionnaire import AskContext
 from pollex.graphs.run import thread_of
 from pollex.graphs.score import ScoreContext
 from pollex.graphs.simulate.graph import SimulateContext
+from pollex.rooms.grade.graphs.answer import AnswerContext
+from pollex.rooms.grade.graphs.graph import GradeContext
+from pollex.rooms.grade.usecases.answer import AnswerQuestions
+from pollex.rooms.grade.usecases.grade import GradeAnswers
 from pollex.rooms.judge.graphs.graph import JudgeContext
 from pollex.rooms.judge.usecases.judge import JudgeLogs
 from pollex.rooms.remedy.graphs.graph import RemedyContext
@@ -29,9 +31,7 @@ from pollex.store.resume import find_run
 from pollex.store.rubric_sets import kept_sets
 from pollex.store.store import Store
 from pollex.studio.graphs import judge, learn, refit, score, simulate
-from pollex.usecases.answer import AnswerQuestions
 from pollex.usecases.ask import AskQuestionnaire
-from pollex.usecases.grade import GradeAnswers
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
 from pollex.usecases.score import ScoreLogs

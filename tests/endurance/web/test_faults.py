@@ -10,8 +10,9 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from judged_run import judged_run
 from rubric_set_by_hand import plain, rubric_set
-from web_site import client_of, judged, judged_run, made_app, made_store
+from web_site import client_of, judged, made_app, made_store
 
 from pollex.store.rows import fact, rubric_rows
 from pollex.store.store import Store

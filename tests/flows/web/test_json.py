@@ -2,7 +2,7 @@
 
 import pytest
 from httpx2 import AsyncClient
-from web_site import judged_run
+from judged_run import judged_run
 
 from pollex.store.resume import runs
 from pollex.store.store import Store

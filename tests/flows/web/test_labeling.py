@@ -10,9 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from httpx2 import AsyncClient
+from judged_run import judged_run
 from small_log import small_log, write_log
 from small_runs import run_here
-from web_site import client_of, conversation, judged_run, made_app
+from web_site import client_of, conversation, made_app
 
 from pollex.conversations.conversation import Source
 from pollex.formats.read_logs import read_logs

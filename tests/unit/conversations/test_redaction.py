@@ -9,7 +9,6 @@ from pollex.conversations.conversation import Conversation, Feedback, ToolCall, 
 from pollex.conversations.redaction import Placeholders, found_in, kind_of, mask, pseudonym
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
-from pollex.formats.references import read_cases
 from pollex.store.resume import keep_originals, originals_of
 from pollex.store.store import Store
 
@@ -109,17 +108,3 @@ def test_a_log_is_redacted_as_it_is_read_and_the_store_alone_knows_what_was_ther
         for file in (tmp_path / "store").rglob("*")
         if file.is_file()
     )
-
-
-def test_questions_and_their_answers_in_another_file_have_the_same_placeholders(
-    tmp_path: Path,
-) -> None:
-    rows = [
-        {"id": "q", "reference": PHONE, "question": f"Is {MAIL} mine?"},
-        {"id": "r", "answer": "b@example.com", "question": f"Is {MAIL} mine?"},
-    ]
-    path = tmp_path / "q.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    one, two = read_cases([str(path)], ReadOptions(redact="yes")).cases
-    assert (one.question, two.question) == ("Is <MAIL_1> mine?",) * 2
-    assert two.answer == "<MAIL_2>"

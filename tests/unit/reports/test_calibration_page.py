@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from calibration_data_by_hand import ASSESSED, UNDEFINED, material, measured
-from test_learning_page import HOSTILE, Reader, loud
+from pages_read import HOSTILE, Reader, loud
 
 from pollex.measures.intervals import Figure
 from pollex.reports.calibration import ComparedModel, calibration_page

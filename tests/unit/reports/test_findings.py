@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from pages_read import HOSTILE, Reader, loud
 from rubric_set_by_hand import figure, figures, rubric, rubric_set, scores
-from test_learning_page import HOSTILE, Reader, loud
 
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.measures.intervals import Figure

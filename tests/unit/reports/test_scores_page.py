@@ -1,8 +1,8 @@
 """The page of scored conversations: the share of good ones, what lowers scores, the worst, a list that filters."""
 
 import pytest
+from pages_read import HOSTILE, Reader, loud
 from rubric_set_by_hand import rubric, rubric_set
-from test_learning_page import HOSTILE, Reader, loud
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.reports import scores as page_of_scores

@@ -6,7 +6,8 @@ from typing import Any
 import httpx2
 import pytest
 from httpx2 import AsyncClient
-from web_site import conversation, judged_run
+from judged_run import judged_run
+from web_site import conversation
 
 from pollex.store.rows import label_row
 from pollex.store.store import Store

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from pollex.conversations.references import (
+from pollex.errors import BadInput
+from pollex.formats.fields import ReadOptions
+from pollex.formats.write import write_rows
+from pollex.rooms.grade.conversations.references import (
     ANSWER_LANGUAGE,
     NO_REFERENCE,
     REFERENCE_LANGUAGE,
@@ -14,10 +17,12 @@ from pollex.conversations.references import (
     Evidence,
     script_of,
 )
-from pollex.errors import BadInput
-from pollex.formats.fields import ReadOptions
-from pollex.formats.references import read_cases, usable_grades, with_answers, with_humans
-from pollex.formats.write import write_rows
+from pollex.rooms.grade.formats.references import (
+    read_cases,
+    usable_grades,
+    with_answers,
+    with_humans,
+)
 
 ROW = {
     "question_id": 7,
@@ -264,3 +269,17 @@ def test_peoples_grades_off_the_scale_or_of_no_answer_are_left_out_and_told(tmp_
         "2 of people's grades are off the scale from 1 to 10, the first that of '0', and left out → correct them",
         "1 of people's grades is of answers that aren't there, the first that of '4', and left out → add the answers",
     )
+
+
+def test_questions_and_their_answers_in_another_file_have_the_same_placeholders(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        {"id": "q", "reference": "(415) 555-2671", "question": "Is anna.b@example.com mine?"},
+        {"id": "r", "answer": "b@example.com", "question": "Is anna.b@example.com mine?"},
+    ]
+    path = tmp_path / "q.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    one, two = read_cases([str(path)], ReadOptions(redact="yes")).cases
+    assert (one.question, two.question) == ("Is <MAIL_1> mine?",) * 2
+    assert two.answer == "<MAIL_2>"

@@ -9,9 +9,9 @@ import pytest
 from small_log import write_log
 from small_runs import Pollex
 
-from pollex.conversations.references import Case, Cases
 from pollex.formats.write import write_rows
-from pollex.services.grade import profile_for
+from pollex.rooms.grade.conversations.references import Case, Cases
+from pollex.rooms.grade.services.grade import profile_for
 
 QUESTION = {
     "question_id": 1,

@@ -12,21 +12,7 @@ from scripted import ABLE, LISTING, Scripted, asker
 from sealed import unseal
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.reference_judge import (
-    PlainJudge,
-    ReferenceJudge,
-    TaskClassifier,
-    evidence_question,
-    is_text,
-    pad_numbers,
-    plain_question,
-    plain_questions,
-    rule_questions,
-    schema_of,
-    type_question,
-)
 from pollex.conversations.conversation import Source
-from pollex.conversations.references import Case, Evidence
 from pollex.errors import ModelRefused
 from pollex.gateway.calls import (
     Call,
@@ -40,7 +26,21 @@ from pollex.gateway.calls import (
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.probe import probe
-from pollex.prompts.grading.profile import COMPARISON, ReferencingProfile
+from pollex.rooms.grade.agents.llm.reference_judge import (
+    PlainJudge,
+    ReferenceJudge,
+    TaskClassifier,
+    evidence_question,
+    is_text,
+    pad_numbers,
+    plain_question,
+    plain_questions,
+    rule_questions,
+    schema_of,
+    type_question,
+)
+from pollex.rooms.grade.conversations.references import Case, Evidence
+from pollex.rooms.grade.prompts.grading.profile import COMPARISON, ReferencingProfile
 from pollex.rubrics.answers import Answer, Unanswered
 
 PROFILE = ReferencingProfile.load("english")

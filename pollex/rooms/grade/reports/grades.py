@@ -6,14 +6,19 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from pollex.agents.llm.reference_judge import Grading
-from pollex.formats.grade_summary import ALL, HUMAN, RULES, GradeSummary
 from pollex.measures.arrays import Floats
 from pollex.measures.intervals import Figure
-from pollex.prompts.grading.profile import COMPARISON, EXPLANATION, OVERALL, ReferencingProfile
 from pollex.reports.numbers import SHARES, count, known, listed, number
 from pollex.reports.page import render
 from pollex.reports.svg import Frame, svg
+from pollex.rooms.grade.agents.llm.reference_judge import Grading
+from pollex.rooms.grade.formats.grade_summary import ALL, HUMAN, RULES, GradeSummary
+from pollex.rooms.grade.prompts.grading.profile import (
+    COMPARISON,
+    EXPLANATION,
+    OVERALL,
+    ReferencingProfile,
+)
 from pollex.rubrics.answers import Answer
 
 CURVES = {

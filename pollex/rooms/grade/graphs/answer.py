@@ -6,15 +6,15 @@ from typing import Any
 
 from langgraph.graph import StateGraph
 
-from pollex.agents.llm.respondent import Respondent
 from pollex.agents.roles import detail_of
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.conversations.references import Case
 from pollex.errors import PollexError
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, on_each
 from pollex.graphs.context import Context
 from pollex.graphs.findings import in_short
-from pollex.prompts.grading.profile import ReferencingProfile
+from pollex.rooms.grade.agents.llm.respondent import Respondent
+from pollex.rooms.grade.conversations.references import Case
+from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import conversation_rows
 

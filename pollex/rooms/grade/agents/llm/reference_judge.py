@@ -19,10 +19,12 @@ from pollex.agents.llm.evidence import SOURCES, documents_as_items
 from pollex.agents.llm.sampling import Sheet, ask_samples
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.references import Case
 from pollex.gateway.calls import Call, Completed
 from pollex.prompts.data_boundary import Item, escape_line
-from pollex.prompts.grading.profile import (
+from pollex.prompts.judging import plain
+from pollex.prompts.prompt import Prompt
+from pollex.rooms.grade.conversations.references import Case
+from pollex.rooms.grade.prompts.grading.profile import (
     COMPARISON,
     EVIDENCE,
     EXPLANATION,
@@ -31,8 +33,6 @@ from pollex.prompts.grading.profile import (
     ReferencingProfile,
     prompt,
 )
-from pollex.prompts.judging import plain
-from pollex.prompts.prompt import Prompt
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 from pollex.rubrics.judge_settings import JUDGMENTS
 

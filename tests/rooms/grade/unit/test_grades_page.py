@@ -5,13 +5,18 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from test_learning_page import Reader, loud
+from pages_read import Reader, loud
 
-from pollex.agents.llm.reference_judge import PLAIN, Grading, plain_question, questions_for
-from pollex.conversations.references import Case
-from pollex.formats.grade_summary import GradeSummary, summary
-from pollex.prompts.grading.profile import ReferencingProfile
-from pollex.reports.grades import cumulative_chart, grades_page, steps
+from pollex.rooms.grade.agents.llm.reference_judge import (
+    PLAIN,
+    Grading,
+    plain_question,
+    questions_for,
+)
+from pollex.rooms.grade.conversations.references import Case
+from pollex.rooms.grade.formats.grade_summary import GradeSummary, summary
+from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
+from pollex.rooms.grade.reports.grades import cumulative_chart, grades_page, steps
 from pollex.rubrics.answers import Answer, Unanswered
 
 PROFILE = ReferencingProfile.load("english")

@@ -9,7 +9,7 @@ from pollex.usecases.families import Questions, UnderTest, out_option
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.services.answer import AnswerResult
+    from pollex.rooms.grade.services.answer import AnswerResult
     from pollex.services.logs import Sources
 
 

@@ -10,13 +10,13 @@ from typing import Any
 from pollex.conversations.conversation import Source
 from pollex.conversations.logs import BadRow
 from pollex.conversations.redaction import Finder, Placeholders, finders_of
-from pollex.conversations.references import Case, Cases, Evidence
 from pollex.errors import BadInput
 from pollex.formats.csv_rows import unescape_formula
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.json_rows import LogRow
 from pollex.formats.shown_sources import take_sources
+from pollex.rooms.grade.conversations.references import Case, Cases, Evidence
 from pollex.text import count, parse_json, writable
 
 IDS = ("question_id", "id")

@@ -12,7 +12,7 @@ from pollex.usecases.use_case import UseCase, opt, use_case
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pollex.services.grade import GradeResult
+    from pollex.rooms.grade.services.grade import GradeResult
     from pollex.services.logs import Sources
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from benches import Bench, Ended, sums
 
-from pollex.prompts.grading.profile import ReferencingProfile
+from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
 
 pytestmark = pytest.mark.nightly  # CI has twenty minutes
 

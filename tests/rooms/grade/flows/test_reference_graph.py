@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from web_site import client_of, made_app
 
-from pollex.agents.llm.reference_judge import PLAIN, TYPE, Grading
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.references import Case, Cases, Evidence
 from pollex.errors import ModelUnavailable, ResumeRefused
-from pollex.formats.grade_summary import summary
-from pollex.prompts.grading.profile import EVIDENCE, ReferencingProfile
+from pollex.rooms.grade.agents.llm.reference_judge import PLAIN, TYPE, Grading
+from pollex.rooms.grade.conversations.references import Case, Cases, Evidence
+from pollex.rooms.grade.formats.grade_summary import summary
+from pollex.rooms.grade.prompts.grading.profile import EVIDENCE, ReferencingProfile
+from pollex.rooms.grade.services.answer import respond, responses_of
+from pollex.rooms.grade.services.grade import grade_cases, gradings_of
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.services.answer import respond, responses_of
-from pollex.services.grade import grade_cases, gradings_of
 from pollex.services.runs import RunSettings
 from pollex.store.store import Store
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from langgraph.graph import StateGraph
 
-from pollex.agents.llm.reference_judge import plain_questions, type_question
 from pollex.agents.roles import Judge
-from pollex.conversations.references import Case
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_each
 from pollex.graphs.context import Context
 from pollex.graphs.findings import ANSWERS, first_reason
-from pollex.prompts.grading.profile import ReferencingProfile
+from pollex.rooms.grade.agents.llm.reference_judge import plain_questions, type_question
+from pollex.rooms.grade.conversations.references import Case
+from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 Answers = Mapping[str, Answer | Unanswered]

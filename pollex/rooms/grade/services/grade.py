@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.reference_judge import (
+from pollex.agents.roles import Judge, answer_each
+from pollex.conversations.logs import BadRow
+from pollex.errors import WrongUse
+from pollex.formats.fields import ReadOptions
+from pollex.formats.write import require_apart, require_format, require_writable, write_rows
+from pollex.graphs.context import Progress
+from pollex.graphs.run import carry_out
+from pollex.outputs import write_text
+from pollex.rooms.grade.agents.llm.reference_judge import (
     TYPE,
     Grading,
     PlainJudge,
@@ -20,12 +28,8 @@ from pollex.agents.llm.reference_judge import (
     told_type,
     type_question,
 )
-from pollex.agents.roles import Judge, answer_each
-from pollex.conversations.logs import BadRow
-from pollex.conversations.references import Case, Cases, script_of
-from pollex.errors import WrongUse
-from pollex.formats.fields import ReadOptions
-from pollex.formats.grade_summary import (
+from pollex.rooms.grade.conversations.references import Case, Cases, script_of
+from pollex.rooms.grade.formats.grade_summary import (
     ALL,
     COLUMNS,
     GradeSummary,
@@ -34,13 +38,14 @@ from pollex.formats.grade_summary import (
     summary,
     summary_json,
 )
-from pollex.formats.references import read_cases, usable_grades, with_answers, with_humans
-from pollex.formats.write import require_apart, require_format, require_writable, write_rows
-from pollex.graphs.context import Progress
-from pollex.graphs.run import carry_out
-from pollex.outputs import write_text
-from pollex.prompts.grading.profile import ReferencingProfile
-from pollex.reports.grades import example, grades_page
+from pollex.rooms.grade.formats.references import (
+    read_cases,
+    usable_grades,
+    with_answers,
+    with_humans,
+)
+from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
+from pollex.rooms.grade.reports.grades import example, grades_page
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, can_retry
 from pollex.services.by_model import by_model, require_model
 from pollex.services.logs import Sources, count_and_lines, names_of
@@ -312,7 +317,7 @@ async def grade_cases(
         ResumeRefused: The run to resume was started with other settings.
     """
     # LangGraph takes a while
-    from pollex.graphs.grade.graph import GradeContext, GradeWork, build
+    from pollex.rooms.grade.graphs.graph import GradeContext, GradeWork, build
 
     judges = {"classifier": classifier, "judge": judge} | ({"plain": plain} if plain else {})
     fingerprint = {"data": cases.fingerprint[:12], "profile": profile.fingerprint}

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.respondent import Respondent
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow
-from pollex.conversations.references import Case, Cases
 from pollex.formats.fields import ReadOptions
-from pollex.formats.references import read_cases
 from pollex.formats.write import require_format, write_rows
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out
-from pollex.prompts.grading.profile import ReferencingProfile
+from pollex.rooms.grade.agents.llm.respondent import Respondent
+from pollex.rooms.grade.conversations.references import Case, Cases
+from pollex.rooms.grade.formats.references import read_cases
+from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
+from pollex.rooms.grade.services.grade import note_cases, profile_for
 from pollex.services.by_model import by_model, require_model
-from pollex.services.grade import note_cases, profile_for
 from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import rehearse
@@ -192,7 +192,7 @@ async def respond(
         ResumeRefused: The run to resume was started with other settings.
     """
     # LangGraph takes a while
-    from pollex.graphs.grade.answer import AnswerContext, AnswerWork, build
+    from pollex.rooms.grade.graphs.answer import AnswerContext, AnswerWork, build
 
     fingerprint = {
         "data": cases.fingerprint[:12],

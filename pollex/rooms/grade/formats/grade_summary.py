@@ -6,11 +6,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pollex.agents.llm.reference_judge import PLAIN, TYPE, Grading, plain_question, type_question
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import agreement_of_grades, areas, cumulative, mean_grade
 from pollex.measures.intervals import Figure
-from pollex.prompts.grading.profile import (
+from pollex.rooms.grade.agents.llm.reference_judge import (
+    PLAIN,
+    TYPE,
+    Grading,
+    plain_question,
+    type_question,
+)
+from pollex.rooms.grade.prompts.grading.profile import (
     COMPARISON,
     EVIDENCE,
     EXPLANATION,

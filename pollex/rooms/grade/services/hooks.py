@@ -1,0 +1,17 @@
+"""What the room adds to the core's services."""
+
+from collections.abc import Mapping
+
+from pollex.rubrics.answers import Question
+from pollex.services.hooks import AskedQuestions
+from pollex.store.store import Store
+
+
+def questions_of(store: Store, run: str) -> Mapping[str, Question]:
+    """Return the questions that answers were graded by."""
+    from pollex.rooms.grade.services.grade import asked_in  # a tenth of a second, for these runs
+
+    return asked_in(store, run)
+
+
+HOOKS = (AskedQuestions("grade", questions_of),)

@@ -1,0 +1,24 @@
+"""What the page of a run shows of its grades."""
+
+from typing import Any
+
+from pollex.rooms.grade.formats.grade_summary import summary
+from pollex.rooms.grade.reports.grades import example, sections
+from pollex.rooms.grade.services.grade import kept_gradings
+from pollex.store.runs import Run
+from pollex.web.site import Site
+
+
+def grades_of(site: Site, run: Run) -> dict[str, Any] | None:
+    """Return what the sections of a page on an ended run's grades show; None if it is no run of `grade`."""
+    if run.finished is None or run.command != "grade":
+        return None
+
+    def made() -> dict[str, Any] | None:
+        profile_and_gradings = kept_gradings(site.store, run.id)
+        if profile_and_gradings is None:
+            return None
+        profile, gradings = profile_and_gradings
+        return sections(summary(profile, gradings), profile.pivot, example(profile, gradings))
+
+    return site.once("graded", run, made)
