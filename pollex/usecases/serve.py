@@ -16,7 +16,7 @@ class ServeStore(AtTerminal):
 
     It listens on this machine only, and lets in whoever has the token in the address that it
     prints. It sends nothing anywhere, unless --profiles or the set of --score name a model, or
-    --events an address.
+    --events or --webhook an address.
 
     \b
     Examples
@@ -24,6 +24,7 @@ class ServeStore(AtTerminal):
       pollex serve --example
       pollex serve --store .pollex --rubrics rubrics.json --port 0
       pollex serve --root /srv/logs --max-upload 20GB
+      pollex serve --watch /srv/logs/today --watch-every 10
       POLLEX_TOKEN=… pollex serve --score rubrics.json
     """
 
@@ -64,6 +65,22 @@ class ServeStore(AtTerminal):
         parse=size_given,
         group="Data",
         metavar="SIZE",
+    )
+    watch: tuple[Path, ...] = opt(
+        "Folder that is looked at: each new log in it is scored, and compared with what was there "
+        "before. Repeatable.",
+        default=(),
+        group="Data",
+        metavar="FOLDER",
+    )
+    watch_every: float = opt(
+        "Minutes between two looks at a folder.", default=5.0, group="Data", metavar="MINUTES"
+    )
+    webhook: str | None = opt(
+        "Address that is told where a rubric holds more often than before: signed, without texts.",
+        default=None,
+        group="Data",
+        metavar="URL",
     )
     example: bool = opt(
         "Show the recorded run of a large language model on the sample log.",

@@ -26,6 +26,7 @@ AGREEMENT = "/label/agreement"
 ADJUDICATE = "/label/adjudicate"
 SHARE = "/share"
 TALK = "/talk"
+WATCH = "/watch"
 STATIC = "/static"
 NDJSON = "application/x-ndjson"
 

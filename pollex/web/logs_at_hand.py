@@ -59,13 +59,14 @@ def _beside(site: Site) -> Iterator[LogAtHand]:
     if site.here is None or not site.here.is_dir():
         return
     written = {output.place(site.store.folder) for output in outputs_of(site.store)}
-    paths = [path for path in sorted(site.here.iterdir()) if _may_be_log(path)]
+    paths = [path for path in sorted(site.here.iterdir()) if may_be_log(path)]
     for path in paths[:MOST]:
         if path.resolve() not in written and path.name not in site.files:
             yield LogAtHand(f"file:{path.name}", f"{path.name} ({size_of(path)})", str(path))
 
 
-def _may_be_log(path: Path) -> bool:
+def may_be_log(path: Path) -> bool:
+    """Tell whether a file may be a log, by its name."""
     name = path.name.lower()
     for ending in PACKED:
         name = name.removesuffix(ending)

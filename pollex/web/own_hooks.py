@@ -1,13 +1,18 @@
 """What the core itself hangs into the browser."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pollex.web import links
 from pollex.web.hooks import (
     GuestDoor,
     MenuEntry,
+    PagePanel,
     count_runs,
     ran,
 )
 from pollex.web.site import SCORING, Site
+from pollex.web.watching import watcher_of
 
 
 def two_scored(site: Site) -> bool:
@@ -36,6 +41,17 @@ def has_work(site: Site) -> bool:
     return is_busy or bool(site.store.value(UNFINISHED))
 
 
+def has_watched(site: Site) -> bool:
+    """Return whether folders are looked at, or could be: there is a set to score by."""
+    return bool(watcher_of(site).folders) or has_sets(site)
+
+
+def open_alerts(site: Site, about: Mapping[str, Any]) -> Mapping[str, Any] | None:  # noqa: ARG001
+    """Return what holds more often than before, until somebody has seen it."""
+    alerts = watcher_of(site).open_alerts
+    return {"alerts": alerts} if alerts else None
+
+
 UNFINISHED = "SELECT count(*) FROM runs WHERE status NOT IN ('done', 'partial')"
 
 
@@ -49,10 +65,12 @@ HOOKS = (
     MenuEntry("At work", links.AT_WORK, "a", 70, has_work),
     MenuEntry("Begin", links.BEGIN, "b", 80),
     MenuEntry("Calibration", links.CALIBRATION, "k", 110, has_calibration),
+    MenuEntry("Watch", links.WATCH, "f", 115, has_watched),
     MenuEntry("Compare", links.COMPARE, "m", 120, two_scored),
     MenuEntry("Check", links.CHECK, "e", 130, two_scored),
     MenuEntry("Share", links.SHARE, "p", 140, ran(*SCORING)),
     MenuEntry("Talk", links.TALK, "t", 150, has_studies),
     GuestDoor(links.LABEL, ("/api/queues/", "/api/labels")),
     GuestDoor(links.TALK, ("/api/talks/",)),
+    PagePanel("home.html", "web/alerts.html", open_alerts),
 )

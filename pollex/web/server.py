@@ -39,6 +39,7 @@ from pollex.web.site import (
     sets_beside,
 )
 from pollex.web.studies import read_studies
+from pollex.web.watching import watcher_of
 
 EXAMPLE = Path("pollex-example")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -81,6 +82,7 @@ def serve(example: ServeStore) -> int:
         if not example.read_only:
             site.children.find_again()
             remove_halves(folder)
+            begin_watching(site, example)
         if studies := read_studies(example.studies, profiles):
             site.require_writing()
             store.put(studies)
@@ -98,11 +100,25 @@ def serve(example: ServeStore) -> int:
         try:
             asyncio.run(Server(application(site, door), 5).serve(sockets=[listening]))
         finally:
+            if site.watcher is not None:
+                site.watcher.close()
             site.children.close()
             site.reader.close()
             if not example.read_only:
                 remove_copies(folder)
     return 0
+
+
+def begin_watching(site: Site, serve_store: ServeStore) -> None:
+    """Look at the folders that were named, and at those that pages named before."""
+    watcher = watcher_of(site)
+    for folder in serve_store.watch:
+        if not folder.is_dir():
+            raise WrongUse(f"{folder} is no folder", remedy="name one", option="watch")
+        watcher.add(folder.absolute(), serve_store.watch_every, is_from_start=True)
+    if serve_store.webhook is not None:
+        watcher.set_webhook(serve_store.webhook, with_text=watcher.with_text)
+    watcher.start()
 
 
 def is_for_its_owner(serve_store: ServeStore) -> bool:

@@ -90,6 +90,7 @@ class Site:
         max_upload: Bytes that files which are brought at once may have.
         receiving: How many uploads are on their way.
         reader: Looks at logs, in a process of its own.
+        watcher: Looks at folders, once `watching.watcher_of` has made it.
         turn: Held by whoever gives out or keeps labels: no conversation is given out once too
             often.
     """
@@ -119,6 +120,7 @@ class Site:
     max_upload: int = MOST_UPLOAD
     receiving: int = 0
     reader: LogReader = field(default_factory=shared_reader)
+    watcher: Any = field(default=None, repr=False)
     _sets: dict[str, NamedSet] = field(default_factory=dict)
     _made: dict[Any, Any] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)

@@ -1,0 +1,420 @@
+"""Folders that are looked at: each new file is scored once, compared with what was there before, and told of.
+
+What is known of files, and what was found, stands in a file of the store: a server that is started
+anew goes on with it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import logging
+import os
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import TimeoutError as NotYet
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Any, Literal
+
+from pollex.errors import PollexError
+from pollex.services.readings import reading_like
+from pollex.store.tables import now
+from pollex.usecases.score import ScoreLogs
+from pollex.usecases.use_case import options_of
+from pollex.web import links
+from pollex.web.begun import free_result, word_of_set
+from pollex.web.children import Child
+from pollex.web.controls import words_of
+from pollex.web.logs_at_hand import may_be_log
+from pollex.web.site import Site
+from pollex.web.webhook import tell_webhook
+
+log = logging.getLogger("pollex.web")
+
+FILE = "watched.json"
+"""File of the store with all that is known of folders that are looked at."""
+MINUTES = 5.0
+TICK = 2.0
+"""Seconds between two looks at what is at work; folders are looked at each so many minutes."""
+MOST_FILES = 2_000
+"""Files that are remembered; the oldest go."""
+MOST_ALERTS = 200
+MOST_AT_ONCE = 4
+"""Commands of folders that wait at the same time: other people's commands have room beside them."""
+GATE = "mean(p) drops by 0.03"
+FEWEST = 20
+"""Conversations of a file below which nothing is compared."""
+
+State = Literal["settling", "new", "scoring", "checking", "done", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchedFile:
+    """A file that arrived in a folder.
+
+    Attributes:
+        mark: Its size and time: another file under the same name is another one.
+        state: `settling` until it is the same at two looks, so that nothing is read half written.
+        child: The command that works on it.
+        run: The run that scored it; empty before.
+        why: Why it failed, or wasn't compared.
+    """
+
+    path: str
+    mark: str
+    state: State = "settling"
+    child: str = ""
+    run: str = ""
+    why: str = ""
+    seen: str = field(default_factory=now)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alert:
+    """A rubric that holds more often in a file than before, or less often where that is what goes well.
+
+    Attributes:
+        rubric: Its id; empty where the mean probability dropped.
+        before: Its mean answer before; `after` in the file.
+    """
+
+    rubric: str
+    text: str
+    polarity: str
+    before: float | None
+    after: float | None
+    low: float | None
+    high: float | None
+    n: int
+    file: str
+    run: str
+    against: str
+    child: str
+    rubrics: str
+    time: str = field(default_factory=now)
+    is_seen: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchedFolder:
+    """A folder that is looked at.
+
+    Attributes:
+        is_from_start: Whether the server's command named it, so that no page takes it away.
+    """
+
+    path: str
+    minutes: float = MINUTES
+    is_from_start: bool = False
+
+
+@dataclass
+class Watcher:
+    """Looks at folders, and starts what is to be done with what arrives.
+
+    Attributes:
+        webhook: Address that is told of alerts; empty for none.
+        with_text: Whether it is told the words of rubrics, too.
+        secret: What its messages are signed with.
+        told: What became of the last message.
+    """
+
+    site: Site
+    folders: dict[str, WatchedFolder] = field(default_factory=dict)
+    files: dict[str, WatchedFile] = field(default_factory=dict)
+    alerts: list[Alert] = field(default_factory=list)
+    webhook: str = ""
+    with_text: bool = False
+    secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
+    told: str = ""
+    lock: Lock = field(default_factory=Lock)
+    _looked: dict[str, float] = field(default_factory=dict)
+    _stopping: Event = field(default_factory=Event)
+
+    @classmethod
+    def of(cls, site: Site) -> Watcher:
+        """Return the watcher of a store, with what an earlier server knew."""
+        watcher = cls(site)
+        try:
+            known = json.loads((site.store.folder / FILE).read_bytes())
+            watcher.folders = {
+                folder["path"]: WatchedFolder(**folder)
+                for folder in known["folders"]
+                if not folder["is_from_start"]
+            }
+            watcher.files = {key: WatchedFile(**file) for key, file in known["files"].items()}
+            watcher.alerts = [Alert(**alert) for alert in known["alerts"]]
+            watcher.webhook = str(known["webhook"])
+            watcher.with_text = bool(known["with_text"])
+            watcher.secret = str(known["secret"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return cls(site)
+        return watcher
+
+    def start(self) -> None:
+        """Begin to look."""
+        Thread(target=self._work, daemon=True).start()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._stopping.set()
+
+    def add(self, path: Path, minutes: float, *, is_from_start: bool = False) -> None:
+        """Look at a folder from now on."""
+        folder = WatchedFolder(path=str(path), minutes=minutes, is_from_start=is_from_start)
+        with self.lock:
+            self.folders[folder.path] = folder
+            self._looked.pop(folder.path, None)
+            self._keep()
+
+    def remove(self, path: str) -> None:
+        """Look at a folder no more; what was scored stays."""
+        with self.lock:
+            self.folders.pop(path, None)
+            self._keep()
+
+    def set_webhook(self, address: str, *, with_text: bool) -> None:
+        """Tell an address of alerts from now on; empty for none."""
+        with self.lock:
+            self.webhook = address
+            self.with_text = with_text
+            self._keep()
+
+    def mark_seen(self) -> None:
+        """Note that people have seen the alerts: they no longer stand first."""
+        with self.lock:
+            self.alerts = [replace(alert, is_seen=True) for alert in self.alerts]
+            self._keep()
+
+    @property
+    def open_alerts(self) -> list[Alert]:
+        """Alerts that nobody has seen yet, the last one first."""
+        return [alert for alert in reversed(self.alerts) if not alert.is_seen]
+
+    def _work(self) -> None:
+        while not self._stopping.wait(TICK):
+            try:
+                self.look()
+            except Exception:  # a folder may hold anything, and the next look is another one
+                log.exception("a look at the folders failed")
+
+    def look(self) -> None:
+        """Look at the folders whose time has come, and at what is at work."""
+        for folder in list(self.folders.values()):
+            looked = self._looked.get(folder.path)
+            if looked is None or time.monotonic() - looked >= 60 * folder.minutes:
+                self._look_at(folder)
+        for key, file in list(self.files.items()):
+            if file.state in ("settling", "new", "scoring", "checking"):
+                self._move_on(key, file)
+
+    def _look_at(self, folder: WatchedFolder) -> None:
+        """Note the files that have arrived."""
+        self._looked[folder.path] = time.monotonic()
+        found_new = False
+        for path in _logs_in(Path(folder.path), self.site):
+            mark = _mark(path)
+            key = f"{path}\0{mark}"
+            if mark and key not in self.files:
+                self._note(key, WatchedFile(path=str(path), mark=mark))
+                found_new = True
+        if found_new:
+            with self.lock:
+                self._keep()
+
+    def _move_on(self, key: str, file: WatchedFile) -> None:
+        """Do with a file what comes next."""
+        if file.state == "settling":
+            self._settle(key, file)
+        elif file.state == "new":
+            self._score(key, file)
+        else:
+            child = self.site.children.by_id.get(file.child)
+            if child is None:  # it ended with an earlier server: what was answered is kept
+                self._note(key, replace(file, state="new" if not file.run else "done"))
+            elif child.over and file.state == "scoring":
+                self._scored(key, file, child)
+            elif child.over:
+                self._checked(key, file, child)
+
+    def _settle(self, key: str, file: WatchedFile) -> None:
+        if _mark(Path(file.path)) == file.mark:
+            self._note(key, replace(file, state="new"))
+        else:  # it grows, or is gone: another look finds it as it is then
+            with self.lock:
+                self.files.pop(key, None)
+
+    def _score(self, key: str, file: WatchedFile) -> None:
+        """Start to score a file, unless enough waits already."""
+        named = self.site.set_at_home()
+        waiting = [child for child in self.site.children.by_id.values() if not child.over]
+        if named is None or len(waiting) >= MOST_AT_ONCE:
+            return
+        path = Path(file.path)
+        try:
+            words = ["score", file.path, f"--rubrics={word_of_set(self.site, named)}"]
+            words += self._reading_words(path)
+            out = free_result(self.site.store.folder, f"scores-{path.stem}.parquet")
+            words += [f"--out={out}", f"--store={self.site.store.folder}", "--json"]
+            child = self.site.children.start(f"Score {path.name}", words, back=links.WATCH)
+        except PollexError as error:
+            self._note(key, replace(file, state="failed", why=error.what))
+            return
+        self._note(key, replace(file, state="scoring", child=child.id))
+
+    def _reading_words(self, path: Path) -> list[str]:
+        """Return options of reading, as a log of the same columns was kept with."""
+        try:
+            view = self.site.reader.look([str(path)], {}).result(60)
+        except NotYet:
+            return []
+        columns = [column["path"] for column in view["columns"]]
+        like = reading_like(self.site.store.folder, columns)
+        options = {option.name: option for option in options_of(ScoreLogs)}
+        return [
+            word
+            for name, value in (like.options if like else {}).items()
+            if name in options
+            for word in words_of(options[name], _option_value(value))
+        ]
+
+    def _scored(self, key: str, file: WatchedFile, child: Child) -> None:
+        """Compare what was scored with what was there before."""
+        run = child.told.get("run", "") if isinstance(child.told, dict) else ""
+        if child.state != "done" or not run:
+            why = child.said[-1].removeprefix("Error: ") if child.said else "it ended early"
+            self._note(key, replace(file, state="failed", why=why))
+            return
+        named = self.site.set_at_home()
+        against = self._baseline(run)
+        if named is None or not against:
+            why = "nothing was scored before that it could be compared with"
+            self._note(key, replace(file, state="done", run=run, why=why))
+            return
+        words = ["check", run, f"--against={against}", f"--fail-if={GATE}"]
+        words += [f"--rubrics={word_of_set(self.site, named)}", f"--store={self.site.store.folder}"]
+        try:
+            name = Path(file.path).name
+            checking = self.site.children.start(
+                f"Check {name} against {against}", [*words, "--json"], back=links.WATCH
+            )
+        except PollexError:
+            return  # too much waits: the next look starts it
+        self._note(key, replace(file, state="checking", run=run, child=checking.id))
+
+    def _baseline(self, run: str) -> str:
+        """Return the run that others are compared with: where the set was learned, else the first that it scored."""
+        named = self.site.set_at_home()
+        runs = {candidate.id: candidate for candidate in self.site.runs()}
+        if named is not None and named.run in runs:
+            return named.run
+        first = [file.run for file in self.files.values() if file.run in runs and file.run != run]
+        return first[0] if first else ""
+
+    def _checked(self, key: str, file: WatchedFile, child: Child) -> None:
+        """Take up what a check came to."""
+        if child.state != "done" or not isinstance(child.told, dict):
+            why = child.said[-1].removeprefix("Error: ") if child.said else "it wasn't compared"
+            self._note(key, replace(file, state="done", why=why))
+            return
+        alerts = list(self._alerts_of(file, child))
+        with self.lock:
+            self.alerts = [*self.alerts, *alerts][-MOST_ALERTS:]
+        self._note(key, replace(file, state="done"))
+        if alerts and self.webhook:
+            self.told = tell_webhook(
+                self.site, self.webhook, self.secret, alerts, with_text=self.with_text
+            )
+
+    def _alerts_of(self, file: WatchedFile, child: Child) -> Iterator[Alert]:
+        """Yield what is worse than before by more than chance."""
+        comparison = child.told["comparison"]
+        if min(comparison["sizes"]) < FEWEST:
+            return
+        named = self.site.set_at_home()
+        about: dict[str, Any] = {
+            "n": comparison["sizes"][1],
+            "file": Path(file.path).name,
+            "run": file.run,
+            "against": self._baseline(file.run),
+            "child": child.id,
+            "rubrics": named.id if named else "",
+        }
+        for rubric in comparison["rubrics"]:
+            change = rubric["difference"]
+            if rubric["moved"] and (change["value"] > 0) == (rubric["polarity"] == "dsat"):
+                names = ("text", "polarity", "before", "after")
+                shown = {name: rubric[name] for name in names}
+                ends = {"low": change["low"], "high": change["high"]}
+                yield Alert(rubric=rubric["id"], **shown, **ends, **about)
+        change = comparison["probability"]
+        if child.told["failed"]:
+            before, after = comparison["means"]
+            ends = {"low": change["low"], "high": change["high"]}
+            text = "The mean probability of a thumb up dropped."
+            yield Alert(
+                rubric="", text=text, polarity="dsat", before=before, after=after, **ends, **about
+            )
+
+    def _note(self, key: str, file: WatchedFile) -> None:
+        with self.lock:
+            self.files[key] = file
+            for old in list(self.files)[: max(0, len(self.files) - MOST_FILES)]:
+                del self.files[old]
+            self._keep()
+
+    def _keep(self) -> None:
+        """Write down what is known, for the store's owner alone."""
+        about: Mapping[str, Any] = {
+            "folders": [asdict(folder) for folder in self.folders.values()],
+            "files": {key: asdict(file) for key, file in self.files.items()},
+            "alerts": [asdict(alert) for alert in self.alerts],
+            "webhook": self.webhook,
+            "with_text": self.with_text,
+            "secret": self.secret,
+        }
+        path = self.site.store.folder / FILE
+        draft = path.with_name(f".{FILE}.{secrets.token_hex(4)}")
+        opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(opened, "w", encoding="utf-8") as file:
+            json.dump(about, file)
+        draft.replace(path)
+
+
+def _option_value(value: Any) -> Any:
+    """Return a value of reading as an option takes it."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _logs_in(folder: Path, site: Site) -> Iterator[Path]:
+    """Yield the files of a folder that may be logs; what links lead out of it is none."""
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError:
+        return
+    inside = folder.resolve()
+    store = site.store.folder.resolve()
+    for path in paths:
+        is_ours = fnmatch.fnmatch(path.name, "scores-*.parquet") or path.resolve() == store
+        if may_be_log(path) and not is_ours and inside in path.resolve().parents:
+            yield path
+
+
+def _mark(path: Path) -> str:
+    """Return what tells a file from another under the same name; empty where it is gone."""
+    try:
+        about = path.stat()
+    except OSError:
+        return ""
+    return f"{about.st_size} {about.st_mtime_ns}"
+
+
+def watcher_of(site: Site) -> Watcher:
+    """Return what looks at folders for a server."""
+    if site.watcher is None:
+        site.watcher = Watcher.of(site)
+    watcher: Watcher = site.watcher
+    return watcher

@@ -1,0 +1,229 @@
+"""Folders that are looked at: each new file is scored once, and what is worse than before is told of."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from web_site import client_of, made_app
+
+from pollex.services.bring import Roots
+from pollex.store.store import Store
+from pollex.web.children import Child
+from pollex.web.site import Site
+from pollex.web.watching import Alert, Watcher, watcher_of
+from pollex.web.webhook import SIGNATURE, message_of, tell_webhook
+
+ALERT = Alert(
+    rubric="r1", text="The assistant refuses.", polarity="dsat", before=2.0, after=5.0,
+    low=1.0, high=4.0, n=40, file="new.jsonl", run="score-3", against="learn-1",
+    child="0123abcd", rubrics="set",
+)  # fmt: skip
+
+
+class NotedCommands:
+    """Commands that are noted and started by nobody."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.started: list[Child] = []
+
+    def start(self, words: str, arguments: Any, *, back: str) -> Child:
+        record = Path(f"/nonexistent/{len(self.started)}.json")
+        child = Child(f"{len(self.started):08x}", words, tuple(arguments), back, record)
+        self.started.append(child)
+        self.site.children.by_id[child.id] = child
+        return child
+
+
+@pytest.fixture
+def watcher(own: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watcher:
+    site = Site(own, {})
+    commands = NotedCommands(site)
+    monkeypatch.setattr(site.children, "start", commands.start)
+    monkeypatch.setattr("pollex.web.watching.Watcher._reading_words", lambda *_: [])
+    (tmp_path / "in").mkdir()
+    watcher = watcher_of(site)
+    watcher.add(tmp_path / "in", 0.0)
+    return watcher
+
+
+def looked(watcher: Watcher, times: int = 3) -> list[Child]:
+    for _ in range(times):
+        watcher.look()
+    return list(watcher.site.children.by_id.values())
+
+
+def compared(moved: bool, value: float, *, polarity: str = "dsat") -> dict[str, Any]:
+    difference = {"value": value, "low": value - 1, "high": value + 1}
+    rubric = {"id": "r1", "text": "It refuses.", "polarity": polarity, "before": 2.0, "after": 4.0}
+    comparison = {"sizes": [40, 41], "means": [0.6, 0.5], "probability": difference}
+    rubrics = [rubric | {"moved": moved, "difference": difference}]
+    return {"failed": False, "comparison": comparison | {"rubrics": rubrics}}
+
+
+def test_each_new_file_is_scored_once_and_then_compared(watcher: Watcher, tmp_path: Path) -> None:
+    (tmp_path / "in" / "old.jsonl").write_text("{}\n")
+    (tmp_path / "in" / "notes.md").write_text("x")
+    (score,) = looked(watcher)
+    assert score.arguments[:2] == ("score", str(tmp_path / "in" / "old.jsonl"))
+    score.state = "done"
+    score.told = {"run": "score-9"}
+    _, check = looked(watcher)
+    assert check.arguments[:2] == ("check", "score-9")
+    assert any(word.startswith("--against=learn") for word in check.arguments)
+    check.state = "done"
+    check.told = compared(True, 2.0)
+    assert len(looked(watcher, 6)) == 2, "the same file once"
+    assert [alert.rubric for alert in watcher.open_alerts] == ["r1"]
+    (tmp_path / "in" / "old.jsonl").write_text("{}\n{}\n")
+    assert len(looked(watcher)) == 3, "another file under the same name"
+
+
+@pytest.mark.parametrize(
+    ("told", "alerts"),
+    [
+        (compared(True, 2.0), 1),
+        (compared(True, -2.0), 0),
+        (compared(True, -2.0, polarity="sat"), 1),
+        (compared(False, 2.0), 0),
+        (compared(False, -0.1) | {"failed": True}, 1),
+    ],
+)
+def test_only_what_is_worse_by_more_than_chance_is_an_alert(
+    watcher: Watcher, tmp_path: Path, told: Any, alerts: int
+) -> None:
+    (tmp_path / "in" / "a.jsonl").write_text("{}\n")
+    (score,) = looked(watcher)
+    score.state, score.told = "done", {"run": "score-9"}
+    _, check = looked(watcher)
+    check.state, check.told = "done", told
+    looked(watcher)
+    assert len(watcher.open_alerts) == alerts
+
+
+def test_a_file_that_still_grows_waits_and_one_that_fails_says_why(
+    watcher: Watcher, tmp_path: Path
+) -> None:
+    path = tmp_path / "in" / "a.csv"
+    path.write_text("a")
+    watcher._look_at(next(iter(watcher.folders.values())))
+    path.write_text("a,b\n")
+    (score,) = looked(watcher)
+    score.state = "failed"
+    score.lines = ["Error: no known format"]
+    looked(watcher)
+    states = {(file.state, file.why) for file in watcher.files.values()}
+    assert ("failed", "no known format") in states
+
+
+def test_a_link_that_leads_out_of_the_folder_is_not_read(watcher: Watcher, tmp_path: Path) -> None:
+    (tmp_path / "secret.jsonl").write_text("{}\n")
+    (tmp_path / "in" / "a.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    assert looked(watcher) == []
+
+
+def test_a_server_that_is_started_anew_goes_on_and_scores_nothing_twice(
+    watcher: Watcher, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.jsonl").write_text("{}\n")
+    (score,) = looked(watcher)
+    score.state, score.told = "failed", None
+    looked(watcher)
+    watcher.set_webhook("https://hooks.example.com/", with_text=True)
+    later = Watcher.of(watcher.site)
+    assert later.webhook == watcher.webhook
+    assert later.secret == watcher.secret
+    assert {file.state for file in later.files.values()} == {"failed"}
+    kept = watcher.site.store.folder / "watched.json"
+    assert kept.stat().st_mode & 0o077 == 0
+    kept.write_text('{"folders": 1}')
+    assert Watcher.of(watcher.site).files == {}
+
+
+class Hook(BaseHTTPRequestHandler):
+    heard: list[tuple[dict[str, str], bytes]]
+    answers: list[int]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        type(self).heard.append((dict(self.headers), body))
+        self.send_response(type(self).answers.pop(0))
+        self.send_header("Location", "http://127.0.0.1:1/elsewhere")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def hook() -> Iterator[tuple[str, type[Hook]]]:
+    kind = type("OneHook", (Hook,), {"heard": [], "answers": []})
+    server = HTTPServer(("127.0.0.1", 0), kind)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/hook", kind
+    server.shutdown()
+
+
+def test_a_webhook_is_signed_tried_again_and_sent_on_nowhere(
+    own: Store, hook: tuple[str, type[Hook]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pollex.web.webhook.WAITS", (0.0, 0.0, 0.0))
+    address, kind = hook
+    site = Site(own, {}, local_endpoints=True)
+    kind.answers = [500, 200]
+    assert tell_webhook(site, address, "s3cret", [ALERT], with_text=False) == "told, 200"
+    headers, body = kind.heard[1]
+    moment, _, signature = headers[SIGNATURE].partition(",v1=")
+    signed = f"{moment.removeprefix('t=')}.".encode() + body
+    assert signature == hmac.new(b"s3cret", signed, hashlib.sha256).hexdigest()
+    assert b"refuses" not in body
+    assert json.loads(body)["alerts"][0]["rubric"] == "r1"
+    kind.answers = [302]
+    told = tell_webhook(site, address, "s3cret", [ALERT], with_text=False)
+    assert told == "not told: it answered 302"
+    assert len(kind.heard) == 3
+    outside = Site(own, {})
+    assert "own network" in tell_webhook(outside, address, "s", [ALERT], with_text=False)
+    assert len(kind.heard) == 3
+    assert message_of([ALERT], with_text=True)["alerts"][0]["text"] == ALERT.text
+
+
+async def test_alerts_stand_first_at_home_until_somebody_has_seen_them(own: Store) -> None:
+    app = made_app(own)
+    watcher_of(app.app.state.site).alerts.append(ALERT)  # type: ignore[attr-defined]
+    async with client_of(app) as client:
+        home = (await client.get("/")).text
+        told = (await client.get("/api/watch")).text
+        await client.post("/api/watch/seen", json={})
+        after = (await client.get("/")).text
+        watched = (await client.get("/watch")).text
+    assert home.index("Worse than before") < home.index("sentences that tell")
+    assert "Worse than before" not in after
+    assert "The assistant refuses." in watched
+    assert "secret" not in told
+
+
+async def test_a_folder_is_named_only_under_those_that_may_be_read(
+    own: Store, tmp_path: Path
+) -> None:
+    (tmp_path / "logs" / "today").mkdir(parents=True)
+    app = made_app(own, roots=Roots((str(tmp_path / "logs"),)))
+    watcher = watcher_of(app.app.state.site)  # type: ignore[attr-defined]
+    async with client_of(app) as client:
+        for place in ("/etc", "..", "../..", str(tmp_path), "today/../../", "nowhere", "a\0b"):
+            refused = await client.post("/api/watch/folders", json={"place": place})
+            assert refused.status_code == 400, place
+        assert watcher.folders == {}
+        kept = await client.post("/api/watch/folders", json={"place": "today"})
+        assert kept.status_code == 200
+        inner = {"url": "http://127.0.0.1:1/"}
+        assert (await client.post("/api/watch/webhook", json=inner)).status_code == 403
+        (path,) = watcher.folders
+        await client.post("/api/watch/removal", json={"place": path})
+    assert watcher.folders == {}
