@@ -25,6 +25,7 @@ from pollex.store.tables import now
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.use_case import options_of
 from pollex.web import links
+from pollex.web.alerts import Alert
 from pollex.web.begun import free_result, word_of_set
 from pollex.web.children import Child
 from pollex.web.controls import words_of
@@ -70,32 +71,6 @@ class WatchedFile:
     run: str = ""
     why: str = ""
     seen: str = field(default_factory=now)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Alert:
-    """A rubric that holds more often in a file than before, or less often where that is what goes well.
-
-    Attributes:
-        rubric: Its id; empty where the mean probability dropped.
-        before: Its mean answer before; `after` in the file.
-    """
-
-    rubric: str
-    text: str
-    polarity: str
-    before: float | None
-    after: float | None
-    low: float | None
-    high: float | None
-    n: int
-    file: str
-    run: str
-    against: str
-    child: str
-    rubrics: str
-    time: str = field(default_factory=now)
-    is_seen: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

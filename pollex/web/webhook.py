@@ -7,14 +7,12 @@ import hmac
 import json
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pollex.errors import PollexError
+from pollex.web.alerts import Alert
 from pollex.web.site import Site
 from pollex.web.typed_endpoints import require_endpoint
-
-if TYPE_CHECKING:
-    from pollex.web.watching import Alert
 
 SIGNATURE = "X-Pollex-Signature"
 WAITS = (0.0, 2.0, 10.0)

@@ -14,9 +14,10 @@ from web_site import client_of, made_app
 
 from pollex.services.bring import Roots
 from pollex.store.store import Store
+from pollex.web.alerts import Alert
 from pollex.web.children import Child
 from pollex.web.site import Site
-from pollex.web.watching import Alert, Watcher, watcher_of
+from pollex.web.watching import Watcher, watcher_of
 from pollex.web.webhook import SIGNATURE, message_of, tell_webhook
 
 ALERT = Alert(
