@@ -14,7 +14,7 @@ from pollex.errors import StoreDamaged, WrongUse
 from pollex.graphs.context import Resources, hold_resources
 from pollex.graphs.hooks import RunGraph
 from pollex.rooms import hooks_of
-from pollex.store.database import CHECKPOINTS, FOREIGN, PATIENCE, error_of, require_plain_tables
+from pollex.store.database import CHECKPOINTS, PATIENCE, TABLES, error_of, require_plain_tables
 from pollex.store.folder import require_own
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -54,8 +54,7 @@ async def compile_on(
             # the file may be a stranger's
             for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):
                 await connection.execute(f"PRAGMA {pragma}")
-            foreign = await connection.execute_fetchall(FOREIGN)
-            require_plain_tables(foreign, path)
+            require_plain_tables(await connection.execute_fetchall(TABLES), path)
             # what a kill leaves is whole; the rest is stored
             await connection.execute("PRAGMA synchronous = NORMAL")
             yield graph.compile(checkpointer=Checkpoints(connection, path, graph))

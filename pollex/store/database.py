@@ -270,6 +270,8 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
         ):
             if not (read_only and pragma.startswith("journal")):
                 connection.execute(f"PRAGMA {pragma}")
+        # before anything is read that its tables may compute
+        require_plain_tables(connection.execute(TABLES).fetchall(), path)
         if not read_only and not fresh and path.stat().st_size <= FULLY_CHECKED:
             _check_integrity(connection, path)
         if (schema := connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
@@ -281,7 +283,6 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
             raise WrongUse(
                 what, where=str(path), remedy=older if schema < VERSION else newer, option="store"
             )
-        require_plain_tables(connection.execute(FOREIGN).fetchall(), path)
         if read_only:
             connection.execute("PRAGMA query_only = ON")
     except BaseException:
@@ -290,18 +291,30 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
     return connection
 
 
-FOREIGN = "SELECT name FROM sqlite_schema WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
-"""What a database of ours never has: a stranger's view may never end, a trigger may change what nobody asked for."""
+TABLES = "SELECT name, coalesce(sql, '') FROM sqlite_schema"
+"""What a database has, and how it was made."""
+_LITERAL = re.compile(r"\bDEFAULT\s+(?:'[^']*'|\d+)", re.IGNORECASE)
+_COMPUTES = re.compile(
+    r"\b(?:CHECK|AS|DEFAULT|COLLATE|REFERENCES|VIRTUAL|VIEW|TRIGGER|WHERE)\b", re.IGNORECASE
+)
+"""Words of what a database of ours never has: a stranger's view may never end, a trigger may change what nobody asked
+for, and a condition or a column that is computed takes as long as they like."""
+_INDEX = re.compile(r"\s*CREATE\s+(?:UNIQUE\s+)?INDEX\b", re.IGNORECASE)
 
 
 def require_plain_tables(rows: Iterable[Any], path: Path) -> None:
-    """Refuse a database in which `FOREIGN` found something.
+    """Refuse a database that does anything by itself when it is read or written.
+
+    Args:
+        rows: What `TABLES` gave.
 
     Raises:
-        StoreDamaged: It did.
+        StoreDamaged: It does.
     """
-    for row in rows:
-        raise damaged(str(path), f"{row[0]!r} is no table of pollex")
+    for name, sql in rows:
+        of_expressions = _INDEX.match(sql) and sql.count("(") > 1
+        if of_expressions or _COMPUTES.search(_LITERAL.sub("", sql)):
+            raise damaged(str(path), f"{name!r} is no table of pollex")
 
 
 def _address(path: Path, *, read_only: bool) -> str:

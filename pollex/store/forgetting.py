@@ -282,7 +282,7 @@ def _delete_calls(connection: sqlite3.Connection, target: ToForget) -> int:
 def _iterate_strings(text: str) -> Iterator[str]:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         yield text
         return
     waiting = [value]
@@ -334,9 +334,9 @@ def _clean_cell(text: str | None, target: ToForget) -> str | None:
         return text
     try:
         value = json.loads(text)
-    except ValueError:
+        cleaned = target.cleaned(value)
+    except (ValueError, RecursionError):  # a stranger's store may hold anything
         return target.masked(text)
-    cleaned = target.cleaned(value)
     return text if cleaned == value else pack(cleaned)
 
 

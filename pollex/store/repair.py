@@ -14,7 +14,14 @@ from typing import Any
 
 from pollex.errors import WrongUse
 from pollex.store.columns import RUNS, TEXTS, all_parts, reason_unreadable
-from pollex.store.database import BACKUP, FILE, VERSION, Database
+from pollex.store.database import (
+    BACKUP,
+    FILE,
+    TABLES,
+    VERSION,
+    Database,
+    require_plain_tables,
+)
 from pollex.store.folder import free_name, require_own_files, write_failed
 from pollex.store.forgetting import require_idle
 from pollex.store.ledger import reply
@@ -148,6 +155,8 @@ def _copy_rows(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int
     """Copy the rows that can be read; yield the numbers of others, None where it isn't known which there are."""
     try:
         with closing(_open_reading(path)) as source:
+            require_plain_tables(source.execute(TABLES).fetchall(), path)
+
             # an earlier pollex may lack columns, or have others
             def columns_of(database: sqlite3.Connection) -> list[str]:
                 rows = database.execute(f"PRAGMA table_info({table})")

@@ -22,10 +22,24 @@ from pollex.store.settings_told import BEHIND, differences
 from pollex.store.store import Store
 from pollex.store.tables import OriginalRow, damaged, unpack
 
+MOST_NAMED = 20
+"""Runs that an error names."""
 
-def runs(store: Store) -> list[Run]:
-    """Return all runs, the first one first."""
-    return read_runs(store.rows(f"{ALL_RUNS} ORDER BY number"))
+
+def runs(store: Store, where: str = "", values: Sequence[Any] = ()) -> list[Run]:
+    """Return all runs, the first one first.
+
+    Args:
+        where: A condition of SQL, with the values of its question marks, for some of them.
+    """
+    condition = f" WHERE {where}" if where else ""
+    return read_runs(store.rows(f"{ALL_RUNS}{condition} ORDER BY number", values))
+
+
+def last_run(store: Store, where: str, values: Sequence[Any]) -> Run | None:
+    """Return the last run that meets a condition, reading no other."""
+    last = f"number = (SELECT max(number) FROM runs WHERE {where})"
+    return next(iter(runs(store, last, values)), None)
 
 
 def find_run(store: Store, name: str, command: str = "") -> Run:
@@ -34,16 +48,21 @@ def find_run(store: Store, name: str, command: str = "") -> Run:
     Raises:
         WrongUse: There is none, or several.
     """
-    every = runs(store)
-    if name == "last" and (of_command := [run for run in every if command in ("", run.command)]):
-        return of_command[-1]
+    of_command = last_run(store, "? IN ('', command)", [command])
+    if name == "last" and of_command is not None:
+        return of_command
     # `learn-1` means run 1, though the id of run 12 begins with it, too.
-    matches = [run for run in every if run.id == name or run.id.rpartition("-")[0] == name]
-    matches = matches or [run for run in every if run.id.startswith(name)]
+    begins = "substr(id, 1, length(?1)) = ?1"
+    is_whole = "(length(id) = length(?1) OR substr(id, length(?1) + 1) GLOB '-*')"
+    is_whole += " AND instr(substr(id, length(?1) + 2), '-') = 0"
+    matches = runs(store, f"{begins} AND {is_whole}", [name])
+    few = f"number IN (SELECT number FROM runs WHERE {begins} LIMIT {MOST_NAMED + 1})"
+    matches = matches or runs(store, few, [name])
     if len(matches) == 1:
         return matches[0]
     # none, or several
-    several = ", ".join(run.id for run in matches)
+    several = ", ".join(run.id for run in matches[:MOST_NAMED])
+    several += " and more" if len(matches) > MOST_NAMED else ""
     of = f" of `pollex {command}`" if command else ""
     raise WrongUse(
         f"several runs begin with {name!r}: {several}"
@@ -58,14 +77,11 @@ def last_unfinished(
     store: Store, command: str, fingerprint: Mapping[str, str] | None = None
 ) -> Run | None:
     """Return the last unfinished run of `command`, with this fingerprint if given."""
-    left = [
-        run
-        for run in runs(store)
-        if run.command == command
-        and run.status not in FINISHED
-        and (fingerprint is None or run.fingerprint == dict(fingerprint))
-    ]
-    return left[-1] if left else None
+    is_left = f"command = ? AND status NOT IN ({', '.join('?' * len(FINISHED))})"
+    if fingerprint is None:
+        return last_run(store, is_left, [command, *FINISHED])
+    left = runs(store, is_left, [command, *FINISHED])
+    return next((run for run in reversed(left) if run.fingerprint == dict(fingerprint)), None)
 
 
 def find_resumable(

@@ -159,7 +159,7 @@ class Run(BaseModel):
             if not re.fullmatch(r"[\w-]+", row["id"]):  # it is the name of a folder, too
                 raise ValueError("its id is none")
             return cls(**dict(row) | {name: json.loads(row[name]) for name in JSON_COLUMNS})
-        except (ValueError, TypeError) as damage:
+        except (ValueError, TypeError, RecursionError) as damage:
             raise damaged("", f"run {row['id']} can't be read") from damage
 
 

@@ -122,7 +122,7 @@ def _plain(value: Any) -> str:
     """Return a setting as a person reads it; learning settings are kept as JSON."""
     try:
         setting = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
+    except (ValueError, RecursionError):
         setting = value
     if setting is None or setting in ("", [], {}):
         return "not set"

@@ -343,7 +343,7 @@ def unpack(text: str) -> Any:
     """
     try:
         return json.loads(text)
-    except ValueError as damage:
+    except (ValueError, RecursionError) as damage:
         raise damaged("", f"no JSON any more: {damage}") from damage
 
 

@@ -182,6 +182,50 @@ def test_views_and_triggers_of_a_stranger_are_refused(
     assert (ended.code, "is no table of pollex" in ended.err) == (1, True), ended.err
 
 
+SLOW = "length(hex(zeroblob(60000000))) > 0"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("crc INTEGER", f"crc INTEGER, CHECK ({SLOW})"),
+        ("crc INTEGER", f"crc INTEGER, more TEXT AS ({SLOW})"),
+        ("crc INTEGER", f"crc INTEGER, more TEXT DEFAULT ({SLOW})"),
+        ("facts (run, kind, id)", f"facts (({SLOW}))"),
+        ("facts (run, kind, id)", f"facts (run) WHERE {SLOW}"),
+    ],
+)
+def test_tables_that_compute_are_refused_before_anything_is_read(
+    before: str, after: str, waiting: Waiting, tmp_path: Path, pollex: Pollex
+) -> None:
+    store = waiting.copied(tmp_path)
+    with closing(sqlite3.connect(store / "store.sqlite")) as database:
+        database.execute("PRAGMA writable_schema = ON")
+        changed = "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE sql LIKE '%' || ? || '%'"
+        assert database.execute(changed, (before, after, before)).rowcount == 1
+        database.commit()
+    for words in (
+        ("runs",),
+        ("learn", waiting.folder / "log.jsonl", "--out", "r.json"),
+        ("doctor", "--rebuild"),
+    ):
+        ended = pollex(*words, "--store", store)
+        assert (ended.code, "is no table of pollex" in ended.err) == (1, True), ended.err
+
+
+@pytest.mark.parametrize("column", ["arguments", "result"])
+def test_rows_that_are_nested_without_end_are_damage(
+    column: str, waiting: Waiting, tmp_path: Path, pollex: Pollex
+) -> None:
+    store = waiting.copied(tmp_path)
+    with closing(sqlite3.connect(store / "store.sqlite")) as database:
+        database.execute(f"UPDATE runs SET {column} = ?", ("[" * 100_000 + "]" * 100_000,))
+        database.commit()
+    for words in (("runs",), ("trace", "last"), ("forget", "--conversation", "c000")):
+        ended = pollex(*words, "--store", store)
+        assert (ended.code, "can't be read" in ended.err) == (1, True), ended.err
+
+
 @pytest.mark.parametrize(
     "name", ["secret", "checkpoints.sqlite", "runs/{run}/lock", "store.sqlite-wal", "senders"]
 )
@@ -213,7 +257,7 @@ def test_a_journal_that_has_sqlite_remove_another_file_is_refused(
         ("trace", waiting.run, "--state", "deduplicate"),
         ("doctor", "--rebuild"),
         ("forget", "--conversation", "c000", "--rewrite"),
-        ("learn", "log.jsonl", "--out", "r.json"),
+        ("learn", waiting.folder / "log.jsonl", "--out", "r.json"),
     ):
         ended = pollex(*words, "--store", store)
         assert (ended.code, "it would have SQLite remove another file" in ended.err) == (1, True)
