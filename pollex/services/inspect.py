@@ -18,11 +18,9 @@ from pollex.formats.conservation import BAD, BESIDE, LABELS, LEFT_OUT, OVERRULED
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import NEITHER
 from pollex.formats.log_shapes.readers import times_of
-from pollex.formats.proposal import Unmapped
 from pollex.graphs.context import Progress
 from pollex.services.few_thumbs import FEWEST, QUEUE, Thumbs
 from pollex.services.logs import Sources, logs_from
-from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown
 from pollex.text import Command, Told, count, encode
 
@@ -179,37 +177,15 @@ class Inspection(Shown):
 
 
 def inspect_logs(
-    sources: Sources | Logs,
-    *,
-    reading: ReadOptions,
-    progress: Progress,
-    run: RunOptions | None = None,
-    model: ModelOptions | None = None,
+    sources: Sources | Logs, *, reading: ReadOptions, progress: Progress
 ) -> Inspection:
     """Read files, and describe what they hold.
 
-    Args:
-        run: Where a model's call is kept.
-        model: Proposes which column is what, where nobody knows the log and nothing was found to
-            read it.
-
     Raises:
         BadInput: A file or row can't be read.
-        Planned: The model's call is to be counted alone.
         WrongUse: The options contradict each other or the log.
     """
-    try:
-        logs = logs_from(sources, reading, progress)
-    except Unmapped as unread:
-        if unread.reading is not None or run is None or model is None or not model.name:
-            raise
-        # a model's client takes a second to import
-        from pollex.services.propose_by_model import ask_for_mapping
-
-        assert not isinstance(sources, Logs), "logs were read before"
-        raise ask_for_mapping(
-            sources, unread, reading=reading, run=run, model=model, progress=progress
-        ) from unread
+    logs = logs_from(sources, reading, progress)
     hashes = Counter(conversation.text_hash for conversation in logs)
     firsts = (
         next((conversation for conversation in logs if conversation.label is label), None)

@@ -6,6 +6,7 @@ import inspect
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib import import_module
@@ -22,7 +23,7 @@ from typing import (
     dataclass_transform,
 )
 
-from pollex.errors import WrongUse
+from pollex.errors import BadInput, WrongUse
 from pollex.rooms import room_of
 from pollex.services.options import RunOptions
 from pollex.store.folder import STORE, VARIABLE
@@ -237,7 +238,36 @@ class UseCase(Generic[R_co]):
             for name, value in arguments.items()
             if value is NEEDED or (value is None and name in usual)
         }
-        return service(**{name: value for name, value in arguments.items() if name not in left})
+        try:
+            return service(**{name: value for name, value in arguments.items() if name not in left})
+        except BadInput as error:
+            self.propose_by_model(error, crew)
+            raise
+
+    def propose_by_model(self, error: BadInput, crew: Crew) -> None:
+        """Have the model that was named say how a log may be read, where nothing else was found.
+
+        Raises:
+            BadInput: What it proposes, or why that doesn't hold.
+            Planned: Calls are to be counted alone.
+        """
+        # what reads is there already where a log couldn't be read
+        proposal = sys.modules.get("pollex.formats.proposal")
+        if (
+            proposal is None
+            or not isinstance(error, proposal.Unmapped)
+            or error.reading is not None
+        ):
+            return
+        parts = {name: self.argument(name, crew) for name in ("reading", "run", "model")}
+        logs = [self.argument(name, crew) for name in ("logs", "sources")]
+        sources = next((value for value in logs if value is not NEEDED), NEEDED)
+        if NEEDED in (sources, *parts.values()) or not getattr(parts["model"], "name", None):
+            return
+        # a model's client takes a second to import
+        from pollex.services.propose_by_model import ask_for_mapping
+
+        raise ask_for_mapping(sources, error, progress=crew.progress, **parts) from error
 
     def argument(self, name: str, crew: Crew) -> Any:
         """Return what a service takes under a name: of a method `as_NAME`, or an option; `NEEDED` where neither is."""

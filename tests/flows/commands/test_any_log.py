@@ -150,6 +150,24 @@ def test_a_model_proposes_the_columns_of_a_log_that_nothing_reads_and_is_checked
         assert "1 more were known already" in run_here(*asked).out
 
 
+def test_learn_with_a_model_asks_it_for_the_columns_of_a_log_that_nothing_reads(
+    tmp_path: Path,
+) -> None:
+    speakers = {"x7": "user", "y3": "assistant", "z1": "none"}
+    with ProtocolServer() as server:
+        server.script(
+            [{"do": "message", "content": mapping_told(speakers), "match": "column of roles"}]
+        )
+        ended = run_here(
+            *("learn", odd_log(tmp_path), "--model", "m", "--base-url", server.url),
+            *("--store", tmp_path / "store", "--out", tmp_path / "set.json"),
+        )
+    assert ended.code == 1
+    assert "m read them" in ended.err
+    assert "user: Where is my tent?" in ended.err
+    assert "The whole command: pollex learn" in ended.err
+
+
 def test_what_a_model_proposes_is_refused_where_it_is_no_talk(tmp_path: Path) -> None:
     path = odd_log(tmp_path)
     with ProtocolServer() as server:
