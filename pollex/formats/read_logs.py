@@ -89,6 +89,8 @@ T = TypeVar("T")
 
 MOST_TURNS = 4
 """A conversation as long as so many of the longest turns is too large as well."""
+MOST_HELD = 20_000
+"""Rows of an archive, a database or a spreadsheet that are held while they are read again."""
 MOST_WORDLESS = 100_000
 """Rows without words that are kept until their file ends."""
 FEWEST_WORDS = 4
@@ -236,6 +238,7 @@ class Assembler:
         self._begun = False
         self._moments: dict[str, list[Placed]] = {}
         self._wordless: list[tuple[str, LogRow, BadRow]] = []
+        self._compared: set[frozenset[str]] = set()
         self._label_path = (options.label_field or "").partition("[].")
 
     def assemble(
@@ -369,7 +372,10 @@ class Assembler:
             and (fields := with_sides(row.fields) or with_turns(row.fields)) is not None
         ):
             return self._read_row(replace(row, fields=fields))
-        error.near = nearest_format(row.fields)
+        # all rows of a table resemble the same
+        if (names := frozenset(row.fields)) not in self._compared:
+            self._compared.add(names)
+            error.near = nearest_format(row.fields)
         raise error from None
 
     def _labels_alone(self, fields: Mapping[str, Any]) -> Iterator[ToolScore]:
@@ -988,13 +994,18 @@ def read_logs(
     files = find_files(named)
     notes = dict[str, None]()
 
-    def open_files() -> Iterator[Iterable[LogRow | BadRow]]:
+    held: dict[str, list[LogRow | BadRow]] = {}
+
+    def open_file(source: str) -> Iterable[LogRow | BadRow]:
+        if source in held:
+            return held[source]
         longest = options.max_turn_chars
-        seconds = options.query_seconds
-        every = (
-            _with_chosen(rows_of(source, options.encoding, longest, seconds, notes), notes)
-            for source in files
-        )
+        rows = rows_of(source, options.encoding, longest, options.query_seconds, notes)
+        chosen = _with_chosen(rows, notes)
+        return _holding(source, chosen, held) if may_hold_tables([source]) else chosen
+
+    def open_files() -> Iterator[Iterable[LogRow | BadRow]]:
+        every = map(open_file, files)
         return every if most_rows is None else (islice(rows, most_rows) for rows in every)
 
     # several tables may be joined; that needs a look at all of them first
@@ -1026,6 +1037,22 @@ def _number_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[LogRow]:
     return (
         LogRow(IN_MEMORY, number, with_chosen_alone(dict(fields))) for number, fields in numbered
     )
+
+
+def _holding(
+    source: str, rows: Iterable[LogRow | BadRow], held: dict[str, list[LogRow | BadRow]]
+) -> Iterator[LogRow | BadRow]:
+    """Yield rows, and hold those of a small archive, database or spreadsheet, which is read several times."""
+    first = list[LogRow | BadRow]()
+    number = 0
+    for number, row in enumerate(rows, start=1):
+        if number <= MOST_HELD:
+            first.append(row)
+        else:
+            first.clear()
+        yield row
+    if number <= MOST_HELD:
+        held[source] = first
 
 
 def _with_chosen(

@@ -361,21 +361,27 @@ def _begins_in(key: str, outer: Collection[str]) -> bool:
 
 def respell(fields: Fields) -> dict[str, Any] | None:
     """Return a row with keys respelled as a known format's; None if none fits."""
-    spelled = {_folded(name) for name in fields}
+    for export, spellings in _formats_spelled_so(frozenset(fields)):
+        row = {spellings.get(name, name): value for name, value in fields.items()}
+        if export.recognises(row):
+            return row
+    return None
+
+
+@lru_cache(maxsize=256)
+def _formats_spelled_so(names: frozenset[str]) -> tuple[tuple[Export, Mapping[str, str]], ...]:
+    """Return the formats whose keys some names may be in another spelling, with their own; cached for a table."""
+    folded_names = {_folded(name) for name in names}
+    possible: list[tuple[Export, Mapping[str, str]]] = []
     for export in EXPORTS:
         for sign in export.signs:
             tops = [key.partition(".")[0] for key in sign]
-            if len(sign) > 1 and all(_folded(top) in spelled for top in tops):
-                every = (
-                    *(key.partition(".")[0] for keys in export.signs for key in keys),
-                    *export.more.split(),
-                    *tops,
-                )
-                spellings = {_folded(name): name for name in every}
-                row = {spellings.get(_folded(name), name): value for name, value in fields.items()}
-                if export.recognises(row):
-                    return row
-    return None
+            if len(sign) < 2 or not all(_folded(top) in folded_names for top in tops):
+                continue
+            keys = (key.partition(".")[0] for sign_keys in export.signs for key in sign_keys)
+            spelled = {_folded(key): key for key in (*keys, *export.more.split(), *tops)}
+            possible.append((export, {name: spelled.get(_folded(name), name) for name in names}))
+    return tuple(possible)
 
 
 def nearest_format(fields: Fields) -> str:
@@ -388,5 +394,6 @@ def nearest_format(fields: Fields) -> str:
     return f"it looks like {name}, but has no {' and no '.join(lacking)}"
 
 
+@lru_cache(maxsize=8192)
 def _folded(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).casefold()
