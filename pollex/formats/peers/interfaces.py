@@ -92,6 +92,7 @@ class Interface:
     """A tool's interface; `interfaces.toml` says what its fields mean.
 
     Attributes:
+        keys: Variables of keys that have to be there, and `optional` those that may be.
         push: Makes requests of what is sent; None where nothing can be.
         headers: Made from the variables with keys.
         stale: Of a request, what to ask about it first, and what then to send to take an older one
@@ -101,6 +102,7 @@ class Interface:
     name: str
     url: tuple[tuple[str, ...], str]
     keys: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     streams: tuple[Stream, ...] = ()
     project: bool = False
     push: Callable[[Any], Iterator[Ask]] | None = None
@@ -277,10 +279,12 @@ def _read_interfaces() -> Iterator[Interface]:
         names, usual = row["url"]
         streams = tuple(Stream(**stream) for stream in row.get("streams", ()))
         keys = tuple(row.get("keys", "").split())
+        optional = tuple(row.get("optional", "").split())
         yield Interface(
             name,
             (tuple(names.split()), usual),
             keys,
+            optional,
             streams,
             row.get("project", False),
             **CODE[name],

@@ -70,6 +70,7 @@ class Tool:
         usual_address: Where it is asked if nobody says otherwise.
         is_addressed: Whether an address is known.
         keys: Variables of its keys, with whether the server's environment has each.
+        optional: Those that it may do without, likewise.
         project: Whether a project is to be named.
     """
 
@@ -78,6 +79,7 @@ class Tool:
     usual_address: str
     is_addressed: bool
     keys: Mapping[str, bool]
+    optional: Mapping[str, bool]
     project: bool
 
 
@@ -89,9 +91,12 @@ def tools() -> list[Tool]:
 def _tool(interface: Interface) -> Tool:
     names, usual = interface.url
     is_addressed = bool(usual) or any(os.environ.get(name) for name in names)
-    keys = {name: bool(os.environ.get(name)) for name in interface.keys}
+    keys, optional = (
+        {name: bool(os.environ.get(name)) for name in variables}
+        for variables in (interface.keys, interface.optional)
+    )
     variable = names[0] if names else ""
-    return Tool(interface.name, variable, usual, is_addressed, keys, interface.project)
+    return Tool(interface.name, variable, usual, is_addressed, keys, optional, interface.project)
 
 
 @page(links.LOGS, "logs.html", here=HERE)
@@ -299,17 +304,19 @@ def bundled(site: Site) -> Done:
 def pull(
     site: Site, tool: Short, keys: Keys, project: Short = "", since: Short = "", url: Address = ""
 ) -> Done:
-    """Begin to fetch the logs of a tool; its keys are given to the command alone, by its environment."""
+    """Begin to fetch the logs of a tool; its keys are given to the command alone, by its environment.
+
+    The server's own keys go where its owner sends them, and to no address that a visitor types.
+    """
     interface = INTERFACES.get(tool)
     if interface is None or not interface.streams:
         names = ", ".join(tool.name for tool in tools())
         raise Fault(f"{tool!r:.40} can't be pulled from", remedy=f"one of: {names}")
     if interface.project and not project:
         raise Fault(f"{tool} has projects", remedy="name one")
-    environment = _environment(interface, keys)
     if url:
         require_endpoint(site, url)
-        environment[interface.url[0][0]] = url
+    environment = environment_for(interface, keys, url)
     store = site.store.folder
     title = f"{tool} {project}".strip()
     reading = keep_reading(new_reading(store, title.replace("/", "-")))
@@ -333,6 +340,20 @@ def pull(
     return f"{links.CHILDREN}/{child.id}", {"child": child.id, "log": reading.id}
 
 
+def environment_for(interface: Interface, keys: Mapping[str, Any], url: str = "") -> dict[str, str]:
+    """Return what a command that pulls finds in its environment, beside the server's own.
+
+    Raises:
+        Fault: A key is none of the tool's, or missing for the address.
+    """
+    typed = _environment(interface, keys)
+    if not url:
+        return typed
+    if not _is_owners(interface, url):
+        typed = _without_servers_keys(interface, typed)
+    return typed | {interface.url[0][0]: url}
+
+
 def _environment(interface: Interface, keys: Mapping[str, Any]) -> dict[str, str]:
     """Return the variables of a tool that were typed.
 
@@ -340,8 +361,30 @@ def _environment(interface: Interface, keys: Mapping[str, Any]) -> dict[str, str
         Fault: One of them is none of the tool's, or no line.
     """
     typed = {name.removeprefix("key-"): str(value) for name, value in keys.items() if value}
-    if stray := [name for name in typed if name not in interface.keys]:
+    secrets_of_tool = (*interface.keys, *interface.optional)
+    if stray := [name for name in typed if name not in secrets_of_tool]:
         raise Fault(f"{stray[0]:.60} is no key of {interface.name}", remedy="use the form")
     if any(not value.isprintable() or len(value) > 500 for value in typed.values()):
         raise Fault("a key is no line of text", remedy="type it again")
     return typed
+
+
+def _is_owners(interface: Interface, url: str) -> bool:
+    """Tell whether an address is one that the server's owner named, or the usual one of the tool."""
+    names, usual = interface.url
+    addresses = [usual, *(os.environ.get(name, "") for name in names)]
+    return url.rstrip("/") in [address.rstrip("/") for address in addresses if address]
+
+
+def _without_servers_keys(interface: Interface, typed: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that were typed, and empty ones in place of the server's own.
+
+    Raises:
+        Fault: The tool has to have one that nobody typed.
+    """
+    if missing := [name for name in interface.keys if not typed.get(name)]:
+        raise Fault(
+            "the keys of this server go only to addresses that its owner named",
+            remedy=f"type {' and '.join(missing)}, too",
+        )
+    return dict.fromkeys((*interface.keys, *interface.optional), "") | dict(typed)
