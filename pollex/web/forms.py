@@ -12,6 +12,8 @@ from pollex.text import SURROGATES, parse_json
 from pollex.web.faults import Clash, Fault
 from pollex.web.site import Site
 
+AS_FILE = "as_file"
+"""Parameter of every page: it is sent as one file."""
 FARTHEST = 1 << 53
 """Numbers from here on are not told apart in JSON, and their products fit no column."""
 
@@ -59,7 +61,11 @@ def query(request: Request, form: type[F]) -> F:
     Raises:
         Fault: A parameter is unknown or wrong.
     """
-    query = {name: value for name, value in request.query_params.items() if value != ""}
+    query = {
+        name: value
+        for name, value in request.query_params.items()
+        if value != "" and name != AS_FILE
+    }
     return _read(query, form)
 
 

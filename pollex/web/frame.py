@@ -27,7 +27,7 @@ from pollex.store.runs import Run
 from pollex.text import printable
 from pollex.web import links
 from pollex.web.faults import status_of
-from pollex.web.hooks import BEHIND_MORE, menu, page_links, panel
+from pollex.web.hooks import ASKED_FOR, BEHIND_MORE, READS, menu, page_links, panel
 
 SHARED_STYLES = ("tokens.css", "parts.css")
 TYPES = {
@@ -54,6 +54,7 @@ def environment() -> Environment:
         "BEHIND_MORE": BEHIND_MORE,
         "page_links": page_links,
         "panel": panel,
+        "asked_for": ASKED_FOR.get,
         "guest": None,
     }
     return environment
@@ -62,6 +63,23 @@ def environment() -> Environment:
 def worth_told(worth: Worth) -> str:
     """Describe how often a rubric holds, and its thumbs, each share with its interval."""
     return unbreak(with_bounds(worth))
+
+
+_SCRIPT = re.compile(r"<script\b[^>]*></script>\s*")
+_STYLE = re.compile(r'<link rel="(?:stylesheet|icon)"[^>]*>\s*')
+_FORM = re.compile(r"<form\b.*?</form>", re.DOTALL)
+_BAR = re.compile(r'<header class="bar">.*?</header>', re.DOTALL)
+_LINK = re.compile(r'<a\b(?:[^>]*?) href="(?!#)[^"]*"[^>]*>(.*?)</a>', re.DOTALL)
+_FOOT = re.compile(r'<footer class="foot">.*?</footer>', re.DOTALL)
+
+
+def as_file(content: str) -> str:
+    """Return a page of ours as one file: with its styles, and without forms, scripts and links into the server."""
+    styles = "\n".join(static_files()[name].decode() for name in (*SHARED_STYLES, "app.css"))
+    for pattern in (_SCRIPT, _STYLE, _FORM, _BAR, _FOOT):
+        content = pattern.sub("", content)
+    content = _LINK.sub(r"\1", content)
+    return content.replace("</head>", f"<style>{styles}</style>\n</head>", 1)
 
 
 @cache
@@ -98,7 +116,9 @@ def fill(template: str, **data: Any) -> str:
 def page(
     template: str, http: int = 200, headers: dict[str, str] | None = None, **data: Any
 ) -> Response:
-    """Answer with a page."""
+    """Answer with a page; a reader's has nothing that begins or changes anything."""
+    if READS.get():
+        data = data | {"read_only": True}
     return HTMLResponse(fill(template, **data), http, headers)
 
 

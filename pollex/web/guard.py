@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -28,7 +28,9 @@ from pollex.text import size_told
 from pollex.web import links
 from pollex.web.frame import refusal
 from pollex.web.guests import GUEST, Guest
-from pollex.web.hooks import SERVED
+from pollex.web.hidden_paths import paths_of, without_paths
+from pollex.web.hooks import ASKED_FOR, READS, SERVED
+from pollex.web.site import Site
 
 CSP = "; ".join(
     [
@@ -160,12 +162,17 @@ class Guard:
                 await self.app(scope, receive, send)
             return
         SERVED.set(None)
+        READS.set(False)
+        ASKED_FOR.set(_asked_for(scope))
         answer = _with_headers(send, scope["path"])
         response = self._stopped(scope)
         if response is not None:
             await response(scope, receive, answer)
         else:
-            SERVED.set(self.app.state.site)  # type: ignore[attr-defined] # ours, of `application`
+            site: Site = self.app.state.site  # type: ignore[attr-defined] # ours, of `application`
+            SERVED.set(site)
+            if READS.get():
+                answer = without_paths(answer, paths_of(site))
             await self._pass(scope, receive, answer)
 
     def _stopped(self, scope: Scope) -> Response | None:
@@ -236,14 +243,20 @@ class Guard:
         )
 
     def _as_guest(self, scope: Scope, guest: Guest) -> Response | None:
-        if not guest.may(scope["path"]):
+        if not guest.may(scope["path"], scope["method"]):
+            if guest.is_reader:
+                what = "this link is for reading alone"
+                return refusal(scope, 403, what, "ask whoever gave it to you")
             return refusal(
                 scope,
                 403,
                 "this link opens one page only",
                 "open the link again that you were given",
             )
-        scope.setdefault("state", {})[GUEST] = guest
+        if guest.is_reader:
+            READS.set(True)
+        else:
+            scope.setdefault("state", {})[GUEST] = guest
         return None
 
     @staticmethod
@@ -348,6 +361,13 @@ def _with_headers(send: Send, path: str) -> Send:
         await send(message)
 
     return with_headers
+
+
+def _asked_for(scope: Scope) -> str:
+    """Return path and query of a request."""
+    query = scope["query_string"].decode("latin-1")
+    path = quote(scope["path"])
+    return f"{path}?{query}" if query else path
 
 
 def _raw(message: Message) -> MutableMapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Guests: people whose token opens one page, a queue to label or a study to take part in."""
+"""Guests: people whose token opens one page, a queue to label or a study to take part in; or all, to read alone."""
 
 import hashlib
 from collections.abc import Callable
@@ -8,9 +8,11 @@ from starlette.requests import Request
 
 from pollex.rooms import hooks_of
 from pollex.store.store import Store
+from pollex.web import links
 from pollex.web.faults import Forbidden
 from pollex.web.hooks import GuestDoor
 
+READING = ("GET", "HEAD")
 GUEST = "guest"
 """Where a request's state names its guest."""
 
@@ -28,8 +30,15 @@ class Guest:
         """The id of the queue or study."""
         return self.page.rpartition("/")[2]
 
-    def may(self, path: str) -> bool:
-        """Return whether a path is the guest's page, or where its forms go."""
+    @property
+    def is_reader(self) -> bool:
+        """Whether they may see all pages, and begin and change nothing."""
+        return self.page == links.HOME
+
+    def may(self, path: str, method: str) -> bool:
+        """Return whether a path is the guest's page, or where its forms go; a reader's are all pages."""
+        if self.is_reader:
+            return method in READING
         if path == self.page or path.startswith(f"{self.page}/"):
             return True
         pages = self.page.rpartition("/")[0]

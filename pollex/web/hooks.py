@@ -14,6 +14,7 @@ from markupsafe import Markup
 from pollex.rooms import hooks_of
 from pollex.store.runs import Run
 from pollex.text import count
+from pollex.web import links
 from pollex.web.site import Site
 
 BEHIND_MORE = 100
@@ -41,6 +42,10 @@ class MenuEntry:
 
 SERVED: ContextVar[Site | None] = ContextVar("served", default=None)
 """What the server shows to whoever asks now; None for strangers."""
+READS: ContextVar[bool] = ContextVar("reads", default=False)
+"""Whether who asks now may see everything, and begin and change nothing."""
+ASKED_FOR: ContextVar[str] = ContextVar("asked_for", default="")
+"""Path and query of the page that is asked for now."""
 
 
 def every_entry() -> list[MenuEntry]:
@@ -51,7 +56,11 @@ def every_entry() -> list[MenuEntry]:
 def menu() -> list[MenuEntry]:
     """Return the menu of who asks now: pages that have something to show."""
     site = SERVED.get()
-    return [entry for entry in every_entry() if site is not None and entry.is_there(site)]
+    if site is None:
+        return []
+    begins = not (READS.get() or site.read_only)
+    every = (entry for entry in every_entry() if begins or entry.address != links.BEGIN)
+    return [entry for entry in every if entry.is_there(site)]
 
 
 def ran(*commands: str) -> Callable[[Site], bool]:

@@ -27,6 +27,7 @@ ADJUDICATE = "/label/adjudicate"
 SHARE = "/share"
 TALK = "/talk"
 WATCH = "/watch"
+SHARED = "/pass-on"
 STATIC = "/static"
 NDJSON = "application/x-ndjson"
 

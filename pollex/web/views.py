@@ -31,7 +31,7 @@ from pollex.store.tables import QueueRow
 from pollex.text import encode
 from pollex.web import frame
 from pollex.web.children import Child
-from pollex.web.forms import Fields, Form, OpenForm, answered, body, query, site_of
+from pollex.web.forms import AS_FILE, Fields, Form, OpenForm, answered, body, query, site_of
 from pollex.web.queues import queue_of
 from pollex.web.site import NamedSet, Site
 
@@ -183,12 +183,17 @@ def page(path: str, template: str = "", *, here: str = "", api: str = "") -> Cal
                 "site": site.id,
                 "read_only": site.read_only,
             }
-            return frame.page(
+            shown = frame.page(
                 **about
                 | {name: arguments[name] for name in request_form.finders}
                 | {"form": form}
                 | answered_with
             )
+            if AS_FILE not in request.query_params:
+                return shown
+            name = re.sub(r"[^\w-]+", "-", request.url.path).strip("-") or "home"
+            content = frame.as_file(bytes(shown.body).decode("utf-8"))
+            return sent(f"pollex-{name}.html", "text/html", content)
 
         ROUTES.extend(
             Route(route_path, answer)

@@ -24,6 +24,7 @@ from pollex.web.likeness import unlike_of
 from pollex.web.listing import ListForm, listing_of
 from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, unsealed
 from pollex.web.pages.run_states import NEW, NodeChange, states_shown, status_shown
+from pollex.web.results import with_titles
 from pollex.web.run_page import (
     BINS,
     ERRORS,
@@ -180,6 +181,7 @@ def run_page(
         "whole": from_ is None and to is None,
         "stretch": {"from": from_, "to": to},
         "goes_on": status not in ENDED,
+        "arguments": with_titles(site, dict(run.arguments)),
         "graph": graph_of(run, times, states.changes),
         "states": states.changes,
         "trouble": states.trouble,

@@ -21,7 +21,7 @@ from pollex.web.site import Site
 from pollex.web.studies import Side, Study, Talk, studies_of, study_of, talks_of
 from pollex.web.views import Data, Done, page, post, sent, table_lines
 
-Room = Literal["label", "talk"]
+Room = Literal["label", "talk", "read"]
 Number = Annotated[int, Field(ge=0, le=500)]
 Names = Annotated[str, Field(max_length=8000)]
 ROOMS = {"label": links.LABEL, "talk": links.TALK}
@@ -104,7 +104,8 @@ def invite(
             {"ok": True, "links": [{"name": name, "link": link} for name, link in addresses]}
         )
     base = f"{request.url.scheme}://{request.url.netloc}"
-    return frame.page("invited.html", site=site.id, here="", page=shown, told=addresses, base=base)
+    about = {"page": links.SHARED if room == "read" else shown, "reads": room == "read"}
+    return frame.page("invited.html", site=site.id, here="", told=addresses, base=base, **about)
 
 
 @page("/api/guests")
@@ -114,6 +115,8 @@ def guests(site: Site, room: Room, place: str) -> Data:
 
 
 def _page_of(site: Site, room: str, place: str) -> str:
+    if room == "read":
+        return links.HOME
     if room == "talk":
         study_of(site.store, place)
     else:
@@ -129,7 +132,8 @@ def revoke(site: Site, guest_id: str) -> Done:
         raise NotThere("there is no such link", remedy="the page has those there are")
     if not site.store.value("SELECT annotator FROM revocations WHERE annotator = ?", [guest_id]):
         site.store.keep([RevocationRow(guest_id, now())])
-    return shown or links.LABEL, {"guest": guest_id}
+    back = links.SHARED if shown == links.HOME else shown
+    return back or links.LABEL, {"guest": guest_id}
 
 
 @page("/api/studies/{study}/export")

@@ -60,7 +60,7 @@ PAGES = [
 ]
 ELEMENTS = """
 a aside b blockquote body br button caption circle code dd del details dialog div dl dt em fieldset figcaption
-figure form g h1 h2 h3 head header hr html input ins kbd label legend li line link main mark meta nav ol
+figure footer form g h1 h2 h3 head header hr html input ins kbd label legend li line link main mark meta nav ol
 option output p path polyline pre progress q rect script search section select small span strong summary svg
 table tbody td text textarea th thead time title tr ul
 """

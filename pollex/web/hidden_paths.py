@@ -1,0 +1,80 @@
+"""Answers to readers without paths of the server: they see what was found, and not where it lies."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import Message, Send
+
+from pollex.services.readings import list_readings
+from pollex.web.site import Site
+
+KINDS = ("text/html", "application/json")
+"""Kinds of answers that are looked through: others are what somebody said, or files of ours."""
+
+
+def paths_of(site: Site) -> Mapping[str, str]:
+    """Return paths of the server with what stands for each, the longest first."""
+    store = site.store.folder
+    names: dict[str, str] = {}
+    for reading in list_readings(store, kept_only=False):
+        sources = zip(reading.sources, reading.titles, strict=False)
+        names |= {source: title for source, title in sources if source.startswith("/")}
+        names[str(reading.folder)] = reading.name
+    for folder in {store.absolute(), store.resolve()}:
+        names[str(folder)] = folder.name
+        if folder.parent != Path("/"):
+            names[f"{folder.parent}/"] = ""
+            names[str(folder.parent)] = "."
+    watched = site.watcher.folders if site.watcher is not None else ()
+    names |= {path: Path(path).name for path in watched}
+    names |= {str(Path(root).absolute()): Path(root).name for root in site.roots.local}
+    return dict(sorted(names.items(), key=lambda pair: -len(pair[0])))
+
+
+def hide_paths(text: str, names: Mapping[str, str]) -> str:
+    """Return a page, or JSON, with names in place of paths, however they are written there."""
+    for path, name in names.items():
+        for write in (str, html.escape, _in_json):
+            text = text.replace(write(path), write(name))
+    return text
+
+
+def _in_json(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+def without_paths(send: Send, names: Mapping[str, str]) -> Send:
+    """Return what sends answers on, once paths are out of them; streams are sent as they come."""
+    held: list[Message] = []
+    body: list[bytes] = []
+
+    async def hiding(message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_looked_through(message):
+            held.append(message)
+            return
+        if not held:
+            await send(message)
+            return
+        body.append(message.get("body", b""))
+        if message.get("more_body", False):
+            return
+        content = hide_paths(b"".join(body).decode("utf-8"), names).encode("utf-8")
+        start = held.pop()
+        headers = MutableHeaders(raw=list(start["headers"]))
+        headers["content-length"] = str(len(content))
+        await send({**start, "headers": headers.raw})
+        await send({"type": "http.response.body", "body": content})
+
+    return hiding
+
+
+def _is_looked_through(message: Message) -> bool:
+    headers: Sequence[tuple[bytes, bytes]] = message.get("headers", ())
+    named = {name.lower(): value.decode("latin-1") for name, value in headers}
+    has_length = b"content-length" in named
+    return has_length and named.get(b"content-type", "").startswith(KINDS)

@@ -1,0 +1,47 @@
+"""Sharing: reports as one file, and links for people who read, label or talk."""
+
+from pathlib import Path
+
+from starlette.responses import Response
+
+from pollex.store.outputs import Output, outputs_of
+from pollex.text import size_told
+from pollex.web import links
+from pollex.web.faults import NotThere
+from pollex.web.guests import links_to
+from pollex.web.queues import queues_of
+from pollex.web.site import Site
+from pollex.web.views import Data, page, sent
+
+
+@page(links.SHARED, "pass_on.html", here="Share")
+def pass_on(site: Site) -> Data:
+    """Show what can be shared: reports as files, and links for people."""
+    return {
+        "reports": [
+            (output.digest, place.name, output.run, size_told(place.stat().st_size))
+            for output, place in reports_of(site)
+        ],
+        "has_runs": bool(site.runs()),
+        "readers": links_to(site.store, links.HOME),
+        "queues": list(queues_of(site.store)),
+    }
+
+
+def reports_of(site: Site) -> list[tuple[Output, Path]]:
+    """Return the pages that commands wrote and that are as they were written, the last one first."""
+    placed = [(output, output.place(site.store.folder)) for output in outputs_of(site.store)]
+    return [
+        (output, place)
+        for output, place in reversed(placed)
+        if place is not None and place.suffix == ".html" and output.is_unchanged(place)
+    ]
+
+
+@page(f"{links.SHARED}/report")
+def report(site: Site, id_: str) -> Response:
+    """Send a report as one file; only one that pollex wrote, byte for byte."""
+    for output, place in reports_of(site):
+        if output.digest == id_:
+            return sent(place.name, "text/html", place.read_bytes())
+    raise NotThere("there is no such report", remedy="its page lists those there are")
