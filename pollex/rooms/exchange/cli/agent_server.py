@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from io import BufferedReader, RawIOBase, TextIOWrapper
 from math import isfinite
@@ -62,17 +62,41 @@ class MendedLines(RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         """Read what fits of the next line."""
-        self._rest = self._rest or mended(self._source.readline())
+        self._rest = self._rest or self._next_line()
         part = self._rest[: len(buffer)]
         self._rest = self._rest[len(buffer) :]
         buffer[: len(part)] = part
         return len(part)
 
+    def _next_line(self) -> bytes:
+        """Return the next request, or what refuses one that is too long."""
+        line = self._source.readline(LONGEST)
+        if len(line) < LONGEST or line.endswith(b"\n"):
+            return mended(line)
+        ids = written_ids(line)
+        end = b""
+        while piece := self._source.readline(LONGEST):
+            end = (end + piece)[-TAIL:]
+            if piece.endswith(b"\n"):
+                break
+        last = _LAST_ID.search(end)
+        ids = ids or ([last[1]] if last else [])
+        return refused([_id_of(written) for written in ids]) or self._next_line()
 
-UNREADABLE = "unreadable request: a number out of range, nested too deeply, or no JSON-RPC"
+
+UNREADABLE = (
+    "unreadable request: too long, a number out of range, nested too deeply, or no JSON-RPC"
+)
 """In place of the method of a request that can't be read."""
 
-_ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d{1,18}(?![\d.eE]))')
+LONGEST = 16 << 20
+"""Bytes of a request: a longer one is read to its end, and answered by an error."""
+TAIL = 1000
+"""Bytes at the end of a longer one in which its id is looked for."""
+_ID = rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d{1,18}(?![\d.eE]))'
+_PARTS = re.compile(_ID + rb'|"(?:[^"\\]|\\.)*"|[\[\]{}]')
+"""What a request is made of: an id, another text, or a bracket."""
+_LAST_ID = re.compile(_ID + rb"\s*(?:,[^{}]*)?\}\s*$")
 
 
 def mended(line: bytes) -> bytes:
@@ -88,10 +112,29 @@ def mended(line: bytes) -> bytes:
             return text + b"\n"
         ids = [request["id"] for request in requests if isinstance(request, dict)]
     except (ValueError, RecursionError, KeyError):
-        match = _ID.search(line)
-        ids = [_id_of(match[1])] if match else []
-    refused = [{"jsonrpc": "2.0", "id": id_, "method": UNREADABLE} for id_ in ids]
-    return b"".join(json.dumps(request).encode() + b"\n" for request in refused) or line
+        ids = [_id_of(written) for written in written_ids(line)]
+    return refused(ids) or line
+
+
+def refused(ids: Sequence[Any]) -> bytes:
+    """Return requests that are answered by an error, by their ids."""
+    requests = [{"jsonrpc": "2.0", "id": id_, "method": UNREADABLE} for id_ in ids]
+    return b"".join(json.dumps(request).encode() + b"\n" for request in requests)
+
+
+def written_ids(line: bytes) -> list[bytes]:
+    """Return the ids of the requests of a line as they stand there; what stands deeper is an argument."""
+    depth_of_ids = 2 if line.lstrip()[:1] == b"[" else 1
+    ids = []
+    depth = 0
+    for part in _PARTS.finditer(line):
+        if part[1] is not None and depth == depth_of_ids:
+            ids.append(part[1])
+        elif part[0] in b"[{":
+            depth += 1
+        elif part[0] in b"]}":
+            depth -= 1
+    return ids
 
 
 def _id_of(written: bytes) -> Any:

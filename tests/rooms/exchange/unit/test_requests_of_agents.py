@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pollex.rooms.exchange.cli.agent_server import UNREADABLE, MendedLines, mended
+from pollex.rooms.exchange.cli.agent_server import LONGEST, UNREADABLE, MendedLines, mended
 
 CALL = '{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "scores", "arguments": %s}}'
 
@@ -38,3 +38,20 @@ def test_a_sound_request_stays_what_it_says() -> None:
 def test_each_request_of_a_list_is_refused_for_itself() -> None:
     lines = MendedLines(io.BytesIO(f"[{CALL % 1}, {CALL % 2}]\n".encode()))
     assert [json.loads(line)["id"] for line in io.BufferedReader(lines)] == [7, 7]
+
+
+def test_an_id_among_the_arguments_is_not_the_requests() -> None:
+    request = '{"params": {"id": 555, "text": "\\"id\\": 6", "offset": 1e999}, "id": 7}'
+    for line in (request, f"[{request}]"):
+        assert [json.loads(refused)["id"] for refused in mended(line.encode()).splitlines()] == [7]
+
+
+@pytest.mark.parametrize("order", ['{{"id": 7, "params": {}}}', '{{"params": {}, "id": 7}}'])
+def test_a_request_that_is_too_long_is_refused_and_the_next_one_read(order: str) -> None:
+    long = order.format('{"id": 5, "text": "' + "x" * (LONGEST + 10) + '"}')
+    lines = MendedLines(io.BytesIO(f"{long}\n{CALL % '{}'}\n".encode()))
+    requests = [json.loads(line) for line in io.BufferedReader(lines)]
+    assert [(request["id"], request["method"]) for request in requests] == [
+        (7, UNREADABLE),
+        (7, "tools/call"),
+    ]
