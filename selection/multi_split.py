@@ -212,6 +212,7 @@ def keep_one_a_family(
     sat: Bools,
     p: Floats,
     ranks: Ints,
+    deeds: Bools,
     families: Sequence[str],
     likely: float,
     came_up: Bools | None = None,
@@ -225,6 +226,8 @@ def keep_one_a_family(
         up: Thumbs up of conversations that don't depend on each other `[conversation]`.
         p: Adjusted `[rubric]`.
         ranks: How easy a rubric is to act on: `EVENT` for one of an event `[rubric]`.
+        deeds: Whether it tells of a deed: a deed and what came of it are two findings, however
+            alike they are `[rubric]`.
         families: Name of each rubric's family; those of a side that are answered alike are one,
             too.
         likely: Highest p that counts.
@@ -242,7 +245,7 @@ def keep_one_a_family(
         same = (
             np.array([family_name == families[column] for family_name in families]) | alike[column]
         )
-        family = same & (sat == sat[column]) & ~gone
+        family = same & (sat == sat[column]) & (deeds == deeds[column]) & ~gone
         sure = np.flatnonzero(family & (p <= max(p[column], PROVEN_P)))
         first = int(max(sure, key=lambda candidate: (ranks[candidate], held[:, candidate].sum())))
         within = proven_within(

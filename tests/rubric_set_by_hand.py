@@ -70,6 +70,7 @@ def rubric(
         reason_ids=(f"reason{number}",),
         quotes=(quote,),
         source="signal:thanks",
+        tells="manners",
         choice=Choice(
             step=number, loss=-0.125, correctness=1.0, sharpness=0.1, stability=stability
         ),

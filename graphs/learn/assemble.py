@@ -70,7 +70,7 @@ from pollex.rubrics.records import (
 )
 from pollex.rubrics.rubric import BUILT_IN, Reason, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
-from pollex.rubrics.worth import doubt, given_chosen, share_of, speaks_against
+from pollex.rubrics.worth import doubt, given_chosen, share_of, speaks_against, worth_of
 from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import fit_calibration
 from pollex.text import count
@@ -213,9 +213,10 @@ def chosen_rubrics(
         [rubric for rubric in chosen if by[rubric.id] == "event"], measured
     )
     worths = worths_of(chosen, unseen, occasions)
+    standings = standings_of(material, selection, training)
+    worths = with_borne_out(material, training, standings, worths)
     alone = alone_by_id(material, training, by)
     beside = signals_beside(chosen, unseen)
-    standings = standings_of(material, selection, training)
     # families and twins: what is told under another rubric
     mixed = has_models(chosen)
     merged = {} if material.by_evidence else merged_families(material, training, reasons)
@@ -242,6 +243,30 @@ def chosen_rubrics(
         )
         for r in chosen
     )
+
+
+def with_borne_out(
+    material: Material,
+    training: Sequence[Conversation],
+    standings: Mapping[str, StandingRecord],
+    worths: Mapping[str, Worth],
+) -> Mapping[str, Worth]:
+    """Add what halvings bear out and no fold has measured: its shares among all, which are shrunk for the choice."""
+    unmeasured = [
+        rubric
+        for rubric in material.chosen
+        if rubric.id not in worths
+        and (standing := standings.get(rubric.id)) is not None
+        and standing.by == "halvings"
+        and standing.p <= LIKELY
+    ]
+    held = material.table.held(training, unmeasured)
+    up = positives(training)
+    blocks = block_ids(training)
+    return dict(worths) | {
+        rubric.id: worth_of(here, up, blocks)
+        for rubric, here in zip(unmeasured, held.T, strict=True)
+    }
 
 
 def twins_among(material: Material, training: Sequence[Conversation]) -> dict[str, str]:

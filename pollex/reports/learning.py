@@ -36,11 +36,13 @@ from pollex.reports.transcript import MarkedText, cut_turns, marked_parts, marke
 from pollex.rubrics.headlines import (
     along_with,
     also_borne_out,
+    has_models,
     headlines,
     hints_of,
     outcomes_of,
     said_of,
     sounds_of,
+    strongest_hints,
     topics_apart,
     turned,
     why_beside,
@@ -62,7 +64,6 @@ from pollex.rubrics.worth import (
     Reach,
     bounds_in_words,
     doubt,
-    ends,
     in_words,
     nothing_leads,
     signal_in_words,
@@ -72,6 +73,11 @@ from pollex.store.folder import STORE, store_option
 
 BESIDE = "Also proven or likely"
 """Title of what labels bear out and doesn't lead."""
+
+ENDS = "How such conversations end"
+"""Title of what tells how a conversation came out."""
+
+SOUNDS = "How people sound"
 
 FIRST = 5
 """Rubrics of a side before anything is unfolded."""
@@ -116,7 +122,6 @@ class Finding:
         doubt: Why its worth can't be relied on; empty where it can.
         quote: The best one, with the words that decided marked.
         source: Where it stands.
-        never: How often its occasion never came up, in words; empty where nobody says so.
         why_beside: Why it doesn't lead though labels bear it out; empty where it does.
         marks: What makes it hard to judge.
         also: Near twins, which stand under it.
@@ -131,7 +136,6 @@ class Finding:
     quote: tuple[MarkedText, ...]
     source: Quote | None
     examples: tuple[Example, ...]
-    never: str = ""
     why_beside: str = ""
     marks: Sequence[Mark] = ()
     also: tuple[Finding, ...] = ()
@@ -144,44 +148,72 @@ class Findings:
 
     Attributes:
         leading: By side, the deeds that labels bear out, most thumbs explained first.
-        outcomes: By side, what tells how it came out, and restates the thumb.
-        said: By side, words that labels bear out, in whatever language.
+        strongest: By side, the strongest hints, where nothing leads.
+        outcomes: What tells how it came out, and restates the thumb.
+        said: Words that labels bear out, in whatever language.
         along: Those that go along with a circumstance, which explains their difference.
         beside: Those that labels bear out and that don't lead all the same.
-        hints: Those of which too few thumbs can tell.
+        hints: Those of which too few thumbs can tell, but for the strongest where these are shown.
         turned: Those whose thumbs on held-out conversations went the other way.
         sounds: Those that tell how people sound.
-        topics: Segments, those least like the rest first, each with its conversations.
+        topics: Segments, those least like the rest first, each with its conversations and how these
+            begin.
         wrong: The held-out conversations that the set gets most wrong, each with how it begins.
         shown: The conversations that are in the page, as the template takes them.
     """
 
     leading: Mapping[Polarity, Sequence[Finding]]
-    outcomes: Mapping[Polarity, Sequence[Finding]]
-    said: Mapping[Polarity, Sequence[Finding]]
+    strongest: Mapping[Polarity, Sequence[Finding]]
+    outcomes: Sequence[Finding]
+    said: Sequence[Finding]
     along: Sequence[Finding]
     beside: Sequence[Finding]
     hints: Sequence[Finding]
     turned: Sequence[Finding]
     sounds: Sequence[Finding]
-    topics: Sequence[tuple[Segment, tuple[Example, ...]]]
+    topics: Sequence[tuple[Segment, tuple[tuple[Example, str], ...]]]
     wrong: Sequence[tuple[LabelledScore, Example, str]]
     shown: Sequence[Mapping[str, object]]
 
     def none_of(self, side: Polarity) -> str:
         """Say what there is of a side on which nothing leads."""
+        nothing = "Nothing that the assistant does is proven or likely on this side."
+        if self.strongest[side]:
+            return f"{nothing} These are hints: they stand out, and that may be luck."
         if any(finding.rubric.polarity == side for finding in self.beside):
-            return f"What is proven or likely on this side is further down, under “{BESIDE}”."
-        if self.outcomes[side]:
-            return "Nothing that could be a cause is proven or likely on this side; how it came out is, below."
-        if self.said[side]:
-            return "No deed is proven or likely on this side; words are, below."
-        return "Nothing is proven or likely on this side."
+            return f"{nothing} Something else is: see “{BESIDE}”, below."
+        if any(finding.rubric.polarity == side for finding in self.said):
+            return f"{nothing} Some words are: see “What is said”, below."
+        if any(finding.rubric.polarity == side for finding in self.outcomes):
+            return f"{nothing} How it ends is: see “{ENDS}”, below."
+        return nothing
 
     @property
     def any_leads(self) -> bool:
         """Whether anything is told to go along with the thumbs: deeds, or words."""
-        return any(self.leading.values()) or any(self.said.values())
+        return any(self.leading.values()) or bool(self.said)
+
+    @property
+    def any_corrected(self) -> bool:
+        """Whether any shares are corrected for having been chosen."""
+        shown = [*(finding for side in SIDES for finding in self.leading[side]), *self.outcomes]
+        return any(finding.rubric.worth and finding.rubric.worth.gap for finding in shown)
+
+    def counts(self) -> str:
+        """Say where on the page how many rubrics stand."""
+        twins = sum(len(finding.also) for side in SIDES for finding in self.leading[side])
+        sounding = f"count for the score alone (“{SOUNDS}”)"
+        parts = {
+            "findings on what the assistant does": twins + sum(map(len, self.leading.values())),
+            "tell how conversations end": len(self.outcomes),
+            "words that are said": len(self.said),
+            "go along with a circumstance": len(self.along),
+            "also proven or likely": len(self.beside),
+            "hints": len(self.hints) + sum(map(len, self.strongest.values())),
+            "contradicted by new conversations": len(self.turned),
+            sounding: len(self.sounds),
+        }
+        return listed([f"{number_of:,} {what}" for what, number_of in parts.items() if number_of])
 
 
 @dataclass
@@ -213,69 +245,81 @@ def findings_of(
     """
     ids = dict.fromkeys(mark.id for mark in marks)
     places = Places(conversations, {id_: [mark for mark in marks if mark.id == id_] for id_ in ids})
+    every = rubrics.rubrics
+    total = rubrics.data.held_out
     leading: dict[Polarity, list[Finding]] = {
         side: [
-            finding(headline.rubric, places, also=headline.also)
-            for headline in headlines(rubrics.rubrics, side)
+            finding(headline.rubric, places, total, also=headline.also)
+            for headline in headlines(every, side)
         ]
-        for side in ("dsat", "sat")
+        for side in SIDES
     }
-    outcomes: dict[Polarity, list[Finding]] = {
-        side: [finding(outcome, places) for outcome in outcomes_of(rubrics.rubrics, side)]
-        for side in ("dsat", "sat")
+
+    # where nothing leads on a side, its strongest hints stand there, and nowhere else
+    strongest: dict[Polarity, list[ChosenRubric]] = {
+        side: [] if leading[side] else strongest_hints(every, side) for side in SIDES
     }
-    worded: dict[Polarity, list[Finding]] = {
-        side: [finding(rubric, places) for rubric in said_of(rubrics.rubrics, side)]
-        for side in ("dsat", "sat")
-    }
-    along = [finding(rubric, places) for rubric in along_with(rubrics.rubrics)]
-    borne_out = [finding(rubric, places) for rubric in also_borne_out(rubrics.rubrics)]
-    against = [finding(rubric, places) for rubric in turned(rubrics.rubrics)]
-    hints = [finding(rubric, places) for rubric in hints_of(rubrics.rubrics)]
-    sounds = [finding(rubric, places, examples=0) for rubric in sounds_of(rubrics.rubrics)]
-    topics = [
-        (topic, tuple(map(places.example, topic.examples)))
-        for topic in topics_apart(rubrics.segments)[:SEGMENTS]
-    ]
+    shown_above = {rubric.id for hints in strongest.values() for rubric in hints}
+    hints = [rubric for rubric in hints_of(every) if rubric.id not in shown_above]
+
+    def openings(segment: Segment) -> tuple[tuple[Example, str], ...]:
+        """Name a topic's conversations, each with how it begins."""
+        return tuple((places.example(id_), opening_of(id_)) for id_ in segment.examples)
+
+    def opening_of(id_: str) -> str:
+        return conversations[id_].opening if id_ in conversations else ""
+
+    topics = [(topic, openings(topic)) for topic in topics_apart(rubrics.segments)[:SEGMENTS]]
     wrong = [
-        (score, places.example(id_), conversations[id_].opening if id_ in conversations else "")
-        for score, id_ in ((score, score.conversation_id) for score in most_wrong(scores))
+        (score, places.example(score.conversation_id), opening_of(score.conversation_id))
+        for score in most_wrong(scores)
     ]
-    shown = prepare(rubrics, places)
+
+    def findings(several: Sequence[ChosenRubric], examples: int = EXAMPLES) -> list[Finding]:
+        return [finding(rubric, places, total, examples) for rubric in several]
+
     return Findings(
-        leading, outcomes, worded, along, borne_out, hints, against, sounds, topics, wrong, shown
+        leading=leading,
+        strongest={side: findings(strongest[side]) for side in SIDES},
+        outcomes=findings(outcomes_of(every)),
+        said=findings(said_of(every)),
+        along=findings(along_with(every)),
+        beside=findings(also_borne_out(every)),
+        hints=findings(hints),
+        turned=findings(turned(every)),
+        sounds=findings(sounds_of(every), 0),
+        topics=topics,
+        wrong=wrong,
+        shown=prepare(rubrics, places),
     )
 
 
 def finding(
     rubric: ChosenRubric,
     places: Places,
+    total: int,
     examples: int = EXAMPLES,
     also: Sequence[ChosenRubric] = (),
 ) -> Finding:
-    """Put a rubric into words."""
+    """Put a rubric into words.
+
+    Args:
+        total: Conversations with a thumb that figures are of.
+    """
     worth = rubric.worth
-    share = rubric.never_came_up
-    never = ""
-    if share is not None and share.value is not None:
-        never = (
-            f"By the model, its occasion never came up in {percent(share.value)} of {share.n} "
-            f"conversations ({ends(share)})."
-        )
     quote = next(iter(rubric.best_quotes), None)
     return Finding(
         rubric=rubric,
         worth=unbreak(in_words(worth)) if worth else "",
-        bounds=unbreak(bounds_in_words(worth)) if worth else "",
+        bounds=unbreak(bounds_in_words(worth, total)) if worth else "",
         beside=tuple(filter(None, map(signal_in_words, rubric.signals))),
         doubt=unbreak(doubt(worth, rubric.polarity)) if worth else "",
         quote=marked_parts(*trim(quote)) if quote else (),
         source=quote,
         examples=tuple(map(places.example, quoted_in(rubric)[:examples])),
-        never=unbreak(never),
         why_beside=why_beside(rubric) if also_borne_out([rubric]) else "",
         marks=places.marks.get(rubric.id, ()),
-        also=tuple(finding(twin, places, examples) for twin in also),
+        also=tuple(finding(twin, places, total, examples) for twin in also),
         apart=tuple(apart(case, places) for case in rubric.apart),
     )
 
@@ -520,6 +564,7 @@ def cost_of(rubrics: Sequence[Rubric]) -> str:
 
 
 CHANCE = 0.5
+CORRECTED = "Differences are a little smaller here than counted, as what is picked for standing out stands out partly by luck."
 ASSOCIATIONS = "They say what goes along with thumbs; that need not be what causes them."
 TOO_FEW = 10
 """Fewer conversations than this say nothing about probabilities."""
@@ -561,13 +606,15 @@ def learning_page(
         found=findings,
         first=FIRST,
         beside_title=BESIDE,
+        ends_title=ENDS,
+        corrected=CORRECTED if findings.any_corrected else "",
         trust=trust(rubrics),
         behind_plain=behind_plain(rubrics),
         associations=ASSOCIATIONS,
         first_notes=first_notes(rubrics),
         nothing="" if findings.any_leads else nothing_leads(rubrics.rubrics, rubrics.data),
         verdict=verdict(rubrics),
-        learned_from=learned_from(rubrics),
+        learned_from=learned_from(rubrics, findings),
         roles=who_worked(rubrics),
         cautions=[*cautions(rubrics), *rubrics.notes],
         lead=rubrics.held_out or rubrics.training,
@@ -619,29 +666,40 @@ def trust(rubrics: RubricSet) -> str:
     if not known(auc.value):
         return f"How far to trust these rubrics could not be measured: {auc.undefined or 'there is no figure'}."
     share = f"{percent(auc.value)} of the time"
-    tested = f"{percent_interval(auc)}, measured on {rubrics.data.measured_on}"
+    tested = f"{percent_interval(auc)}; guessing is right {percent(CHANCE)} of the time"
+    how = how_measured(rubrics)
     if not known(auc.low) or auc.low <= CHANCE:
         return (
-            f"Take these rubrics as hints: of a good and a bad conversation they tell which is which {share} "
-            f"({tested}), and that may be luck, as guessing is right {percent(CHANCE)} of the time."
+            f"Take these rubrics as hints: {how}, they tell a good conversation from a bad one {share} "
+            f"({tested}), and that may be luck."
         )
+    told_apart = f"together they tell a good conversation from a bad one {share} ({tested})"
     if not anything_is_borne_out(rubrics.rubrics):
         return (
-            f"Take these rubrics as hints: together they tell a good from a bad conversation {share} ({tested}; "
-            f"guessing: {percent(CHANCE)}), and no single one is proven or likely."
+            f"Take each of these rubrics as a hint: none is proven or likely by itself, though {how}, {told_apart}. "
+            "A sum of many weak signs can do what none of them can alone."
         )
-    return (
-        f"These rubrics hold for new conversations: of a good and a bad one, they tell which is which {share} "
-        f"({tested}; guessing: {percent(CHANCE)})."
-    )
+    return f"{how[0].upper()}{how[1:]}, {told_apart.removeprefix('together ')}."
+
+
+def how_measured(rubrics: RubricSet) -> str:
+    """Say on which conversations figures are, and what of the rubrics saw these before, for a sentence's middle."""
+    data = rubrics.data
+    if not data.folds:
+        return f"on {count(data.held_out, 'held-out conversation')}, which the rubrics never saw"
+    if has_models(rubrics.rubrics):
+        return (
+            f"on all {data.held_out:,} conversations with a thumb, which the model had read when it wrote the rubrics, "
+            "though not the choice among them that scored each"
+        )
+    return f"on all {data.held_out:,} conversations with a thumb, each scored by rubrics that were learned without it"
 
 
 def anything_is_borne_out(rubrics: Sequence[ChosenRubric]) -> bool:
     """Tell whether labels bear out anything that the page tells; in a set of before all that leads counts."""
     leads = [entry.rubric for side in SIDES for entry in headlines(rubrics, side)]
     others = also_borne_out(rubrics)
-    for side in SIDES:
-        others += [*said_of(rubrics, side), *outcomes_of(rubrics, side)]
+    others += [*said_of(rubrics), *outcomes_of(rubrics)]
     return any(rubric.stands != "hint" for rubric in leads) or any(
         rubric.stands in ("proven", "likely") for rubric in others
     )
@@ -680,20 +738,18 @@ def verdict(rubrics: RubricSet) -> str:
     )
 
 
-def learned_from(rubrics: RubricSet) -> str:
-    """Say how many rubrics there are, from which conversations, and on which they were tested."""
-    sat, dsat = (
-        sum(rubric.polarity == kind for rubric in rubrics.rubrics) for kind in ("sat", "dsat")
-    )
+def learned_from(rubrics: RubricSet, findings: Findings | None = None) -> str:
+    """Say how many rubrics there are and where they stand, from which conversations, and on which they were tested."""
     data = rubrics.data
-    tested = "nothing was held out"
-    if rubrics.held_out:
-        # where all of them teach, these are the same thumbs as before
-        classes = "" if data.folds else f" ({_classes(rubrics.held_out)})"
-        tested = f"measured on {data.measured_on}{classes}"
+    tested = ""
+    if not rubrics.held_out:
+        tested = "; nothing was held out"
+    elif not data.folds:
+        tested = f"; measured on {data.measured_on} ({_classes(rubrics.held_out)})"
+    where = f": {findings.counts()}" if findings else ""
     return (
-        f"{count(len(rubrics.rubrics), 'rubric')}, {sat} of what goes well and {dsat} of what goes wrong, "
-        f"learned from {count(data.training, 'conversation')} ({_classes(rubrics.training)}); {tested}. "
+        f"Learned from {count(data.training, 'conversation')} ({_classes(rubrics.training)}){tested}. "
+        f"{count(len(rubrics.rubrics), 'rubric')}{where}. "
         f"{written_by(rubrics)}Domain: {short(rubrics.domain.assistant.rstrip('.'))}."
     )
 

@@ -15,6 +15,7 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, S
 from pollex.reports import numbers
 from pollex.reports.svg import escape
 from pollex.rooms import folders_of, modules_named
+from pollex.rubrics.records import WITHIN
 from pollex.text import printable
 
 STYLES = ("tokens.css", "parts.css", "report.css")
@@ -62,7 +63,7 @@ def environment() -> Environment:
     environment.tests["known"] = numbers.known
     environment.globals["charts"] = Charts()
     environment.globals.update(
-        LEVEL=numbers.LEVEL, NAME=NAME, QUOTE=QUOTE, REASON=REASON, TEXT=TEXT
+        LEVEL=numbers.LEVEL, NAME=NAME, QUOTE=QUOTE, REASON=REASON, TEXT=TEXT, WITHIN=WITHIN
     )
     style = "".join(style_of(name) for name in STYLES)
     environment.globals.update(

@@ -9,7 +9,7 @@ import numpy as np
 from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.records import ChosenRubric, Segment
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Rubric
-from pollex.rubrics.worth import speaks_against
+from pollex.rubrics.worth import doubt, speaks_against
 from pollex.selection.multi_split import ALIKE, correlations
 
 MOSTLY = 0.5
@@ -54,7 +54,7 @@ def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]
 
 
 def _leads(rubric: ChosenRubric) -> bool:
-    return rubric.headlined and not rubric.outcome and not went_the_other_way(rubric)
+    return rubric.headlined and rubric.kind == "deed" and not went_the_other_way(rubric)
 
 
 def has_models(rubrics: Sequence[Rubric]) -> bool:
@@ -62,27 +62,25 @@ def has_models(rubrics: Sequence[Rubric]) -> bool:
     return any("@" in rubric.source and not rubric.answered_by for rubric in rubrics)
 
 
-def outcomes_of(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubric]:
-    """List what tells how it came out on a side, and restates the thumb: no cause to act on."""
+def outcomes_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List what tells how conversations end, most thumbs explained first: it restates the thumb, and is no cause."""
     outcomes = [
         rubric
-        for rubric in in_order(rubrics)
-        if rubric.polarity == side
-        and rubric.outcome
-        and rubric.stands != "hint"
-        and not rubric.circumstance
-    ]
-    return [rubric for rubric in outcomes if not went_the_other_way(rubric)]
-
-
-def said_of(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubric]:
-    """List words that labels bear out on a side, most thumbs explained first, in whatever language they are."""
-    worded = [
-        rubric for rubric in in_order(rubrics) if rubric.polarity == side and told_as_words(rubric)
+        for rubric in rubrics
+        if rubric.outcome and rubric.stands != "hint" and not rubric.circumstance
     ]
     return sorted(
+        (rubric for rubric in outcomes if not went_the_other_way(rubric)),
+        key=lambda rubric: (rubric.polarity, -thumbs_explained(rubric)),
+    )
+
+
+def said_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List words that labels bear out, most thumbs explained first, in whatever language they are."""
+    worded = [rubric for rubric in rubrics if told_as_words(rubric)]
+    return sorted(
         (rubric for rubric in worded if not went_the_other_way(rubric)),
-        key=lambda rubric: -thumbs_explained(rubric),
+        key=lambda rubric: (rubric.polarity, -thumbs_explained(rubric)),
     )
 
 
@@ -117,6 +115,25 @@ def hints_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     return [rubric for rubric in _not_leading(rubrics) if rubric.stands in ("hint", "unknown")]
 
 
+STRONGEST = 3
+"""Hints of a side that stand in the place of findings where there are none."""
+
+
+def strongest_hints(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubric]:
+    """List deeds of a side that stand out most, and that labels don't bear out: what to look at where nothing leads.
+
+    Each differs clearly by itself, without regard to how many others were looked at.
+    """
+    deeds = [rubric for rubric in hints_of(rubrics) if rubric.polarity == side]
+    clear = [
+        rubric
+        for rubric in deeds
+        if rubric.kind == "deed" and rubric.worth and not doubt(rubric.worth, side)
+    ]
+    clear = [rubric for rubric in clear if not (rubric.unsure or rubric.unexpected)]
+    return sorted(clear, key=lambda rubric: -thumbs_explained(rubric))[:STRONGEST]
+
+
 def also_borne_out(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List deeds that labels bear out, and that don't lead all the same; `why_beside` says why."""
     return [rubric for rubric in _not_leading(rubrics) if rubric.stands in ("proven", "likely")]
@@ -126,6 +143,8 @@ def why_beside(rubric: ChosenRubric) -> str:
     """Say why a rubric that labels bear out doesn't lead."""
     if rubric.unexpected:
         return "one would expect it on the other side"
+    if rubric.unsure:
+        return "what finds it isn't known to be right often enough: read its conversations"
     return "found by a program; beside a model's sentences, one of these leads only if it is proven"
 
 

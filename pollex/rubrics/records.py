@@ -175,6 +175,8 @@ class Member(Record):
         quote: Of one of them; None in sets of before.
         source: What it is found by; empty where nobody judged it by itself, and in sets of before.
         worth: On the conversations that it was learned from, as they are; None likewise.
+        within: The same on those alone in which the whole holds, beside the rest of them; None
+            where it makes no difference there.
     """
 
     id: str
@@ -183,6 +185,7 @@ class Member(Record):
     quote: Quote | None = None
     source: str = ""
     worth: Worth | None = None
+    within: Worth | None = None
 
     @property
     def kind(self) -> str:
@@ -191,17 +194,19 @@ class Member(Record):
 
     @property
     def figures(self) -> str:
-        """Its thumbs, as they are where it was learned."""
-        there = self.worth.down_with if self.worth else None
-        elsewhere = self.worth.down_without if self.worth else None
-        if there is None or elsewhere is None or there.value is None:
+        """Its thumbs beside those of the rest of the whole, as they are where it was learned."""
+        there = self.within.down_with if self.within else None
+        rest = self.within.down_without if self.within else None
+        if there is None or rest is None or there.value is None or rest.value is None:
             return f"{self.among} conversations"
-        more = (
-            ""
-            if elsewhere.value is None
-            else f", {100 * elsewhere.value:.0f} % of {elsewhere.n} elsewhere"
+        return (
+            f"hint: {100 * there.value:.0f} % thumbs down of {there.n}, {100 * rest.value:.0f} % of "
+            f"the other {rest.n}"
         )
-        return f"{100 * there.value:.0f} % thumbs down of {there.n}{more} (plain counts)"
+
+
+WITHIN = "Among these"
+"""How a case is introduced that makes a difference within a finding."""
 
 
 class Family(Record):
@@ -363,26 +368,23 @@ class ChosenRubric(Rubric):
 
     @property
     def lead(self) -> Member | None:
-        """The case that explains most of what the family does, by thumbs; None where none does."""
+        """The form that explains most of what a deed does, by thumbs; None where none does."""
         whole = evidence_on(self.family.worth, self.polarity) if self.family else 0.0
-        first = next(iter(self.cases), None)
-        if first is None or whole <= 0 or 2 * evidence_on(first.worth, self.polarity) <= whole:
+        first = next((case for case in self.cases if case.kind == kind_of(self.source)), None)
+        if first is None or self.outcome or whole <= 0:
             return None
-        return first
+        return first if 2 * evidence_on(first.worth, self.polarity) > whole else None
 
     @property
     def apart(self) -> tuple[Member, ...]:
-        """Cases of another kind than what the entry begins with: something else happens there."""
-        first = self.lead
-        kind = first.kind if first else kind_of(self.source)
-        return tuple(
-            case for case in self.cases if case is not first and case.kind not in ("", kind)
-        )[:MOST_MEMBERS]
+        """Deeds of another kind that make a difference among the conversations in which this holds."""
+        others = [case for case in self.cases if case.within and case.kind != kind_of(self.source)]
+        return tuple(others)[:MOST_MEMBERS]
 
     @property
     def best_quotes(self) -> tuple[Quote, ...]:
         """Its quotes, that of the case that it begins with first."""
-        first = self.cases[0].quote if self.cases and self.cases[0].worth else None
+        first = self.lead.quote if self.lead else None
         return (
             (first, *(quote for quote in self.quotes if quote != first)) if first else self.quotes
         )
@@ -391,28 +393,27 @@ class ChosenRubric(Rubric):
     def entry(self) -> tuple[str, str]:
         """One sentence in two parts: what is borne out, and of what it mostly consists, with counts, or nothing.
 
-        Where one case explains most, it is the first part, and the second one names the whole.
+        Where one form explains most, it is the first part, and the second one names the whole.
         """
-        if self.family is None or not self.family.members:
+        if self.family is None or not self.family.members or self.outcome:
             return self.text, ""
         first = self.lead
-        apart = {case.id for case in self.apart}
-        alike = [case for case in self.cases if case is not first and case.id not in apart][
-            :MOST_MEMBERS
-        ]
+        alike = [
+            case
+            for case in self.cases
+            if case is not first and case.kind in ("", kind_of(self.source))
+        ][:MOST_MEMBERS]
         if first is not None:
-            forms = ", ".join(f"“{case.text.removesuffix('.')}” ({case.among})" for case in alike)
-            whole = f"“{self.text.removesuffix('.')}” ({self.family.n} conversations)"
-            beside = f", beside {forms}" if forms else ""
-            return (
-                first.text,
-                f"{first.figures}. It makes up most of the wider finding, {whole}{beside}.",
-            )
+            whole = f"“{self.text.removesuffix('.')}”"
+            return first.text, f"This explains most of the wider finding {whole}."
         if not alike:
             return self.text, ""
         most, *others = alike
-        how = "mostly" if 2 * most.among > self.family.n else "among others"
-        counts = [f"{most.among} of {self.family.n}", *(str(case.among) for case in others)]
+        is_most = 2 * most.among > self.family.n
+        if most.kind and not is_most:
+            return self.text, ""
+        how = "mostly" if is_most else "among others"
+        counts = [f"{count(most.among, 'conversation')}", *(str(case.among) for case in others)]
         parts = [
             f"“{case.text.removesuffix('.')}” ({n})" for case, n in zip(alike, counts, strict=True)
         ]
@@ -430,9 +431,14 @@ class ChosenRubric(Rubric):
 
     @property
     def headlined(self) -> bool:
-        """Whether it is shown as something to act on: a deed or an outcome that labels bear out."""
+        """Whether it is shown as a finding: a deed or an outcome that labels bear out."""
         shown = self.leads and not (self.unexpected or self.yields or self.circumstance)
-        return shown and self.stands != "hint"
+        return shown and not self.unsure and self.stands != "hint"
+
+    @property
+    def unsure(self) -> bool:
+        """Whether it is a deed whose detector, or whose quotes, aren't known to be right often enough."""
+        return self.kind == "deed" and self.source.startswith("rate:")
 
     @model_validator(mode="before")
     @classmethod

@@ -17,6 +17,10 @@ DISTILLED: AnsweredBy = "distilled"
 PERSON = "person"
 """Source of a rubric in a person's own words: its judge looks for evidence for them."""
 
+Tells = Literal["", "deed", "outcome", "manners", "tone"]
+"""What a rubric tells of: what the assistant does; what came of it, as the thumb says, too; politeness; or how people
+sound. Empty where nobody said."""
+
 Part = Literal["occasion", "act", "omission", "effect"]
 PARTS: frozenset[str] = frozenset(get_args(Part))
 
@@ -84,6 +88,8 @@ class Rubric(BaseModel):
         source: As in `Reason`; `person` for one that was written by hand.
         answered_by: `built-in` or `distilled` where the set's model isn't asked; empty for the
             others.
+        tells: What its detector tells of; empty for a model's and a person's, whose sentence says
+            it, and in files of before.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -95,6 +101,7 @@ class Rubric(BaseModel):
     quotes: tuple[Quote, ...] = ()
     source: str = PERSON
     answered_by: AnsweredBy = ""
+    tells: Tells = ""
 
     @property
     def sign(self) -> int:
@@ -102,80 +109,72 @@ class Rubric(BaseModel):
         return 1 if self.polarity == "sat" else -1
 
     @property
+    def kind(self) -> Tells:
+        """What it tells of, whoever wrote it."""
+        detector = self.source.partition(":")[0]
+        if detector in TONE_KINDS:
+            return "tone"
+        if self.tells and is_built_in(self.source):
+            return self.tells
+        # in files of before, nobody said what a detector tells of
+        if detector == "rate":
+            return "outcome"
+        return "tone" if detector == "signal" else kind_of_sentence(self.text)
+
+    @property
     def leads(self) -> bool:
-        """Whether it tells of a deed or an outcome, rather than of a tone, whatever found it."""
-        kind, _, name = self.source.partition(":")
-        return kind not in TONE_KINDS and not (kind == "signal" and name in TONES)
+        """Whether it tells of a deed or an outcome, rather than of manners or a tone."""
+        return self.kind in ("deed", "outcome")
 
     @property
     def outcome(self) -> bool:
         """Whether it says how a conversation came out, as the thumb does, and not what brought that about."""
-        kind, _, name = self.source.partition(":")
-        if kind in ("event", "signal", "rate"):
-            return name.split(" ")[0] in OUTCOMES
-        return bool(OUTCOME_WORDS.match(self.text))
+        return self.kind in ("outcome", "manners")
 
 
-OUTCOMES = frozenset({"given_up", "solved_alone", "fix_works", "thanks", "praise"})
-"""Events and signals that restate the thumb."""
+def kind_of_sentence(text: str) -> Tells:
+    """Tell whether a sentence is of a deed of the assistant, or of what came of it.
 
-OUTCOME_WORDS = re.compile(
-    r"the (?:user|customer|conversation) (?:finally |then |still )?"
-    r"(?:thanks|gives? up|leaves?\b(?! out)|breaks? off|goes elsewhere|walks away|is (?:dis)?satisfied|is (?:un)?happy"
-    r"|ends?\b|drops? the|says that (?:it|this|that) (?:helped|works|worked)|(?:gets|does(?:n't| not) get) what)",
+    The subject of its last clause decides: what stands before is the occasion. What the user is
+    told or offered is a deed of the assistant, all the same.
+    """
+    subjects = list(_SUBJECT.finditer(text))
+    if not subjects:
+        return "deed"
+    clause = text[subjects[-1].start("who") :]
+    if subjects[-1]["who"].lower() in ASSISTANTS:
+        return "outcome" if _MANNERS.match(clause) else "deed"
+    return "deed" if _PASSIVE.match(clause) else "outcome"
+
+
+ASSISTANTS = frozenset({"assistant", "agent", "bot", "model", "reply", "answer"})
+
+_SUBJECT = re.compile(
+    r"(?:^|[,;:] (?:and |but |so |then |there )?)(?:the|an?) "
+    r"(?P<who>assistant|agent|bot|model|reply|answer|user|customer|person|conversation)\b",
     re.IGNORECASE,
 )
-"""How sentences begin that restate the thumb."""
+"""Where a clause begins, and who does something in it."""
 
+_PASSIVE = re.compile(
+    r"\w+ (?:is|gets) (?:\w+ly )?"
+    r"(?:told|offered|given|asked|sent|shown|left|referred|advised|led|promised|refused|charged)\b",
+    re.IGNORECASE,
+)
+"""How a clause goes on whose subject has something done to it."""
+
+_MANNERS = re.compile(
+    r"\w+ (?:(?:only|just|politely|warmly) )?"
+    r"(?:apologi[sz]es|thanks|says (?:sorry|thanks|goodbye|hello)|wishes|greets|is (?:polite|friendly))\b",
+    re.IGNORECASE,
+)
+"""How a clause goes on that tells of politeness alone."""
 
 TONE_KINDS = ("phrase", "turns")
 """Sources that are words alone: nobody knows what was done or came of it."""
 
 TONE = "tone"
 """Id and source of what the model of the probability reads beside the rubrics: moods and lengths as one number."""
-
-TONES = {
-    *(
-        "thanks",
-        "praise",
-        "agreement",
-        "courtesy",
-        "warmth",
-        "farewell",
-        "negation",
-        "need",
-        "disclaimer",
-        "hedge",
-    ),
-    *(
-        "exclamation",
-        "assistant_exclamation",
-        "user_question",
-        "clarifying_question",
-        "next_topic",
-        "code",
-        "steps",
-    ),
-    *(
-        "user_ends",
-        "assistant_ends",
-        "many_turns",
-        "few_turns",
-        "long_answers",
-        "short_answers",
-        "long_messages",
-    ),
-    *(
-        "short_messages",
-        "user_repeats",
-        "assistant_repeats",
-        "relevance",
-        "irrelevance",
-        "unanswered_question",
-    ),
-    *("follow_up", "open_end", "complete"),
-}
-"""Signals of manners, lengths and flow: how people sound or talk on, with no words in a quote that show a deed."""
 
 BUILT_IN_KINDS = ("event", "rate", "signal", *TONE_KINDS)
 """Kinds of sources of what is found without a model."""

@@ -286,9 +286,9 @@ def _in_words(worth: Worth, *, bounds: bool) -> str:
         return f"{percent(share)} ({ends(share)}, n = {share.n})" if bounds else percent(share)
 
     if there.value is None:
-        return f"Holds in none of {held.n} conversations that it was not learned from."
+        return f"Holds in none of the {held.n} conversations that test it."
     if others.value is None:
-        return f"Holds in all {held.n} conversations that it was not learned from; {shown(there)} thumbs down."
+        return f"Holds in all {held.n} conversations that test it; {shown(there)} thumbs down."
     if worth.compared == "occasion":
         occasion = when(worth)
         occasion = f"{occasion[0].upper()}{occasion[1:]}"
@@ -303,7 +303,7 @@ def _in_words(worth: Worth, *, bounds: bool) -> str:
 
 def when(worth: Worth) -> str:
     """Name the occasion on which a rubric can hold, for the middle of a sentence."""
-    return f"when {worth.occasion}" if worth.occasion else "where its occasion came up"
+    return f"when {worth.occasion}" if worth.occasion else "where it could happen"
 
 
 def why_elsewhere(worth: Worth) -> str:
@@ -330,18 +330,22 @@ def shares_told(worth: Worth) -> str:
     return f"thumbs down: {', elsewhere '.join(shares)}{why_elsewhere(worth)}"
 
 
-TONED_DOWN = "toned down, as part of what stands out is luck"
-"""How shares are told that are shrunk for the choice; see `given_chosen`."""
+def bounds_in_words(worth: Worth, total: int = 0) -> str:
+    """Say what stands behind these shares: conversations and 95 % intervals.
 
-
-def bounds_in_words(worth: Worth) -> str:
-    """Say what stands behind these shares: conversations and 95 % intervals."""
+    Args:
+        total: Conversations with a thumb that figures of the set are of; 0 where nobody says so.
+    """
     parts = [
         f"{ends(share)} of {share.n}" for share in (worth.down_with, worth.down_others) if share.n
     ]
-    toned_down = f"; shares are {TONED_DOWN}" if worth.gap else ""
-    measured = f"{worth.holds.n} conversations that it was not learned from"
-    return f"{measured}; 95 % intervals {', '.join(parts)}{toned_down}"
+    n = worth.holds.n
+    tested = f"tested on {n} conversations"
+    if total > n:
+        tested = (
+            f"tested on {n} of {total} conversations: learned without the others, it didn't come up"
+        )
+    return f"95 % intervals {', '.join(parts)}; {tested}" if parts else tested
 
 
 def speaks_against(worth: Worth, side: Polarity) -> bool:
@@ -396,14 +400,14 @@ def ends(share: Figure) -> str:
     return f"{100 * (share.low or 0):.0f}–{100 * (share.high or 0):.0f} %"
 
 
-HELD_SHARE, GAP = 0.2, 0.15
-"""What `thumbs_needed` speaks of: something in a fifth of the conversations, and 15 points of thumbs down."""
+HELD_SHARE, GAP, WIDE_GAP = 0.2, 0.15, 0.3
+"""What `thumbs_needed` speaks of: something in a fifth of the conversations, and 15 or 30 points of thumbs down."""
 HALVED = 3.5
 """So many times the thumbs of one plain test it takes by halvings among 40 other rubrics, in simulated logs: at 1.05
 times 22 of 100 were likely, at twice as many 45, at four times as many 98."""
 
 
-def thumbs_needed(down: float) -> int:
+def thumbs_needed(down: float, gap: float = GAP) -> int:
     """Compute how many independent thumbs would make such a difference likely in about four of five logs.
 
     Two shares beside each other by the normal approximation, one-sided at 5 %: Fleiss, Levin and
@@ -411,10 +415,11 @@ def thumbs_needed(down: float) -> int:
 
     Args:
         down: Share of thumbs down.
+        gap: By how much it shifts that share.
     """
     quantiles = 1.645 + 0.842
     return ceil(
-        HALVED * quantiles**2 * down * (1 - down) / (HELD_SHARE * (1 - HELD_SHARE) * GAP**2)
+        HALVED * quantiles**2 * down * (1 - down) / (HELD_SHARE * (1 - HELD_SHARE) * gap**2)
     )
 
 
@@ -426,16 +431,19 @@ def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
             f"Nothing that happens in these conversations explains the {thumbs} thumbs by itself: what differs goes "
             f"along with the {', the '.join(along)}, and within each of these there is hardly a difference left."
         )
+    wide, narrow = (thumbs_needed(data.down, gap) for gap in (WIDE_GAP, GAP))
+    takes = (
+        f"Something that happens in a fifth of the conversations needs about {wide:,} thumbs, each of another user, to "
+        f"be proven where it shifts thumbs by {100 * WIDE_GAP:.0f} points, and {narrow:,} where by {100 * GAP:.0f}."
+    )
     if any(rubric.stands in ("proven", "likely") for rubric in rubrics):
         return (
-            f"No deed can be told to go along with the {thumbs} thumbs that test it: what is proven or likely "
-            "says how a conversation came out or how people sound, or has a reason beside it why it isn't a finding."
+            f"With {thumbs} thumbs nothing that the assistant does is sure to go along with them; how conversations "
+            f"end, or how people sound, does. {takes}"
         )
     return (
-        f"With {thumbs} thumbs nothing that happens in these conversations is sure to go along with them: what "
-        "stands out is listed as hints, some of which will be luck. Something that happens in a fifth of the "
-        f"conversations and shifts thumbs by 15 points needs about {thumbs_needed(data.down):,} thumbs, each of "
-        "another user."
+        f"With {thumbs} thumbs nothing that the assistant does is sure to go along with them: what stands out is "
+        f"listed as hints, some of which will be luck. {takes}"
     )
 
 

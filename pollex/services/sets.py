@@ -26,12 +26,13 @@ from pollex.rubrics.headlines import (
     outcomes_of,
     said_of,
     sounds_of,
+    strongest_hints,
     turned,
     went_the_other_way,
     why_beside,
 )
 from pollex.rubrics.lint import Mark, marks_on_answers, marks_on_pairs, marks_on_words
-from pollex.rubrics.records import ChosenRubric, Remark
+from pollex.rubrics.records import WITHIN, ChosenRubric, Remark
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import (
@@ -53,10 +54,11 @@ from pollex.store.store import Store
 from pollex.text import Line, Told, count
 
 SIDES: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
-OUTCOMES: dict[Polarity, str] = {
-    "dsat": "What tells that it went wrong",
-    "sat": "What tells that it went well",
+STRONGEST: dict[Polarity, str] = {
+    "dsat": "Hints of what goes wrong, none of them proven",
+    "sat": "Hints of what goes well, none of them proven",
 }
+ENDS = "How such conversations end"
 SAID: dict[Polarity, str] = {
     "dsat": "What is said where it goes wrong",
     "sat": "What is said where it goes well",
@@ -67,7 +69,7 @@ SCORES: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the sc
 TURNED = "New conversations contradict these"
 BESIDE = "Also proven or likely, but not among the findings"
 ALONG = "What goes along with a circumstance, which explains it"
-HINTS = "Hints: too few conversations to tell"
+HINTS = "Hints: not enough thumbs to tell them from luck"
 LONGEST = 1000
 REMARKS = 3
 ID = 8
@@ -77,20 +79,23 @@ ID = 8
 def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
     """Yield what labels bear out, problems first; all others only if verbose."""
     leading = {side: headlines(rubrics.rubrics, side) for side in SIDES}
+    words_said = said_of(rubrics.rubrics)
+    if not any(leading.values()) and not words_said:
+        yield nothing_leads(rubrics.rubrics, rubrics.data)
+    shown_above: set[str] = set()
     for side, leading_here in leading.items():
         yield from _group(SIDES[side], leading_here, verbose)
-        yield from _group(
-            OUTCOMES[side], map(Headline, outcomes_of(rubrics.rubrics, side)), verbose
-        )
-    words_of_sides = {side: said_of(rubrics.rubrics, side) for side in SIDES}
-    for side, words in words_of_sides.items():
-        yield from _group(SAID[side], map(Headline, words), verbose)
-    if not any(leading.values()) and not any(words_of_sides.values()):
-        yield nothing_leads(rubrics.rubrics, rubrics.data)
+        strongest = [] if leading_here else strongest_hints(rubrics.rubrics, side)
+        yield from _group(STRONGEST[side], map(Headline, strongest), verbose)
+        shown_above |= {rubric.id for rubric in strongest}
+    for side in SIDES:
+        of_side = [rubric for rubric in words_said if rubric.polarity == side]
+        yield from _group(SAID[side], map(Headline, of_side), verbose)
+    yield from _group(ENDS, map(Headline, outcomes_of(rubrics.rubrics)), verbose)
     yield from _group(ALONG, map(Headline, along_with(rubrics.rubrics)), verbose)
     yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
     borne_out = also_borne_out(rubrics.rubrics)
-    hints = hints_of(rubrics.rubrics)
+    hints = [rubric for rubric in hints_of(rubrics.rubrics) if rubric.id not in shown_above]
     against = turned(rubrics.rubrics)
     sounds = sounds_of(rubrics.rubrics)
     if verbose:
@@ -101,9 +106,7 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         yield from _group(people, map(Headline, sounds), verbose)
         return
     counts = [f"{len(borne_out)} also proven or likely"] if borne_out else []
-    counts += (
-        [count(len(hints), "hint: too few to tell", "hints: too few to tell")] if hints else []
-    )
+    counts += [count(len(hints), "hint")] if hints else []
     counts += [f"{len(against)} that new conversations contradict"] if against else []
     counts += [f"{len(sounds)} of how people sound"] if sounds else []
     if counts:
@@ -129,7 +132,7 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
             text = " ".join(
                 filter(None, ("nearly the same:" * (rubric is not entry.rubric), *rubric.entry))
             )
-            headed = (*SIDES.values(), *OUTCOMES.values(), *SAID.values())
+            headed = (*SIDES.values(), *STRONGEST.values(), *SAID.values())
             side = [SCORES[rubric.polarity]] if heading not in headed else []
             details = [count(len(rubric.reason_ids), "reason")] if verbose else []
             if verbose and rubric.choice and rubric.choice.stability is not None:
@@ -138,7 +141,7 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
             whole = ["the wider finding:"] if rubric.lead else []
             yield rubric_line(text, [" ".join((*whole, figures[0])), *figures[1:]])
             for case in rubric.apart:
-                yield rubric_line(f"Counted with it: {case.text}", [case.figures])
+                yield rubric_line(f"{WITHIN}: {case.text}", [case.figures])
 
 
 def rubric_line(text: str, figures: Sequence[str]) -> Line:
@@ -151,7 +154,11 @@ def figures_of(rubric: ChosenRubric) -> list[str]:
     stands = [rubric.stands] if rubric.standing else []
     aside = [f"not among the findings: {why_beside(rubric)}"] if also_borne_out([rubric]) else []
     if rubric.worth is None:
-        return [*stands, "not measured on conversations that it was not learned from", *aside]
+        return [
+            *stands,
+            "its thumbs were not measured: learned without each conversation, it didn't come up",
+            *aside,
+        ]
     why = "" if stands else doubt(rubric.worth, rubric.polarity).partition(":")[0]
     beside = filter(None, map(signal_in_words, rubric.signals))
     along = [str(rubric.circumstance)] if rubric.circumstance else []

@@ -19,7 +19,13 @@ from pollex.agents.embedded.events.learning import fit
 from pollex.agents.embedded.events.reading import EventRubric
 from pollex.agents.embedded.events.signal import event_signal, source_of
 from pollex.agents.embedded.events.topics import Topics, learn_topics
-from pollex.agents.embedded.evidence import UNSPACED, is_unexpected, phrase_of, phrase_signal
+from pollex.agents.embedded.evidence import (
+    UNSPACED,
+    is_unexpected,
+    phrase_of,
+    phrase_signal,
+    told_of_source,
+)
 from pollex.agents.embedded.judge import FOLDS, LearnedScale, binomials, deal, separation
 from pollex.agents.embedded.signals import MEASURES, SIGNALS, Party, Signal, measure_marks
 from pollex.agents.embedded.view import Flags, Floats, Indices, View, views_of
@@ -74,6 +80,7 @@ class Clue:
             text=text,
             polarity=self.polarity,
             source=self.source,
+            tells=told_of_source(self.source),
         )
 
     def odds(self, view: View) -> float:

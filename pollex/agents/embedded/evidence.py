@@ -12,11 +12,12 @@ from functools import lru_cache
 import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.events.signal import event_signal, event_source
 from pollex.agents.embedded.signals import SIGNALS, Party, Signal, words
 from pollex.agents.embedded.view import CUT, Examples, Floats, Indices, View
 from pollex.rubrics.records import JudgedBy
-from pollex.rubrics.rubric import DISTILLED, Quote, Rubric
+from pollex.rubrics.rubric import DISTILLED, Quote, Rubric, Tells
 
 
 def evidence_of(rubric: Rubric, embedder: Embedder) -> Signal:
@@ -39,6 +40,15 @@ def is_unexpected(rubric: Rubric) -> bool:
     kind, _, rest = rubric.source.partition(":")
     signal = SIGNALS.get(rest) if kind == "signal" else event_signal(rubric.source, rubric.text)
     return signal is not None and signal.lean * rubric.sign < 0
+
+
+def told_of_source(source: str) -> Tells:
+    """Return what the detector of a source tells of; empty where there is none."""
+    kind, _, rest = source.partition(":")
+    if kind == "signal" and rest in SIGNALS:
+        return SIGNALS[rest].kind
+    event_of_source = event_source(source)
+    return PATTERNS[event_of_source.event.pattern].kind if event_of_source else ""
 
 
 def judged_by(rubric: Rubric, *, model: bool = False) -> JudgedBy:

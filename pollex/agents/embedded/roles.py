@@ -15,7 +15,7 @@ from pollex.agents.embedded import NAME
 from pollex.agents.embedded.comments import proof_of
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_quotes
-from pollex.agents.embedded.evidence import quotes_from
+from pollex.agents.embedded.evidence import quotes_from, told_of_source
 from pollex.agents.embedded.signals import SIGNALS
 from pollex.agents.embedded.view import Flags, View
 from pollex.agents.roles import Deduplication, Extraction, Pair, Summary
@@ -210,7 +210,11 @@ class EmbeddedSummarizer:
         )
         return with_reasons(
             Rubric(
-                id=content_id(polarity, text, source), text=text, polarity=polarity, source=source
+                id=content_id(polarity, text, source),
+                text=text,
+                polarity=polarity,
+                source=source,
+                tells=told_of_source(source),
             ),
             reasons,
         )

@@ -18,6 +18,7 @@ from pollex.agents.embedded.events.sentences import rows
 from pollex.agents.embedded.spoken import in_other_language
 from pollex.agents.embedded.view import Floats, Indices, View, likeness
 from pollex.conversations.conversation import Conversation
+from pollex.rubrics.rubric import Tells
 from pollex.rubrics.tone import Form
 
 Party = Literal["user", "assistant", "both"]
@@ -37,6 +38,7 @@ class Signal:
         lean: What is known of it in general: +1 good, −1 bad, 0 it depends.
         vectors: Whether marks are read from embeddings.
         pattern: What is looked for in a turn, where the signal is that simple; quotes then show it.
+        tells: What its row says that it tells of; empty where `kind` follows from the party.
     """
 
     name: str
@@ -46,10 +48,22 @@ class Signal:
     lean: int = 0
     pattern: re.Pattern[str] | None = None
     vectors: bool = False
+    tells: Tells = ""
+
+    @property
+    def kind(self) -> Tells:
+        """What it tells of: unless the row says so, the assistant's is a deed, the user's an outcome."""
+        return self.tells or ("deed" if self.party == "assistant" else "outcome")
 
 
 def words(
-    name: str, party: Party, statement: str, pattern: str, lean: int = 0, holds: str = ""
+    name: str,
+    party: Party,
+    statement: str,
+    pattern: str,
+    lean: int = 0,
+    holds: str = "",
+    tells: Tells = "",
 ) -> Signal:
     """Make a signal for turns that match `pattern` (ignoring case).
 
@@ -78,7 +92,7 @@ def words(
                 out[turn] = 1.0
         return view.silent if out is None else out
 
-    return Signal(name, party, statement, marks, lean, compiled)
+    return Signal(name, party, statement, marks, lean, compiled, tells=tells)
 
 
 def measure_marks(marks: Floats, turns: Indices) -> Floats:

@@ -7,6 +7,7 @@ from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.events.reading import Event, Observed, read
 from pollex.agents.embedded.events.signal import evidence, family_of, sentence
 from pollex.agents.embedded.events.topics import Topics
+from pollex.agents.embedded.evidence import told_of_source
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Rubric, content_id
 
@@ -51,4 +52,5 @@ def _rubric(event: Event, polarity: Polarity, readings: Sequence[Observed]) -> R
         polarity=polarity,
         quotes=quotes,
         source=source,
+        tells=told_of_source(source),
     )

@@ -284,7 +284,7 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
     every = np.ones(len(pool.labels), dtype=bool)
     kind = Weighed if material.by_evidence else Mixed
     weighed = kind.of(pool, settings, material.family_of, material.words_of(pool.conversations))
-    if isinstance(weighed, Mixed) and not (len(weighed.models) or len(weighed.deeds)):
+    if isinstance(weighed, Mixed) and not (len(weighed.models) or len(weighed.entitled)):
         raise BadRubrics(
             "no rubric to choose from: none of the model's is left, and built-in roles find moods and lengths alone",
             remedy="see `pollex trace` of this run for what went wrong, or learn without a model",
@@ -313,7 +313,7 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
             proofs.p,
             "other hints came first" if fit.hints else "hints do not help here",
         )
-        families = families_of(weighed, narrowed)
+        families = families_of(weighed, narrowed, material.family_of)
     why |= {
         column: {"why": "went the other way on conversations that it did not see"}
         for column in turned.tolist()

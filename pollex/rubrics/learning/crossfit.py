@@ -26,8 +26,8 @@ from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.learning.material import GivenAnswers, Made, Material
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.words import NOTHING, Proof, Words
-from pollex.rubrics.records import LIKELY, Family, Member, Worth
-from pollex.rubrics.rubric import BUILT_IN, PERSON, TONE_KINDS, Rubric
+from pollex.rubrics.records import LIKELY, PROVEN, Family, Member, Worth, kind_of
+from pollex.rubrics.rubric import BUILT_IN, PERSON, TONE_KINDS, Rubric, is_built_in
 from pollex.rubrics.worth import worth_of
 from pollex.selection.losses import EVAL_RANGE, theta_c
 from pollex.selection.multi_split import (
@@ -38,6 +38,7 @@ from pollex.selection.multi_split import (
     MultiSplit,
     Narrowed,
     find_holding,
+    holm,
     keep_one_a_family,
     multi_split,
     one_each,
@@ -101,6 +102,9 @@ class Candidates:
         return [rubric.id for rubric in self.rubrics]
 
 
+PROOFS_OF_A_DEED = 2
+
+
 @dataclass(frozen=True, eq=False)
 class Weighed:
     """A pool with all that its choice rests on.
@@ -110,6 +114,8 @@ class Weighed:
         mined: Words that were found by looking at these labels, and that only halvings of their own
             prove `[rubric]`.
         ranks: How easy each is to act on; see `multi_split.EVENT` `[rubric]`.
+        deeds: Whether it tells of a deed of the assistant `[rubric]`: these have a gate of their
+            own, and are no family with what came of them.
         families: Name of each rubric's family.
         blocks: Number of each conversation's user or other unit `[conversation]`.
         limits: Rubrics of satisfaction and of dissatisfaction at most.
@@ -122,6 +128,7 @@ class Weighed:
     sat: Bools
     mined: Bools
     ranks: Ints
+    deeds: Bools
     families: list[str]
     blocks: Ints
     limits: tuple[int, int]
@@ -147,7 +154,8 @@ class Weighed:
             np.array([rubric.polarity == "sat" for rubric in rubrics]),
             np.array([rubric.source.partition(":")[0] in TONE_KINDS for rubric in rubrics]),
             np.array([rank_of(rubric) for rubric in rubrics], dtype=np.intp),
-            [family_of(found_by(rubric)) for rubric in rubrics],
+            np.array([rubric.kind == "deed" for rubric in rubrics], dtype=bool),
+            [family_name(rubric, family_of) for rubric in rubrics],
             block_ids(pool.conversations),
             settings.limits,
             settings.most,
@@ -182,6 +190,7 @@ class Weighed:
             proved = multi_split(
                 values, up, self.sat, pool.ids, self.blocks[rows], rng, self.policy, came_up
             )
+            proved = self._with_deeds_alone(proved, rows)
             proofs = self.word_proofs(rows)
             proved = MultiSplit(
                 np.where(self.mined, [proof.p for proof in proofs], proved.p),
@@ -194,12 +203,39 @@ class Weighed:
                 self.sat,
                 proved.p,
                 self.ranks,
+                self.deeds,
                 self.families,
                 LIKELY,
                 None if came_up is None else came_up[alone],
             )
             self._known[key] = proved, leads
         return self._known[key]
+
+    def _with_deeds_alone(self, proved: MultiSplit, rows: Bools) -> MultiSplit:
+        """Take of each deed the better of two proofs, adjusted for both: among all rubrics, and among deeds alone.
+
+        What came of a deed tells the thumb better than the deed, and a choice among all takes it
+        first.
+        """
+        columns = np.flatnonzero(self.deeds)
+        if not len(columns):
+            return proved
+        deeds = self.pool.only(columns)
+        alone = multi_split(
+            deeds.values[rows],
+            deeds.labels[rows],
+            self.sat[columns],
+            deeds.ids,
+            self.blocks[rows],
+            np.random.default_rng([self.seed, 14]),
+            self.policy,
+            None if deeds.came_up is None else deeds.came_up[rows],
+        )
+        p = proved.p.copy()
+        chosen = proved.chosen.copy()
+        chosen[columns] = np.where(alone.p < p[columns], alone.chosen, chosen[columns])
+        p[columns] = np.minimum(1.0, PROOFS_OF_A_DEED * np.minimum(alone.p, p[columns]))
+        return MultiSplit(p, chosen)
 
     def order(self, rows: Bools, alpha: float, *, hints: bool) -> Ints:
         """Choose rubrics by some conversations: columns, the surest first, and one at least.
@@ -252,8 +288,8 @@ class Mixed(Weighed):
         return np.setdiff1d(np.arange(len(self.pool.rubrics)), self.models)
 
     @cached_property
-    def deeds(self) -> Ints:
-        """Columns of the built-in rubrics that a set may have: no moods, no lengths."""
+    def entitled(self) -> Ints:
+        """Columns of the built-in rubrics that a set may have: no manners, no moods, no lengths."""
         leads = [self.pool.rubrics[column].leads for column in self.built_in.tolist()]
         return np.asarray(self.built_in[np.array(leads, dtype=bool)])
 
@@ -274,6 +310,7 @@ class Mixed(Weighed):
             self.sat[columns],
             self.mined[columns],
             self.ranks[columns],
+            self.deeds[columns],
             families,
             self.blocks,
             self.limits,
@@ -315,7 +352,7 @@ class Mixed(Weighed):
         if not len(self.built_in):
             return models
         base = self.built_in[self.gate.weigh(rows)[1].base]
-        return np.sort(np.concatenate([models, base[np.isin(base, self.deeds)]]))
+        return np.sort(np.concatenate([models, base[np.isin(base, self.entitled)]]))
 
     def order(self, rows: Bools, alpha: float, *, hints: bool) -> Ints:
         """Choose built-in deeds as they are chosen alone, and the model's rubrics as far as they lower the loss."""
@@ -324,7 +361,7 @@ class Mixed(Weighed):
             return order
         if len(columns := self.entering(rows)):
             return self._chosen(rows, columns, alpha)[:1]
-        return (self.models if len(self.models) else self.deeds)[:1]
+        return (self.models if len(self.models) else self.entitled)[:1]
 
     def with_first(self, rows: Bools, alpha: float, most: int, *, hints: bool) -> Ints:
         """Choose with the first of the model's rubrics, so many at most, in the policy's order.
@@ -349,7 +386,7 @@ class Mixed(Weighed):
         if not len(self.built_in):
             return np.zeros(0, dtype=np.intp)
         order = self.built_in[self.gate.order(rows, alpha, hints=hints)]
-        return np.asarray(order[np.isin(order, self.deeds)])
+        return np.asarray(order[np.isin(order, self.entitled)])
 
     def _chosen(self, rows: Bools, columns: Ints, alpha: float) -> Ints:
         """Choose some columns by some conversations, within the budget: columns in the order of choice."""
@@ -399,10 +436,18 @@ class Mixed(Weighed):
 
 def rank_of(rubric: Rubric) -> int:
     """Return how easy a rubric is to act on."""
-    kind = rubric.source.partition(":")[0]
-    if kind in ("event", "rate"):
+    detector = rubric.source.partition(":")[0]
+    if detector in ("event", "rate"):
         return EVENT
-    return SHOWN if rubric.leads or kind == "phrase" else TONE
+    return SHOWN if rubric.leads or detector == "phrase" else TONE
+
+
+def family_name(rubric: Rubric, family_of: Callable[[str], str]) -> str:
+    """Name a rubric's family: of a deed what finds it, whatever its object; of others their broadest pattern."""
+    source = found_by(rubric)
+    if rubric.kind == "deed" and is_built_in(source):
+        return kind_of(source).partition(":")[2]
+    return family_of(source)
 
 
 def found_by(rubric: Rubric) -> str:
@@ -415,32 +460,70 @@ def key_of(rubric: Rubric) -> tuple[str, str]:
     return rubric.polarity, found_by(rubric)
 
 
-def families_of(weighed: Weighed, narrowed: Narrowed) -> dict[str, dict[str, Any]]:
-    """Return what each rubric that leads a family mostly consists of, by its id, as JSON values."""
+def families_of(
+    weighed: Weighed, narrowed: Narrowed, family_of: Callable[[str], str]
+) -> dict[str, dict[str, Any]]:
+    """Return what each rubric that leads a family consists of, by its id, as JSON values.
+
+    That is narrower forms of it, and deeds that make a difference among the conversations in which
+    it holds, but for those that have an entry of their own.
+    """
     pool = weighed.pool
     held = weighed.pool.held
     up = positives(pool.conversations)
     together = block_ids(pool.conversations)
-    often = held.sum(axis=0)
     families = {}
-    for first, members in narrowed.members.items():
-        narrower = [
-            member
-            for member in members.tolist()
-            if often[member] < often[first] and pool.rubrics[member].leads
-        ]
-        others = [(int((held[:, first] & held[:, member]).sum()), member) for member in narrower]
-        family = Family(
-            n=int(held[:, first].sum()),
-            members=tuple(
-                member_of(pool.rubrics[member], among, worth_of(held[:, member], up, together))
-                for among, member in sorted(others, reverse=True)
-                if among
-            ),
-            worth=worth_of(held[:, first], up, together),
-        )
-        families[pool.ids[first]] = family.model_dump(mode="json")
+    for first, family in narrowed.members.items():
+        here = held[:, first]
+        often = held.sum(axis=0)
+        narrower = [member for member in family.tolist() if often[member] < often[first]]
+        within = deeds_within(weighed, narrowed, first, family_of)
+        members = []
+        for column in {*narrower, *within}:
+            rubric = pool.rubrics[column]
+            among = int((here & held[:, column]).sum())
+            if among and rubric.kind in (pool.rubrics[first].kind, "deed"):
+                member = member_of(rubric, among, worth_of(held[:, column], up, together))
+                if column in within:
+                    inside = worth_of(held[here, column], up[here], together[here])
+                    member = member.model_copy(update={"within": inside})
+                members.append(member)
+        families[pool.ids[first]] = Family(
+            n=int(here.sum()),
+            members=tuple(sorted(members, key=lambda member: (-member.among, member.id))),
+            worth=worth_of(here, up, together),
+        ).model_dump(mode="json")
     return families
+
+
+def deeds_within(
+    weighed: Weighed, narrowed: Narrowed, first: int, family_of: Callable[[str], str]
+) -> list[int]:
+    """Return deeds that make a difference where an outcome of their broadest family holds.
+
+    Where they hold, thumbs are compared with those of the rest of the outcome's conversations, by
+    Holm's adjustment. What has an entry of its own, whatever its object, isn't told again.
+    """
+    if weighed.deeds[first]:
+        return []
+    rubrics = weighed.pool.rubrics
+    broadest = family_of(found_by(rubrics[first]))
+    entries = {kind_of(found_by(rubrics[column])) for column in narrowed.base.tolist()}
+    columns = [
+        column
+        for column in np.flatnonzero(weighed.deeds & (weighed.sat == weighed.sat[first])).tolist()
+        if kind_of(found_by(rubrics[column])) not in entries
+        and family_of(found_by(rubrics[column])) == broadest
+    ]
+    candidates = np.array(columns, dtype=np.intp)
+    if not len(candidates):
+        return []
+    held = weighed.pool.held
+    rows = held[:, first]
+    p = one_sided(
+        held[np.ix_(rows, candidates)], weighed.pool.labels[rows], weighed.sat[candidates]
+    )
+    return [int(column) for column in candidates[holm(p) <= PROVEN]]
 
 
 def member_of(rubric: Rubric, among: int, worth: Worth | None = None) -> Member:

@@ -60,7 +60,15 @@ def _chosen_at_once(
     p = np.where(unproven, 1.0, holm(one_sided(pool.held[alone], labels, sat)))
     came_up = None if pool.came_up is None else pool.came_up[alone]
     narrowed = keep_one_a_family(
-        values, labels, sat, p, weighed.ranks, weighed.families, LIKELY, came_up
+        values,
+        labels,
+        sat,
+        p,
+        weighed.ranks,
+        weighed.deeds,
+        weighed.families,
+        LIKELY,
+        came_up,
     )
     if hints or not len(narrowed.base):
         order = with_hints(

@@ -6,6 +6,7 @@ from pollex.rubrics.headlines import (
     headlines,
     outcomes_of,
     said_of,
+    strongest_hints,
     topics_apart,
     why_beside,
 )
@@ -35,10 +36,11 @@ def home(site: Site) -> Data:
     named = site.set_at_home()
     rubric_set = named.rubric_set if named else None
     sides = {title: leading(rubric_set, kind) for kind, title in SIDES} if rubric_set else {}
-    words_of_sides = (
-        {title: said_of(rubric_set.rubrics, kind) for kind, title in SIDES} if rubric_set else {}
-    )
-    found_anything = any(sides.values()) or any(words_of_sides.values())
+    words_said = said_of(rubric_set.rubrics) if rubric_set else []
+    found_anything = any(sides.values()) or bool(words_said)
+    strongest = {}
+    for kind, title in SIDES if rubric_set else ():
+        strongest[title] = [] if sides[title] else strongest_hints(rubric_set.rubrics, kind)
     return {
         "runs": [(run, status_shown(site, run, status)) for run, status in every[:LAST]],
         "total": len(every),
@@ -64,10 +66,9 @@ def home(site: Site) -> Data:
         else None,
         "panels": panels_on("home.html", site, named=named),
         "sides": sides,
-        "outcomes": {title: outcomes_of(rubric_set.rubrics, kind) for kind, title in SIDES}
-        if rubric_set
-        else {},
-        "said": words_of_sides,
+        "strongest": strongest,
+        "outcomes": outcomes_of(rubric_set.rubrics) if rubric_set else [],
+        "said": words_said,
         "topics": topics_apart(rubric_set.segments)[:LAST] if rubric_set else [],
         "beside_findings": [
             (rubric, why_beside(rubric)) for rubric in also_borne_out(rubric_set.rubrics)

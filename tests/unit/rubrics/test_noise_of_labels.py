@@ -23,7 +23,10 @@ def weighed(strength: float, n: int = 400) -> Weighed:
     sat = np.zeros(40, dtype=bool)
     mined = np.zeros(40, dtype=bool)
     events = np.ones(40, dtype=bool)
-    return Weighed(pool, sat, mined, events, pool.ids, np.arange(n), (15, 15), 15, "greedy", 0)
+    deeds = np.zeros(40, dtype=bool)
+    return Weighed(
+        pool, sat, mined, events, deeds, pool.ids, np.arange(n), (15, 15), 15, "greedy", 0
+    )
 
 
 def test_a_strong_choice_stands_under_noise_and_a_weak_one_falls() -> None:

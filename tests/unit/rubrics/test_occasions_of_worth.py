@@ -73,7 +73,8 @@ def test_the_occasion_is_named_with_shares_of_both_sides_of_it() -> None:
         "when the user wants a table: thumbs down 80 % of 40 (65–90 %), 30 % of 20 (15–52 %) where "
         "it doesn't hold"
     )
-    assert bounds_in_words(found).endswith("65–90 % of 40, 15–52 % of 20")
+    assert bounds_in_words(found).startswith("95 % intervals 65–90 % of 40, 15–52 % of 20; ")
+    assert "200 of 250 conversations" in bounds_in_words(found, 250)
 
 
 def test_too_few_of_the_occasion_are_told_and_an_occasion_without_words_too() -> None:
@@ -82,7 +83,7 @@ def test_too_few_of_the_occasion_are_told_and_an_occasion_without_words_too() ->
         "only 4 more are of its occasion)."
     )
     judged = worth_of(HELD, thumbs(32, 6, 20), None, np.arange(N) < 60)
-    assert in_words(judged).startswith("Where its occasion came up (60 of 200 conversations): 80 %")
+    assert in_words(judged).startswith("Where it could happen (60 of 200 conversations): 80 %")
 
 
 def test_what_is_no_different_within_its_occasion_is_in_doubt_though_it_differs_elsewhere() -> None:

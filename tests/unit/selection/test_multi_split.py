@@ -22,6 +22,7 @@ UP = np.arange(N) % 2 == 0
 SAT = np.zeros(6, dtype=bool)
 IDS = list("abcdef")
 USERS = np.arange(N) // 4
+DEEDS = np.ones(6, dtype=bool)
 EVENTS = np.full(6, EVENT)
 
 
@@ -97,7 +98,7 @@ def test_a_family_has_one_entry_an_event_before_a_signal() -> None:
     values = pool(3)
     values[:, 1] = values[:, 0]  # answered alike
     p = np.array([0.01, 0.02, 0.2, 0.9, 0.9, 0.9])
-    found = keep_one_a_family(values, UP, SAT, p, 2 * (np.arange(6) > 0), IDS, likely=0.3)
+    found = keep_one_a_family(values, UP, SAT, p, 2 * (np.arange(6) > 0), DEEDS, IDS, likely=0.3)
     assert found.base.tolist() == [1, 2], "surest first; the event leads for both"
     assert found.members[1].tolist() == [0, 1]
     assert not set(found.open.tolist()) & {0, 1, 2}
@@ -113,7 +114,7 @@ def test_a_narrower_form_has_an_entry_of_its_own_only_where_it_is_proven_beside_
     values = values_of(np.stack([wide, worse, alike, *np.zeros((3, N), dtype=bool)], axis=1))
     p = np.array([0.01, 0.01, 0.2, 1, 1, 1])
     names = ["failed"] * 3 + ["d", "e", "f"]
-    found = keep_one_a_family(values, UP, SAT, p, EVENTS, names, likely=0.3)
+    found = keep_one_a_family(values, UP, SAT, p, EVENTS, DEEDS, names, likely=0.3)
     assert found.base.tolist() == [0, 1]
     assert found.members[0].tolist() == [0, 2]
 
@@ -121,7 +122,7 @@ def test_a_narrower_form_has_an_entry_of_its_own_only_where_it_is_proven_beside_
 def test_hints_are_added_up_to_the_maximum_behind_what_is_borne_out() -> None:
     values = pool(4)
     found = keep_one_a_family(
-        values, UP, SAT, np.array([0.01, *[1.0] * 5]), EVENTS, IDS, likely=0.3
+        values, UP, SAT, np.array([0.01, *[1.0] * 5]), EVENTS, DEEDS, IDS, likely=0.3
     )
     assert with_hints(values, UP, SAT, IDS, found, 1.0, 1).tolist() == [0]
     first, *hints = with_hints(values, UP, SAT, IDS, found, 1.0, 15).tolist()

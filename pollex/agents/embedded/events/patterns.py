@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from pollex.agents.embedded.events.sentences import Move, Sentence, rows
+from pollex.rubrics.rubric import Tells
 
 Who = Literal["assistant", "user", "both"]
 
@@ -29,6 +30,14 @@ class Pattern:
     within: str = ""
     proven: bool = True
     anywhere: str = ""
+    tells: Tells = ""
+
+    @property
+    def kind(self) -> Tells:
+        """What it tells of: unless the row says so, what the assistant does alone is a deed, else an outcome."""
+        if self.tells:
+            return self.tells
+        return "deed" if self.who == "assistant" and not self.rate else "outcome"
 
 
 PATTERNS = {

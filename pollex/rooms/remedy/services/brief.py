@@ -17,7 +17,6 @@ from pollex.outputs import write_text
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext, in_order
 from pollex.rooms.remedy.services.advice import Advice, advice_on
 from pollex.rooms.remedy.services.contexts import (
-    SIDES,
     failures_of,
     headline_rubrics,
     read_held,
@@ -205,7 +204,7 @@ def brief(
     ]
     # What tells how it came out leads no list, but a reader looks for it: it stands here with the
     # reason.
-    outcomes = [rubric for side in SIDES for rubric in outcomes_of(rubric_set.rubrics, side)]
+    outcomes = outcomes_of(rubric_set.rubrics)
     listed = [] if target else [*headline_rubrics(rubric_set), *outcomes]
     held_rubrics = [held[rubric.id] for rubric in listed if held[rubric.id].holds]
     # thumbs down that none of the targets reaches
