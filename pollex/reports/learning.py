@@ -43,6 +43,7 @@ from pollex.rubrics.headlines import (
     said_of,
     sounds_of,
     strongest_hints,
+    told_as_words,
     topics_apart,
     turned,
     why_beside,
@@ -202,18 +203,17 @@ class Findings:
     def counts(self) -> str:
         """Say where on the page how many rubrics stand."""
         twins = sum(len(finding.also) for side in SIDES for finding in self.leading[side])
-        sounding = f"count for the score alone (“{SOUNDS}”)"
-        parts = {
-            "findings on what the assistant does": twins + sum(map(len, self.leading.values())),
-            "tell how conversations end": len(self.outcomes),
-            "words that are said": len(self.said),
-            "go along with a circumstance": len(self.along),
+        numbers = {
+            "on what the assistant does": twins + sum(map(len, self.leading.values())),
+            "on how conversations end": len(self.outcomes),
+            "on what is said": len(self.said),
+            "explained by a circumstance": len(self.along),
             "also proven or likely": len(self.beside),
-            "hints": len(self.hints) + sum(map(len, self.strongest.values())),
+            "as hints": len(self.hints) + sum(map(len, self.strongest.values())),
             "contradicted by new conversations": len(self.turned),
-            sounding: len(self.sounds),
+            f"for the score alone (“{SOUNDS}”)": len(self.sounds),
         }
-        return listed([f"{number_of:,} {what}" for what, number_of in parts.items() if number_of])
+        return listed([f"{n:,} {what}" for what, n in numbers.items() if n])
 
 
 @dataclass
@@ -371,7 +371,7 @@ def of_thumb(score: LabelledScore) -> float:
 
 def named_in(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
     """List the ids of the conversations that the page shows."""
-    leading = [rubric for rubric in rubrics.rubrics if rubric.headlined]
+    leading = [rubric for rubric in rubrics.rubrics if is_shown(rubric)]
     quoted = [id_ for rubric in leading for id_ in quoted_in(rubric)[:EXAMPLES]]
     quoted += [
         case.quote.conversation_id for rubric in leading for case in rubric.apart if case.quote
@@ -384,6 +384,11 @@ def named_in(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
     )
 
 
+def is_shown(rubric: ChosenRubric) -> bool:
+    """Tell whether the page shows conversations of a rubric: of all but what only counts for the score."""
+    return rubric.headlined or rubric.leads or rubric.outcome or told_as_words(rubric)
+
+
 def prepare(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
     """Prepare the conversations that have an anchor, with the quotes of headline rubrics marked."""
     reasons = {reason.id: reason for reason in rubrics.reasons}
@@ -393,7 +398,7 @@ def prepare(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
             quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes
         ]
         behind += [case.quote for case in rubric.apart if case.quote]
-        for quote in (*rubric.best_quotes, *behind) if rubric.headlined else ():
+        for quote in (*rubric.best_quotes, *behind) if is_shown(rubric) else ():
             turns = quotes.setdefault(quote.conversation_id, {})
             turns.setdefault(quote.turn, []).append((quote.text, rubric.polarity))
     return [
@@ -564,7 +569,7 @@ def cost_of(rubrics: Sequence[Rubric]) -> str:
 
 
 CHANCE = 0.5
-CORRECTED = "Differences are a little smaller here than counted, as what is picked for standing out stands out partly by luck."
+CORRECTED = "Differences are told a little smaller than counted: what is picked for standing out does so partly by luck."
 ASSOCIATIONS = "They say what goes along with thumbs; that need not be what causes them."
 TOO_FEW = 10
 """Fewer conversations than this say nothing about probabilities."""
@@ -673,7 +678,7 @@ def trust(rubrics: RubricSet) -> str:
             f"Take these rubrics as hints: {how}, they tell a good conversation from a bad one {share} "
             f"({tested}), and that may be luck."
         )
-    told_apart = f"together they tell a good conversation from a bad one {share} ({tested})"
+    told_apart = f"together the rubrics tell a good conversation from a bad one {share} ({tested})"
     if not anything_is_borne_out(rubrics.rubrics):
         return (
             f"Take each of these rubrics as a hint: none is proven or likely by itself, though {how}, {told_apart}. "

@@ -395,8 +395,10 @@ class ChosenRubric(Rubric):
 
         Where one form explains most, it is the first part, and the second one names the whole.
         """
-        if self.family is None or not self.family.members or self.outcome:
+        if self.family is None or not self.family.members:
             return self.text, ""
+        if self.outcome:
+            return self.text, self._deeds_of_outcome
         first = self.lead
         alike = [
             case
@@ -418,6 +420,21 @@ class ChosenRubric(Rubric):
             f"“{case.text.removesuffix('.')}” ({n})" for case, n in zip(alike, counts, strict=True)
         ]
         return f"{self.text.removesuffix('.')}:", f"{how} {', '.join(parts)}."
+
+    @property
+    def _deeds_of_outcome(self) -> str:
+        """What the assistant does in some of the conversations that end so, most often first; empty for nothing."""
+        members = self.family.members if self.family else ()
+        events = [case for case in members if case.kind.startswith("event:") and not case.within]
+        if not events or self.family is None:
+            return ""
+        parts = [
+            f"“{case.text.removesuffix('.')}” ({case.among})" for case in events[:MOST_MEMBERS]
+        ]
+        return (
+            f"In some of these {self.family.n} conversations, without a clear difference to the rest of "
+            f"them: {', '.join(parts)}."
+        )
 
     @property
     def plain(self) -> Rubric:

@@ -477,9 +477,9 @@ def families_of(
         here = held[:, first]
         often = held.sum(axis=0)
         narrower = [member for member in family.tolist() if often[member] < often[first]]
-        within = deeds_within(weighed, narrowed, first, family_of)
+        deeds, within = deeds_of(weighed, narrowed, first, family_of)
         members = []
-        for column in {*narrower, *within}:
+        for column in {*narrower, *deeds}:
             rubric = pool.rubrics[column]
             among = int((here & held[:, column]).sum())
             if among and rubric.kind in (pool.rubrics[first].kind, "deed"):
@@ -496,16 +496,16 @@ def families_of(
     return families
 
 
-def deeds_within(
+def deeds_of(
     weighed: Weighed, narrowed: Narrowed, first: int, family_of: Callable[[str], str]
-) -> list[int]:
-    """Return deeds that make a difference where an outcome of their broadest family holds.
+) -> tuple[list[int], list[int]]:
+    """Return the deeds of an outcome's broadest family, and those that make a difference where the outcome holds.
 
     Where they hold, thumbs are compared with those of the rest of the outcome's conversations, by
     Holm's adjustment. What has an entry of its own, whatever its object, isn't told again.
     """
     if weighed.deeds[first]:
-        return []
+        return [], []
     rubrics = weighed.pool.rubrics
     broadest = family_of(found_by(rubrics[first]))
     entries = {kind_of(found_by(rubrics[column])) for column in narrowed.base.tolist()}
@@ -517,13 +517,13 @@ def deeds_within(
     ]
     candidates = np.array(columns, dtype=np.intp)
     if not len(candidates):
-        return []
+        return [], []
     held = weighed.pool.held
     rows = held[:, first]
     p = one_sided(
         held[np.ix_(rows, candidates)], weighed.pool.labels[rows], weighed.sat[candidates]
     )
-    return [int(column) for column in candidates[holm(p) <= PROVEN]]
+    return columns, [int(column) for column in candidates[holm(p) <= PROVEN]]
 
 
 def member_of(rubric: Rubric, among: int, worth: Worth | None = None) -> Member:
