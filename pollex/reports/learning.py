@@ -569,7 +569,7 @@ def cost_of(rubrics: Sequence[Rubric]) -> str:
 
 
 CHANCE = 0.5
-CORRECTED = "Differences are told a little smaller than counted: what is picked for standing out does so partly by luck."
+CORRECTED = "Differences are told a little smaller than counted: what is picked for standing out does so by luck, too."
 ASSOCIATIONS = "They say what goes along with thumbs; that need not be what causes them."
 TOO_FEW = 10
 """Fewer conversations than this say nothing about probabilities."""
