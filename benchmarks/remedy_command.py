@@ -41,7 +41,9 @@ CHANGES = {
 }
 """What the new prompt does, its line, by whose word the assistant knows, and in which share it has to be told as harm.
 
-A harm that is half as large is beyond 80 failing contexts: it is measured, and no bar.
+A harm that is half as large is beyond 80 failing contexts: it is measured, and no bar. "Fails in 30 % of what went
+well" is harm on the target itself: the assistant fails in 65 % of its replies in place of 50 %, so whoever tells it is
+right. No false alarm of a change that does nothing is behind it; these are counted by themselves.
 """
 NOTHING = "does nothing"
 ASSISTANT = '''

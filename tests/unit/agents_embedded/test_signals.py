@@ -10,6 +10,7 @@ from small_logs import conversation, view
 
 from pollex.agents.checks import locate, refusal
 from pollex.agents.embedded.embedder import Embedder
+from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.evidence import (
     LONGEST_QUOTE,
     evidence_of,
@@ -267,3 +268,9 @@ def test_a_conversation_is_not_like_its_own_quotes(embedder: Embedder) -> None:
     other = View(conversation(*talk, id_="d"), embedder)
     assert marks(own)[0] < 0.5
     assert marks(other)[0] == pytest.approx(1, abs=1e-5)
+
+
+def test_a_deed_is_what_the_assistant_does_and_a_success_or_a_failure_alone_is_none() -> None:
+    assert {signal.party for signal in SIGNALS.values() if signal.kind == "deed"} == {"assistant"}
+    rates = {pattern.kind for pattern in PATTERNS.values() if pattern.rate}
+    assert rates == {"outcome"}

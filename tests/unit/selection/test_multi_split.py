@@ -128,3 +128,12 @@ def test_hints_are_added_up_to_the_maximum_behind_what_is_borne_out() -> None:
     first, *hints = with_hints(values, UP, SAT, IDS, found, 1.0, 15).tolist()
     assert first == 0
     assert set(hints) <= set(found.open.tolist())
+
+
+def test_a_deed_and_what_came_of_it_are_two_findings_however_alike_they_are() -> None:
+    values = pool(3)
+    values[:, 1] = values[:, 0]
+    p = np.array([0.01, 0.02, 0.9, 0.9, 0.9, 0.9])
+    deeds = np.arange(6) == 1
+    narrowed = keep_one_a_family(values, UP, SAT, p, EVENTS, deeds, IDS, likely=0.3)
+    assert sorted(narrowed.base.tolist()) == [0, 1]
