@@ -149,12 +149,12 @@ class Findings:
 
     Attributes:
         leading: By side, the deeds that labels bear out, most thumbs explained first.
-        strongest: By side, the strongest hints, where nothing leads.
+        strongest: By side, the strongest hints.
         outcomes: What tells how it came out, and restates the thumb.
         said: Words that labels bear out, in whatever language.
         along: Those that go along with a circumstance, which explains their difference.
         beside: Those that labels bear out and that don't lead all the same.
-        hints: Those of which too few thumbs can tell, but for the strongest where these are shown.
+        hints: Those of which too few thumbs can tell, but for the strongest.
         turned: Those whose thumbs on held-out conversations went the other way.
         sounds: Those that tell how people sound.
         topics: Segments, those least like the rest first, each with its conversations and how these
@@ -179,8 +179,6 @@ class Findings:
     def none_of(self, side: Polarity) -> str:
         """Say what there is of a side on which nothing leads."""
         nothing = "Nothing that the assistant does is proven or likely on this side."
-        if self.strongest[side]:
-            return f"{nothing} These are hints: they stand out, and that may be luck."
         if any(finding.rubric.polarity == side for finding in self.beside):
             return f"{nothing} Something else is: see “{BESIDE}”, below."
         if any(finding.rubric.polarity == side for finding in self.said):
@@ -255,9 +253,9 @@ def findings_of(
         for side in SIDES
     }
 
-    # where nothing leads on a side, its strongest hints stand there, and nowhere else
+    # the strongest hints of a side stand with its findings, and nowhere else
     strongest: dict[Polarity, list[ChosenRubric]] = {
-        side: [] if leading[side] else strongest_hints(every, side) for side in SIDES
+        side: strongest_hints(every, side) for side in SIDES
     }
     shown_above = {rubric.id for hints in strongest.values() for rubric in hints}
     hints = [rubric for rubric in hints_of(every) if rubric.id not in shown_above]

@@ -116,11 +116,11 @@ def hints_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
 
 
 STRONGEST = 3
-"""Hints of a side that stand in the place of findings where there are none."""
+"""Hints of a side that stand with its findings."""
 
 
 def strongest_hints(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubric]:
-    """List deeds of a side that stand out most, and that labels don't bear out: what to look at where nothing leads.
+    """List deeds of a side that stand out most, and that labels don't bear out: what to look at next.
 
     Each differs clearly by itself, without regard to how many others were looked at.
     """

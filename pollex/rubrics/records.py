@@ -452,11 +452,6 @@ class ChosenRubric(Rubric):
         shown = self.leads and not (self.unexpected or self.yields or self.circumstance)
         return shown and not self.unsure and self.stands != "hint"
 
-    @property
-    def unsure(self) -> bool:
-        """Whether it is a deed whose detector, or whose quotes, aren't known to be right often enough."""
-        return self.kind == "deed" and self.source.startswith("rate:")
-
     @model_validator(mode="before")
     @classmethod
     def _with_id(cls, data: Any) -> Any:

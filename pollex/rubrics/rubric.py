@@ -127,6 +127,11 @@ class Rubric(BaseModel):
         return self.kind in ("deed", "outcome")
 
     @property
+    def unsure(self) -> bool:
+        """Whether it is a deed whose detector, or whose quotes, aren't known to be right often enough."""
+        return self.kind == "deed" and self.source.startswith("rate:")
+
+    @property
     def outcome(self) -> bool:
         """Whether it says how a conversation came out, as the thumb does, and not what brought that about."""
         return self.kind in ("outcome", "manners")

@@ -85,7 +85,7 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
     shown_above: set[str] = set()
     for side, leading_here in leading.items():
         yield from _group(SIDES[side], leading_here, verbose)
-        strongest = [] if leading_here else strongest_hints(rubrics.rubrics, side)
+        strongest = strongest_hints(rubrics.rubrics, side)
         yield from _group(STRONGEST[side], map(Headline, strongest), verbose)
         shown_above |= {rubric.id for rubric in strongest}
     for side in SIDES:

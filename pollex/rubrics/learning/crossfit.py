@@ -114,7 +114,7 @@ class Weighed:
         mined: Words that were found by looking at these labels, and that only halvings of their own
             prove `[rubric]`.
         ranks: How easy each is to act on; see `multi_split.EVENT` `[rubric]`.
-        deeds: Whether it tells of a deed of the assistant `[rubric]`: these have a gate of their
+        deeds: Whether it tells of a deed of the assistant, and may lead `[rubric]`: these have a gate of their
             own, and are no family with what came of them.
         families: Name of each rubric's family.
         blocks: Number of each conversation's user or other unit `[conversation]`.
@@ -154,7 +154,7 @@ class Weighed:
             np.array([rubric.polarity == "sat" for rubric in rubrics]),
             np.array([rubric.source.partition(":")[0] in TONE_KINDS for rubric in rubrics]),
             np.array([rank_of(rubric) for rubric in rubrics], dtype=np.intp),
-            np.array([rubric.kind == "deed" for rubric in rubrics], dtype=bool),
+            np.array([is_sure_deed(rubric) for rubric in rubrics], dtype=bool),
             [family_name(rubric, family_of) for rubric in rubrics],
             block_ids(pool.conversations),
             settings.limits,
@@ -442,10 +442,15 @@ def rank_of(rubric: Rubric) -> int:
     return SHOWN if rubric.leads or detector == "phrase" else TONE
 
 
+def is_sure_deed(rubric: Rubric) -> bool:
+    """Tell whether a rubric is of a deed, and what finds it is known to be right: such a one may lead."""
+    return rubric.kind == "deed" and not rubric.unsure
+
+
 def family_name(rubric: Rubric, family_of: Callable[[str], str]) -> str:
     """Name a rubric's family: of a deed what finds it, whatever its object; of others their broadest pattern."""
     source = found_by(rubric)
-    if rubric.kind == "deed" and is_built_in(source):
+    if is_sure_deed(rubric) and is_built_in(source):
         return kind_of(source).partition(":")[2]
     return family_of(source)
 

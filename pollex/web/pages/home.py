@@ -38,9 +38,11 @@ def home(site: Site) -> Data:
     sides = {title: leading(rubric_set, kind) for kind, title in SIDES} if rubric_set else {}
     words_said = said_of(rubric_set.rubrics) if rubric_set else []
     found_anything = any(sides.values()) or bool(words_said)
-    strongest = {}
-    for kind, title in SIDES if rubric_set else ():
-        strongest[title] = [] if sides[title] else strongest_hints(rubric_set.rubrics, kind)
+    strongest = (
+        {title: strongest_hints(rubric_set.rubrics, kind) for kind, title in SIDES}
+        if rubric_set
+        else {}
+    )
     return {
         "runs": [(run, status_shown(site, run, status)) for run, status in every[:LAST]],
         "total": len(every),
