@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pollex.errors import WrongUse
@@ -12,6 +12,8 @@ from pollex.outputs import drafts_left_of
 from pollex.services.forgetting_bounds import LARGEST_WHOLE, NotLookedInto
 from pollex.services.forgetting_files import SET_FILE, quotes, without_quotes
 from pollex.services.options import RunOptions
+from pollex.services.readings import FILE as READING
+from pollex.services.readings import keep_reading, list_readings
 from pollex.services.results import Result
 from pollex.store.forgetting import ToForget, conversations_to_forget, forget, left_in, require_idle
 from pollex.store.outputs import Output, outputs_of, renew_outputs
@@ -140,7 +142,9 @@ def forget_conversations(
             rewritten = []
         else:
             gone = forget(store, target)
-            rewritten = rewritten_of(quoting, search, target, left) if rewrite else []
+            own = [path for path in quoting if path in search.own]
+            rewritten = rewritten_of(quoting if rewrite else own, search, target, left)
+            count_anew(run.store, rewritten)
             for draft in [draft for path in search.outputs for draft in drafts_left_of(path)]:
                 draft.unlink()
             note_places(store, search.outputs)
@@ -155,6 +159,13 @@ def forget_conversations(
     return Forgotten(
         len(target.ids), gone, tuple(quoting), tuple(rewritten), left, unconfirmed, dry_run
     )
+
+
+def count_anew(store: Path, rewritten: Collection[Path]) -> None:
+    """Forget how many conversations a log that was brought has, where some went out of it."""
+    for reading in list_readings(store, kept_only=False):
+        if any(path.parent == reading.folder.resolve() for path in rewritten):
+            keep_reading(replace(reading, conversations=None))
 
 
 def rewritten_of(
@@ -183,6 +194,8 @@ class Search:
 
     Attributes:
         files: All of them, resolved.
+        own: Those in the store's own folder: logs that were brought, results of commands, and what
+            an assistant is asked by files. They are rewritten without being asked to.
         outputs: Those that pollex wrote: the store knows them, and they are as they were written,
             or the user named them.
         unconfirmed: Those that are read but not written, with the reason: who made the store, or
@@ -191,6 +204,7 @@ class Search:
     """
 
     files: tuple[Path, ...]
+    own: frozenset[Path]
     outputs: Mapping[Path, Output]
     unconfirmed: Mapping[Path, str]
     left: Mapping[str, str]
@@ -206,12 +220,25 @@ def files_to_search(store: Store, target: ToForget, places: Sequence[Path]) -> S
     outputs, unsure, left = known_outputs(store, target, places, confirmed)
     unconfirmed = {path.resolve(): LINKED for path in links} | unsure
     confirmed |= set(outputs)
+    own = frozenset(own_files(store.folder.resolve()))
     return Search(
-        tuple(dict.fromkeys([*confirmed, *unconfirmed])),
+        tuple(dict.fromkeys([*confirmed, *own, *unconfirmed])),
+        own,
         outputs,
         {path: why for path, why in unconfirmed.items() if path not in confirmed},
         left,
     )
+
+
+OWN = ("logs/*/*", "commands/ended/*.json", "asked/*/*.jsonl")
+"""Files in a store that may hold conversations, beside its database."""
+
+
+def own_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a store that may hold conversations; a link is none of its own."""
+    for pattern in OWN:
+        paths = (path for path in sorted(folder.glob(pattern)) if path.name != READING)
+        yield from (path for path in paths if path.is_file() and not path.is_symlink())
 
 
 def looked_through(places: Iterable[Path]) -> Iterator[Path]:
