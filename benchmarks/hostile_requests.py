@@ -1,4 +1,4 @@
-"""Requests of somebody who means harm, to the pages on which logs are brought: as bytes of HTTP, drawn from a seed."""
+"""Requests of somebody who means harm, to pages that bring, begin and watch: as bytes of HTTP, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ FRAMINGS = (
 def hostile_requests(target: Target, number: int, seed: int) -> Iterator[HostileRequest]:
     """Yield so many requests; the same for the same seed."""
     rng = random.Random(seed)
-    kinds = (_upload, _upload, _place, _query, _query, _reading, _other)
+    kinds = (_upload, _upload, _place, _query, _query, _reading, _other, _begin, _watch, _run)
     for _ in range(number):
         request = rng.choice(kinds)(rng, target)
         yield HostileRequest(
@@ -142,6 +142,49 @@ def hostile_requests(target: Target, number: int, seed: int) -> Iterator[Hostile
             request.body,
             rng.choice(FRAMINGS),
         )
+
+
+def _begin(rng: random.Random, _: Target) -> HostileRequest:
+    """Return a form of a use case, or a plan, with what it doesn't offer."""
+    door = rng.choice(("learn", "score", "check", "remedy-run", "remedy-brief", _path(rng)))
+    names = ("log", "o-rubrics", "o-target", "o-prompt", "o-edit", "o-new", "o-base_url", "o-out")
+    names += ("assistant-as", "assistant-base_url", "profile", "do", "begun", "o-fail_if", "x")
+    fields = {rng.choice(names): _path(rng) for _ in range(rng.randrange(5))}
+    address = f"/begin/{quote(door, safe='')}"
+    if rng.random() < 0.5:
+        query = urlencode(fields, errors="replace")
+        return HostileRequest("GET", f"{address}?{query}"[:8000], (), b"")
+    return _form(f"/api{address}", fields | {"log": _path(rng)}, rng)
+
+
+def _watch(rng: random.Random, _: Target) -> HostileRequest:
+    """Return a folder or an address that nobody may name, or a report that isn't there."""
+    if rng.random() < 0.3:
+        query = urlencode({"id": _path(rng), rng.choice(("x", "as_file")): "1"}, errors="replace")
+        path = rng.choice(("/pass-on/report", "/pass-on", "/watch"))
+        return HostileRequest("GET", f"{path}?{query}"[:8000], (), b"")
+    part = rng.choice(("folders", "removal", "webhook", "seen", "x"))
+    # a folder that may be named is no attack
+    fields = {"place": f"../{_path(rng)}", "url": _path(rng), "minutes": rng.choice(("1", "nan"))}
+    names = rng.sample(sorted(fields), rng.randrange(1, 4))
+    if part == "webhook":
+        names = ["url"]
+        fields["url"] = fields["url"] or "http://169.254.169.254/"
+    return _form(f"/api/watch/{part}", {name: fields[name] for name in names}, rng)
+
+
+def _run(rng: random.Random, _: Target) -> HostileRequest:
+    """Return a question about a run or a command that isn't there."""
+    id_ = quote(_path(rng), safe="")
+    path = rng.choice(
+        (f"/children/{id_}", f"/remedies/{id_}", f"/remedies/{id_}/todo.jsonl", f"/runs/{id_}")
+    )
+    if rng.random() < 0.5:
+        return HostileRequest("GET", path[:8000], (), b"")
+    part = rng.choice(("accept", "replies", "stop", "go-on"))
+    fields = {"name": _path(rng), "lines": _path(rng), "confirmed": _path(rng), "key": "x"}
+    names = rng.sample(sorted(fields), rng.randrange(1, 5))
+    return _form(f"/api{path}/{part}"[:8000], {name: fields[name] for name in names}, rng)
 
 
 def _headers(rng: random.Random, target: Target) -> Iterator[tuple[str, str]]:

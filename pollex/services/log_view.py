@@ -27,7 +27,7 @@ from pollex.text import printable
 
 LARGE = 64 << 20
 """Bytes of files from which on a look at their first rows is enough."""
-MOST_ROWS = 20_000
+MOST_ROWS = 5_000
 """Rows of each file that are looked at where they are large."""
 MOST_COLUMNS = 60
 MOST_VALUES = 40
