@@ -20,7 +20,7 @@ import numpy as np
 
 from pollex.errors import WrongUse
 from pollex.formats.csv_rows import escape_formula
-from pollex.outputs import STDOUT, draft_of, require_output
+from pollex.outputs import STDOUT, draft_of, make_folder, require_output, write_text
 from pollex.store.columns import Arrays, arrays_of
 from pollex.store.database import BACKUP
 from pollex.store.database import FILE as DATABASE
@@ -138,6 +138,62 @@ def rows_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with form(path, columns) as put:
         yield put
+
+
+MARK = "pollex"
+"""Stands in most files that pollex makes for other tools."""
+
+
+def write_folder(folder: Path, texts: Mapping[str, str], *read: Source) -> None:
+    """Write files into a folder that the user named; none of the user's own is written over.
+
+    Args:
+        texts: By name of the file.
+        read: Inputs, which no output may be.
+
+    Raises:
+        WrongUse: A file is there that pollex didn't write, or one of `read`.
+    """
+    make_folder(folder)
+    before = {name: _text_there(folder / name) for name in texts}
+    marked = [name for name in texts if MARK in texts[name]]
+    is_ours = bool(marked) and all(MARK in (before[name] or "") for name in marked)
+    for name, text in texts.items():
+        require_writable(folder / name, *read, named=False)
+        there = before[name]
+        if there in (None, text) or is_ours:
+            continue
+        if not _is_like(text, there):
+            raise WrongUse(
+                "a file is there already that pollex did not write",
+                where=str(folder / name),
+                remedy="give another folder",
+                option="out",
+            )
+    for name, text in texts.items():
+        write_text(folder / name, text, named=False)
+
+
+def _is_like(text: str, there: str) -> bool:
+    """Tell whether a file that is there can be an earlier one of ours: by its mark, or by the keys of its rows."""
+    if MARK in text:
+        return MARK in there
+    keys = _keys_of_first(text)
+    return bool(keys) and keys == _keys_of_first(there)
+
+
+def _text_there(path: Path) -> str | None:
+    """Return the text of a file; None where there is no file."""
+    return path.read_text("utf-8", "replace") if path.is_file() else None
+
+
+def _keys_of_first(text: str) -> list[str]:
+    """Return the names in the first row of JSON lines; none where that isn't one."""
+    try:
+        row = json.loads(text.partition("\n")[0])
+    except (ValueError, RecursionError):
+        return []
+    return list(row) if isinstance(row, dict) else []
 
 
 def write_lines(path: Path, rows: Iterable[Any], *, named: bool = True) -> None:

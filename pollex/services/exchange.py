@@ -8,9 +8,9 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.peer_scores import FORMS, Aim, Written, lines_of, requests_of
 from pollex.formats.peers.targets import EMBEDDED, TARGETS, Target, sheet_of
-from pollex.formats.write import require_writable
+from pollex.formats.write import write_folder
 from pollex.graphs.context import Progress
-from pollex.outputs import make_folder, write_text
+from pollex.outputs import write_text
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.services.named_sets import read_set, store_of
@@ -82,11 +82,7 @@ def export_rubrics(
     texts = export_texts(loaded, to)
     if out.exists() and not out.is_dir():
         raise WrongUse("it is a file", where=str(out), remedy="give the name of a folder")
-    make_folder(out)
-    for name, text in texts.items():
-        path = out / name
-        require_writable(path, *([] if isinstance(rubrics, RubricSet) else [rubrics]), named=False)
-        write_text(path, text, named=False)
+    write_folder(out, texts, *([] if isinstance(rubrics, RubricSet) else [rubrics]))
     notes = (EMBEDDED,) if loaded.judge.kind == "embedded" else ()
     return Exported(target=target_of(to), files=tuple(out / name for name in texts), notes=notes)
 

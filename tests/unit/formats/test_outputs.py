@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pollex.errors import WrongUse
-from pollex.formats.write import require_writable, write_lines, write_rows
+from pollex.formats.write import require_writable, write_folder, write_lines, write_rows
 from pollex.outputs import draft_of, make_folder, require_output, write_text, write_whole
 
 ROWS = [{"a": "1"}, {"a": "2"}]
@@ -183,3 +183,25 @@ def test_nobody_can_guess_the_name_of_a_draft(tmp_path: Path) -> None:
         first.write_text("1")
         second.write_text("2")
     assert (tmp_path / "a").read_text() == "1", "the one that ended last"
+
+
+THEIRS = {"promptfooconfig.yaml": "mine: 1\n", "cases.jsonl": '{"mine": 1}\n', "chat.txt": "mine\n"}
+MADE = {"promptfooconfig.yaml": "# pollex cases\n", "cases.jsonl": '{"id": 1}\n', "chat.txt": "x\n"}
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_no_file_of_the_users_is_written_over_in_a_folder(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(THEIRS[name])
+    with pytest.raises(WrongUse, match="a file is there already that pollex did not write"):
+        write_folder(tmp_path, MADE)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {name: THEIRS[name]}
+
+
+def test_what_pollex_made_in_a_folder_is_made_anew(tmp_path: Path) -> None:
+    write_folder(tmp_path / "new", MADE)
+    again = {name: text.replace("x", "y").replace("1", "2") for name, text in MADE.items()}
+    write_folder(tmp_path / "new", again)
+    assert {path.name: path.read_text() for path in (tmp_path / "new").iterdir()} == again
+    rows = {"cases.jsonl": '{"id": 3}\n'}
+    write_folder(tmp_path / "new", rows)
+    assert (tmp_path / "new" / "cases.jsonl").read_text() == '{"id": 3}\n'

@@ -9,9 +9,8 @@ from pollex.conversations.conversation import messages_of
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.write import require_writable
+from pollex.formats.write import write_folder
 from pollex.graphs.context import Progress
-from pollex.outputs import make_folder, write_text
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext, in_order
 from pollex.rooms.remedy.formats.cases import CASE_FORMS, CaseCheck, ReplyCase, case_files
 from pollex.rooms.remedy.services.contexts import read_held
@@ -137,10 +136,7 @@ def cases(
         raise BadLabels(what, remedy="give more conversations")
     model = "MODEL" if rubric_set.judge.built_in else rubric_set.judge.name
     texts = case_files(to, shown, model)
-    make_folder(out)
-    for name, written in texts.items():
-        require_writable(out / name, *files_of(logs, rubrics, prompt), named=False)
-        write_text(out / name, written, named=False)
+    write_folder(out, texts, *files_of(logs, rubrics, prompt))
     hashes = sorted({contexts[case.id].conversation.text_hash[:16] for case in shown})
     with Store.open(run.store) as store:
         store.keep([FactRow("", CASES, now(), pack(hashes))])
