@@ -21,6 +21,20 @@ _TEXT_FIELD = re.compile(r'"text":\s*"((?:[^"\\]|\\.)*)"')
 NEVER = "Never came up"
 """An answer that the server never gives: its moods are about how far it agrees."""
 
+_DRAWN = re.compile(
+    r"(?<=DATA )[0-9a-f]{32}"
+    r'|^\d+\. "The user uses the word .* in their first message\."$\n?'
+    r'|^\d+\. (?=")',
+    re.MULTILINE,
+)
+"""What each store draws anew: the code around a conversation, and canaries with their places."""
+
+
+def _digest_of(messages: Sequence[Mapping[str, Any]], salt: str) -> str:
+    """Return a hash of what is asked: the same for the same questions, whichever store asks."""
+    contents = [_DRAWN.sub("", str(message.get("content"))) for message in messages]
+    return hashlib.sha256((json.dumps(contents) + salt).encode("utf-8", "replace")).hexdigest()
+
 
 class Answer:
     """One answer with its tokens.
@@ -43,10 +57,7 @@ class Answer:
         self._messages = messages
         self._attentive = attentive
         self._opinions = opinions(messages) if attentive else {}
-        self._seed = (
-            seed
-            or hashlib.sha256((json.dumps(messages, sort_keys=True) + salt).encode()).hexdigest()
-        )
+        self._seed = seed or _digest_of(messages, salt)
         self._wants_tokens = tokens
         self._quotes: list[str] | None = None
         self._definitions: JsonObject = (schema or {}).get("$defs", {})

@@ -28,7 +28,7 @@ def calls(told: dict[str, Any], *stages: str) -> dict[str, int]:
 
 
 def log_of_both(path: Path) -> Path:
-    """Thumbs that go by deeds in one half, which built-in roles see, and by thanks in the other, as the model."""
+    """Thumbs by deeds in a third, which built-in roles see; by thanks elsewhere, as the model answers."""
     deeds = ("My parcel is lost.", "Move my booking to {day}.", "Cancel the ticket for {day}.")
     questions = (
         "Is the office open on {day}?",
@@ -36,10 +36,10 @@ def log_of_both(path: Path) -> Path:
         "Who is in charge on {day}?",
     )
     rows = []
-    for number in range(64):
+    for number in range(96):
         up = number % 2 == 0
         day = f"May {number // 2 + 1}"
-        if number % 4 < 2:
+        if number % 6 < 2:
             done = (
                 f"I've moved it to {day}. It costs ${number}."
                 if up
@@ -64,7 +64,7 @@ def test_rubrics_of_both_sides_compete_and_each_is_answered_by_its_own_judge(
     assert both.code == 0, both.err
     found = RubricSet.load("both.json")
     sides = {rubric.answered_by for rubric in found.rubrics}
-    assert sides == {"", "built-in"}
+    assert sides == {"", "built-in"}, both.err
     own = {rubric.id for rubric in found.rubrics if rubric.answered_by}
     assert set(found.judge.learned) == own
     assert {
@@ -87,7 +87,7 @@ def test_rubrics_of_both_sides_compete_and_each_is_answered_by_its_own_judge(
         found.data.training,
     )
     page = Path(both.last["report"]).read_text(encoding="utf-8")
-    assert "Its occasion never came up in" in page
+    assert "its occasion never came up in" in page
     assert "The model found nothing to give as a reason in" in page
     planned = pollex("score", log, "--rubrics", "both.json", "--dry-run", *confirmed)
     # all was paid for, and nothing else would be asked

@@ -54,13 +54,25 @@ def test_the_replay_is_the_recorded_result(pollex: Pollex, tmp_path: Path) -> No
     assert (tmp_path / "with a model" / "built-in" / "rubrics.json").exists()
     remedied = json.loads((tmp_path / "with a model" / "remedy.json").read_text(encoding="utf-8"))
     if Recording.bundled().remedied:
-        assert remedied == json.loads((RECORDED / "remedy.json").read_text(encoding="utf-8"))
+        recorded = json.loads((RECORDED / "remedy.json").read_text(encoding="utf-8"))
+        assert with_rounded_numbers(remedied) == with_rounded_numbers(recorded)
     else:
         assert "This assistant is planted" in ended.err + ended.out
     beside = asyncio.run(pages_of(tmp_path / "with a model" / ".pollex"))
     assert "What the model adds, and what it costs" in beside
     assert f"{found.held_out.auc.value:.3f}" in beside
     assert "1,850,582, 260,006" in beside  # tokens read and written
+
+
+def with_rounded_numbers(value: Any) -> Any:
+    """Return JSON whose floats have six digits: sums differ in the last ones between processors."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: with_rounded_numbers(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [with_rounded_numbers(entry) for entry in value]
+    return value
 
 
 async def pages_of(folder: Path) -> str:
