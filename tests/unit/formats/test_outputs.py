@@ -186,7 +186,7 @@ def test_nobody_can_guess_the_name_of_a_draft(tmp_path: Path) -> None:
 
 
 THEIRS = {"promptfooconfig.yaml": "mine: 1\n", "cases.jsonl": '{"mine": 1}\n', "chat.txt": "mine\n"}
-MADE = {"promptfooconfig.yaml": "# pollex cases\n", "cases.jsonl": '{"id": 1}\n', "chat.txt": "x\n"}
+MADE = {"promptfooconfig.yaml": "# pollex cases\n", "cases.jsonl": '{"id": 1}\n', "chat.txt": "z\n"}
 
 
 @pytest.mark.parametrize("name", THEIRS)
@@ -199,7 +199,7 @@ def test_no_file_of_the_users_is_written_over_in_a_folder(name: str, tmp_path: P
 
 def test_what_pollex_made_in_a_folder_is_made_anew(tmp_path: Path) -> None:
     write_folder(tmp_path / "new", MADE)
-    again = {name: text.replace("x", "y").replace("1", "2") for name, text in MADE.items()}
+    again = {name: text.replace("z", "y").replace("1", "2") for name, text in MADE.items()}
     write_folder(tmp_path / "new", again)
     assert {path.name: path.read_text() for path in (tmp_path / "new").iterdir()} == again
     rows = {"cases.jsonl": '{"id": 3}\n'}
