@@ -15,6 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from pollex.errors import BadInput
 from pollex.formats.frames import as_plain
 from pollex.text import printable
 
@@ -151,6 +152,33 @@ def sqlite_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str, 
         raise FailedQuery(error) from error
 
 
+def address_of(place: str) -> str:
+    """Return what PostgreSQL's library takes for a place: an address, or the name of a database."""
+    if place.startswith("//"):
+        return f"postgresql:{place}"
+    return f"dbname={place}" if place else ""
+
+
+def hosts_of(place: str) -> set[str]:
+    """Return the hosts that a place of PostgreSQL names, or whatever may name one.
+
+    Raises:
+        BadInput: It can't be read.
+    """
+    import psycopg  # an extra
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        values = conninfo_to_dict(address_of(place))
+    except psycopg.Error as error:
+        reason = " ".join(str(error).split())
+        raise BadInput(f"no address of PostgreSQL: {reason:.200}", remedy="check it") from None
+    hosts = {str(values[name]) for name in ("host", "hostaddr", "service") if name in values}
+    if (name := str(values.get("dbname", ""))) and ("=" in name or "://" in name):
+        hosts.add(name)
+    return hosts
+
+
 def postgres_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str, Any]]:
     """Yield the rows that a query of PostgreSQL gives: by a cursor of the server, in a transaction that only reads.
 
@@ -161,11 +189,8 @@ def postgres_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str
     """
     import psycopg  # an extra
 
-    address = f"dbname={place}" if place else ""
-    if place.startswith("//"):
-        address = f"postgresql:{place}"
     try:
-        with closing(psycopg.connect(address)) as connection:
+        with closing(psycopg.connect(address_of(place))) as connection:
             cancels.append(connection.cancel)
             connection.read_only = True
             _refuse_calls(connection, query)

@@ -9,10 +9,12 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.content import ending_by_content
+from pollex.formats.databases import hosts_of
 from pollex.formats.files import find_files, unpacked_size
 from pollex.formats.places import places_of
 from pollex.formats.queries import is_query
@@ -270,9 +272,26 @@ def _query_allowed(text: str, roots: Roots) -> str:
     kind, _, rest = text.partition(":")
     if kind.startswith("postgres"):
         roots.require_address(text)
+        require_host_of_password(rest.partition("?")[0])
         return text
     place, mark, query = rest.partition("?")
     return f"{kind}:{roots.require_path(place)}{mark}{query}"
+
+
+def require_host_of_password(place: str) -> None:
+    """Refuse a host that somebody typed while the environment has a password, which is for another one.
+
+    Raises:
+        WrongUse: It isn't the host that the environment names.
+    """
+    if not os.environ.get("PGPASSWORD") or find_spec("psycopg") is None:
+        return
+    own_hosts = {os.environ.get("PGHOST", ""), os.environ.get("PGHOSTADDR", "")}
+    if others := hosts_of(place) - own_hosts:
+        raise WrongUse(
+            f"the password of this server is not for {sorted(others)[0]:.80}",
+            remedy="its owner names the host by PGHOST, or gives the password in a file (PGPASSFILE)",
+        )
 
 
 def _copied(store: Path, address: str, roots: Roots, most: int) -> LogReading:

@@ -449,3 +449,23 @@ def test_no_key_of_the_server_goes_to_an_address_that_a_visitor_typed(
     monkeypatch.setenv(interface.url[0][0], "http://example.org/")
     for url in ("http://example.org", interface.url[1]):
         assert not environment_for(interface, {}, url).keys() & set(KEYS[tool])
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["//u@other/x", "x host=other", "x hostaddr=10.0.0.1", "host=other", "//u@/x%3Fhost=other"],
+)
+async def test_the_servers_password_goes_to_no_database_that_a_visitor_typed(
+    place: str, empty: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("psycopg")
+    monkeypatch.setenv("PGPASSWORD", "canary")
+    monkeypatch.setenv("PGHOST", "own")
+    app = made_app(empty, roots=Roots(is_open=True))
+    async with client_of(app) as web:
+        typed = {"place": f"postgres:{place}?SELECT 1"}
+        answer = await web.post("/api/logs/place", data=typed)
+        assert answer.status_code == 400
+        assert "the password of this server is not for" in answer.text
+        own = await web.post("/api/logs/place", data={"place": "postgres://u@own/x?SELECT 1"})
+        assert own.status_code in (200, 303), own.text
