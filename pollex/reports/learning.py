@@ -668,34 +668,31 @@ def trust(rubrics: RubricSet) -> str:
     auc = held_out.auc
     if not known(auc.value):
         return f"How far to trust these rubrics could not be measured: {auc.undefined or 'there is no figure'}."
-    share = f"{percent(auc.value)} of the time"
-    tested = f"{percent_interval(auc)}; guessing is right {percent(CHANCE)} of the time"
-    how = how_measured(rubrics)
+    tell = (
+        f"the rubrics tell a good conversation from a bad one {percent(auc.value)} of the time "
+        f"({percent_interval(auc)}; guessing is right {percent(CHANCE)} of the time), {how_measured(rubrics)}"
+    )
     if not known(auc.low) or auc.low <= CHANCE:
-        return (
-            f"Take these rubrics as hints: {how}, they tell a good conversation from a bad one {share} "
-            f"({tested}), and that may be luck."
-        )
-    told_apart = f"together the rubrics tell a good conversation from a bad one {share} ({tested})"
+        return f"Take these rubrics as hints: {tell} That may be luck."
     if not anything_is_borne_out(rubrics.rubrics):
         return (
-            f"Take each of these rubrics as a hint: none is proven or likely by itself, though {how}, {told_apart}. "
+            f"Take each of these rubrics as a hint: none is proven or likely by itself. Together {tell} "
             "A sum of many weak signs can do what none of them can alone."
         )
-    return f"{how[0].upper()}{how[1:]}, {told_apart.removeprefix('together ')}."
+    return f"{tell[0].upper()}{tell[1:]}"
 
 
 def how_measured(rubrics: RubricSet) -> str:
-    """Say on which conversations figures are, and what of the rubrics saw these before, for a sentence's middle."""
+    """Say on which conversations figures are, and what of the rubrics saw these before: the end of a sentence."""
     data = rubrics.data
     if not data.folds:
-        return f"on {count(data.held_out, 'held-out conversation')}, which the rubrics never saw"
+        return f"measured on {count(data.held_out, 'conversation')} that took no part in learning."
     if has_models(rubrics.rubrics):
         return (
-            f"on all {data.held_out:,} conversations with a thumb, which the model had read when it wrote the rubrics, "
-            "though not the choice among them that scored each"
+            f"measured on all {data.held_out:,} conversations with a thumb. The model had read these when it wrote the "
+            "rubrics; which of the rubrics count was chosen anew without each."
         )
-    return f"on all {data.held_out:,} conversations with a thumb, each scored by rubrics that were learned without it"
+    return f"measured on all {data.held_out:,} conversations with a thumb, each by rubrics learned without it."
 
 
 def anything_is_borne_out(rubrics: Sequence[ChosenRubric]) -> bool:

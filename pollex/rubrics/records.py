@@ -200,8 +200,8 @@ class Member(Record):
         if there is None or rest is None or there.value is None or rest.value is None:
             return f"{self.among} conversations"
         return (
-            f"hint: {100 * there.value:.0f} % thumbs down of {there.n}, {100 * rest.value:.0f} % of "
-            f"the other {rest.n}"
+            f"hint: {100 * there.value:.0f} % thumbs down of {there.n}, {100 * rest.value:.0f} % in "
+            "the rest"
         )
 
 
@@ -426,14 +426,14 @@ class ChosenRubric(Rubric):
         """What the assistant does in some of the conversations that end so, most often first; empty for nothing."""
         members = self.family.members if self.family else ()
         events = [case for case in members if case.kind.startswith("event:") and not case.within]
-        if not events or self.family is None:
+        if not events:
             return ""
         parts = [
             f"“{case.text.removesuffix('.')}” ({case.among})" for case in events[:MOST_MEMBERS]
         ]
         return (
-            f"In some of these {self.family.n} conversations, without a clear difference to the rest of "
-            f"them: {', '.join(parts)}."
+            "In some of these conversations, without a clear difference to the rest of them: "
+            f"{', '.join(parts)}."
         )
 
     @property

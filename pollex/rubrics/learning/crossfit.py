@@ -470,8 +470,8 @@ def families_of(
 ) -> dict[str, dict[str, Any]]:
     """Return what each rubric that leads a family consists of, by its id, as JSON values.
 
-    That is narrower forms of it, and deeds that make a difference among the conversations in which
-    it holds, but for those that have an entry of their own.
+    That is of a deed its narrower forms; of an outcome the deeds that happen where it holds, but for
+    those that have an entry of their own.
     """
     pool = weighed.pool
     held = weighed.pool.held
@@ -484,10 +484,10 @@ def families_of(
         narrower = [member for member in family.tolist() if often[member] < often[first]]
         deeds, within = deeds_of(weighed, narrowed, first, family_of)
         members = []
-        for column in {*narrower, *deeds}:
+        for column in narrower if weighed.deeds[first] else deeds:
             rubric = pool.rubrics[column]
             among = int((here & held[:, column]).sum())
-            if among and rubric.kind in (pool.rubrics[first].kind, "deed"):
+            if among:
                 member = member_of(rubric, among, worth_of(held[:, column], up, together))
                 if column in within:
                     inside = worth_of(held[here, column], up[here], together[here])

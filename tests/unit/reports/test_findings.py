@@ -244,9 +244,9 @@ def test_the_first_sentence_says_how_far_to_trust_it() -> None:
         (
             Figure(value=0.8, low=0.7, high=0.9, n=60),
             0.1,
-            "they tell a good conversation from a bad one",
+            "The rubrics tell a good conversation from a bad one",
         ),
-        (Figure(value=0.6, low=0.45, high=0.7, n=60), 0.1, "that may be luck"),
+        (Figure(value=0.6, low=0.45, high=0.7, n=60), 0.1, "That may be luck"),
         (
             Figure(value=0.8, low=0.7, high=0.9, n=60),
             -0.2,

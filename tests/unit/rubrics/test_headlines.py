@@ -269,7 +269,7 @@ def test_an_entry_begins_with_the_case_that_explains_most_thumbs_however_often_a
     )
     assert entry.best_quotes[0].text == "words of hidden"
     assert [case.id for case in entry.apart] == ["confirmed"], "another event stands by itself"
-    assert entry.apart[0].figures == "hint: 100 % thumbs down of 15, 20 % of the other 25"
+    assert entry.apart[0].figures == "hint: 100 % thumbs down of 15, 20 % in the rest"
 
 
 def test_a_family_leads_by_itself_where_no_case_explains_most_of_it() -> None:
