@@ -311,7 +311,7 @@ def why_elsewhere(worth: Worth) -> str:
     if worth.compared == "occasion" or worth.down_within is None:
         return ""
     n = worth.down_within.n
-    return f" (all others, as only {n} more are of its occasion)"
+    return f" (all others, as only {n} more are of its occasion)" if n else ""
 
 
 def shares_told(worth: Worth) -> str:

@@ -227,7 +227,7 @@ def test_only_an_alpha_among_several_was_chosen_by_cross_validation() -> None:
     one = learning_page(
         rubric_set(rubrics=(rubric(1, "sat"),), dropped=(), reasons=(), alphas=()), scores()
     )
-    assert "1\N{NO-BREAK SPACE}rubric: 1 tell how conversations end." in Reader(one).words
+    assert "1\N{NO-BREAK SPACE}rubric: 1 on how conversations end." in Reader(one).words
     assert "There is no rubric of this kind." in Reader(one).words
     assert "None: every rubric of the pool was chosen." in Reader(one).words
 
