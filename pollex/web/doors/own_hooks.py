@@ -34,7 +34,7 @@ HOOKS = (
             "rubrics_from": "Fit these instead: the name of a set that comes with pollex "
             "(generic, generic_debugging).",
         },
-        answers={"pool": "yes: wait for me"},
+        answers={"": "no: judge them at once", "pool": "yes: wait for me"},
     ),
     Door(
         "label queue",

@@ -184,7 +184,9 @@ def begin_from_form(
 ) -> Done | Response:
     """Begin what a form asks for; or show its plan, or its command alone."""
     door = door_named(door_id)
-    form_fields = {name: str(value) for name, value in typed.items()} | {"profile": profile}
+    # a browser ends lines of a text as no file of ours does
+    lines = {name: str(value).replace("\r\n", "\n") for name, value in typed.items()}
+    form_fields = lines | {"profile": profile}
     try:
         keys = ("", "") if do == LOOK else (key, key_of_assistant)
         begun = read_form(site, door, form_fields, log, *keys)

@@ -174,6 +174,7 @@ def _shown(
         "like": like,
         "child": child if child is not None and not reading.files else None,
         "is_waiting": view is None,
+        "has_set": bool(site.sets()),
         "is_changed": view is not None and _differ(view["options"], reading.options),
         "asked": f"?{urlencode(form_fields)}" if form_fields else "",
         "typed_name": name or reading.name,
