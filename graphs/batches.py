@@ -47,6 +47,9 @@ class BatchState(TypedDict, total=False):
         batch: Ids of the items that are being worked on.
         asked: By node, how many items of the batch it worked on.
         done: Items that are settled, of `total`.
+        questions: What is asked, by the id that answers go by.
+        by_node: By node, what it came to for the first items of the batch, as it came; or a line
+            that says where that stands.
         outcomes: How many came to what.
         first: The first results of the batch: id, what was found, and why in a line.
         worst: The worst results so far.
@@ -61,6 +64,8 @@ class BatchState(TypedDict, total=False):
     done: int
     total: int
     outcomes: dict[str, int]
+    questions: dict[str, str]
+    by_node: Annotated[dict[str, Any], operator.or_]
     first: list[dict[str, Any]]
     worst: list[dict[str, Any]]
     so_far: dict[str, dict[str, float]]
@@ -88,6 +93,15 @@ class BatchWork(Resources):
 
     async def prepare(self, batch: Sequence[str]) -> None:
         """Prepare for a batch."""
+
+    def legend(self) -> dict[str, str]:
+        """Return what is asked, by the id that answers go by in the state; nothing where ids say it."""
+        return {}
+
+    @property
+    def idle(self) -> frozenset[str]:
+        """Names of nodes that have nothing to do in this run."""
+        return frozenset()
 
     def begin(self) -> None:
         """Show how far an earlier session came."""
@@ -130,7 +144,12 @@ def on_batch(kind: type[W]) -> Callable[[Callable[[W, Sequence[str]], Awaitable[
             pending = live.pending if live.planned == state["batch"] else ()
             left = [id_ for id_ in state["batch"] if id_ in pending]
             await work(live, left)
-            return {"asked": {work.__name__: len(left)}}
+            count = 0 if work.__name__ in live.idle else len(left)
+            findings = live.findings.update(work.__name__)
+            # the state says no more than what is durable
+            if findings:
+                await live.store.settle()
+            return {"asked": {work.__name__: count}, **findings}  # type: ignore[typeddict-item]  # its keys are the state's
 
         node.__name__ = work.__name__
         node.__doc__ = work.__doc__
@@ -163,7 +182,10 @@ async def plan_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:  #
         live.planned[:] = batch
         live.findings.begin(batch)
         span.outputs(batch)
-    return {"run": live.run, "batch": batch, "total": live.total}
+    planned: BatchState = {"run": live.run, "batch": batch, "total": live.total}
+    if questions := live.legend():
+        planned["questions"] = questions
+    return planned
 
 
 async def commit_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:
@@ -171,9 +193,10 @@ async def commit_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     live = await resources(runtime, BatchWork)
     with live.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
         await live.store.settle()
-    # the state says no more than what is durable
-    findings = live.findings.as_state
-    return {"done": live.total - len(live.pending), "outcomes": dict(live.outcomes), **findings}  # type: ignore[typeddict-item]  # its keys are the state's
+    committed: BatchState = {"done": live.total - len(live.pending)}
+    if live.outcomes:  # some count theirs at the end
+        committed["outcomes"] = dict(live.outcomes)
+    return committed
 
 
 async def finish(state: BatchState, runtime: Runtime[Any]) -> BatchState:

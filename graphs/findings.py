@@ -1,4 +1,7 @@
-"""What a batch found, for its state: the first results, the worst so far, and means so far. All is in the store."""
+"""What a batch found, for its state: what each node came to, the first results, the worst, and means.
+
+All of it is in the store, whole; a state has the first lines.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +15,9 @@ FIRST, WORST = 20, 10
 LONGEST = 160
 """Characters of a text in a result: a state with sixty questions a conversation stays far below 200 kB."""
 
+REASON = 400
+"""Characters of why a result is what it is."""
+
 ANSWERS = 40
 """Answers of one result that the state shows."""
 
@@ -24,21 +30,36 @@ class Findings:
 
     Attributes:
         shown_ids: Ids of the batch's first items.
+        steps: By node, what it came to for these, by id; or a line that says where that stands.
         batch: Results of these, by id.
         ranked: The worst of all, each with its rank: the lowest first.
         sums: By figure, how many items have it, and their sum; those that an earlier session
             settled are not in it.
+        is_new: Whether a result came that no state tells yet.
     """
 
     shown_ids: dict[str, None] = field(default_factory=dict)
+    steps: dict[str, dict[str, Row] | str] = field(default_factory=dict)
     batch: dict[str, Row] = field(default_factory=dict)
     ranked: list[tuple[float, str, Row]] = field(default_factory=list)
     sums: dict[str, tuple[int, float]] = field(default_factory=dict)
+    is_new: bool = False
 
     def begin(self, batch: Sequence[str]) -> None:
         """Begin a batch."""
         self.shown_ids = dict.fromkeys(batch[:FIRST])
         self.batch = {}
+        self.steps = {}
+
+    def note(self, node: str, id_: str, row: Callable[[], Row]) -> None:
+        """Note what a node came to for an item; nodes side by side may do so.
+
+        Args:
+            row: Makes what the state shows of it, where it does.
+        """
+        rows = self.steps.setdefault(node, {})
+        if id_ in self.shown_ids and isinstance(rows, dict):
+            rows[id_] = {"id": id_, **row()}
 
     def take(
         self,
@@ -48,7 +69,7 @@ class Findings:
         rank: float | None = None,
         figures: Mapping[str, float | None] | None = None,
     ) -> None:
-        """Take a result.
+        """Take a result, in a node that has no other beside it.
 
         Args:
             row: Makes what the state shows of it, where it does.
@@ -56,6 +77,7 @@ class Findings:
             figures: What means are told of.
         """
         # sums, from which the state tells means
+        self.is_new = True
         for name, value in (figures or {}).items():
             if value is not None:
                 n, total = self.sums.get(name, (0, 0.0))
@@ -75,6 +97,19 @@ class Findings:
                 :WORST
             ]
 
+    def update(self, node: str) -> dict[str, Any]:
+        """Return what a node adds to the state: what it came to, and results that no state tells yet."""
+        update: dict[str, Any] = {}
+        step = self.steps.get(node)
+        if isinstance(step, dict) and step:
+            update["by_node"] = {node: [step[id_] for id_ in self.shown_ids if id_ in step]}
+        elif step:
+            update["by_node"] = {node: step}
+        if self.is_new:
+            self.is_new = False
+            update |= self.as_state
+        return update
+
     @property
     def as_state(self) -> dict[str, Any]:
         """What the state tells: plain values."""
@@ -88,48 +123,58 @@ class Findings:
         }
 
 
-def in_short(text: str) -> str:
+def in_short(text: str, longest: int = LONGEST) -> str:
     """Return a text as a line that a state can hold."""
     line = " ".join(text.split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def questions_in_short(questions: Sequence[Question]) -> dict[str, str]:
+    """Return the texts of questions by id: what a state calls by an id."""
+    return {question.id: in_short(question.text) for question in questions[:ANSWERS]}
+
+
+def applies(answer: Answer | Unanswered) -> bool:
+    """Tell whether a question was answered, and not put aside because its occasion never came up."""
+    return isinstance(answer, Answer) and not answer.never_came_up
 
 
 def answers_in_words(
     questions: Sequence[Question], answers: Sequence[Answer | Unanswered]
 ) -> dict[str, str]:
-    """Return what was answered to each question, in the words of its options."""
+    """Return what was answered to each question, in the words of its options; those that don't apply are left out."""
     by_id = {question.id: question for question in questions}
     words = {}
-    for answer in answers[:ANSWERS]:
-        question = by_id.get(answer.question_id)
-        words[name_of(question, answer.question_id)] = word_of(question, answer)
-    return words
-
-
-def name_of(question: Question | None, id_: str) -> str:
-    """Return how a state calls a question: a rubric by its id, another by its id, too, as texts would repeat."""
-    return id_ if question is None or question.rubric is None else question.rubric.id
+    for answer in answers:
+        if isinstance(answer, Unanswered) or applies(answer):
+            words[answer.question_id] = word_of(by_id.get(answer.question_id), answer)
+    return dict(list(words.items())[:ANSWERS])
 
 
 def word_of(question: Question | None, answer: Answer | Unanswered) -> str:
     """Return an answer in the words of its option, or why there is none."""
     if isinstance(answer, Unanswered):
-        return in_short(f"{answer.outcome}: {answer.detail}" if answer.detail else answer.outcome)
+        return in_short(failure_of(answer))
     if question is None or answer.chosen >= len(question.options):
         return answer.word if answer.never_came_up else str(answer.chosen)
     return in_short(question.options[answer.chosen].text)
 
 
+def failure_of(answer: Unanswered) -> str:
+    """Return why there is no answer, in a line."""
+    return f"{answer.outcome}: {answer.detail}" if answer.detail else str(answer.outcome)
+
+
 def first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> str:
-    """Return the first justification, or the first reason for no answer; nothing said where no texts are kept."""
-    justifications = [
-        answer.justification
-        for answer in answers
-        if isinstance(answer, Answer) and answer.justification
-    ]
-    failed = [
-        f"{answer.outcome}: {answer.detail}" for answer in answers if isinstance(answer, Unanswered)
-    ]
-    if failed:
-        return in_short(failed[0])
-    return in_short(justifications[0]) if justifications and texts else ""
+    """Return why a question wasn't answered, or else the first justification, where texts are kept.
+
+    Of questions that don't apply nothing is told, where another one was answered.
+    """
+    if failures := [failure_of(answer) for answer in answers if isinstance(answer, Unanswered)]:
+        return in_short(failures[0], REASON)
+    if not texts:
+        return ""
+    answered = [answer for answer in answers if isinstance(answer, Answer)]
+    told = [answer for answer in answered if applies(answer)] or answered
+    justifications = [answer.justification for answer in told if answer.justification]
+    return in_short(justifications[0], REASON) if justifications else ""

@@ -1,7 +1,8 @@
 """`ask`: asks every question of a questionnaire about each conversation, one question in a call."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langgraph.graph import StateGraph
@@ -9,7 +10,12 @@ from langgraph.graph import StateGraph
 from pollex.agents.roles import Judge
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_each
 from pollex.graphs.context import ConversationIndex, LogContext
-from pollex.graphs.findings import answers_in_words, first_reason
+from pollex.graphs.findings import (
+    ANSWERS,
+    answers_in_words,
+    first_reason,
+    questions_in_short,
+)
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 
@@ -25,31 +31,84 @@ class AskContext(LogContext):
 
 @dataclass(frozen=True, kw_only=True)
 class AskWork(BatchWork):
-    """The resources of `ask`."""
+    """The resources of `ask`.
+
+    Attributes:
+        questions: The last one is the main one.
+        skips: Ids of those whose last option says that they don't apply.
+        unordered: Ids of those whose options are in no order, and so have no mean.
+    """
 
     shelf: ConversationIndex
     judge: Judge
     questions: Sequence[Question]
+    skips: frozenset[str] = frozenset()
+    unordered: frozenset[str] = frozenset()
+
+    def legend(self) -> dict[str, str]:
+        """Return the questions' texts by id."""
+        return questions_in_short(self.questions)
 
     def tell(self, id_: str, answers: Sequence[Answer | Unanswered]) -> None:
-        """Tell of a conversation in the state; the worst are those with the surest answers missing."""
-        answered = {
-            answer.question_id: answer
-            for answer in answers
-            if isinstance(answer, Answer) and not answer.never_came_up
-        }
-        means = {
-            f"mean option of {question_id}": float(answer.chosen + 1)
-            for question_id, answer in answered.items()
-        }
-        sure = [max(answer.probabilities) for answer in answered.values()]
+        """Tell of a conversation in the state; the worst are those with the lowest main answer, none at all first.
 
-        def row() -> dict[str, Any]:
-            words = answers_in_words(self.questions, answers)
-            return {"answers": words, "why": first_reason(answers, texts=self.store.texts)}
+        Questions that don't apply are named, and are in no mean.
+        """
+        by_id = {question.id: question for question in self.questions}
+        values: dict[str, float] = {}
+        sureness: dict[str, float] = {}
+        for answer in answers:
+            if isinstance(answer, Unanswered) or self.is_skipped(answer):
+                continue
+            sureness[answer.question_id] = answer.probabilities[answer.chosen]
+            if answer.question_id not in self.unordered:
+                options = by_id[answer.question_id].options
+                shares = self.shares_of(answer)
+                values[answer.question_id] = sum(
+                    share * option.value for share, option in zip(shares, options, strict=False)
+                )
 
-        rank = (sum(sure) / len(sure) if sure else 0.0) - (len(answers) - len(answered))
+        main = self.questions[-1].id
+        not_answered = any(isinstance(answer, Unanswered) for answer in answers)
+        rank = values.get(main, -1.0 if not_answered else None)
+        row = partial(self.in_short, answers, values, sureness)
+        means = {f"value of {question_id}": value for question_id, value in values.items()}
         self.findings.take(id_, row, rank=rank, figures=means)
+
+    def in_short(
+        self,
+        answers: Sequence[Answer | Unanswered],
+        values: Mapping[str, float],
+        sureness: Mapping[str, float],
+    ) -> dict[str, Any]:
+        """Return what the state tells of a conversation's answers, that to the main question first."""
+        skipped = [answer for answer in answers if self.is_skipped(answer)]
+        applying = [answer for answer in reversed(answers) if answer not in skipped]
+        words = answers_in_words(self.questions, applying)
+        for question_id, share in sureness.items():
+            if question_id in words:
+                words[question_id] += f" ({share:.0%})"
+        return {
+            "why": first_reason(applying, texts=self.store.texts),
+            "answers": words,
+            "values": {id_: round(value, 2) for id_, value in list(values.items())[:ANSWERS]},
+            "not_applicable": [answer.question_id for answer in skipped[:ANSWERS]],
+        }
+
+    def is_skipped(self, answer: Answer | Unanswered) -> bool:
+        """Tell whether an answer says that its question doesn't apply."""
+        if isinstance(answer, Unanswered):
+            return False
+        last = len(answer.probabilities) - 1
+        return answer.never_came_up or (answer.question_id in self.skips and answer.chosen == last)
+
+    def shares_of(self, answer: Answer) -> list[float]:
+        """Return the probabilities of the options that have a value, made to sum to 1."""
+        shares = list(answer.probabilities)
+        if answer.question_id in self.skips:
+            shares = shares[:-1]
+        total = sum(shares)
+        return [share / total for share in shares] if total else shares
 
 
 @on_each(AskWork)

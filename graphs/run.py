@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from importlib import import_module
@@ -123,15 +123,22 @@ async def state_around(store: Store, run: Run, node: str) -> tuple[dict[str, Any
         (number for number, (nodes, _) in reversed([*enumerate(states)]) if node in nodes), None
     )
     if place is None:
-        ran = ", ".join(
-            dict.fromkeys(name for nodes, _ in states for name in nodes if name != "__start__")
-        )
-        raise WrongUse(
-            f"{run.id} has no state after {node!r}",
-            remedy=f"name one of its nodes: {ran or 'it has none'}",
-        )
+        raise WrongUse(f"{run.id} has no state after {node!r}", remedy=_nodes_in_words(run, states))
     before: dict[str, Any] = states[place - 1][1] if place else {}
     return before, states[place][1]
+
+
+def _nodes_in_words(run: Run, states: Sequence[tuple[tuple[str, ...], Mapping[str, Any]]]) -> str:
+    """Name the nodes of a run's graph, those that ran first; or say where its states are."""
+    nodes = [name for name in graph_of(run).nodes if not name.startswith("__")]
+    ran = list(dict.fromkeys(name for names, _ in states for name in names if name in nodes))
+    others = ", ".join(name for name in nodes if name not in ran)
+    if not ran:
+        return (
+            f"this store has no states of it; a LangGraph server keeps those of its runs itself, "
+            f"by thread; nodes of this graph: {others}"
+        )
+    return f"name one of its nodes: {', '.join(ran)}" + (f"; not run: {others}" if others else "")
 
 
 async def carry_out(

@@ -6,7 +6,7 @@ its answers.
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from langgraph.graph import StateGraph
@@ -15,11 +15,14 @@ from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_batch, on_each
 from pollex.graphs.context import ConversationIndex, LogContext
-from pollex.graphs.findings import ANSWERS, in_short
+from pollex.graphs.findings import ANSWERS, REASON, failure_of, in_short, questions_in_short
 from pollex.rubrics.answers import NEUTRAL, Answer, Question, Unanswered
 from pollex.rubrics.rubric import Polarity, Rubric
-from pollex.rubrics.score import NetSat, Score, ScoreColumns
+from pollex.rubrics.score import NetSat, ScoreColumns
 from pollex.store.rows import conversation_rows, score_block
+
+AT_ONCE = "the built-in judge answers a batch at once: its answers stand with the scores, after compute_netsat"
+"""What nodes say that have nothing to do then."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,22 +67,70 @@ class ScoreWork(BatchWork):
         if self.whole is None:
             await self.judge.prepare([self.shelf[id_] for id_ in batch])
 
+    def legend(self) -> dict[str, str]:
+        """Return the rubrics' texts by id."""
+        return questions_in_short(self.questions)
+
+    @property
+    def idle(self) -> frozenset[str]:
+        """Where conversations are scored at once, nobody is asked before."""
+        return frozenset() if self.whole is None else frozenset(("judge_sat", "judge_dsat"))
+
     async def ask(self, polarity: Polarity, id_: str) -> None:
         """Ask about one conversation, and keep the answers until it is scored."""
+        node = f"judge_{polarity}"
+        if self.whole is not None:
+            self.findings.steps[node] = AT_ONCE
+            return
         questions = [q for q in self.questions if q.rubric and q.rubric.polarity == polarity]
-        if questions and self.whole is None:
-            answers = await ask(self, f"judge_{polarity}", self.judge, self.shelf[id_], questions)
+        if questions:
+            answers = await ask(self, node, self.judge, self.shelf[id_], questions)
             self.answers.setdefault(id_, []).extend(answers)
+            self.findings.note(node, id_, partial(self.answers_in_short, answers))
 
-    def shown(
-        self, scores: ScoreColumns, place: int, rubrics: Mapping[str, Rubric]
-    ) -> dict[str, Any]:
-        """Return what the state tells of one of several scores."""
-        return score_in_short(scores[place], rubrics, self.netsat)
+    def answers_in_short(self, answers: Sequence[Answer | Unanswered]) -> dict[str, Any]:
+        """Return what the state tells of answers before they are a score."""
+        why = reasons_in_words(answers, self.rubrics, self.netsat, raised=None)
+        return {"why": in_short(why, REASON), "answers": self.values_of(answers)}
+
+    def values_of(self, answers: Sequence[Answer | Unanswered]) -> dict[str, float | str]:
+        """Return each rubric's value, or why it has none."""
+        values: dict[str, float | str] = {}
+        for answer in answers[:ANSWERS]:
+            values[answer.question_id] = (
+                answer.outcome
+                if isinstance(answer, Unanswered)
+                else round(self.netsat.counted(answer), 2)
+            )
+        return values
+
+    @cached_property
+    def rubrics(self) -> Mapping[str, Rubric]:
+        """The rubrics that are asked about, by id."""
+        return {question.id: question.rubric for question in self.questions if question.rubric}
+
+    def shown(self, scores: ScoreColumns, place: int) -> dict[str, Any]:
+        """Return what the state tells of one of several scores: why, its figures, and the answers."""
+        score = scores[place]
+        answers = score.answers + (scores.tone.at(place) if scores.tone else ())
+        # what raised a score that says good, what lowered one that says bad
+        failures = [failure_of(answer) for answer in answers if isinstance(answer, Unanswered)]
+        why = failures[0] if failures else score.outcome
+        if score.netsat is not None:
+            raised = (score.decision or score.label) != "negative"
+            why = reasons_in_words(answers, self.rubrics, self.netsat, raised=raised)
+        return {
+            "why": in_short(why, REASON),
+            "probability": score.probability,
+            "netsat": score.netsat,
+            "decision": score.decision or score.label,
+            "confident": score.confident,
+            "outcome": score.outcome,
+            "answers": self.values_of(answers),
+        }
 
     def settle(self, scores: ScoreColumns) -> None:
         """Settle conversations that have a score, and tell of them in the state."""
-        texts = {q.id: q.rubric for q in self.questions if q.rubric}
         columns = (scores.column(name) for name in ("netsat", "probability", "outcome"))
         for place, (id_, netsat, probability, outcome) in enumerate(
             zip(scores.ids, *columns, strict=True)
@@ -87,49 +138,54 @@ class ScoreWork(BatchWork):
             worse_first = probability if probability is not None else netsat
             self.findings.take(
                 id_,
-                partial(self.shown, scores, place, texts),
+                partial(self.shown, scores, place),
                 rank=worse_first,
                 figures={"netsat": netsat, "probability": probability},
             )
             self.end(id_, outcome)
 
 
-def score_in_short(score: Score, rubrics: Mapping[str, Rubric], netsat: NetSat) -> dict[str, Any]:
-    """Return what a state tells of a score: figures, each rubric's value, and which rubric speaks for it most."""
-    # each rubric's value, or why it has none
-    values: dict[str, float | str] = {}
-    for answer in score.answers:
-        values[answer.question_id] = (
-            answer.outcome if isinstance(answer, Unanswered) else round(netsat.counted(answer), 2)
-        )
+REASONS = 3
+"""Answers that a reason names."""
 
-    # For a bad conversation the rubric that lowers the score most, for a good one the one that
-    # raises it most.
-    why = score.outcome
-    pulls = {
-        id_: rubrics[id_].sign * (v - NEUTRAL)
-        for id_, v in values.items()
-        if not isinstance(v, str)
+
+def reasons_in_words(
+    answers: Sequence[Answer | Unanswered],
+    rubrics: Mapping[str, Rubric],
+    netsat: NetSat,
+    *,
+    raised: bool | None,
+) -> str:
+    """Name the answers that moved a score most, each with the way it points; or why there are none.
+
+    Args:
+        raised: Whether those that raised it are wanted, or those that lowered it; None: both.
+    """
+    unit = "points" if netsat.thumb_model is None else "log-odds"
+    moves = netsat.moves([answer for answer in answers if answer.question_id in rubrics])
+    ways = {True: 1.0, False: -1.0}
+    strength = {
+        id_: abs(move) if raised is None else ways[raised] * move for id_, move in moves.items()
     }
-    if pulls:
-        most = max(pulls, key=pulls.__getitem__)
-        if is_low(score):
-            most = min(pulls, key=pulls.__getitem__)
-        why = f"{rubrics[most].polarity.upper()} {values[most]:g} of 10: {rubrics[most].text}"
-    return {
-        "netsat": score.netsat,
-        "probability": score.probability,
-        "decision": score.decision or score.label,
-        "confident": score.confident,
-        "outcome": score.outcome,
-        "answers": dict(list(values.items())[:ANSWERS]),
-        "why": in_short(why),
+    strongest = sorted(strength, key=strength.__getitem__, reverse=True)[:REASONS]
+    named = [id_ for id_ in strongest if strength[id_] > 0]
+    values = {
+        answer.question_id: netsat.counted(answer)
+        for answer in answers
+        if isinstance(answer, Answer)
     }
+    if not named:
+        failed = next((answer for answer in answers if isinstance(answer, Unanswered)), None)
+        return "no answer moved it" if failed is None else failure_of(failed)
+    return "; ".join(
+        reason_in_words(rubrics[id_], values[id_], f"{moves[id_]:+.2f} {unit}") for id_ in named
+    )
 
 
-def is_low(score: Score) -> bool:
-    """Tell whether a score says that the conversation went badly."""
-    return (score.decision or score.label) == "negative"
+def reason_in_words(rubric: Rubric, value: float, move: str) -> str:
+    """Tell of an answer whether the rubric holds, and by how much that moved the score."""
+    holds = "so" if value > NEUTRAL else "not so"
+    return f"{rubric.polarity.upper()} {holds} ({value:.1f} of 10, {move}): {rubric.text}"
 
 
 @on_each(ScoreWork)

@@ -1,16 +1,17 @@
 """`simulate`: holds dialogues of a simulated user with each system, then asks about their quality."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from langgraph.graph import StateGraph
 
 from pollex.agents.llm.simulator import Dialogue, Scene, Simulator
-from pollex.conversations.conversation import Conversation
+from pollex.conversations.conversation import Conversation, Turn
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, on_each
 from pollex.graphs.context import Context
-from pollex.graphs.findings import ANSWERS, in_short
+from pollex.graphs.findings import ANSWERS, REASON, in_short
 from pollex.graphs.simulate import SIMULATED
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import conversation_rows
@@ -50,16 +51,34 @@ class SimulateWork(BatchWork):
         """Tell of a dialogue in the state; those without one, or with unproven quotes, are the worst."""
         about = dialogue.metadata
         quality = dialogue.metadata.get("quality") or {}
-        names = ("system", "topic", "ended", "outcome")
-        row = {name: about[name] for name in names if name in about}
-        row |= {"turns": len(dialogue.turns), "quality": dict(list(quality.items())[:ANSWERS])}
         unproven = int(about.get("unproven_quotes") or 0)
-        row |= {"unproven_quotes": unproven, "why": in_short(about.get("detail") or "")}
+        row = {
+            "why": in_short(about.get("detail") or "", REASON),
+            "quality": dict(list(quality.items())[:ANSWERS]),
+            **self.words_of(dialogue.turns),
+            "turns": len(dialogue.turns),
+            "unproven_quotes": unproven,
+        }
+        names = ("system", "topic", "persona", "ended", "outcome")
+        row |= {name: about[name] for name in names if name in about}
         figures = {"turns": float(len(dialogue.turns)), "unproven quotes": float(unproven)}
         rank = -100.0 if about["outcome"] != SIMULATED else float(-unproven)
         self.findings.take(
             dialogue.id, lambda: row, rank=rank, figures=figures if dialogue.turns else {}
         )
+
+    def held_in_short(self, scene: Scene, dialogue: Dialogue) -> dict[str, Any]:
+        """Return what the state tells of a dialogue whose quality wasn't asked about yet."""
+        about = {"system": scene.system.name, "topic": scene.topic.id, "ended": dialogue.ended}
+        return {**self.words_of(dialogue.turns), "turns": len(dialogue.turns), **about}
+
+    def words_of(self, turns: Sequence[Turn]) -> dict[str, str]:
+        """Return how a dialogue begins and ends, where texts are kept."""
+        if not turns or not self.store.texts:
+            return {}
+        first = f"{turns[0].role}: {turns[0].content}"
+        last = f"{turns[-1].role}: {turns[-1].content}"
+        return {"begins": in_short(first), "ends": in_short(last)}
 
     def keep(self, dialogue: Conversation) -> None:
         """Store a dialogue, or why there is none, and settle its scene."""
@@ -81,6 +100,7 @@ async def converse(live: SimulateWork, id_: str) -> None:
         else:
             span.outputs([f"{len(dialogue.turns)} turns, ended: {dialogue.ended}"])
             live.held[scene.id] = dialogue
+            live.findings.note("converse", scene.id, partial(live.held_in_short, scene, dialogue))
 
 
 @on_each(SimulateWork)

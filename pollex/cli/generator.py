@@ -255,7 +255,9 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     if dry_run and (system := values.get("system")) and VALUES in context.meta:
         result = replace(result, notes=(preset_told(context, system), *result.notes))
     needed = () if dry_run else use_case.shown_with
-    show(screen, result.told(**{name: getattr(use_case, name) for name in needed}), typed_out)
+    # of a view JSON is all that was asked for; a run tells what it did, too
+    if not (as_json and use_case.apart):
+        show(screen, result.told(**{name: getattr(use_case, name) for name in needed}), typed_out)
     if as_json:
         print_json(result.as_json())
     code = use_case.exit_code(result)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
@@ -316,6 +317,11 @@ class ThumbModel:
         odds = np.log(p / (1 - p))
         return [float(high - low) for low, high in zip(odds[::2], odds[1::2], strict=True)]
 
+    @cached_property
+    def weight_by_rubric(self) -> Mapping[str, float]:
+        """What each rubric weighs, by its id; see `weights`."""
+        return dict(zip(self.rubrics, self.weights(), strict=True))
+
     @property
     def judges(self) -> tuple[str, ...]:
         """Annotators of the thumbs that it was fitted on, if the log names them."""
@@ -479,6 +485,22 @@ class NetSat:
     def counted(self, answer: Answer) -> float:
         """Return the value, 0 to 10, that an answer counts as, before its sign."""
         return value_of(answer, self.value, self.never.get(answer.question_id, NEUTRAL))
+
+    def moves(self, answers: Sequence[Answer | Unanswered]) -> dict[str, float]:
+        """Return by how much each answer raised the score, or lowered it below 0, by rubric.
+
+        That is the rubric's weight times the answer's distance from the middle: in log-odds of the
+        model of the probability, and in points of NetSAT where there is none.
+        """
+        if self.thumb_model is None:
+            weights: Mapping[str, float] = {id_: 10.0 * sign for id_, sign in self.signs.items()}
+        else:
+            weights = self.thumb_model.weight_by_rubric
+        return {
+            answer.question_id: weights[answer.question_id] * (self.counted(answer) - NEUTRAL) / 10
+            for answer in answers
+            if isinstance(answer, Answer) and answer.question_id in weights
+        }
 
     def _likelihoods(self, rows: Floats, judges: Sequence[str]) -> dict[str, list[Any]]:
         model = self.thumb_model

@@ -161,6 +161,8 @@ def ask(
                 judge=asked_by(asker, questions),
                 data_fingerprint=read.fingerprint,
                 setting=setting,
+                skips=frozenset(question.id for question in questions if question.skip),
+                unordered=frozenset(question.id for question in questions if not question.ordinal),
             ),
             profile,
         )
@@ -228,8 +230,15 @@ async def ask_all(
     judge: Judge,
     data_fingerprint: str,
     setting: RunSettings,
+    skips: frozenset[str] = frozenset(),
+    unordered: frozenset[str] = frozenset(),
 ) -> tuple[str, dict[str, int]]:
     """Ask all questions about each conversation; return the run, and where the answers come from. See `sheets_of`.
+
+    Args:
+        questions: The main one last.
+        skips: Ids of those whose last option says that they don't apply.
+        unordered: Ids of those whose options are in no order.
 
     Raises:
         ResumeRefused: The run to resume was started with other settings.
@@ -279,6 +288,8 @@ async def ask_all(
             shelf=ConversationIndex(conversations),
             judge=judge,
             questions=questions,
+            skips=skips,
+            unordered=unordered,
         )
         state = await carry_out(build(), live, AskContext.of(setting.arguments))
     return run.id, state["outcomes"]

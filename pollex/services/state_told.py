@@ -1,5 +1,6 @@
 """A state of a graph on one screen: what its node found, the first of each list, and how to get all of it."""
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -9,19 +10,29 @@ from pollex.text import Told, count, printable
 WIDTH = 118
 """Characters of a line."""
 
-SCREEN = 36
-"""Lines of the whole, about: each list has as many rows as that leaves it."""
+SCREEN = 40
+"""Lines of the whole, about: each list has as many as that leaves it."""
 
-MOST_ROWS = 8
+LEAST_LINES = 3
+"""Lines that each list has at least."""
 
-NAME = 72
-"""Characters of what a row begins with."""
+MOST_LINES = 16
+"""Lines of a list at most."""
 
-INLINE = 8
+LINES_OF_ROW = 3
+"""Lines of a row at most: what it begins with matters most."""
+
+LONG = 40
+"""Characters of a value that has a line of its own."""
+
+INLINE = 12
 """Values of an object or list that are told in one line."""
 
-FIRST_COLUMNS = ("text", "name", "id")
+FIRST_COLUMNS = ("name", "text", "id")
 """What a row begins with, if it has it; after a text its id says nothing to a reader."""
+
+LAST_KEYS = ("questions", "by_node")
+"""What is told after all else of nodes before: words for ids, and what became results since."""
 
 
 def state_told(run: str, node: str, state: Mapping[str, Any], before: Mapping[str, Any]) -> Told:
@@ -32,21 +43,49 @@ def state_told(run: str, node: str, state: Mapping[str, Any], before: Mapping[st
     """
     texts = texts_by_id(state)
     changed = [key for key, value in state.items() if before.get(key) != value and key != "run"]
-    parts = [part for key in changed for part in _parts(key, state[key], texts)]
-    lists = sum(isinstance(value, Rows) for _, value in parts)
-    rows = min(MOST_ROWS, max(1, (SCREEN - len(parts) - 3) // max(1, lists) - 1))
-
     yield f"{printable(run)} after {printable(node)} found:"
-    for name, value in parts:
-        if isinstance(value, Rows):
-            yield from value.told(name, rows)
-        else:
-            yield _cut(f"{name}: {value}")
+    told_keys = [key for key in changed if not _is_empty(state[key])]
+    parts = [part for key in told_keys for part in _parts(key, state[key], texts)]
+    lines = [*_told(parts, SCREEN)]
+    yield from lines
+    if empty := [key for key in changed if _is_empty(state[key])]:
+        yield _shorten(f"none: {', '.join(empty)}")
     if not changed:
         yield "nothing that the state hadn't told before"
-    if earlier := [key for key in state if key not in changed and key != "run"]:
-        yield _cut(f"From nodes before it: {', '.join(earlier)}")
+
+    # what nodes before it found, as far as there is room; else its names
+    earlier = [
+        key
+        for key, value in state.items()
+        if key not in changed and key not in ("run", "batch") and not _is_empty(value)
+    ]
+    earlier.sort(key=LAST_KEYS.__contains__)
+    if earlier:
+        before_it = [part for key in earlier for part in _parts(key, state[key], texts)]
+        left = SCREEN - len(lines)
+        if left >= LEAST_LINES * len(before_it):
+            yield "From nodes before it:"
+            yield from _told(before_it, left)
+        else:
+            yield _shorten(f"From nodes before it: {', '.join(earlier)}")
+
+    # the ways to what was cut
+    if rows := [*state.get("first", ()), *state.get("worst", ())]:
+        id_ = printable(str(rows[0].get("id", "")))
+        yield _shorten(f"One of them whole: pollex trace {printable(run)} --conversation {id_}")
     yield f"All of it, as JSON: pollex trace {printable(run)} --state {printable(node)} --json"
+
+
+def _told(parts: Sequence[tuple[str, "str | Rows"]], most: int) -> Iterator[str]:
+    """Yield parts, in about so many lines."""
+    lists = sum(isinstance(value, Rows) for _, value in parts)
+    left = most - len(parts) - 3
+    share = min(MOST_LINES, max(LEAST_LINES, left // max(1, lists) - 1))
+    for name, value in parts:
+        if isinstance(value, Rows):
+            yield from value.told(name, share)
+        else:
+            yield from _wrapped(f"{name}: {value}", "", LINES_OF_ROW)
 
 
 def texts_by_id(state: Mapping[str, Any]) -> dict[str, str]:
@@ -66,12 +105,19 @@ class Rows:
         self.lines = lines
 
     def told(self, name: str, most: int) -> Iterator[str]:
-        """Yield the name with the number of rows, and the first of them."""
-        yield _cut(f"{name} ({len(self.lines)}):")
-        for line in self.lines[:most]:
-            yield _cut(f"  {line}")
-        if len(self.lines) > most:
-            yield f"  and {len(self.lines) - most} more"
+        """Yield the name with the number of rows, and the first of them, in so many lines."""
+        yield _shorten(f"{name} ({len(self.lines)}):")
+        shown = 0
+        left = most
+        for row in self.lines:
+            lines = _wrapped(row, "  ", LINES_OF_ROW)
+            if shown and len(lines) > left:
+                break
+            yield from lines
+            shown += 1
+            left -= len(lines)
+        if len(self.lines) > shown:
+            yield f"  and {len(self.lines) - shown} more"
 
 
 def _parts(name: str, value: Any, texts: Mapping[str, str]) -> Iterator[tuple[str, str | Rows]]:
@@ -100,12 +146,20 @@ def _parts_of_object(
         return
     lists = {key: entry for key, entry in named.items() if _holds_rows(entry)}
     rest = {key: entry for key, entry in named.items() if key not in lists}
-    if rest and any(isinstance(entry, Mapping) for entry in rest.values()):
-        yield name, Rows([f"{_shortened(key)} {_in_line(entry)}" for key, entry in rest.items()])
+    if rest and any(isinstance(entry, Mapping) or _is_long(entry) for entry in rest.values()):
+        yield name, Rows([f"{key}: {_in_line(entry)}" for key, entry in rest.items()])
     elif rest:
         yield name, _in_line(rest)
     for key, rows in lists.items():
         yield from _parts(f"{name}, {key}", rows, texts)
+
+
+def _is_empty(value: Any) -> bool:
+    return value in (None, "", [], {})
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, str) and len(value) > LONG
 
 
 def _holds_rows(value: Any) -> bool:
@@ -129,26 +183,45 @@ def _row_in_line(row: Any) -> str:
         for key, cell in row.items()
         if key != first and not (first == "text" and key == "id")
     }
-    named = _shortened(str(row[first]))
-    return f"{named} {_in_line(rest)}" if rest else named
+    named = str(row[first])
+    return f"{named}: {_in_line(rest)}" if rest else named
 
 
 def _in_line(value: Any) -> str:
     """Return a value in a line: objects as `name value`, what is nested deeper in brackets."""
     if isinstance(value, Mapping):
-        if "value" in value and "low" in value:  # a figure with its interval
-            return f"{_plain(value['value'])} [{_plain(value['low'])}, {_plain(value['high'])}], n = {value.get('n')}"
-        in_order = sorted(value.items(), key=lambda item: item[0] != "why")
-        fields = [
-            f"{name} {_plain(field)}" for name, field in in_order if field not in (None, "", [], {})
-        ]
-        return "; ".join(fields[:INLINE]) or "none"
+        if _is_figure(value):
+            return _plain(value)
+        in_order = sorted(value.items(), key=_place_in_row)
+        fields = [f"{name} {_plain(field)}" for name, field in in_order if not _is_empty(field)]
+        if len(fields) > INLINE:
+            fields = [*fields[:INLINE], f"and {count(len(fields) - INLINE, 'value')} more"]
+        return "; ".join(fields) or "none"
     if isinstance(value, list):
         listed = ", ".join(map(_plain, value[:INLINE]))
         return (
             f"{listed} and {len(value) - INLINE} more" if len(value) > INLINE else listed or "none"
         )
     return _plain(value)
+
+
+def _is_figure(value: Mapping[str, Any]) -> bool:
+    """Tell whether an object is a figure with its interval."""
+    return {"value", "low", "high"} <= value.keys()
+
+
+def _place_in_row(field: tuple[str, Any]) -> tuple[bool, bool, bool]:
+    """Order the fields of a row: why, what was decided, the rest, and long texts last."""
+    name, value = field
+    long = isinstance(value, str) and len(value) > LONGEST_FIELD
+    return name != "why", name not in DECIDED, long and name != "why"
+
+
+DECIDED = ("verdict", "overall", "decision", "probability")
+"""Fields that stand right after why."""
+
+LONGEST_FIELD = 450
+"""Characters of a field that stands where it is: whole prompts and diffs come last."""
 
 
 def _plain(value: Any) -> str:
@@ -159,12 +232,20 @@ def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
         if not value:
             return "none"
+        if _is_figure(value):
+            counted = f"{value['users']} users" if value.get("users") else f"n = {value.get('n')}"
+            ends = f"[{_plain(value['low'])}, {_plain(value['high'])}]"
+            return f"{_plain(value['value'])} {ends}, {counted}"
         flat = [
             f"{name} {_plain(entry)}"
             for name, entry in value.items()
             if not isinstance(entry, Mapping | list)
         ]
-        return f"({', '.join(flat[:INLINE])})" if flat else count(len(value), "value")
+        if not flat:
+            return count(len(value), "value")
+        if len(flat) > INLINE:
+            return count(len(flat), "value")
+        return f"({', '.join(flat)})"
     if isinstance(value, list):
         short = len(value) <= INLINE and not any(
             isinstance(entry, Mapping | list) for entry in value
@@ -173,11 +254,18 @@ def _plain(value: Any) -> str:
     return "none" if value in (None, "") else str(value)
 
 
-def _shortened(name: str) -> str:
-    """Return what a row is known by, so that what was found stands on its line, too."""
-    return f"{name}:" if len(name) <= NAME else f"{name[: NAME - 1]}…:"
+def _wrapped(text: str, indent: str, most: int) -> list[str]:
+    """Return a text in lines of the screen; what is left out after so many is shown by a sign."""
+    line = printable(" ".join(text.split()))
+    return textwrap.wrap(
+        line,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}    ",
+        max_lines=most,
+        placeholder=" …",
+    )
 
 
-def _cut(line: str) -> str:
-    line = printable(" ".join(line.split("\n")))
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
+def _shorten(text: str) -> str:
+    return _wrapped(text, "", 1)[0]

@@ -23,6 +23,18 @@ class TraceRun(Stored, UseCase["RunTree | ConversationHistory | NodeState"]):
       pollex trace learn-3 --conversation debug-017
       pollex trace last --conversation debug-017 --reveal
       pollex trace last --state deduplicate
+
+    \b
+    Nodes that --state takes; of a room's graph a wrong name lists them
+      learn     extract, summarize_sat, summarize_dsat, deduplicate, reword, review_pool, fit_judge,
+                judge_pool, select, calibrate, fit_extractor, judge_held_out, assess
+      spur      extract, gather_sets, update_sat, update_dsat, and learn's from fit_judge on
+      refit     learn's from fit_judge on
+      score     judge_sat, judge_dsat, compute_netsat
+      judge     ask_runs, fit_rule, human_review, apply_review
+      ask       ask_questions
+      simulate  converse, check_quality
+      all of these but the first three have plan_batch, commit_batch and finish, too
     """
 
     apart = True

@@ -138,13 +138,13 @@ def test_why_tells_conversations_by_what_the_user_began_with_and_not_by_the_prom
     for one in rows:
         one["messages"].insert(0, {"role": "system", "content": "You repair bicycles."})
     pollex("learn", write_log(Path("prompted.jsonl"), rows), "--out", "r.json", "--store", "s")
-    ended = pollex(
-        "why", "r.json", RubricSet.load("r.json").rubrics[0].id, "--store", "s", "--json"
-    )
-    assert ended.last["conversations"]
-    for id_ in ended.last["conversations"]:
-        assert f": {printable(begun[id_], 100)}" in ended.err
-    assert "You repair bicycles." not in ended.err
+    arguments = ("why", "r.json", RubricSet.load("r.json").rubrics[0].id, "--store", "s")
+    shown = pollex(*arguments).out
+    conversations = pollex(*arguments, "--json").last["conversations"]
+    assert conversations
+    for id_ in conversations:
+        assert f": {printable(begun[id_], 100)}" in shown
+    assert "You repair bicycles." not in shown
 
 
 def test_why_shows_a_long_rubric_whole_with_its_id_behind_it_and_hostile_text_reaches_no_terminal(
@@ -177,9 +177,10 @@ def test_why_tells_what_became_of_a_dropped_rubric_and_refuses_an_unclear_id(
     written = json.loads(learnt.rubrics.read_text(encoding="utf-8"))
     dropped = written["dropped"]
     for one in dropped[:3]:
-        ended = pollex("why", learnt.rubrics, one["id"], "--store", learnt.store, "--json")
+        arguments = ("why", learnt.rubrics, one["id"], "--store", learnt.store)
+        ended = pollex(*arguments, "--json")
         assert ended.code == 0
-        assert f"not in the set: {one['reason']}" in ended.err
+        assert f"not in the set: {one['reason']}" in pollex(*arguments).out
         assert {reason["conversation_id"] for reason in ended.last["reasons"]} == ended.last[
             "conversations"
         ].keys()

@@ -94,10 +94,49 @@ async def test_the_state_after_each_node_says_how_far_the_run_is_in_values_of_js
     assert json.loads(json.dumps(last)) == last
     told = {"done": 10, "total": 10, "outcomes": {"point": 10}, "status": "done"}
     results = {name: last.pop(name) for name in ("first", "worst", "so_far")}
-    assert last == {"run": found[0], "batch": [], "asked": {"ask_questions": 1}} | told
+    about = {"run": found[0], "batch": [], "by_node": {}, "questions": {"q": "Was it done?"}}
+    assert last == about | {"asked": {"ask_questions": 1}} | told
     assert [row["id"] for row in results["first"]] == ["c9"]
-    assert results["first"][0]["answers"] == {"q": "Agree"}
-    assert results["so_far"] == {"mean option of q": {"mean": 4.0, "n": 10}}
+    assert results["first"][0]["answers"] == {"q": "Agree (100%)"}
+    assert results["so_far"] == {"value of q": {"mean": 7.5, "n": 10}}
+
+
+async def test_a_state_tells_what_its_node_found_before_the_batch_is_committed(
+    store: Store,
+) -> None:
+    run, _ = await asked(store, PlainJudge(agreed))
+    history = await states(store, run)
+    before_commit = [state for following, state in history if following == ("commit_batch",)]
+    assert [[row["id"] for row in state["first"]] for state in before_commit] == [
+        ["c0", "c1", "c2"],
+        ["c3", "c4", "c5"],
+        ["c6", "c7", "c8"],
+        ["c9"],
+    ]
+
+
+async def test_questions_that_do_not_apply_are_named_and_are_in_no_mean(store: Store) -> None:
+    skipped = Question(id="skipped", text="Was a source named?", options=LIKERT)
+
+    def answered(
+        _conversation: Conversation, questions: Sequence[Question]
+    ) -> list[Answer | Unanswered]:
+        chosen = {"q": 1, "skipped": len(LIKERT) - 1}
+        return [likert(question, chosen[question.id]) for question in questions]
+
+    run, _ = await ask_all(
+        LOG,
+        [skipped, *QUESTIONS],
+        judge=PlainJudge(answered),
+        data_fingerprint="d" * 64,
+        setting=RunSettings.of(store, batch=100),
+        skips=frozenset(("skipped",)),
+    )
+    state = (await states(store, run))[-1][1]
+    assert state["so_far"] == {"value of q": {"mean": 2.5, "n": 10}}
+    row = state["first"][0]
+    assert row["answers"] == {"q": "Disagree (100%)"}
+    assert row["not_applicable"] == ["skipped"]
 
 
 async def test_what_failed_in_an_ended_run_is_asked_again_by_a_resume_and_counted_once(

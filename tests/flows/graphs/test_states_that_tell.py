@@ -2,13 +2,21 @@
 
 import asyncio
 import json
+from importlib import import_module
 from pathlib import Path
 
+import pytest
+from plain_judges import likert
 from small_runs import Learnt, Pollex
 
 from pollex.graphs.findings import FIRST, WORST, Findings
 from pollex.graphs.run import state_after
+from pollex.graphs.score import reasons_in_words
+from pollex.rubrics.answers import Question
+from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import NetSat, ThumbModel
+from pollex.selection.threshold import Calibration, Window
 from pollex.services.state_told import state_told
 from pollex.store.resume import find_run
 from pollex.store.store import Store
@@ -75,7 +83,79 @@ def test_what_a_state_says_forges_no_line_and_ids_of_rubrics_are_told_by_their_t
         str(line).startswith("  The user says") and "mean 2.5" in str(line) for line in lines
     )
     assert "judged_by: 1 m" in lines
-    assert "empty: none" in lines
+    assert "none: empty" in lines
+
+
+def test_a_long_row_is_wrapped_and_says_why_and_what_was_decided_before_all_else() -> None:
+    row = {
+        "id": "c1",
+        "diff": "+" * 500,
+        "answers": {f"q{place}": place for place in range(20)},
+        "verdict": "good",
+        "why": "because " * 20 + "so",
+    }
+    state = {"first": [row], "finding": {"value": 0.5, "low": 0.2, "high": 0.8, "n": 0, "users": 7}}
+    lines = [str(line) for line in state_told("judge-1", "ask_runs", state, {})]
+    shown = " ".join(" ".join(lines).split())
+    assert shown.index("because so") < shown.index("verdict good") < shown.index("20 values")
+    assert "+++" not in shown.partition("20 values")[0], "long texts come last"
+    assert "0.5 [0.2, 0.8], 7 users" in shown
+    assert all(len(line) <= 118 for line in lines)
+    assert "One of them whole: pollex trace judge-1 --conversation c1" in lines
+
+
+def test_a_wrong_node_is_answered_with_the_nodes_that_ran_and_those_that_did_not(
+    learnt: Learnt, pollex: Pollex
+) -> None:
+    ended = pollex("trace", "learn", "--state", "nowhere", "--store", learnt.store)
+    assert ended.code == 2
+    assert "name one of its nodes: " in ended.err
+    for name in ("extract", "select", "assess"):
+        assert name in ended.err
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        *("learn.graph", "learn.spur", "learn.refit", "score", "judge.graph", "questionnaire"),
+        "simulate.graph",
+    ],
+)
+def test_help_names_the_nodes_of_each_graph(module: str, pollex: Pollex) -> None:
+    nodes = set(import_module(f"pollex.graphs.{module}").build().nodes)
+    words = set(pollex("trace", "--help").out.replace(",", " ").split())
+    assert nodes <= words
+
+
+def test_json_of_a_view_is_all_that_is_printed(learnt: Learnt, pollex: Pollex) -> None:
+    ended = pollex("trace", "learn", "--state", "select", "--store", learnt.store, "--json")
+    assert ended.err == ""
+    assert json.loads(ended.out)["chosen"]
+
+
+def test_a_score_is_explained_by_the_answers_that_moved_it_most_and_the_way_they_point() -> None:
+    weights = {"thanks": 2.0, "sorry": -0.1, "loud": -1.0}
+    polarities: dict[str, Polarity] = {"thanks": "sat", "sorry": "dsat", "loud": "dsat"}
+    rubrics = {id_: Rubric(text=id_, polarity=side, id=id_) for id_, side in polarities.items()}
+    model = ThumbModel(tuple(weights), None)  # type: ignore[arg-type]  # its weights are known
+    model.__dict__["weight_by_rubric"] = weights
+    netsat = NetSat(
+        signs={id_: rubric.sign for id_, rubric in rubrics.items()},
+        theta=0.0,
+        window=Window(0.0, 0.0),
+        calibration=Calibration(slope=0.1, intercept=0.0),
+        thumb_model=model,
+    )
+    values = {"thanks": 1, "sorry": 4, "loud": 0}
+    answers = [likert(Question.about(rubrics[id_]), place) for id_, place in values.items()]
+
+    # farthest from the middle are `sorry` and `loud`; the first hardly counts
+    lowered = reasons_in_words(answers, rubrics, netsat, raised=False)
+    assert lowered == (
+        "SAT not so (2.5 of 10, -0.50 log-odds): thanks; DSAT so (10.0 of 10, -0.05 log-odds): sorry"
+    )
+    raised = reasons_in_words(answers, rubrics, netsat, raised=True)
+    assert raised == "DSAT not so (0.0 of 10, +0.50 log-odds): loud"
 
 
 def test_a_state_of_score_tells_the_first_results_the_worst_and_means(

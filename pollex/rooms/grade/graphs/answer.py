@@ -11,7 +11,7 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import PollexError
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, on_each
 from pollex.graphs.context import Context
-from pollex.graphs.findings import in_short
+from pollex.graphs.findings import REASON, in_short
 from pollex.rooms.grade.agents.llm.respondent import Respondent
 from pollex.rooms.grade.conversations.references import Case
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
@@ -48,12 +48,15 @@ class AnswerWork(BatchWork):
     def tell(self, case: Case, conversation: Conversation) -> None:
         """Tell of an answer in the state; the worst are those that are missing, then the shortest."""
         answer = conversation.turns[-1].content if len(conversation.turns) > 1 else ""
-        row = {
-            "outcome": conversation.metadata["outcome"],
-            "why": in_short(conversation.metadata["detail"]),
-        }
+        row: dict[str, Any] = {"why": in_short(conversation.metadata["detail"], REASON)}
         if self.store.texts:
-            row |= {"question": in_short(case.question), "answer": in_short(answer)}
+            row |= {"answer": in_short(answer, REASON), "question": in_short(case.question)}
+        row |= {
+            "outcome": conversation.metadata["outcome"],
+            "characters": len(answer),
+            "category": case.category,
+            "temperature": conversation.metadata["temperature"],
+        }
         rank = float(len(answer)) if answer else -1.0
         self.findings.take(
             case.id,

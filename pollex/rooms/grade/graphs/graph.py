@@ -10,10 +10,10 @@ from langgraph.graph import StateGraph
 from pollex.agents.roles import Judge
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_each
 from pollex.graphs.context import Context
-from pollex.graphs.findings import ANSWERS, first_reason
+from pollex.graphs.findings import ANSWERS, answers_in_words, first_reason, in_short
 from pollex.rooms.grade.agents.llm.reference_judge import plain_questions, type_question
 from pollex.rooms.grade.conversations.references import Case
-from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
+from pollex.rooms.grade.prompts.grading.profile import OVERALL, ReferencingProfile
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 Answers = Mapping[str, Answer | Unanswered]
@@ -68,26 +68,57 @@ class GradeWork(BatchWork):
     untyped: set[str] = field(default_factory=set)
 
     def tell(self, case: Case, answers: Answers, outcome: str) -> None:
-        """Tell of a case in the state: its grades, the lowest first among the worst."""
-        answered = {id_: answer for id_, answer in answers.items() if isinstance(answer, Answer)}
-        grades = {
-            id_: answer.chosen + self.profile.lowest
-            for id_, answer in answered.items()
-            if len(answer.probabilities) == len(self.profile.grades) and not answer.never_came_up
-        }
+        """Tell of a case in the state: its grades; the worst are those with the lowest overall grade.
+
+        A case without an overall grade is none of the worst: its outcome tells why it has none.
+        """
+        grades = self.grades_of([*answers.values()])
+        overall = grades.get(OVERALL)
+        about = {"question": in_short(case.question)} if self.store.texts else {}
         row = {
-            "grades": dict(list(grades.items())[:ANSWERS]),
+            "why": first_reason(self.telling(answers), texts=self.store.texts),
+            "overall": overall,
             "outcome": outcome,
-            "why": first_reason([*answers.values()], texts=self.store.texts),
+            "grades": dict(list(grades.items())[:ANSWERS]),
+            **about,
         }
         figures = {id_: float(grade) for id_, grade in grades.items()}
-        rank = sum(figures.values()) / len(figures) if figures else -1.0
+        rank = None if overall is None else float(overall)
         self.findings.take(case.id, lambda: row, rank=rank, figures=figures)
+
+    def telling(self, answers: Answers) -> list[Answer | Unanswered]:
+        """Return what tells why a case came to its outcome: its overall grade, else all answers."""
+        overall = answers.get(OVERALL)
+        return [overall] if isinstance(overall, Answer) else [*answers.values()]
+
+    def grades_of(self, answers: Sequence[Answer | Unanswered]) -> dict[str, int]:
+        """Return the answers that are grades, by question."""
+        size = len(self.profile.grades)
+        return {
+            answer.question_id: answer.chosen + self.profile.lowest
+            for answer in answers
+            if isinstance(answer, Answer)
+            and len(answer.probabilities) == size
+            and not answer.never_came_up
+        }
 
     async def ask(self, name: str, judge: Judge, case: Case, questions: Sequence[Question]) -> None:
         """Ask about a case, and keep the answers until it is settled."""
-        for answer in await ask(self, name, judge, case.conversation, questions):
+        answers = await ask(self, name, judge, case.conversation, questions)
+        for answer in answers:
             self.answers[case.id][answer.question_id] = answer
+        # each node tells what it was answered, in grades or words
+        grades = self.grades_of(answers)
+        others = [answer for answer in answers if answer.question_id not in grades]
+        self.findings.note(
+            name,
+            case.id,
+            lambda: {
+                "why": first_reason(answers, texts=self.store.texts),
+                **answers_in_words(questions, others),
+                **dict(list(grades.items())[:ANSWERS]),
+            },
+        )
 
 
 @on_each(GradeWork)

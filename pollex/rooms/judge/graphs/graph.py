@@ -95,17 +95,24 @@ class JudgeWork(BatchWork):
         """Tell of a conversation in the state: the least agreed on and the last option are the worst."""
         options = [option.text for option in self.task.question.options]
         tally = Tally.of(votes, len(options))
-        chosen = self.task.rule.chosen(tally.votes)
+        # a τ that is fitted when all runs are in leaves the mode until then
+        later = self.task.precision is not None
+        chosen = _mode_of(tally.votes) if later else self.task.rule.chosen(tally.votes)
         entropy = diversity_entropy(tally.votes) if sum(tally.votes) else None
+        agreed = max(tally.votes, default=0)
+        refusal = self.task.rule.refusal(tally.votes, self.task.rule.runs - tally.asked)
         row = {
-            "verdict": "none yet" if chosen is None else options[chosen],
+            "why": first_reason(_of_majority(votes, tally), texts=self.store.texts),
+            "verdict": f"none: {refusal.replace('_', ' ')}" if chosen is None else options[chosen],
+            "final": "" if not later else "no: τ is fitted when all runs are in",
+            "agreed": f"{agreed} of {len(votes)} runs",
             "votes": dict(zip(options, tally.votes, strict=True)),
             "entropy": entropy,
-            "why": first_reason(votes, texts=self.store.texts),
         }
-        agreed = {f"share {option}": float(chosen == place) for place, option in enumerate(options)}
+        shares = {f"share {option}": float(chosen == place) for place, option in enumerate(options)}
+        shares["share without a verdict"] = float(chosen is None)
         rank = -1.0 - (entropy or 0.0) if chosen is None else -chosen / len(options)
-        self.findings.take(id_, lambda: row, rank=rank, figures={**agreed, "entropy": entropy})
+        self.findings.take(id_, lambda: row, rank=rank, figures={**shares, "entropy": entropy})
 
     def tallied(self) -> Tallied:
         """Count the votes and people's answers that the store has, by the rule that they give."""
@@ -118,6 +125,21 @@ class JudgeWork(BatchWork):
             "waiting": len(state["waiting"]),
             "rule": state["rule"],
         }
+
+
+def _mode_of(votes: Sequence[int]) -> int | None:
+    """Return the option with the most votes; None where several have as many."""
+    most = max(votes, default=0)
+    return votes.index(most) if most and list(votes).count(most) == 1 else None
+
+
+def _of_majority(votes: Sequence[Answer | Unanswered], tally: Tally) -> list[Answer | Unanswered]:
+    """Return the votes for the option that has the most; all of them where no run answered."""
+    most = max(tally.votes, default=0)
+    if not most:
+        return list(votes)
+    option = tally.votes.index(most)
+    return [vote for vote in votes if isinstance(vote, Answer) and vote.chosen == option]
 
 
 @on_each(JudgeWork)
@@ -146,12 +168,11 @@ async def fit_rule(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:  # n
     with live.tracer.span("fit_rule", kind="node") as span:
         tallied = await asyncio.to_thread(live.tallied)
         span.outputs([tallied.rule.in_words()])
-    counted = [("fitted", tallied.fitted), ("unseen", tallied.unseen)]
-    figures = {
-        name: {key: str(value) for key, value in vars(figure).items()}
-        for name, figure in counted
-        if figure
-    }
+    figures = {}
+    if tallied.fitted is not None:
+        figures["fitted"] = tallied.fitted.as_json
+    if tallied.unseen is not None:
+        figures["unseen"] = tallied.unseen.as_json
     outcomes = tallied.counts(live.shelf)
     return {
         "rule": tallied.rule.in_words(),

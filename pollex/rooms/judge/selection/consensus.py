@@ -185,6 +185,13 @@ class FittedTau:
         """On the conversations that it was fitted to, and so too good by a little."""
         return exact_share(self.right, self.passed, self.units)
 
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        share = self.precision
+        counts = {"tau": self.tau, "n": self.n, "passed": self.passed, "right": self.right}
+        return counts | {"precision": share.value, "interval": ends_of(share), "best": self.best}
+
 
 def fitted_tau(
     entropy: Floats, mode: Ints, truth: Ints, precision: float, together: Ints | None = None

@@ -15,6 +15,7 @@ from pollex.errors import LimitReached
 from pollex.graphs.batches import BatchState
 from pollex.graphs.batches import finish as recorded
 from pollex.graphs.context import LogContext, resources
+from pollex.graphs.findings import questions_in_short
 from pollex.rooms.remedy.graphs.told import replies_told
 from pollex.rooms.remedy.graphs.trial import (
     RemedyWork,
@@ -59,6 +60,7 @@ class RemedyState(BatchState, total=False):
         cut: Fraction of users at which a cap of calls or cost ended the proof; 0 if none did.
         pairs: By name, how often a reader without rubrics prefers the new reply.
         choices: What people chose, by pair.
+        decisions: By change, what the looks so far decided, in words.
         verdicts: Of each proven change, the best first.
         why: Why it ended before a proof; empty if it didn't.
     """
@@ -77,13 +79,14 @@ class RemedyState(BatchState, total=False):
     cut: float
     pairs: dict[str, dict[str, Any]]
     choices: dict[str, str]
+    decisions: dict[str, str]
     verdicts: list[dict[str, Any]]
     why: str
 
 
 BEGUN: RemedyState = {
     "headroom": None, "candidates": [], "tried": [], "edits": [], "proof": 0, "flatterer": UNTRIED, "look": 0,
-    "looks": [], "ended": {}, "cut": 0.0, "pairs": {}, "choices": {}, "verdicts": [], "why": "",
+    "looks": [], "ended": {}, "cut": 0.0, "pairs": {}, "choices": {}, "decisions": {}, "verdicts": [], "why": "",
 }  # fmt: skip
 
 
@@ -140,7 +143,9 @@ def with_replies(
 ) -> RemedyState:
     """Return an update of the state with the part that tells of a trial's replies."""
     replies = replies_told(trial, names, where, texts=live.store.texts and not live.blind)
-    return cast(RemedyState, {**update, **replies})
+    return cast(
+        RemedyState, {**update, **replies, "questions": questions_in_short(trial.questions)}
+    )
 
 
 async def gather(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
@@ -293,6 +298,12 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
         "look": at + 1,
         "looks": [*state["looks"], effects_by_name],
         "ended": ends,
+        "decisions": {
+            name: f"{outcomes[name]}, at look {ends[name][1] + 1} of {LOOKS}"
+            if name in outcomes
+            else f"goes on after look {at + 1} of {LOOKS}"
+            for name in names
+        },
         "outcomes": dict(live.outcomes),
     }
 
@@ -332,7 +343,11 @@ async def finish(state: RemedyState, runtime: Runtime[Any]) -> dict[str, Any]:
     verdicts = await asyncio.to_thread(live.conclude, live, state) if state["ended"] else []
     ended = dict(await recorded(state, runtime))
     ended.pop("done")  # contexts are counted by `prove`
-    return {**ended, "verdicts": verdicts}
+    decisions = {
+        verdict["name"]: "; ".join([verdict["verdict"], *verdict["against"]])
+        for verdict in verdicts
+    }
+    return {**ended, "decisions": decisions, "verdicts": verdicts}
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:

@@ -82,7 +82,12 @@ def _row(
     missing = [
         f"{name}: {reply.kind}" for name, reply in replies.items() if isinstance(reply, NoReply)
     ]
-    return {**row, "why": "; ".join(missing)}
+    changes = [
+        f"{name} {target[n, arm] - target[n, OLD]:+.2f} against {names[OLD]}"
+        for arm, name in enumerate(names)
+        if arm != OLD and np.isfinite(target[n, arm] - target[n, OLD])
+    ]
+    return {"id": row.pop("id"), "why": "; ".join([*missing, *changes]), **row}
 
 
 def _means(target: Floats, names: Sequence[str]) -> dict[str, dict[str, float]]:
