@@ -1,6 +1,6 @@
 """The tables of LLM-Rubric, reproduced on its released data, and what else can be reached there.
 
-    python benchmarks/llm_rubric.py --data FOLDER [--seeds 10] [--splits 10] [--quick]
+    python benchmarks/llm_rubric.py --data FOLDER [--seeds 5] [--splits 5] [--quick]
 
 FOLDER has the four released tables. Everything is about Q0, the overall satisfaction from 1 to 4.
 
@@ -30,6 +30,7 @@ from pathlib import Path
 
 from llm_rubric_data import made_tables
 from llm_rubric_methods import (
+    BEGUN,
     CHOSEN,
     CHOSEN_ONCE,
     CHOSEN_SHIFT,
@@ -48,16 +49,18 @@ from llm_rubric_runs import Done, Material, Task, all_done
 from llm_rubric_tables import (
     Rows,
     ablation_table,
+    bars,
     bounds_table,
     calibration_table,
     curve_table,
     each_system_table,
     first_table,
     rows_of,
+    short_table,
     systems_table,
 )
 from llm_rubric_targets import targets
-from small_form import Findings, arguments_of, run
+from small_form import Findings, arguments_of, block, run
 
 NESTED = (CHOSEN, CHOSEN_ONCE, CHOSEN_SHIFT)
 """Cross-validate to choose."""
@@ -69,8 +72,8 @@ def main() -> int:
     parser.add_argument(
         "--data", type=Path, metavar="FOLDER", help="the released tables; made ones if left out"
     )
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--splits", type=int, default=10, help="of the folds")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--splits", type=int, default=5, help="of the folds")
     parser.add_argument(
         "--repeats", type=int, default=5, help="of the learning curve, in each split"
     )
@@ -104,20 +107,33 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
     with tempfile.TemporaryDirectory() as folder:
         data = arguments.data or made_tables(Path(folder))
         done = all_done(tasks, data, arguments.processes)
-        print(in_words(done, Material.read(data)))
-    return Findings(bars={"every task is done": len(done) == len(tasks) > 0})
+        material = Material.read(data)
+        print(in_words(done, material))
+
+    # what the page has: who was measured, and the rows that matter
+    rows = rows_of(done)
+    texts = {
+        "sheets": sizes_of(material),
+        "synthetic": short_table(rows, CV),
+        "real": short_table(rows, REAL),
+        "ablations": block(ablation_table(rows, NETWORK, CV)),
+    }
+    all_bars = {"every task is done": len(done) == len(tasks) > 0} | bars(rows)
+    return Findings(texts, bars=all_bars)
 
 
 def planned(arguments: argparse.Namespace) -> list[Task]:
     """All that is to be computed, the likely longest first."""
     tasks = list(_tasks(arguments.seeds, arguments.splits, arguments.repeats, arguments.quick))
-    slow = [*NESTED, NETWORK, "heads", "authors", *ablations(NETWORK)]
+    slow = [BEGUN, *NESTED, NETWORK, "heads", "authors", *ablations(NETWORK)]
     return sorted(tasks, key=lambda task: slow.index(task.key) if task.key in slow else len(slow))
 
 
 def _tasks(seeds: int, splits: int, repeats: int, quick: bool) -> Iterator[Task]:
     for key, method in (predictors() | bounds()).items():
-        runs = seeds if method.seeded else splits
+        # what takes minutes has fewer runs than the others
+        seeds_of_row = min(seeds, method.runs or seeds)
+        runs = seeds_of_row if method.seeded else splits
         if key != CHOSEN_SHIFT:
             yield from (
                 Task(key, CV, seed=run if method.seeded else 0, split=run % splits)
@@ -127,7 +143,7 @@ def _tasks(seeds: int, splits: int, repeats: int, quick: bool) -> Iterator[Task]
             yield Task(key, SYSTEMS)
         # One judge a real dialogue: there are no others.
         if not key.startswith("others") and key != CHOSEN_ONCE:
-            runs = seeds if method.seeded else 1
+            runs = seeds_of_row if method.seeded else 1
             yield from (Task(key, REAL, seed=seed) for seed in range(runs))
     for key in ablations(ORDINAL):
         yield from (Task(key, CV, split=split) for split in range(splits))
@@ -145,12 +161,8 @@ def _tasks(seeds: int, splits: int, repeats: int, quick: bool) -> Iterator[Task]
 def in_words(done: list[Done], material: Material) -> str:
     """Everything, for people."""
     rows = rows_of(done)
-    sizes = (
-        f"{len(s)} sheets of {len(set(s.dialogue.tolist()))} {name} dialogues by {len(set(s.judges))} judges"
-        for s, name in ((material.synthetic, "synthetic"), (material.real, "real"))
-    )
     parts = [
-        ("; ".join(sizes), ""),
+        (sizes_of(material), ""),
         ("Table 1. Q0 of synthetic dialogues, cross-validation", first_table(rows, CV)),
         ("Table 1. Q0 of real dialogues, learnt on synthetic ones", first_table(rows, REAL)),
         (
@@ -173,6 +185,17 @@ def in_words(done: list[Done], material: Material) -> str:
         ("Seconds by row, one thread", _seconds(done)),
     ]
     return "\n\n".join(f"{title}\n{body}".rstrip() for title, body in parts)
+
+
+def sizes_of(material: Material) -> str:
+    """How many sheets there are, of how many dialogues, by how many judges."""
+    by_name = {"synthetic": material.synthetic, "real": material.real}
+    sizes = []
+    for name, sheets in by_name.items():
+        dialogues = len(set(sheets.dialogue.tolist()))
+        judges = len(set(sheets.judges))
+        sizes.append(f"{len(sheets)} sheets of {dialogues} {name} dialogues by {judges} judges")
+    return "; ".join(sizes)
 
 
 def _choices(rows: Rows) -> str:

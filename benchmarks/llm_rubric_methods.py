@@ -18,7 +18,10 @@ from llm_rubric_data import (
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.models import model_named
+from pollex.calibration.models.ordinal import OrdinalMixedEffects
+from pollex.calibration.thumbs import STRENGTHS, UNITS
 from pollex.measures.arrays import Floats, Ints
+from pollex.services.calibrate import BEGUN_SEEDS
 
 CV, SYSTEMS, REAL, CURVE = "cv", "systems", "real", "curve"
 """Where: cross-validation on synthetic dialogues; leaving one of their systems out; learnt on synthetic ones, measured
@@ -63,6 +66,7 @@ class Method:
             one dialogue.
         isotonic: Whether the prediction then goes through isotonic regression per judge, learnt
             from predictions of sheets that the estimator had not seen.
+        runs: Seeds at most, of what takes minutes each; None for as many as the others have.
     """
 
     title: str
@@ -73,6 +77,7 @@ class Method:
     view: View = lambda sheets: sheets
     systems: bool = False
     isotonic: bool = False
+    runs: int | None = None
 
     def fitted(self, train: AnswerMatrix, seed: int) -> JudgedEstimator:
         """The estimator, after it has learnt from what it sees of the sheets."""
@@ -154,6 +159,7 @@ def kind(name: str, **settings: Any) -> Make:
 
 BASELINE = "expected"
 NETWORK = "network"
+BEGUN = "begun"
 ORDINAL = "ordinal"
 ORACLE = "oracle"
 CHOSEN, CHOSEN_ONCE, CHOSEN_SHIFT = "chosen", "chosen once", "chosen under shift"
@@ -164,6 +170,13 @@ AUTHORS: dict[str, Any] = {
     "seeds": 1, "dropout": 0.0,
 }  # fmt: skip
 """What they publish as best in cross-validation on the synthetic dialogues."""
+
+BEGUN_SETTINGS: dict[str, Any] = {
+    "start": OrdinalMixedEffects(), "h1": UNITS, "h2": UNITS, "strengths": STRENGTHS, "seeds": BEGUN_SEEDS,
+}  # fmt: skip
+"""As `calibrate fit` has it."""
+
+BEGUN_RUNS = 2
 
 PLAIN = {"intercepts": None, "scales": None, "slopes": None}
 
@@ -204,8 +217,14 @@ def predictors() -> dict[str, Method]:
         "isotonic": Method("isotonic per judge", kind("isotonic")),
         "ridge": Method("ridge with judge", kind("ridge")),
         "authors": Method("network, authors' recipe", kind("network", **AUTHORS), True),
+        BEGUN: Method(
+            "network of calibrate fit",
+            kind("network", **BEGUN_SETTINGS),
+            True,
+            runs=BEGUN_RUNS,
+        ),
         NETWORK: Method(
-            "network (LLM-Rubric)",
+            "network from nothing",
             kind("network"),
             True,
             (0.396, 0.401, 0.398, 0.393),

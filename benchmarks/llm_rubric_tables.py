@@ -9,6 +9,7 @@ import numpy as np
 from averages import averaged
 from llm_rubric_methods import (
     BASELINE,
+    BEGUN,
     CHOSEN,
     CHOSEN_SHIFT,
     CURVE,
@@ -27,6 +28,7 @@ from llm_rubric_methods import (
 )
 from llm_rubric_runs import Done
 from permutation import Tested, compared_losses
+from small_form import table
 
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import Predictions, Quality, assess, log_losses
@@ -114,6 +116,44 @@ def mean_of(values: Sequence[float | None]) -> float | None:
 def compared(losses: Floats, others: Floats, text: Ints) -> Tested:
     """Whether two methods' losses of the same judgments differ by more than chance."""
     return compared_losses(losses, others, text, np.random.default_rng(0), draws=5000)
+
+
+ON_PAGES = (
+    BASELINE, "ridge", "authors", NETWORK, BEGUN, ORDINAL, CHOSEN, CHOSEN_SHIFT, ORACLE,
+)  # fmt: skip
+"""Rows of the short tables."""
+
+
+def short_table(rows: Rows, where: str) -> str:
+    """The rows that a page shows, as Markdown."""
+    head = ("", "RMSE", "Pearson", "log-loss", "smECE", "paper's Pearson", "runs")
+    lines = []
+    for key in ON_PAGES:
+        if (row := rows.get((key, where))) is None:
+            continue
+        method = everything()[key]
+        paper = {CV: method.synthetic, REAL: method.real}[where]
+        figures = [_interval(row.interval[name], row.deviation(name)) for name in WITH_INTERVAL]
+        published = NOTHING if paper is None else f"{paper[1]:.3f}"
+        lines.append([method.title, *figures, _n(row.mean("smece")), published, str(len(row.runs))])
+    return table(head, lines)
+
+
+WITHIN = 0.01
+"""By how much the network's RMSE may lie above that of the ordinal model."""
+
+
+def bars(rows: Rows) -> dict[str, bool]:
+    """The network of `calibrate fit` beside the ordinal model, where both were measured."""
+    held = {}
+    for where, title in ((CV, "synthetic"), (REAL, "real")):
+        network = rows.get((BEGUN, where))
+        ordinal = rows.get((ORDINAL, where))
+        if network and ordinal:
+            behind = (network.mean("rmse") or 0.0) - (ordinal.mean("rmse") or 0.0)
+            bar = f"{title} (n = {len(network.runs[0].text)}), RMSE above the ordinal model's ≤ {WITHIN}"
+            held[bar] = behind <= WITHIN
+    return held
 
 
 def first_table(rows: Rows, where: str) -> str:
