@@ -31,7 +31,6 @@ class TraceRun(Stored, UseCase["RunTree | ConversationHistory | NodeState"]):
       spur      extract, gather_sets, update_sat, update_dsat, and learn's from fit_judge on
       refit     learn's from fit_judge on
       score     judge_sat, judge_dsat, compute_netsat
-      judge     ask_runs, fit_rule, human_review, apply_review
       ask       ask_questions
       simulate  converse, check_quality
       all of these but the first three have plan_batch, commit_batch and finish, too
