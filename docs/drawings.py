@@ -23,7 +23,7 @@ GRAPHS = {
     "answer": "pollex/rooms/grade/graphs/answer.py",
     "grade": "pollex/rooms/grade/graphs/graph.py",
     "ask": "graphs/questionnaire.py",
-    "simulate": "graphs/simulate/graph.py",
+    "simulate": "pollex/rooms/study/graphs/graph.py",
     "remedy": "pollex/rooms/remedy/graphs/graph.py",
 }
 """Files by the name of their graph, in the order of the page."""

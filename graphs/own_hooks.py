@@ -6,6 +6,5 @@ HOOKS = (
     RunGraph("learn", "pollex.graphs.learn.graph"),
     RunGraph("refit", "pollex.graphs.learn.refit"),
     RunGraph("ask", "pollex.graphs.questionnaire"),
-    RunGraph("simulate", "pollex.graphs.simulate.graph"),
 )
 """Those of `score` and of what scores are not named."""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         refit,
         score,
         share,
-        simulate,
     )
     from pollex.conversations.conversation import Conversation, Label, Turn
     from pollex.errors import PollexError
@@ -60,7 +59,6 @@ __all__ = [
     "score",
     "score_dataset",
     "share",
-    "simulate",
 ]
 _CORE = tuple(__all__)
 del __all__  # `__getattr__` tells it: it has the names of the rooms, too

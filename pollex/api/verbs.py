@@ -30,7 +30,6 @@ from pollex.usecases.refit import RefitSet
 from pollex.usecases.rubrics import DiffSets
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.share import EstimateShare
-from pollex.usecases.simulate import SimulateDialogues
 from pollex.usecases.use_case import (
     VERBS,
     AtTerminal,
@@ -224,4 +223,3 @@ learn = function(LearnRubrics, RubricSet.of)
 refit = function(RefitSet, RubricSet.of)
 score = function(ScoreLogs)
 share = function(EstimateShare)
-simulate = function(SimulateDialogues)

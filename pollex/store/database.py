@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pollex.errors import PollexError, StoreBusy, WrongUse
+from pollex.rooms import hooks_of
 from pollex.store import tables
 from pollex.store.folder import error_of_store, no_memory, no_room, not_writable, write_failed
+from pollex.store.hooks import StoreTable
 from pollex.store.tables import Row, damaged, type_of
 
 VERSION = 10
@@ -40,11 +42,6 @@ ROWS: dict[type[Row], str] = {
     tables.DraftRow: "PRIMARY KEY (id, version)",
     tables.AnnotatorRow: "PRIMARY KEY (id)",
     tables.RevocationRow: "PRIMARY KEY (annotator)",
-    tables.StudyRow: "",
-    tables.TalkRow: "PRIMARY KEY (id), UNIQUE (study, number), UNIQUE (study, annotator)",
-    tables.TalkTurnRow: "",
-    tables.TalkAnswerRow: "",
-    tables.TalkEndRow: "",
 }
 """What a table has beside its fields: keys, and a checksum."""
 
@@ -65,10 +62,7 @@ OTHERS = """
     CREATE INDEX leases_of_queues ON leases (queue, text_hash);
     CREATE INDEX sheets_of_leases ON sheets (lease);
     CREATE INDEX originals_of_conversations ON originals (conversation);
-    CREATE INDEX replays_of_conversations ON replays (run, conversation);
-    CREATE INDEX turns_of_talks ON talk_turns (talk);
-    CREATE INDEX answers_of_talks ON talk_answers (talk);
-    CREATE INDEX ends_of_talks ON talk_ends (talk)
+    CREATE INDEX replays_of_conversations ON replays (run, conversation)
 """
 
 _TYPES = {"int": "INTEGER", "bool": "INTEGER", "float": "REAL"}
@@ -93,9 +87,27 @@ def make_tables(connection: sqlite3.Connection) -> None:
         raise
 
 
-def _create_table(kind: type[Row], more: str) -> str:
+def add_tables_of_rooms(connection: sqlite3.Connection, *, read_only: bool) -> None:
+    """Add the tables of rooms that a database lacks; where it is only read, beside it, for this connection alone."""
+    listed = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    present = {name for (name,) in listed}
+    missing = [table for table in hooks_of(StoreTable) if table.kind.table not in present]
+    if read_only and missing:
+        connection.execute("PRAGMA temp_store = MEMORY")
+    for table in missing:
+        # another process may have been quicker
+        connection.execute(
+            _create_table(
+                table.kind, table.more, "TEMP TABLE" if read_only else "TABLE IF NOT EXISTS"
+            )
+        )
+        if table.index and not read_only:
+            connection.execute(f"CREATE INDEX IF NOT EXISTS {table.index}")
+
+
+def _create_table(kind: type[Row], more: str, what: str = "TABLE") -> str:
     columns = [f"{column.name} {_TYPES.get(type_of(column), 'TEXT')}" for column in fields(kind)]
-    return f"CREATE TABLE {kind.table} ({', '.join([*columns, *filter(None, [more])])})"
+    return f"CREATE {what} {kind.table} ({', '.join([*columns, *filter(None, [more])])})"
 
 
 FILE = "store.sqlite"
@@ -283,6 +295,7 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
             raise WrongUse(
                 what, where=str(path), remedy=older if schema < VERSION else newer, option="store"
             )
+        add_tables_of_rooms(connection, read_only=read_only)
         if read_only:
             connection.execute("PRAGMA query_only = ON")
     except BaseException:

@@ -26,7 +26,6 @@ from pollex.graphs.learn.spur import build as build_spur
 from pollex.graphs.questionnaire import build as build_ask
 from pollex.graphs.run import OUTSIDE
 from pollex.graphs.score import build as build_score
-from pollex.graphs.simulate.graph import build as build_simulate
 from pollex.rooms import hooks_of
 from pollex.studio import use_cases
 from pollex.studio.hooks import StudioGraph
@@ -236,7 +235,6 @@ spur = served("spur", build_spur(), use_cases.spur)
 refit = served("refit", build_refit(), use_cases.refit)
 score = served("score", build_score(), use_cases.score)
 ask = served("ask", build_ask(), use_cases.ask)
-simulate = served("simulate", build_simulate(), use_cases.simulate)
 globals().update(
     {
         graph.name: served(graph.name, graph.build(), graph.use_case)

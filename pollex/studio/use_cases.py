@@ -14,14 +14,12 @@ from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.questionnaire import AskContext
 from pollex.graphs.score import ScoreContext
-from pollex.graphs.simulate.graph import SimulateContext
 from pollex.services.options import SYSTEMS, RunOptions
 from pollex.store.folder import STORE, VARIABLE
 from pollex.usecases.ask import AskQuestionnaire
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
 from pollex.usecases.score import ScoreLogs
-from pollex.usecases.simulate import SimulateDialogues
 from pollex.usecases.use_case import NEEDED, Crew, UseCase, options_of
 
 
@@ -119,8 +117,3 @@ def score(form: ScoreContext) -> None:
 def ask(form: AskContext) -> None:
     """Ask a questionnaire about each conversation of a log."""
     carry_out(AskQuestionnaire, filled_in(form))
-
-
-def simulate(form: SimulateContext) -> None:
-    """Simulate dialogues."""
-    carry_out(SimulateDialogues, filled_in(form))

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from pollex.reports.numbers import MINUS, SPACE, known, unbreak
 from pollex.reports.page import environment as of_reports
 from pollex.reports.page import style_of
 from pollex.reports.transcript import MarkedText
+from pollex.rooms import folders_of
 from pollex.rubrics.records import Worth
 from pollex.rubrics.worth import doubt, with_bounds
 from pollex.store.runs import Run
@@ -84,12 +84,10 @@ def as_file(content: str) -> str:
 
 @cache
 def static_files() -> dict[str, bytes]:
-    """Read all static files, by name."""
-    ours = files("pollex.web") / "static"
+    """Read the static files of all rooms, by name."""
+    statics = [file for folder in folders_of("web/static") for file in folder.iterdir()]
     context = {
-        file.name: file.read_bytes()
-        for file in ours.iterdir()
-        if file.name.rpartition(".")[2] in TYPES
+        file.name: file.read_bytes() for file in statics if file.name.rpartition(".")[2] in TYPES
     }
     return context | {name: style_of(name).encode() for name in SHARED_STYLES}
 

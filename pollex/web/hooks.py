@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from jinja2 import pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
+from pollex.errors import WrongUse
 from pollex.rooms import hooks_of
+from pollex.services.options import ModelOptions, ModelTable
 from pollex.store.runs import Run
 from pollex.text import count
 from pollex.web import links
@@ -100,12 +103,61 @@ class GuestDoor:
     """A kind of pages that a guest's link opens, one page a guest.
 
     Attributes:
+        name: What links are made for: `label`.
         pages: Address of the pages; that of one has its id behind.
         writes: Where their forms go; one that ends in a slash has the page's id behind.
+        require: Raises NotThere where no page has an id.
     """
 
+    name: str
     pages: str
     writes: tuple[str, ...]
+    require: Callable[[Site, str], object]
+
+
+@dataclass(frozen=True)
+class ProfileTable:
+    """What a table of `serve --profiles` may say beside the model's name, endpoint and limits.
+
+    Attributes:
+        kind: The table, with fields of its own.
+        options: Makes the model's options of a table and of the file that has it.
+        fields: Names of its own fields.
+    """
+
+    kind: type[ModelTable]
+    options: Callable[[Any, Path], ModelOptions]
+    fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ServedFiles:
+    """What a room does with the files that an option of `serve` names, before pages are served.
+
+    Attributes:
+        option: Name of the field of `ServeStore`.
+        begin: Given the site and the files.
+    """
+
+    option: str
+    begin: Callable[[Site, Sequence[Path]], None]
+
+
+def begin_served(option: str, site: Site, files: Sequence[Path]) -> None:
+    """Have the room that an option belongs to do what is to be done with its files.
+
+    Raises:
+        WrongUse: That room isn't installed.
+    """
+    for served in hooks_of(ServedFiles):
+        if served.option == option:
+            served.begin(site, files)
+            return
+    raise WrongUse(
+        "the room that has this option is not installed",
+        remedy="pip install 'pollex[all]' has all rooms",
+        option=option,
+    )
 
 
 @dataclass(frozen=True)

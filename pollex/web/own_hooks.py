@@ -11,6 +11,7 @@ from pollex.web.hooks import (
     count_runs,
     ran,
 )
+from pollex.web.queues import queue_of
 from pollex.web.site import SCORING, Site
 from pollex.web.watching import watcher_of
 
@@ -30,11 +31,6 @@ def has_calibration(site: Site) -> bool:
     return bool(site.calibrators) or ran(*SCORING)(site)
 
 
-def has_studies(site: Site) -> bool:
-    """Return whether people can talk to a system."""
-    return bool(site.store.value("SELECT count(*) FROM studies"))
-
-
 def has_work(site: Site) -> bool:
     """Return whether something is at work, or stopped before its end."""
     is_busy = any(not child.over for child in site.children.by_id.values())
@@ -50,6 +46,11 @@ def open_alerts(site: Site, about: Mapping[str, Any]) -> Mapping[str, Any] | Non
     """Return what holds more often than before, until somebody has seen it."""
     alerts = watcher_of(site).open_alerts
     return {"alerts": alerts} if alerts else None
+
+
+def require_queue(site: Site, id_: str) -> None:
+    """Raise NotThere where there is no such queue."""
+    queue_of(site.store, id_)
 
 
 UNFINISHED = "SELECT count(*) FROM runs WHERE status NOT IN ('done', 'partial')"
@@ -70,8 +71,6 @@ HOOKS = (
     MenuEntry("Check", links.CHECK, "e", 130, two_scored),
     MenuEntry("Share of good ones", links.SHARE, "n", 140, ran(*SCORING)),
     MenuEntry("Share", links.SHARED, "p", 145, ran()),
-    MenuEntry("Talk", links.TALK, "t", 150, has_studies),
-    GuestDoor(links.LABEL, ("/api/queues/", "/api/labels")),
-    GuestDoor(links.TALK, ("/api/talks/",)),
+    GuestDoor("label", links.LABEL, ("/api/queues/", "/api/labels"), require_queue),
     PagePanel("home.html", "web/alerts.html", open_alerts),
 )

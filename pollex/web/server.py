@@ -29,6 +29,7 @@ from pollex.web import links
 from pollex.web.app import application
 from pollex.web.guard import Door, is_loopback
 from pollex.web.guests import guests_of
+from pollex.web.hooks import begin_served
 from pollex.web.profiles import read_profiles
 from pollex.web.site import (
     Site,
@@ -38,7 +39,6 @@ from pollex.web.site import (
     read_sets,
     sets_beside,
 )
-from pollex.web.studies import read_studies
 from pollex.web.watching import watcher_of
 
 EXAMPLE = Path("pollex-example")
@@ -83,10 +83,8 @@ def serve(example: ServeStore) -> int:
             site.children.find_again()
             remove_halves(folder)
             begin_watching(site, example)
-        if studies := read_studies(example.studies, profiles):
-            site.require_writing()
-            store.put(studies)
-            store.flush()
+        if example.studies:
+            begin_served("studies", site, example.studies)
         names = {*LOOPBACK, example.host, *example.allow_host}
         door = Door.at(
             names, port, token, site.id, example.behind, guests_of(store), example.max_upload

@@ -14,7 +14,6 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from pollex.errors import BadCalibrator, PollexError, WrongUse
-from pollex.gateway.budget import Budget
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.bring import Roots
 from pollex.services.named_sets import read_set
@@ -78,9 +77,8 @@ class Site:
             start.
         at_work: Threads that ask models.
         working: What is asked now, by id; each ends with words about what went wrong, or none.
-        speaking: What systems that are talked to have said so far, by session and position.
         typed: The words that each of them was asked in.
-        budgets: What talking has cost since the start, by profile.
+        of_rooms: What a room remembers while the server runs, by the class of it.
         children: Commands that the browser started.
         keys: Keys that were typed, by the address they are for: here alone, gone with this process.
         begun: What was asked for on a form, by id: shown again, and planned, before it starts.
@@ -108,9 +106,8 @@ class Site:
     profiles: dict[str, ModelOptions] = field(default_factory=dict)
     at_work: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(32))
     working: dict[str, Future[str]] = field(default_factory=dict)
-    speaking: dict[str, dict[int, str]] = field(default_factory=dict)
     typed: dict[str, str] = field(default_factory=dict)
-    budgets: dict[str, Budget] = field(default_factory=dict)
+    of_rooms: dict[type, Any] = field(default_factory=dict)
     children: Children = field(default_factory=Children)
     keys: dict[str, str] = field(default_factory=dict, repr=False)
     begun: dict[str, Any] = field(default_factory=dict)
@@ -135,6 +132,12 @@ class Site:
         return hashlib.sha256(f"{self.store.folder.resolve()}\0{self.token}".encode()).hexdigest()[
             :12
         ]
+
+    def memory_of(self, kind: type[T]) -> T:
+        """Return what a room remembers while the server runs, an object of a class of its own."""
+        with self._lock:
+            memory: T = self.of_rooms.setdefault(kind, kind())
+            return memory
 
     def runs(self) -> list[Run]:
         """Return all runs, the last one first."""

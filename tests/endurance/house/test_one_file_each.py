@@ -159,7 +159,7 @@ from pollex.calibration.models import model_named
 from pollex.cli.main import pollex as command
 from pollex.formats.peers.targets import TARGETS
 from pollex.prompts.prompt import load
-from pollex.prompts.simulate.systems import systems
+from pollex.rooms.study.prompts.simulate.systems import systems
 from pollex.selection.policies import policy_named
 from pollex.web.views import every_route
 

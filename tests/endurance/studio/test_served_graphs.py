@@ -17,7 +17,6 @@ from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.questionnaire import AskContext
 from pollex.graphs.run import thread_of
 from pollex.graphs.score import ScoreContext
-from pollex.graphs.simulate.graph import SimulateContext
 from pollex.rooms.grade.graphs.answer import AnswerContext
 from pollex.rooms.grade.graphs.graph import GradeContext
 from pollex.rooms.grade.usecases.answer import AnswerQuestions
@@ -26,6 +25,8 @@ from pollex.rooms.judge.graphs.graph import JudgeContext
 from pollex.rooms.judge.usecases.judge import JudgeLogs
 from pollex.rooms.remedy.graphs.graph import RemedyContext
 from pollex.rooms.remedy.usecases.remedy import ProveRemedy
+from pollex.rooms.study.graphs.graph import SimulateContext
+from pollex.rooms.study.usecases.simulate import SimulateDialogues
 from pollex.store.folder import VARIABLE
 from pollex.store.resume import find_run
 from pollex.store.rubric_sets import kept_sets
@@ -35,7 +36,6 @@ from pollex.usecases.ask import AskQuestionnaire
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
 from pollex.usecases.score import ScoreLogs
-from pollex.usecases.simulate import SimulateDialogues
 from pollex.usecases.use_case import NEEDED, options_of
 
 

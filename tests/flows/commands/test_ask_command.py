@@ -14,7 +14,6 @@ import pollex as api
 from pollex.errors import BadInput
 from pollex.formats.questionnaires import PAPER, questionnaire_at, questions_in
 from pollex.formats.read_tables import read_answers
-from pollex.web.studies import read_study
 
 TEXTS = 8
 QUESTIONS = 9
@@ -98,14 +97,12 @@ def test_an_endpoint_without_log_probabilities_gives_points_and_they_are_told(
     )
 
 
-def test_python_asks_the_papers_questions_which_are_shipped_and_a_study_takes_them_by_name(
+def test_python_asks_the_papers_questions_which_are_shipped(
     server: ProtocolServer, tmp_path: Path
 ) -> None:
     shipped = questionnaire_at(PAPER)
     assert [one.id for one in shipped] == [*(f"Q{n}" for n in range(1, 9)), "Q0"]
     assert [len(one.options) for one in shipped] == [4] * 7 + [3, 4]
-    (tmp_path / "s.toml").write_text(f'title = "T"\nsystems = ["a"]\nquestionnaire = "{PAPER}"\n')
-    assert read_study(tmp_path / "s.toml").questions == tuple(shipped)
     found = api.ask(small_log()[:2], PAPER, model="m", base_url=server.url, store=tmp_path)
     assert (found.texts, found.sources, len(found.rows)) == (2, {"logprobs": 10, "rule": 8}, 70)
     with_sources = [

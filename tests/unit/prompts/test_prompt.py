@@ -1,15 +1,15 @@
 """Prompts: what a file may not do, and whole ones as they are sent: order, length, and in the snapshots every word."""
 
 import json
-import os
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from reviewed_prompts import require_reviewed, room_of_prompt, snapshots_of
 
 from pollex.errors import WrongUse
-from pollex.prompts.data_boundary import Item, conversation
+from pollex.prompts.data_boundary import conversation
 from pollex.prompts.domain import SWITCHES, Closing, DomainProfile, switched_off
 from pollex.prompts.judging import (
     batch_schema,
@@ -21,7 +21,7 @@ from pollex.prompts.judging import (
     numbered,
 )
 from pollex.prompts.prompt import Layout, load, messages, names, parse
-from pollex.prompts.simulate import systems
+from pollex.rooms import CORE
 from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP, NUMERIC, SCALES, Answer, Question
 from pollex.rubrics.rubric import Rubric
 
@@ -110,7 +110,6 @@ def test_ds_and_cdp_can_each_be_switched_off_in_generation() -> None:
         assert ["Both parties answer" in part for part in parts] == [True, False], name
 
 
-SNAPSHOTS = Path(__file__).parent / "snapshots"
 EXAMPLES = Path(__file__).parents[3] / "examples"
 OPTIONS = ["Strongly Disagree", "Disagree", "Neutral", "Agree", "Strongly Agree"]
 TURNS = [
@@ -143,12 +142,6 @@ ITEMS = {
     ],
     "deduplicate": [{"i": 1, "rubric": "The fix works."}, {"i": 2, "rubric": "The bug is gone."}],
 }
-TOLD: list[Item] = [
-    {"topic": "You want to return a kettle."},
-    {"persona": "Short of time."},
-    *conversation(TURNS),
-    {"document": 1, "name": "returns.md", "text": "Within thirty days."},
-]
 
 
 def sent(name: str, layout: Layout) -> list[dict[str, str]]:
@@ -169,34 +162,18 @@ def sent(name: str, layout: Layout) -> list[dict[str, str]]:
     return messages(prompt, values, items, layout, schema=schema)
 
 
-def reviewed(said: list[dict[str, str]], name: str) -> None:
-    text = "\n".join(f"--- {message['role']}\n{message['content']}" for message in said) + "\n"
-    file = SNAPSHOTS / f"{name}.txt"
-    if os.environ.get("WRITE_SNAPSHOTS"):
-        file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8")
-
-
 def test_every_prompt_is_as_it_was_reviewed() -> None:
     """To take a change over: WRITE_SNAPSHOTS=1 pytest tests/unit/prompts, and read the diff."""
-    for name, off in product(
-        names(), map(frozenset, ((), ("ds",), ("cdp",), ("ds", "cdp", "domain")))
-    ):
+    parts_off = map(frozenset, ((), ("ds",), ("cdp",), ("ds", "cdp", "domain")))
+    for name, off in product(names(), parts_off):
         if not off or off & load(name).blocks:
             layout = Layout(b"salt", without=off, inline_schema=True)
-            reviewed(
-                sent(name, layout), "-".join([name, *(["without"] if off else []), *sorted(off)])
-            )
-    for prompt, off in product(systems.prompts(), map(frozenset, ((), ("documents",)))):
-        if off <= prompt.blocks:
-            said = messages(prompt, {}, TOLD, Layout(b"salt", without=off, inline_schema=True))
-            reviewed(
-                said, "-".join([f"simulate_{prompt.name}", *(["without"] if off else []), *off])
-            )
-    simulating = {f"simulate_{prompt.name}" for prompt in systems.prompts()}
-    assert {file.stem.split("-")[0] for file in SNAPSHOTS.iterdir()} == set(names()) | simulating, (
-        "none is left over"
-    )
+            file = "-".join([name, *(["without"] if off else []), *sorted(off)])
+            folder = snapshots_of(room_of_prompt(name))
+            require_reviewed(sent(name, layout), folder / f"{file}.txt")
+    snapshots = {file.stem.split("-")[0] for file in snapshots_of(CORE).iterdir()}
+    of_the_core = {name for name in names() if room_of_prompt(name) == CORE}
+    assert snapshots == of_the_core, "none is left over"
 
 
 @pytest.mark.parametrize(

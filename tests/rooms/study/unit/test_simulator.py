@@ -6,7 +6,8 @@ import pytest
 from scripted import ABLE, SALT, Scripted
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.simulator import (
+from pollex.prompts.domain import DomainProfile
+from pollex.rooms.study.agents.llm.simulator import (
     LONGEST,
     Dialogue,
     Passage,
@@ -17,8 +18,7 @@ from pollex.agents.llm.simulator import (
     Topic,
     passages_of,
 )
-from pollex.prompts.domain import DomainProfile
-from pollex.prompts.simulate.systems import systems
+from pollex.rooms.study.prompts.simulate.systems import systems
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.judge_settings import JudgeSettings
 

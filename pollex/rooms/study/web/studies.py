@@ -16,19 +16,20 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pollex.agents.llm.asker import Asker, ModelClient
-from pollex.agents.llm.simulator import Dialogue, Persona, Scene, Simulator, Topic
 from pollex.conversations.conversation import Source, Turn
 from pollex.errors import UNREADABLE, BadInput, PollexError
 from pollex.formats.questionnaires import LARGEST, SheetQuestion, bundled_questionnaire
 from pollex.gateway.budget import Budget
 from pollex.prompts.domain import DomainProfile
+from pollex.rooms.study.agents.llm.simulator import Dialogue, Persona, Scene, Simulator, Topic
+from pollex.rooms.study.store.tables import StudyRow, TalkTurnRow
+from pollex.rooms.study.web.profiles import Speaker
 from pollex.rubrics.answers import Unanswered
 from pollex.services.options import ModelOptions
 from pollex.store.store import Store
-from pollex.store.tables import StudyRow, TalkTurnRow, now, unpack
+from pollex.store.tables import now, unpack
 from pollex.text import parse_toml, read_lines
 from pollex.web.faults import Fault, NotThere
-from pollex.web.profiles import Speaker
 from pollex.web.questions import of_toml
 from pollex.web.site import Site
 
@@ -36,6 +37,19 @@ MEND = "it wants title, systems (names of profiles), and a [[question]] for each
 MAIN = "main"
 
 Words = Annotated[str, Field(max_length=4000)]
+
+
+@dataclass
+class Spoken:
+    """What a server remembers of talks while it runs.
+
+    Attributes:
+        parts: What systems have said so far, by session and position.
+        budgets: What talking has cost, by profile.
+    """
+
+    parts: dict[str, dict[int, str]] = field(default_factory=dict)
+    budgets: dict[str, Budget] = field(default_factory=dict)
 
 
 class NamedTopic(BaseModel):

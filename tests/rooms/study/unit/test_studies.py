@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from pollex.errors import BadInput
+from pollex.rooms.study.store.tables import StudyRow
+from pollex.rooms.study.web.studies import Study, read_studies, read_study, studies_of
 from pollex.services.options import ModelOptions
+from pollex.store.store import Store
+from pollex.store.tables import now
 from pollex.web.profiles import read_profiles
-from pollex.web.studies import Study, read_studies, read_study
 
 QUESTIONS = '[[question]]\nid = "Q0"\ntext = "Satisfied?"\noptions = [[1, "no"], [4, "yes"]]\n'
 STUDY = 'title = "Parcels"\nsystems = ["mini", "local"]\n'
@@ -115,3 +118,23 @@ def test_topics_name_the_documents_of_a_system_that_is_given_them(
         found = Study.model_validate_json(read_studies([file], known)[0].payload)
         assert found.session(0)[1] == "A kettle."
         assert (found.documents("A kettle."), found.whole) == (("a.md",), True)
+
+
+def test_a_study_takes_a_shipped_questionnaire_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text('title = "T"\nsystems = ["a"]\nquestionnaire = "llm-rubric"\n')
+    questions = read_study(tmp_path / "s.toml").questions
+    assert [question.id for question in questions] == [*(f"Q{n}" for n in range(1, 9)), "Q0"]
+
+
+def test_a_store_that_was_made_without_the_room_gets_its_tables(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store, store.database.transaction() as connection:
+        for table in ("studies", "talks", "talk_turns", "talk_answers", "talk_ends"):
+            connection.execute(f"DROP TABLE {table}")
+    with Store.open(tmp_path, read_only=True) as store:
+        assert studies_of(store) == []
+    with Store.open(tmp_path) as store:
+        store.put([StudyRow("s", now(), "{}")])
+        store.flush()
+        assert store.value("SELECT count(*) FROM studies") == 1
+    with Store.open(tmp_path, read_only=True) as store:
+        assert store.value("SELECT id FROM studies") == "s"

@@ -1,33 +1,23 @@
 """Studies and guests, as whoever runs the server sees them: who came, how it goes, and what to take along."""
 
 import json
-import secrets
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from pollex.measures.distributions import mean_grade
 from pollex.measures.intervals import Figure
-from pollex.store.tables import AnnotatorRow, RevocationRow, now
-from pollex.web import frame, links
-from pollex.web.faults import NotThere
-from pollex.web.guests import digest_of, links_to
-from pollex.web.queues import queue_of
+from pollex.rooms.study.web.links import TALK
+from pollex.rooms.study.web.studies import Side, Study, Talk, studies_of, talks_of
+from pollex.web import links
+from pollex.web.guests import links_to
 from pollex.web.site import Site
-from pollex.web.studies import Side, Study, Talk, studies_of, study_of, talks_of
-from pollex.web.views import Data, Done, page, post, sent, table_lines
-
-Room = Literal["label", "talk", "read"]
-Number = Annotated[int, Field(ge=0, le=500)]
-Names = Annotated[str, Field(max_length=8000)]
-ROOMS = {"label": links.LABEL, "talk": links.TALK}
+from pollex.web.views import Data, page, sent, table_lines
 
 
-@page(links.TALK, "studies.html", here="Talk")
+@page(TALK, "studies.html", here="Talk")
 def studies(site: Site) -> Data:
     """List the studies."""
     talks_by_study = [(study, talks_of(site.store, study.id)) for study in studies_of(site.store)]
@@ -37,7 +27,7 @@ def studies(site: Site) -> Data:
 def show_study(site: Site, study: Study) -> Data:
     """Show how a study goes, and its participants."""
     talks = talks_of(site.store, study.id)
-    place = f"{links.TALK}/{study.id}"
+    place = f"{TALK}/{study.id}"
     return {
         "template": "study.html",
         "here": "Talk",
@@ -81,59 +71,6 @@ def _mean(answers: Sequence[tuple[float | None, str] | None]) -> Figure:
         [answer[0] for answer in answers if answer and answer[0] is not None], dtype=np.float64
     )
     return mean_grade(values, np.random.default_rng(0))
-
-
-@post("/api/guests")
-def invite(
-    site: Site, request: Request, room: Room, place: str, names: Names = "", count: Number = 0
-) -> Response:
-    """Make links for new guests; they are shown once."""
-    shown = _page_of(site, room, place)
-    before = len(links_to(site.store, shown))
-    every = [name.strip()[:80] for name in names.splitlines() if name.strip()]
-    every += [f"P{before + len(every) + i + 1}" for i in range(count)]
-    # the store keeps digests of tokens alone
-    tokens = [(name, secrets.token_hex(16)) for name in every]
-    site.store.keep(
-        AnnotatorRow(secrets.token_hex(6), name, digest_of(token), now(), shown)
-        for name, token in tokens
-    )
-    addresses = [(name, links.address(links.ENTER, token=token)) for name, token in tokens]
-    if request.headers.get("content-type", "").startswith("application/json"):
-        return JSONResponse(
-            {"ok": True, "links": [{"name": name, "link": link} for name, link in addresses]}
-        )
-    base = f"{request.url.scheme}://{request.url.netloc}"
-    about = {"page": links.SHARED if room == "read" else shown, "reads": room == "read"}
-    return frame.page("invited.html", site=site.id, here="", told=addresses, base=base, **about)
-
-
-@page("/api/guests")
-def guests(site: Site, room: Room, place: str) -> Data:
-    """List the guests of a queue or study."""
-    return {"guests": links_to(site.store, _page_of(site, room, place))}
-
-
-def _page_of(site: Site, room: str, place: str) -> str:
-    if room == "read":
-        return links.HOME
-    if room == "talk":
-        study_of(site.store, place)
-    else:
-        queue_of(site.store, place)
-    return f"{ROOMS[room]}/{place}"
-
-
-@post("/api/guests/{guest}/revocation")
-def revoke(site: Site, guest_id: str) -> Done:
-    """Take a guest's link back; what they answered stays."""
-    shown = site.store.value("SELECT page FROM annotators WHERE id = ?", [guest_id])
-    if shown is None:
-        raise NotThere("there is no such link", remedy="the page has those there are")
-    if not site.store.value("SELECT annotator FROM revocations WHERE annotator = ?", [guest_id]):
-        site.store.keep([RevocationRow(guest_id, now())])
-    back = links.SHARED if shown == links.HOME else shown
-    return back or links.LABEL, {"guest": guest_id}
 
 
 @page("/api/studies/{study}/export")

@@ -12,15 +12,17 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from pollex.gateway.budget import Budget
-from pollex.store.tables import TalkAnswerRow, TalkEndRow, TalkRow, TalkTurnRow, now, pack
+from pollex.rooms.study.store.tables import TalkAnswerRow, TalkEndRow, TalkRow, TalkTurnRow
+from pollex.rooms.study.web.links import TALK
+from pollex.rooms.study.web.pages.studies import show_study
+from pollex.rooms.study.web.studies import TALKED, Phase, Spoken, Study, Talk, replies, talks_of
+from pollex.store.tables import now, pack
 from pollex.web import links
 from pollex.web.faults import Clash, Forbidden
 from pollex.web.forms import Answers, Place
 from pollex.web.guests import Guest, guest_of
-from pollex.web.pages.studies import show_study
 from pollex.web.questions import answers_on
 from pollex.web.site import Site
-from pollex.web.studies import TALKED, Phase, Study, Talk, replies, talks_of
 from pollex.web.views import Data, Done, page, post
 
 PIECES_SECONDS = 0.1
@@ -30,7 +32,7 @@ PIECES_SECONDS = 0.1
 Message = Annotated[str, Field(min_length=1, max_length=8000)]
 Typed = Annotated[float, Field(ge=0)]
 """Milliseconds, where a script counted them."""
-PAGE = f"{links.TALK}/{{study}}"
+PAGE = f"{TALK}/{{study}}"
 WRITE = "/api/talks/{study}"
 
 
@@ -51,7 +53,7 @@ def talk(site: Site, study: Study, request: Request) -> Data:
         "phase": phase,
         "open": own_talk.open(study) if own_talk else [],
         "due": own_talk.sheet(study) if own_talk else None,
-        "speaking": site.speaking.get(own_talk.id, {}) if own_talk else {},
+        "speaking": site.memory_of(Spoken).parts.get(own_talk.id, {}) if own_talk else {},
         "over": False,
     }
 
@@ -80,7 +82,7 @@ async def _told(site: Site, talk_id: str) -> AsyncIterator[str]:
     while True:
         task = site.working.get(talk_id)
         over = task is None or task.done()
-        for position, text in sorted(site.speaking.get(talk_id, {}).copy().items()):
+        for position, text in sorted(site.memory_of(Spoken).parts.get(talk_id, {}).copy().items()):
             known_text = sent.get(position, "")
             begins = not known_text or not text.startswith(known_text)
             if text != known_text:
@@ -175,7 +177,7 @@ def keep(site: Site, study: Study, request: Request, position: Position, answers
 
 
 def _page_of(talk: Talk) -> Done:
-    return f"{links.TALK}/{talk.study}", {"talk": talk.id}
+    return f"{TALK}/{talk.study}", {"talk": talk.id}
 
 
 def _participant(request: Request) -> Guest:
@@ -203,11 +205,17 @@ def _phase(site: Site, study: Study, talk: Talk) -> Phase:
 
 def _ask(site: Site, study: Study, talk: Talk) -> None:
     for name in study.systems:
-        if name in site.profiles and name not in site.budgets:
-            site.budgets[name] = Budget(site.profiles[name].limits)
-    words_so_far = None if study.whole else site.speaking.setdefault(talk.id, {})
+        if name in site.profiles and name not in site.memory_of(Spoken).budgets:
+            site.memory_of(Spoken).budgets[name] = Budget(site.profiles[name].limits)
+    words_so_far = None if study.whole else site.memory_of(Spoken).parts.setdefault(talk.id, {})
     if words_so_far:
         words_so_far.clear()
     site.working[talk.id] = site.at_work.submit(
-        replies, site.store, study, talk, site.profiles, site.budgets, words_so_far
+        replies,
+        site.store,
+        study,
+        talk,
+        site.profiles,
+        site.memory_of(Spoken).budgets,
+        words_so_far,
     )

@@ -18,10 +18,11 @@ from protocol_server import ProtocolServer
 from small_runs import run_here
 from web_site import client_of, made_app
 
+from pollex.rooms.study.store.tables import StudyRow
+from pollex.rooms.study.web.studies import Study, read_studies
 from pollex.store.store import Store
-from pollex.store.tables import StudyRow, now
+from pollex.store.tables import now
 from pollex.web.profiles import read_profiles
-from pollex.web.studies import Study, read_studies
 
 STUDY = """
 title = "Parcels"

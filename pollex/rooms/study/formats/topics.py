@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.llm.simulator import Persona, Topic
 from pollex.errors import UNREADABLE, BadInput
+from pollex.rooms.study.agents.llm.simulator import Persona, Topic
 from pollex.text import parse_toml, read_lines
 
 ANYBODY = Persona("anybody", "An ordinary person.")

@@ -13,7 +13,7 @@ from pollex.agents.llm.asker import Asker
 from pollex.conversations.conversation import Source, Turn
 from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import Item
-from pollex.prompts.simulate.systems import System, prompt, prompts
+from pollex.rooms.study.prompts.simulate.systems import System, prompt, prompts
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import content_id
 

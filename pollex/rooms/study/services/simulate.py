@@ -8,16 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.llm.asker import Asker
-from pollex.agents.llm.simulator import QUESTIONS, Passages, Scene, Simulator, passages_of
 from pollex.conversations.conversation import Conversation, messages_of, sources_of
 from pollex.errors import WrongUse
-from pollex.formats.topics import read_documents, read_topics
 from pollex.formats.write import require_writable, write_lines
 from pollex.gateway.calls import Call, Completed, Outcome
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out
-from pollex.graphs.simulate import SIMULATED
-from pollex.prompts.simulate.systems import systems_named
+from pollex.rooms.study.agents.llm.simulator import (
+    QUESTIONS,
+    Passages,
+    Scene,
+    Simulator,
+    passages_of,
+)
+from pollex.rooms.study.formats.topics import read_documents, read_topics
+from pollex.rooms.study.graphs import SIMULATED
+from pollex.rooms.study.prompts.simulate.systems import systems_named
 from pollex.rubrics.answers import Unanswered
 from pollex.services.by_model import by_model, require_model
 from pollex.services.options import ModelOptions, RunOptions
@@ -219,7 +225,7 @@ async def hold(
         ResumeRefused: The run to resume was started with other settings.
     """
     # LangGraph takes a while
-    from pollex.graphs.simulate.graph import SimulateContext, SimulateWork, build
+    from pollex.rooms.study.graphs.graph import SimulateContext, SimulateWork, build
 
     digest_of_scenes = digest(
         [[scene.id, asdict(scene.topic), asdict(scene.persona)] for scene in scenes]

@@ -11,7 +11,7 @@ from pollex.usecases.use_case import UseCase, opt, use_case
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pollex.services.simulate import SimulateResult
+    from pollex.rooms.study.services.simulate import SimulateResult
 
 
 @use_case("simulate")

@@ -7,12 +7,12 @@ from typing import Any
 
 from langgraph.graph import StateGraph
 
-from pollex.agents.llm.simulator import Dialogue, Scene, Simulator
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, on_each
 from pollex.graphs.context import Context
 from pollex.graphs.findings import ANSWERS, REASON, in_short
-from pollex.graphs.simulate import SIMULATED
+from pollex.rooms.study.agents.llm.simulator import Dialogue, Scene, Simulator
+from pollex.rooms.study.graphs import SIMULATED
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import conversation_rows
 

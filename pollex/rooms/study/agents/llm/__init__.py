@@ -1,0 +1,1 @@
+"""Llm of the room `study`."""

@@ -1,0 +1,1 @@
+"""Studio of the room `study`."""

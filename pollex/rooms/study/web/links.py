@@ -1,0 +1,3 @@
+"""Addresses of the room's pages."""
+
+TALK = "/talk"

@@ -1,0 +1,65 @@
+"""Models that people talk to as to one of the systems of `simulate`."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pollex.errors import BadInput, WrongUse
+from pollex.gateway.calls import Capabilities
+from pollex.rooms.study.agents.llm.simulator import Passages, passages_of
+from pollex.rooms.study.formats.topics import read_documents
+from pollex.rooms.study.prompts.simulate.systems import System, systems_named
+from pollex.services.options import ModelOptions, ModelTable
+from pollex.web.profiles import MAX_WAIT
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speaker(ModelOptions):
+    """A profile that people talk to as to one of the systems of `simulate`.
+
+    Attributes:
+        passages: Of its documents.
+        found: What a probe of its endpoint found; empty before the first talk.
+    """
+
+    system: System
+    passages: Passages
+    found: list[Capabilities] = field(default_factory=list)
+
+
+class SpeakerTable(ModelTable):
+    """A table of the file of profiles.
+
+    Attributes:
+        system: Dialogue system of `simulate` that it answers as; None: the model as it is.
+        documents: Folder of what the system finds, beside the file.
+    """
+
+    system: str | None = None
+    documents: Path | None = None
+
+    def options(self, file: Path) -> ModelOptions:
+        """Return it as options of a model.
+
+        Raises:
+            BadInput: There is no such system, or it finds documents and has none.
+        """
+        within_limits = self.within(max_wait=MAX_WAIT)
+        try:
+            system = None if self.system is None else systems_named([self.system])[0]
+        except WrongUse as error:
+            raise BadInput(error.what, where=str(file), remedy=f"system: {error.advice}") from error
+        finds = system is not None and system.retrieval != "none"
+        if finds != (self.documents is not None):
+            what = f"{self.system or self.model} {'finds' if finds else 'takes no'} documents, and there are "
+            remedy = (
+                'add `documents = "FOLDER"` to it'
+                if finds
+                else "remove `documents`, or let it be DS2 or DS3"
+            )
+            raise BadInput(what + ("none" if finds else "some"), where=str(file), remedy=remedy)
+        if system is None:
+            return within_limits
+        documents = read_documents(self.documents and file.parent / self.documents)
+        return Speaker(
+            **vars(within_limits), system=system, passages=Passages(passages_of(documents))
+        )

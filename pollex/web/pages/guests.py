@@ -1,0 +1,78 @@
+"""Guests, as whoever runs the server sees them: links for new ones, who has come, links taken back."""
+
+import secrets
+from typing import Annotated
+
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from pollex.rooms import hooks_of
+from pollex.store.tables import AnnotatorRow, RevocationRow, now
+from pollex.web import frame, links
+from pollex.web.faults import NotThere
+from pollex.web.forms import Short
+from pollex.web.guests import digest_of, links_to
+from pollex.web.hooks import GuestDoor
+from pollex.web.site import Site
+from pollex.web.views import Data, Done, page, post
+
+READS = "read"
+"""What links are made for that open all pages, to read alone."""
+
+Number = Annotated[int, Field(ge=0, le=500)]
+Names = Annotated[str, Field(max_length=8000)]
+
+
+@post("/api/guests")
+def invite(
+    site: Site, request: Request, room: Short, place: str, names: Names = "", count: Number = 0
+) -> Response:
+    """Make links for new guests; they are shown once."""
+    shown = _page_of(site, room, place)
+    before = len(links_to(site.store, shown))
+    every = [name.strip()[:80] for name in names.splitlines() if name.strip()]
+    every += [f"P{before + len(every) + i + 1}" for i in range(count)]
+    # the store keeps digests of tokens alone
+    tokens = [(name, secrets.token_hex(16)) for name in every]
+    site.store.keep(
+        AnnotatorRow(secrets.token_hex(6), name, digest_of(token), now(), shown)
+        for name, token in tokens
+    )
+    addresses = [(name, links.address(links.ENTER, token=token)) for name, token in tokens]
+    if request.headers.get("content-type", "").startswith("application/json"):
+        return JSONResponse(
+            {"ok": True, "links": [{"name": name, "link": link} for name, link in addresses]}
+        )
+    base = f"{request.url.scheme}://{request.url.netloc}"
+    about = {"page": links.SHARED if room == READS else shown, "reads": room == READS}
+    return frame.page("invited.html", site=site.id, here="", told=addresses, base=base, **about)
+
+
+@page("/api/guests")
+def guests(site: Site, room: Short, place: str) -> Data:
+    """List the guests of a queue or study."""
+    return {"guests": links_to(site.store, _page_of(site, room, place))}
+
+
+def _page_of(site: Site, room: str, place: str) -> str:
+    """Return the page that a guest's link opens. Raises NotThere where there is none."""
+    if room == READS:
+        return links.HOME
+    for door in hooks_of(GuestDoor):
+        if door.name == room:
+            door.require(site, place)
+            return f"{door.pages}/{place}"
+    raise NotThere("there are no such pages", remedy="a queue or a study has guests")
+
+
+@post("/api/guests/{guest}/revocation")
+def revoke(site: Site, guest_id: str) -> Done:
+    """Take a guest's link back; what they answered stays."""
+    shown = site.store.value("SELECT page FROM annotators WHERE id = ?", [guest_id])
+    if shown is None:
+        raise NotThere("there is no such link", remedy="the page has those there are")
+    if not site.store.value("SELECT annotator FROM revocations WHERE annotator = ?", [guest_id]):
+        site.store.keep([RevocationRow(guest_id, now())])
+    back = links.SHARED if shown == links.HOME else shown
+    return back or links.LABEL, {"guest": guest_id}
