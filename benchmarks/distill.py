@@ -32,7 +32,7 @@ from pollex.cli.session import Screen, show
 from pollex.formats.fields import ReadOptions
 from pollex.gateway.recorded import PLACE
 from pollex.graphs.context import NullProgress
-from pollex.services.distill import DistillResult, distill
+from pollex.rooms.scale.services.distill import DistillResult, distill
 from pollex.services.options import ModelOptions, RunOptions
 
 DEBUGGING = Path(__file__).parents[1] / "examples" / "debugging.toml"

@@ -25,11 +25,11 @@ from small_form import BIKES, Findings, arguments_of, run
 
 import pollex
 from pollex.formats.fields import ReadOptions
-from pollex.formats.units import Unit, units_of
+from pollex.rooms.scale.formats.units import Unit, units_of
+from pollex.rooms.scale.services.part_writer import BATCH
+from pollex.rooms.scale.services.parts import Cluster, Job, conversations_of, parquet_of
+from pollex.rooms.scale.services.score_parts import ENGINES
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.part_writer import BATCH
-from pollex.services.parts import Cluster, Job, conversations_of, parquet_of
-from pollex.services.score_parts import ENGINES
 from pollex.services.scorer import BatchScorer
 
 HUNDRED_MILLION = 100_000_000

@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pollex.api.datasets import score_dataset
     from pollex.api.estimator import RubricClassifier
     from pollex.api.rubrics import RubricSet, export_rubrics, export_scores, read_logs
     from pollex.api.verbs import (
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
         check,
         compare,
         diff_sets,
-        distill,
         evaluate,
         inspect,
         learn,
@@ -48,7 +46,6 @@ __all__ = [
     "check",
     "compare",
     "diff_sets",
-    "distill",
     "evaluate",
     "export_rubrics",
     "export_scores",
@@ -57,14 +54,12 @@ __all__ = [
     "read_logs",
     "refit",
     "score",
-    "score_dataset",
     "share",
 ]
 _CORE = tuple(__all__)
 del __all__  # `__getattr__` tells it: it has the names of the rooms, too
 
 _NAMES = {
-    "api.datasets": ("score_dataset",),
     "api.estimator": ("RubricClassifier",),
     "api.rubrics": ("RubricSet", "export_rubrics", "export_scores", "read_logs"),
     "conversations.conversation": ("Conversation", "Label", "Turn"),

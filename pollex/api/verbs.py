@@ -22,7 +22,6 @@ from pollex.text import printable
 from pollex.usecases.ask import AskQuestionnaire
 from pollex.usecases.check import CheckRelease
 from pollex.usecases.compare import CompareSamples
-from pollex.usecases.distill import DistillSet
 from pollex.usecases.evaluate import EvaluateSet
 from pollex.usecases.inspect import InspectLogs
 from pollex.usecases.learn import LearnRubrics
@@ -216,7 +215,6 @@ ask = function(AskQuestionnaire)
 check = function(CheckRelease)
 compare = spread(CompareSamples)
 diff_sets = function(DiffSets)
-distill = function(DistillSet)
 evaluate = function(EvaluateSet)
 inspect = function(InspectLogs)
 learn = function(LearnRubrics, RubricSet.of)

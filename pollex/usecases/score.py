@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.usecases.families import RUBRICS, ByJudge, out_option, two_numbers
+from pollex.usecases.hooks import work_of
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pollex.services.logs import Data
-    from pollex.services.parts import Cluster
     from pollex.services.plan import CallPlan
     from pollex.services.score import ScoreResult
     from pollex.usecases.families import Rubrics
@@ -123,16 +123,11 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
         return str(self.out) == "-"
 
     def carry_out(self, crew: Crew) -> ScoreResult:
-        """See `services.score.score`, and for parts `services.score_parts.score_parts`."""
+        """See `services.score.score`; into parts a room scores."""
         in_parts = self.into_parts and not crew.run.dry_run
-        result: ScoreResult = self.call("score_parts.score_parts" if in_parts else self.does, crew)
+        service = work_of("score", "engine") if in_parts else "pollex.services.score.score"
+        result: ScoreResult = self.call_at(service, crew)
         return result
-
-    def as_cluster(self, crew: Crew) -> Cluster:
-        """Return where parts are scored."""
-        from pollex.services.parts import Cluster
-
-        return Cluster(self.workers, self.address)
 
     def as_out(self, crew: Crew) -> Any:
         """Return a file, or the name of a folder."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from pollex.services.options import MOST_UPLOAD
 from pollex.store.folder import STORE, VARIABLE
 from pollex.text import size_given
+from pollex.usecases.hooks import work_of
 from pollex.usecases.use_case import AtTerminal, found_at, opt, use_case
 
 
@@ -118,9 +119,6 @@ class ServeStore(AtTerminal):
 
     def work(self) -> int:
         """Serve pages, or scores."""
-        code: int = found_at(
-            "pollex.web.server.serve"
-            if self.score is None
-            else "pollex.web.live.server.serve_scores"
-        )(self)
+        server = "pollex.web.server.serve" if self.score is None else work_of("serve", "score")
+        code: int = found_at(server)(self)
         return code

@@ -224,8 +224,12 @@ class UseCase(Generic[R_co]):
         raise WrongUse(what, remedy="leave it out", option="dry_run")
 
     def call(self, name: str, crew: Crew) -> Any:
-        """Call a service with what its arguments name."""
-        service = found_at(f"{room_of(type(self))}.services.{name}")
+        """Call a service of the use case's room with what its arguments name."""
+        return self.call_at(f"{room_of(type(self))}.services.{name}", crew)
+
+    def call_at(self, name: str, crew: Crew) -> Any:
+        """Call a service by its full name with what its arguments name."""
+        service = found_at(name)
         parameters = inspect.signature(service).parameters
         arguments = {name: self.argument(name, crew) for name in parameters}
         usual = {

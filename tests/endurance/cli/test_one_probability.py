@@ -16,18 +16,18 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import logs_of
 from pollex.graphs.context import NullProgress
 from pollex.langgraph import score_node
+from pollex.rooms.scale.services.distill import scores_before
+from pollex.rooms.scale.web.live.app import application
+from pollex.rooms.scale.web.live.waiting_line import Figures, WaitingLine, opened
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.score import Score
 from pollex.services.compare import arms_of
-from pollex.services.distill import scores_before
 from pollex.services.evaluate import likelihoods
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.rejudging import scores_by
 from pollex.services.share import probabilities
 from pollex.store.resume import answers_of
 from pollex.store.store import Store
-from pollex.web.live.app import application
-from pollex.web.live.waiting_line import Figures, WaitingLine, opened
 
 BIKES = Path(__file__).parents[3] / "examples" / "bikes.jsonl"
 LEARNED_FROM = slice(160)

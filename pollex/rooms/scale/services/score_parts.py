@@ -12,15 +12,12 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.places import Place
-from pollex.formats.units import UNIT_BYTES, Unit, units_of
 from pollex.graphs.context import Progress
 from pollex.measures.intervals import Figure
 from pollex.measures.share import expected_share
-from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.named_sets import store_of
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.part_writer import PartWriter
-from pollex.services.parts import (
+from pollex.rooms.scale.formats.units import UNIT_BYTES, Unit, units_of
+from pollex.rooms.scale.services.part_writer import PartWriter
+from pollex.rooms.scale.services.parts import (
     LEDGER,
     Cluster,
     Done,
@@ -29,6 +26,9 @@ from pollex.services.parts import (
     parts_there,
     write_manifest,
 )
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.named_sets import store_of
+from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown, line_of_outcomes, share_told, support_json
 from pollex.services.score import read_unedited
 from pollex.store.folder import SECRET, SIZE
@@ -41,7 +41,9 @@ Engine = Callable[[Job, Sequence[Unit], Cluster], Iterator[Done]]
 def by_ray(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
     """See `ray_engine`."""
     try:
-        from pollex.services.ray_engine import run  # an extra, and it takes a second to import
+        from pollex.rooms.scale.services.ray_engine import (
+            run,  # an extra, and it takes a second to import
+        )
     except ImportError as error:
         raise WrongUse(
             f"the engine ray needs a package: {error.name}", remedy='pip install "pollex[ray]"'
@@ -161,7 +163,8 @@ def score_parts(
     *,
     out: str,
     engine: str = "ray",
-    cluster: Cluster | None = None,
+    workers: int | None = None,
+    address: str | None = None,
     judges: Sequence[str] = (),
     costs: tuple[float, float] = (1.0, 1.0),
     unit_bytes: int = UNIT_BYTES,
@@ -176,7 +179,8 @@ def score_parts(
         logs: Addresses and patterns on any file system that fsspec or Arrow knows.
         out: Address of the folder of parts, its manifest and, with a model, its ledger.
         engine: See `ENGINES`.
-        cluster: Where the engine works.
+        workers: Processes of the engine; None: as many as there are cores.
+        address: Of a running cluster; None: one is started here.
         judges: Annotators whose own probabilities are wanted beside that of an unknown one.
         unit_bytes: Of JSON lines.
 
@@ -205,7 +209,8 @@ def score_parts(
     there = len(parts_done)
     lost = []
     missing = [unit for unit in units if unit.number not in parts_done]
-    for unit, part in ENGINES[engine](job, missing, cluster or Cluster()) if missing else ():
+    cluster = Cluster(workers, address)
+    for unit, part in ENGINES[engine](job, missing, cluster) if missing else ():
         if isinstance(part, ScoredPart):
             parts_done[unit.number] = part
         else:
@@ -231,7 +236,7 @@ def _job(
     if rubrics.judge.built_in:
         return Job(rubrics=rubrics, out=out, reading=reading, judges=judges, costs=costs)
     # the client behind it takes a second to import
-    from pollex.services.units_by_model import model_of
+    from pollex.rooms.scale.services.units_by_model import model_of
 
     model, capabilities = model_of(model, rubrics)
     return Job(

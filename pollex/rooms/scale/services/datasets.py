@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_rows
+from pollex.rooms.scale.services.parts import parquet_of
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.parts import parquet_of
 from pollex.services.score import read_unedited
 from pollex.services.scorer import BatchScorer
 

@@ -12,9 +12,15 @@ from typing import TYPE_CHECKING
 
 from pollex.conversations.conversation import Conversation
 from pollex.formats.places import Place
-from pollex.formats.units import Unit
+from pollex.rooms.scale.formats.units import Unit
+from pollex.rooms.scale.services.parts import (
+    Job,
+    ScoredPart,
+    conversations_of,
+    file_of_facts,
+    parquet_of,
+)
 from pollex.rubrics.score import ScoreColumns
-from pollex.services.parts import Job, ScoredPart, conversations_of, file_of_facts, parquet_of
 from pollex.services.scorer import BatchScorer
 
 if TYPE_CHECKING:
@@ -80,7 +86,7 @@ class PartWriter:
     ) -> tuple[list[ScoreColumns], int]:
         if self._job.capabilities is not None:
             # the client behind it takes a second to import
-            from pollex.services.units_by_model import scores_by_model
+            from pollex.rooms.scale.services.units_by_model import scores_by_model
 
             scores, calls = scores_by_model(
                 self._job, self._job.key_of(unit), conversations, self._budget

@@ -22,7 +22,7 @@ from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.formats.places import Place
 from pollex.formats.scores import scores_out
-from pollex.formats.units import Unit
+from pollex.rooms.scale.formats.units import Unit
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.services.options import ModelOptions

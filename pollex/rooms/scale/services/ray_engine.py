@@ -23,10 +23,10 @@ from ray.exceptions import RayActorError, RayTaskError
 from pollex.children import safe_children
 from pollex.errors import BadInput, LimitReached, PollexError
 from pollex.formats.places import Place
-from pollex.formats.units import Unit
 from pollex.gateway.budget import Budget, Limits
-from pollex.services.part_writer import PartWriter
-from pollex.services.parts import Cluster, Done, Job, ScoredPart
+from pollex.rooms.scale.formats.units import Unit
+from pollex.rooms.scale.services.part_writer import PartWriter
+from pollex.rooms.scale.services.parts import Cluster, Done, Job, ScoredPart
 
 TRIES = 3
 """Workers that a unit is given to before it counts as lost."""

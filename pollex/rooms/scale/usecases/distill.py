@@ -10,7 +10,7 @@ from pollex.usecases.families import RUBRICS, ByJudge, Grouped, Judged, out_opti
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.services.distill import DistillResult
+    from pollex.rooms.scale.services.distill import DistillResult
     from pollex.services.logs import Data
     from pollex.services.plan import CallPlan
     from pollex.usecases.families import Rubrics

@@ -13,8 +13,8 @@ from small_log import small_log
 from small_runs import Learnt
 
 import pollex
-from pollex.web.live.app import application
-from pollex.web.live.waiting_line import Figures, WaitingLine, opened
+from pollex.rooms.scale.web.live.app import application
+from pollex.rooms.scale.web.live.waiting_line import Figures, WaitingLine, opened
 
 TOKEN = "let me in"
 

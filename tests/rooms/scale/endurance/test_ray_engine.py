@@ -13,8 +13,8 @@ from small_runs import Learnt
 
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
+from pollex.rooms.scale.services.score_parts import score_parts
 from pollex.services.options import ModelOptions
-from pollex.services.score_parts import score_parts
 
 pytest.importorskip("ray", reason='pip install "pollex[ray]"')
 
@@ -24,13 +24,12 @@ import sys
 from pathlib import Path
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
-from pollex.services.parts import Cluster
 from pollex.services.options import ModelOptions
-from pollex.services.score_parts import score_parts
+from pollex.rooms.scale.services.score_parts import score_parts
 
 log, rubrics, out, unit_bytes = sys.argv[1:]
 given = dict(reading=ReadOptions(), model=ModelOptions(), progress=NullProgress(), unit_bytes=int(unit_bytes))
-found = score_parts(log, Path(rubrics), out=out, cluster=Cluster(workers=2), **given)
+found = score_parts(log, Path(rubrics), out=out, workers=2, **given)
 print(len(found.lost), found.there)
 """
 

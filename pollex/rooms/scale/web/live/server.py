@@ -12,12 +12,12 @@ from pathlib import Path
 import click
 
 from pollex.errors import WrongUse
+from pollex.rooms.scale.web.live.app import application
+from pollex.rooms.scale.web.live.waiting_line import Figures, WaitingLine, opened
 from pollex.services.telemetry import exporter_of
 from pollex.store.folder import STORE
 from pollex.usecases.serve import ServeStore
 from pollex.web.guard import is_loopback
-from pollex.web.live.app import application
-from pollex.web.live.waiting_line import Figures, WaitingLine, opened
 from pollex.web.server import Server, listen
 
 TOKEN = "POLLEX_TOKEN"  # noqa: S105 - the name of a variable

@@ -20,10 +20,10 @@ from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import rows
 from pollex.gateway.budget import Limits
 from pollex.graphs.context import NullProgress
+from pollex.rooms.scale.services.score_parts import PartsResult, score_parts
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.services.options import ModelOptions
-from pollex.services.score_parts import PartsResult, score_parts
 from pollex.services.scorer import BatchScorer, packed_turns, unpacked_turns
 
 UNIT_BYTES = 3000

@@ -23,10 +23,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
+from pollex.rooms.scale.web.live.waiting_line import Full, Row, WaitingLine
 from pollex.services.scorer import conversation_from
 from pollex.text import object_of, writable
 from pollex.web.guard import is_loopback, is_same_site
-from pollex.web.live.waiting_line import Full, Row, WaitingLine
 
 LARGEST = 16 << 20
 """Bytes of a request, and of a line of a stream."""
@@ -186,7 +186,9 @@ async def metrics(request: Request) -> Response:
 
 async def openapi(_: Request) -> Response:
     """Answer with the description of these routes."""
-    document = json.loads((files("pollex.web.live") / "openapi.json").read_text(encoding="utf-8"))
+    document = json.loads(
+        (files("pollex.rooms.scale.web.live") / "openapi.json").read_text(encoding="utf-8")
+    )
     document["info"]["version"] = version("pollex")
     return JSONResponse(document)
 

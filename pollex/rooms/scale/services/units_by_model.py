@@ -17,10 +17,10 @@ from pollex.gateway.calls import LEASE, Capabilities, StoredCall
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.probe import probe
 from pollex.outputs import require_output
+from pollex.rooms.scale.services.parts import LEDGER, Job
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.services.options import ModelOptions
-from pollex.services.parts import LEDGER, Job
 from pollex.services.roles import embedder_for, embeds_with, llm_workers, options_as_before, seed_of
 from pollex.services.scorer import BatchScorer
 from pollex.services.workspace import run_to_end
