@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pollex.api.estimator import RubricClassifier
-    from pollex.api.rubrics import RubricSet, export_rubrics, export_scores, read_logs
+    from pollex.api.rubrics import RubricSet, read_logs
     from pollex.api.verbs import (
         ask,
         check,
@@ -47,8 +47,6 @@ __all__ = [
     "compare",
     "diff_sets",
     "evaluate",
-    "export_rubrics",
-    "export_scores",
     "inspect",
     "learn",
     "read_logs",
@@ -61,7 +59,7 @@ del __all__  # `__getattr__` tells it: it has the names of the rooms, too
 
 _NAMES = {
     "api.estimator": ("RubricClassifier",),
-    "api.rubrics": ("RubricSet", "export_rubrics", "export_scores", "read_logs"),
+    "api.rubrics": ("RubricSet", "read_logs"),
     "conversations.conversation": ("Conversation", "Label", "Turn"),
     "errors": ("PollexError",),
     "rubrics.score": ("Score",),

@@ -14,8 +14,8 @@ from rubric_set_by_hand import rubric_set
 from fault_cases import case
 from fault_cases.money import ANSWER, ask, honest, serving
 from pollex.errors import BadRubrics, WrongUse
-from pollex.formats.peers.targets import TARGETS, sheet_of
 from pollex.gateway.budget import Price
+from pollex.rooms.exchange.formats.peers.targets import TARGETS, sheet_of
 from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply, ReplyRequest, assistant_of
 from pollex.rooms.remedy.agents.assistant_process import ProcessAssistant
 from pollex.rooms.remedy.formats.cases import CASE_FORMS, CaseCheck, ReplyCase, case_files

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from typing_extensions import Unpack
 
-from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import OnDuplicate, Redact
-from pollex.formats.peer_scores import requests_of
 from pollex.outputs import write_text
 from pollex.reports.learning import learning_page
 from pollex.rubrics import rubric_set
-from pollex.rubrics.score import Score
-from pollex.services.exchange import aims_of, export_texts, require_form
+from pollex.services.hooks import SetForms, forms_of
 from pollex.services.learn_result import LearnResult
 from pollex.services.logs import Data, logs_given
 from pollex.usecases.families import read_options
@@ -47,8 +43,8 @@ class RubricSet(rubric_set.RubricSet):
         return Path(path)
 
     def export(self, *, to: str) -> dict[str, str]:
-        """Return the files of the set in another tool's form; see `export_rubrics`."""
-        return dict(export_texts(self, to))
+        """Return the files of the set in another tool's form, such as `promptfoo`."""
+        return dict(forms_of(SetForms).texts(self, to))
 
 
 def read_logs(sources: Data, **options: Unpack[ReadArguments]) -> Logs:
@@ -85,37 +81,3 @@ class ReadArguments(TypedDict, total=False):
     pairs: bool
     label_sources: str
     redact: Redact | None
-
-
-def export_rubrics(rubrics: rubric_set.RubricSet, *, to: str) -> dict[str, str]:
-    """Return the files of a rubric set in another tool's form, as texts by name.
-
-    Args:
-        to: A tool as in `pollex export --to`, for example `promptfoo`.
-
-    Raises:
-        BadRubrics: The rubrics were edited after θ was fitted.
-        WrongUse: No such tool is known.
-    """
-    return dict(export_texts(rubrics, to))
-
-
-def export_scores(
-    scores: Iterable[Score],
-    rubrics: rubric_set.RubricSet,
-    *,
-    as_: str,
-    logs: Iterable[Conversation] = (),
-) -> list[dict[str, Any]]:
-    """Return scores as another tool's requests, one a figure; conversations without figures have none.
-
-    Args:
-        as_: A tool as in `pollex score --as`, for example `langfuse`.
-        logs: What was scored, for the ids of traces; without it a conversation's id is its
-            session's.
-
-    Raises:
-        WrongUse: No such tool is known.
-    """
-    require_form(as_)
-    return requests_of(as_, scores, rubrics, aims_of(logs)).requests

@@ -1,16 +1,20 @@
 """What a room hangs into the core's services: it names it in its own `services/hooks.py`, as `HOOKS`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
+from pollex.errors import WrongUse
 from pollex.measures.intervals import Figure
+from pollex.rooms import hooks_of
 from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import Score
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
@@ -84,6 +88,95 @@ class RatedTexts:
 
     command: str
     ratings: Callable[[Store, Run], tuple[Question, Mapping[str, str]] | None]
+
+
+class ScoreForms(ABC):
+    """Scores as requests of other tools."""
+
+    @abstractmethod
+    def require(self, form: str) -> None:
+        """Raise WrongUse where no tool takes scores under a name."""
+
+    @abstractmethod
+    def requests(
+        self,
+        form: str,
+        scores: Iterable[Score],
+        rubrics: RubricSet,
+        conversations: Iterable[Conversation],
+    ) -> list[dict[str, Any]]:
+        """Return a tool's requests, one a figure; conversations without figures have none."""
+
+    @abstractmethod
+    def write(
+        self,
+        path: Path,
+        form: str,
+        scores: Iterable[Score],
+        rubrics: RubricSet,
+        conversations: Sequence[Conversation],
+    ) -> Sequence[tuple[str, str]]:
+        """Write them to a file; return the conversations for which there are none, and why."""
+
+
+class SetForms(ABC):
+    """Rubric sets as files of other tools."""
+
+    @abstractmethod
+    def texts(self, rubrics: RubricSet, to: str) -> Mapping[str, str]:
+        """Return the files of a set in another tool's form, as texts by name."""
+
+
+Forms = TypeVar("Forms", ScoreForms, SetForms)
+
+
+def forms_of(kind: type[Forms]) -> Forms:
+    """Return what knows the forms of other tools.
+
+    Raises:
+        WrongUse: Its room isn't installed.
+    """
+    for forms in hooks_of(kind):
+        return forms
+    raise WrongUse(
+        "the room that knows other tools is not installed",
+        remedy="pip install 'pollex[all]' has all rooms",
+    )
+
+
+class ToolInterface(Protocol):
+    """A tool's interface that logs are fetched from by `pollex pull`."""
+
+    @property
+    def name(self) -> str:
+        """What the verb calls the tool."""
+
+    @property
+    def url(self) -> tuple[Sequence[str], str]:
+        """The variables of its address, and the usual one."""
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """The variables of its keys."""
+
+    @property
+    def optional(self) -> Sequence[str]:
+        """Variables of keys that only some of its servers want."""
+
+    @property
+    def project(self) -> bool:
+        """Whether logs belong to a project that has to be named."""
+
+
+@dataclass(frozen=True)
+class FetchedLogs:
+    """The tools that logs can be fetched from by `pollex pull`.
+
+    Attributes:
+        interfaces: Returns them.
+    """
+
+    interfaces: Callable[[], Sequence[ToolInterface]]
 
 
 def figure_told(figure: Figure) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from pollex.reports.scores import ScoreTally, scores_page
 from pollex.rubrics.records import SpreadRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns, judges_wanted
+from pollex.services.hooks import ScoreForms, forms_of
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.named_sets import name_of, read_set
 from pollex.services.options import ModelOptions, RunOptions
@@ -95,12 +96,8 @@ class ScoreResult(Shown):
 
     def export(self, *, as_: str, logs: Iterable[Conversation] = ()) -> list[dict[str, Any]]:
         """Return the scores as another tool's requests, such as `langfuse`; see `pollex.export_scores`."""
-        # forms of other tools load twenty modules
-        from pollex.formats.peer_scores import requests_of
-        from pollex.services.exchange import aims_of, require_form
-
-        require_form(as_)
-        return requests_of(as_, self.scores or (), self.rubrics, aims_of(logs)).requests
+        forms = forms_of(ScoreForms)
+        return forms.requests(as_, self.scores or (), self.rubrics, logs)
 
     def told(self) -> Told:
         """Yield what scoring came to."""
@@ -186,9 +183,7 @@ def score(
     # to rebuild the model takes a second
     annotators = judges_wanted(rubric_set.thumb_model, judges) if judges else ()
     if form is not None and out is not None:
-        from pollex.services.exchange import require_form  # as in `export`
-
-        require_form(form)
+        forms_of(ScoreForms).require(form)
         require_writable(out, *files_of(rubrics, logs))
     elif out is not None:
         require_format(out, *files_of(rubrics, logs))
@@ -386,9 +381,8 @@ def write_form(
     progress: Progress,
 ) -> None:
     """Write the scores as another tool's requests; say for which conversations there is none."""
-    from pollex.services.exchange import write_requests  # as in `export`
-
-    for id_, why in write_requests(out, form, scores, rubric_set, read.conversations).left_out:
+    forms = forms_of(ScoreForms)
+    for id_, why in forms.write(out, form, scores, rubric_set, read.conversations):
         progress.note(f"Note: nothing is written for {id_:.60}: {why}")
 
 

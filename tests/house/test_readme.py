@@ -100,7 +100,9 @@ def test_security_names_every_verb_that_may_ask_a_model_and_every_key() -> None:
         verb for verb, one in verbs(pollex) if "base_url" in {option.name for option in one.params}
     }
     keys = set(
-        re.findall(r"[A-Z_]+_(?:KEY|TOKEN)\b", text_of("pollex/formats/peers/interfaces.py"))
+        re.findall(
+            r"[A-Z_]+_(?:KEY|TOKEN)\b", text_of("pollex/rooms/exchange/formats/peers/interfaces.py")
+        )
     )
     assert {"score", "remedy run", "LANGSMITH_API_KEY"} <= asking | keys
     assert [

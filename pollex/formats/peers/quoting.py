@@ -4,12 +4,12 @@ import json
 import math
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from pollex.rooms import folders_of
 from pollex.text import printable
 
 LINE_ENDS = str.maketrans({mark: json.dumps(mark)[1:-1] for mark in "\x85\u2028\u2029"})
@@ -79,14 +79,14 @@ def require_quoted(value: Any) -> Any:
 
 @cache
 def templates() -> Environment:
-    """Return the templates, with the functions that quote as filters."""
+    """Return the templates of all rooms, with the functions that quote as filters."""
     environment = Environment(  # noqa: S701 - no page
         *("<%", "%>", "<<", ">>", "<#", "#>"),
         trim_blocks=True,
         keep_trailing_newline=True,
         undefined=StrictUndefined,
         finalize=require_quoted,
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=FileSystemLoader([*folders_of("formats/peers/templates")]),
     )
     environment.filters |= {
         "python": python,

@@ -15,12 +15,13 @@ from pydantic import Field
 from starlette.responses import Response
 
 from pollex.errors import PollexError, WrongUse
-from pollex.formats.peers.interfaces import INTERFACES, Interface
+from pollex.rooms import hooks_of
 from pollex.services.bring import (
     bring_bundled,
     bring_place,
     require_readable,
 )
+from pollex.services.hooks import FetchedLogs, ToolInterface
 from pollex.services.readings import (
     LogReading,
     find_reading,
@@ -85,10 +86,15 @@ class Tool:
 
 def tools() -> list[Tool]:
     """Return the tools whose logs can be pulled."""
-    return [_tool(interface) for interface in INTERFACES.values() if interface.streams]
+    return [_tool(interface) for interface in interfaces()]
 
 
-def _tool(interface: Interface) -> Tool:
+def interfaces() -> list[ToolInterface]:
+    """Return the interfaces of tools that logs can be fetched from."""
+    return [interface for logs in hooks_of(FetchedLogs) for interface in logs.interfaces()]
+
+
+def _tool(interface: ToolInterface) -> Tool:
     names, usual = interface.url
     is_addressed = bool(usual) or any(os.environ.get(name) for name in names)
     keys, optional = (
@@ -309,8 +315,9 @@ def pull(
 
     The server's own keys go where its owner sends them, and to no address that a visitor types.
     """
-    interface = INTERFACES.get(tool)
-    if interface is None or not interface.streams:
+    by_name = {interface.name: interface for interface in interfaces()}
+    interface = by_name.get(tool)
+    if interface is None:
         names = ", ".join(tool.name for tool in tools())
         raise Fault(f"{tool!r:.40} can't be pulled from", remedy=f"one of: {names}")
     if interface.project and not project:
@@ -341,7 +348,9 @@ def pull(
     return f"{links.CHILDREN}/{child.id}", {"child": child.id, "log": reading.id}
 
 
-def environment_for(interface: Interface, keys: Mapping[str, Any], url: str = "") -> dict[str, str]:
+def environment_for(
+    interface: ToolInterface, keys: Mapping[str, Any], url: str = ""
+) -> dict[str, str]:
     """Return what a command that pulls finds in its environment, beside the server's own.
 
     Raises:
@@ -355,7 +364,7 @@ def environment_for(interface: Interface, keys: Mapping[str, Any], url: str = ""
     return typed | {interface.url[0][0]: url}
 
 
-def _environment(interface: Interface, keys: Mapping[str, Any]) -> dict[str, str]:
+def _environment(interface: ToolInterface, keys: Mapping[str, Any]) -> dict[str, str]:
     """Return the variables of a tool that were typed.
 
     Raises:
@@ -370,14 +379,14 @@ def _environment(interface: Interface, keys: Mapping[str, Any]) -> dict[str, str
     return typed
 
 
-def _is_owners(interface: Interface, url: str) -> bool:
+def _is_owners(interface: ToolInterface, url: str) -> bool:
     """Tell whether an address is one that the server's owner named, or the usual one of the tool."""
     names, usual = interface.url
     addresses = [usual, *(os.environ.get(name, "") for name in names)]
     return url.rstrip("/") in [address.rstrip("/") for address in addresses if address]
 
 
-def _without_servers_keys(interface: Interface, typed: Mapping[str, str]) -> dict[str, str]:
+def _without_servers_keys(interface: ToolInterface, typed: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that were typed, and empty ones in place of the server's own.
 
     Raises:

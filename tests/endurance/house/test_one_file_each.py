@@ -143,8 +143,8 @@ ADDED = {
     "pollex/web/pages/greeting.py": PAGE,
     "pollex/formats/log_shapes/tools.toml": TOOL,
     "pollex/agents/embedded/signals.toml": SIGNAL,
-    "prompts/simulate/systems.toml": SYSTEM,
-    "pollex/formats/peers/targets.toml": TARGET,
+    "pollex/rooms/study/prompts/simulate/systems.toml": SYSTEM,
+    "pollex/rooms/exchange/formats/peers/targets.toml": TARGET,
 }
 """What is added, by its file; it is appended to one that is there."""
 
@@ -157,7 +157,7 @@ from click.testing import CliRunner
 from pollex.agents.embedded.signals import SIGNALS
 from pollex.calibration.models import model_named
 from pollex.cli.main import pollex as command
-from pollex.formats.peers.targets import TARGETS
+from pollex.rooms.exchange.formats.peers.targets import TARGETS
 from pollex.prompts.prompt import load
 from pollex.rooms.study.prompts.simulate.systems import systems
 from pollex.selection.policies import policy_named

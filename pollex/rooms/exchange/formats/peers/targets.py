@@ -1,13 +1,13 @@
 """Rubric sets in the forms of other tools: what a set is made to, the table of the tools, and what templates get."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 from pollex.errors import WrongUse
 from pollex.formats.peers.quoting import Quoted, filled, python, unbraced
+from pollex.rooms import folders_of
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 
@@ -158,7 +158,12 @@ class Target:
         return f'"""{self.about}"""\n\n{code}'
 
 
-TARGETS = {
-    name: Target(name, **row)
-    for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items()
-}
+def _read_targets() -> Iterator[Target]:
+    """Read the tables of all rooms."""
+    for folder in folders_of("formats/peers"):
+        if (file := folder / "targets.toml").is_file():
+            tables = tomllib.loads(file.read_text("utf-8"))
+            yield from (Target(name, **row) for name, row in tables.items())
+
+
+TARGETS = {target.name: target for target in _read_targets()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.services.transfer import Transferred
+    from pollex.rooms.exchange.services.transfer import Transferred
 
 
 @use_case("pull")

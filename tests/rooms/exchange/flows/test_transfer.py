@@ -14,9 +14,9 @@ import pytest
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
-from pollex.services.transfer import Transferred, pull, push
+from pollex.rooms.exchange.services.transfer import Transferred, pull, push
 
-EXPORTS = Path(__file__).parents[2] / "unit" / "formats" / "exchange"
+EXPORTS = Path(__file__).parents[3] / "unit" / "formats" / "exchange"
 PROJECT = "1e0a6012-8763-57cc-996d-f7578ec627c8"
 SPAN = {"parentObservationId": None, "type": "SPAN", "input": "Hello", "output": "Good day"}
 

@@ -9,7 +9,7 @@ from pollex.usecases.families import Stored
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
-    from pollex.services.exchange import Exported
+    from pollex.rooms.exchange.services.exchange import Exported
 
 
 @use_case("export")

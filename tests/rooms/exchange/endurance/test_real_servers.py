@@ -19,10 +19,10 @@ from rubric_set_by_hand import rubric_set
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
+from pollex.rooms.exchange.services.exchange import write_requests
+from pollex.rooms.exchange.services.transfer import pull, push
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.score import Score
-from pollex.services.exchange import write_requests
-from pollex.services.transfer import pull, push
 
 pytestmark = pytest.mark.timeout(600)
 TURNS = (

@@ -21,8 +21,8 @@ import yaml
 from openai import OpenAI
 from rubric_set_by_hand import rubric, rubric_set
 
-from pollex.formats.peer_scores import requests_of
-from pollex.formats.peers.targets import TARGETS, sheet_of
+from pollex.rooms.exchange.formats.peer_scores import requests_of
+from pollex.rooms.exchange.formats.peers.targets import TARGETS, sheet_of
 from pollex.rooms.remedy.formats.cases import CaseCheck, ReplyCase, case_files
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.records import JudgeRecord

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadRubrics, WrongUse
-from pollex.formats.peer_scores import FORMS, Aim, Written, lines_of, requests_of
-from pollex.formats.peers.targets import EMBEDDED, TARGETS, Target, sheet_of
 from pollex.formats.write import write_folder
 from pollex.graphs.context import Progress
 from pollex.outputs import write_text
+from pollex.rooms.exchange.formats.peer_scores import FORMS, Aim, Written, lines_of, requests_of
+from pollex.rooms.exchange.formats.peers.targets import EMBEDDED, TARGETS, Target, sheet_of
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.services.named_sets import read_set, store_of

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.log_parts import moment
-from pollex.formats.peers.interfaces import (
+from pollex.formats.write import require_writable
+from pollex.gateway.endpoint import refuse_no_address
+from pollex.graphs.context import Progress
+from pollex.outputs import write_text
+from pollex.rooms.exchange.formats.peers.interfaces import (
     INTERFACES,
     PAGE,
     Ask,
@@ -22,10 +26,6 @@ from pollex.formats.peers.interfaces import (
     Where,
     text_inside,
 )
-from pollex.formats.write import require_writable
-from pollex.gateway.endpoint import refuse_no_address
-from pollex.graphs.context import Progress
-from pollex.outputs import write_text
 from pollex.services.results import Result
 from pollex.text import Told, read_lines
 

@@ -9,7 +9,7 @@ from rubric_set_by_hand import rubric, rubric_set
 
 from pollex.errors import BadRubrics
 from pollex.formats.peers.quoting import filled, nunjucks, unbraced
-from pollex.formats.peers.targets import TARGETS, sheet_of
+from pollex.rooms.exchange.formats.peers.targets import TARGETS, sheet_of
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, digest_of

@@ -12,18 +12,18 @@ from rubric_set_by_hand import rubric, rubric_set
 
 import pollex
 from pollex.errors import BadRubrics, WrongUse
-from pollex.formats.peer_scores import FORMS, NEEDS_TRACE, Aim, lines_of, requests_of
 from pollex.formats.peers.rubrics_in import rubrics_of
-from pollex.formats.peers.targets import TARGETS, Target, sheet_of
 from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import answer_row
 from pollex.graphs.context import NullProgress
+from pollex.rooms.exchange.formats.peer_scores import FORMS, NEEDS_TRACE, Aim, lines_of, requests_of
+from pollex.rooms.exchange.formats.peers.targets import TARGETS, Target, sheet_of
+from pollex.rooms.exchange.services.exchange import export_rubrics, export_texts, target_of
 from pollex.rubrics.answers import NEVER_CAME_UP, Answer
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.score import Score
-from pollex.services.exchange import export_rubrics, export_texts, target_of
 from pollex.services.score import ScoreResult
 
 ODD = 'He said "{x}", {{y}} {% z %} \\ and: it\'s # 100 %\nover two lines «é» 🔑'
