@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.usecases.families import RUBRICS, ByJudge, out_option, two_numbers
-from pollex.usecases.hooks import work_of
 from pollex.usecases.use_case import Crew, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -124,6 +123,8 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
 
     def carry_out(self, crew: Crew) -> ScoreResult:
         """See `services.score.score`; into parts a room scores."""
+        from pollex.services.hooks import work_of  # verbs alone that run load services
+
         in_parts = self.into_parts and not crew.run.dry_run
         service = work_of("score", "engine") if in_parts else "pollex.services.score.score"
         result: ScoreResult = self.call_at(service, crew)

@@ -7,7 +7,6 @@ from pathlib import Path
 from pollex.services.options import MOST_UPLOAD
 from pollex.store.folder import STORE, VARIABLE
 from pollex.text import size_given
-from pollex.usecases.hooks import work_of
 from pollex.usecases.use_case import AtTerminal, found_at, opt, use_case
 
 
@@ -119,6 +118,8 @@ class ServeStore(AtTerminal):
 
     def work(self) -> int:
         """Serve pages, or scores."""
+        from pollex.services.hooks import work_of  # verbs alone that run load services
+
         server = "pollex.web.server.serve" if self.score is None else work_of("serve", "score")
         code: int = found_at(server)(self)
         return code

@@ -1,6 +1,6 @@
 """What the room does for verbs of the core."""
 
-from pollex.usecases.hooks import OptionWork
+from pollex.services.hooks import OptionWork
 
 HOOKS = (
     OptionWork("score", "engine", "pollex.rooms.scale.services.score_parts.score_parts"),
