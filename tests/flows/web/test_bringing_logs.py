@@ -18,7 +18,7 @@ from httpx2 import AsyncClient
 from small_runs import run_here
 from web_site import client_of, made_app
 
-from pollex.formats.peers.interfaces import INTERFACES
+from pollex.rooms.exchange.formats.peers.interfaces import INTERFACES
 from pollex.services.bring import Roots
 from pollex.services.readings import FOLDER, list_readings
 from pollex.store.store import Store
