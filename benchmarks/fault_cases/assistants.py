@@ -156,7 +156,6 @@ GOES_ON = {
     "print": "print('not an answer', flush=True)",
     "fork": "import os; os.fork()",
     "parent": "import os, signal; os.kill(os.getppid(), signal.SIGTERM)",
-    "parents": "import os, signal; os.kill(os.getppid(), signal.SIGKILL)",
 }
 
 

@@ -7,6 +7,7 @@ parent process ends this one.
 """
 
 import asyncio
+import ctypes
 import json
 import os
 import signal
@@ -69,8 +70,10 @@ def stand_between() -> None:
     """Go on in a process of its own, whose parent does nothing but end as it ends."""
     if not hasattr(os, "fork"):
         return
+    parent = os.getpid()
     child = os.fork()
     if child == 0:
+        end_with(parent)
         return
 
     # the lines are the child's alone: who reads them sees their end when it ends
@@ -84,6 +87,19 @@ def stand_between() -> None:
             signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
     os._exit(os.waitstatus_to_exitcode(status))
+
+
+PR_SET_PDEATHSIG = 1
+"""Of Linux: the signal that a process gets when its parent ends."""
+
+
+def end_with(parent: int) -> None:
+    """Have this process end when its parent does, also once it has left the parent's group."""
+    if not sys.platform.startswith("linux"):
+        return
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it has ended meanwhile
+        os._exit(0)
 
 
 def load(module: str, name: str, folder: str) -> Assistant:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
@@ -13,6 +12,7 @@ import threading
 import time
 import weakref
 from collections import deque
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -39,6 +39,8 @@ MEND = (
 )
 
 
+KINDS = ("error", "empty", "diverged", "refused", "truncated")
+"""Why a function or a graph of the user's gives no reply."""
 FOREIGN = "its code wrote into a stream that isn't its own, and its process was ended"
 
 
@@ -68,14 +70,21 @@ def is_reply(values: Any) -> bool:
     if not isinstance(values, dict):
         return False
     if "kind" in values:
-        return isinstance(values["kind"], str) and isinstance(values.get("detail"), str)
+        return values["kind"] in KINDS and isinstance(values.get("detail"), str)
     calls = values.get("calls")
     return (
         isinstance(values.get("text"), str)
         and isinstance(calls, list)
         and all(map(is_call, calls))
-        and all(isinstance(values.get(name), int | float | None) for name in ("cost", "seconds"))
+        and all(is_amount(values.get(name)) for name in ("cost", "seconds"))
     )
+
+
+def is_amount(value: Any) -> bool:
+    """Tell whether a value is an amount of money or time, or none."""
+    if value is None:
+        return True
+    return type(value) in (int, float) and 0 <= value < float("inf")
 
 
 def is_call(values: Any) -> bool:
@@ -84,6 +93,8 @@ def is_call(values: Any) -> bool:
         isinstance(values, dict)
         and values.keys() == {"name", "arguments", "id"}
         and isinstance(values["name"], str)
+        and isinstance(values["arguments"], str)
+        and isinstance(values["id"], str | None)
     )
 
 
@@ -129,6 +140,7 @@ class Host:
     printed: deque[int] = field(default_factory=lambda: deque(maxlen=KEPT))
     ready: SimpleQueue[dict[str, Any]] = field(default_factory=SimpleQueue)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    reader: threading.Thread | None = None
     active: float = field(default_factory=time.monotonic)
     asked: int = 0
     gone: bool = False
@@ -148,7 +160,9 @@ class Host:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         process = subprocess.Popen(command, cwd=folder, start_new_session=True, **pipes)  # type: ignore[call-overload]  # noqa: S603 - ours
         host = cls(process)
-        for work in (host.read, host.drain):
+        host.reader = threading.Thread(target=host.read, daemon=True)
+        host.reader.start()
+        for work in (host.drain, host.watch):
             threading.Thread(target=work, daemon=True).start()
         return host
 
@@ -163,7 +177,7 @@ class Host:
         """Hand on its lines until it ends."""
         assert self.process.stdout is not None
         foreign = False
-        with contextlib.suppress(OSError, ValueError):
+        with suppress(OSError, ValueError):
             while line := self.process.stdout.readline(LONGEST_LINE):
                 self.active = time.monotonic()
                 try:
@@ -175,18 +189,36 @@ class Host:
                     break
         self.let_end()
         self.kill()  # what it has started, too
-        self.process.wait()
+        self.end(foreign=foreign)
+
+    def watch(self) -> None:
+        """End with the process, though something that it has started may hold its streams open."""
+        if not hasattr(os, "waitid"):
+            return
+        with suppress(OSError):  # another thread took its exit code
+            os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+        self.kill()
+        if self.reader is not None:
+            self.reader.join(2 * GRACE)
+        self.end()
+
+    def end(self, *, foreign: bool = False) -> None:
+        """Take its exit code, once, and tell those who wait that it has ended."""
+        with self.lock:
+            if self.gone:
+                return
+            self.gone = True
+            self.process.wait()
+            left = list(self.waiting.values())
+            self.waiting.clear()
         how = FOREIGN if foreign else self.ending()
         self.ready.put({"failed": how})
-        with self.lock:
-            self.gone, left = True, list(self.waiting.values())
-            self.waiting.clear()
         begun = sum(pending.started for pending in left)
         for waiting_request in left:
             ended = Ended(
                 how, alone=waiting_request.started and begun == 1, begun=waiting_request.started
             )
-            with contextlib.suppress(RuntimeError):  # its loop has ended
+            with suppress(RuntimeError):  # its loop has ended
                 waiting_request.loop.call_soon_threadsafe(settle, waiting_request.found, ended)
 
     def let_end(self) -> None:
@@ -194,7 +226,7 @@ class Host:
         if not hasattr(os, "waitid"):
             return
         until = time.monotonic() + GRACE
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             while time.monotonic() < until:
                 if (
                     os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
@@ -221,13 +253,13 @@ class Host:
                 if "begun" in line
                 else lambda: settle(waiting_request.found, line["found"])
             )
-            with contextlib.suppress(RuntimeError):
+            with suppress(RuntimeError):
                 waiting_request.loop.call_soon_threadsafe(done)
 
     def drain(self) -> None:
         """Keep the end of what the user's code prints."""
         assert self.process.stderr is not None
-        with contextlib.suppress(OSError, ValueError):
+        with suppress(OSError, ValueError):
             while chunk := os.read(self.process.stderr.fileno(), 65536):
                 self.printed.extend(chunk)
 
@@ -276,14 +308,14 @@ class Host:
     def write(self, line: bytes) -> None:
         """Send it a line; that nobody takes it is seen by who reads."""
         assert self.process.stdin is not None
-        with contextlib.suppress(OSError, ValueError):
+        with suppress(OSError, ValueError):
             self.process.stdin.write(line)
             self.process.stdin.flush()
 
     def kill(self) -> None:
         """End it, and what it has started."""
         if self.process.returncode is None:  # its number isn't another process's yet
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 if hasattr(os, "killpg"):
                     os.killpg(self.process.pid, signal.SIGKILL)
                 else:

@@ -73,6 +73,15 @@ def answer(messages, system):
             return deep()
         case "hang":
             time.sleep(60)
+        case "left the group":
+            os.setpgrp()
+            time.sleep(60)
+        case "left a child":
+            if ctypes.CDLL(None).fork() == 0:
+                os.setsid()
+                time.sleep(60)
+                os._exit(0)
+            os._exit(3)
         case "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
         case "parent":
@@ -154,7 +163,6 @@ TEXTS = {
     "print": "read ",
     "fork": "of the parent",
     "parent": "asked its parent to end",
-    "parent at once": "ended its parent",
     "surrogate": "half \ufffd of it",
     "lines": "a\u2028b\x85c\nd",
     "plain": "I've booked a table.",
@@ -183,10 +191,10 @@ async def test_each_reply_begins_in_the_folder_of_the_user(folder: Path) -> None
 
 async def test_a_reply_that_hangs_is_given_up_and_others_come(folder: Path) -> None:
     begun = time.monotonic()
-    assistant = ProcessAssistant("shop", "answer", folder, seconds=1.5)
+    assistant = ProcessAssistant("shop", "answer", folder, seconds=4)
     found = await replies(assistant, "plain", "hang", "plain", "stop", "plain")
     assert [isinstance(one, AssistantReply) for one in found] == [True, False, True, False, True]
-    assert "no reply within 1.5 s" in str(found[1])
+    assert "no reply within 4 s" in str(found[1])
     assert time.monotonic() - begun < 30
 
 
@@ -247,3 +255,21 @@ async def test_nothing_is_left_running(folder: Path) -> None:
     assert host is not None
     await replies(assistant, "plain", "fork")
     assert host.process.wait(10) == -9
+
+
+@pytest.mark.parametrize("word", ["left the group", "left a child"])
+def test_what_leaves_its_group_or_holds_its_streams_keeps_no_later_reply(
+    word: str, folder: Path
+) -> None:
+    assistant = ProcessAssistant("shop", "answer", folder, seconds=4)
+    began = time.monotonic()
+    outcomes = asyncio.run(replies(assistant, word, word, "plain"))
+    assert [isinstance(outcome, NoReply) for outcome in outcomes] == [True, True, False]
+    assert time.monotonic() - began < 40
+
+
+def test_a_function_that_kills_its_parent_process_ends_itself_alone(folder: Path) -> None:
+    assistant = ProcessAssistant("shop", "answer", folder, seconds=4)
+    (outcome,) = asyncio.run(replies(assistant, "parent at once"))
+    if isinstance(outcome, NoReply):  # it ends a moment before or after it answers
+        assert "signal SIGKILL" in outcome.detail
