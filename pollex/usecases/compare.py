@@ -52,6 +52,16 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
     see: float = opt("The difference to plan for.", default=0.05, metavar="SHARE")
     page: Path | str | None = page_option()
 
+    def __post_init__(self) -> None:
+        """Refuse one sample alone, before anything is read. Raises WrongUse."""
+        super().__post_init__()
+        if len(self.logs) == 1 and isinstance(self.logs[0], str | Path) and self.by is None:
+            raise WrongUse(
+                "one sample can't be compared",
+                remedy="name two files or runs, or a field",
+                option="by",
+            )
+
     def as_samples(self, crew: Crew) -> Sequence[str | Path] | Logs:
         """Return files or runs; or one log that is read already.
 

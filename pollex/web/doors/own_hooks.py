@@ -70,6 +70,12 @@ HOOKS = (
         "Compare",
         first=("logs", "rubrics", "by", "baseline"),
         usual=LIMITS,
+        labels={"by": "Or cut one log by", "baseline": "Value of before"},
+        helps={
+            "by": "Tick two logs above, the earlier one first in the list; or one, and name a field "
+            "of it: release, started:week, country.",
+            "baseline": "Of that field: what the others are compared with.",
+        },
     ),
     Door(
         "check",
@@ -78,6 +84,12 @@ HOOKS = (
         "Check",
         first=("new", "against", "rubrics", "fail_if"),
         usual=LIMITS | {"fail_if": "mean(p) drops by 0.03"},
+        labels={"new": "New conversations", "against": "Those of before"},
+        helps={
+            "against": "A log, or a run that has scored one: the run that learned will do.",
+            "fail_if": "A condition a line: mean(p) drops by 0.03, share drops by 0.05 (labels at "
+            "random), drift(p) above 0.25, unlike above 0.2.",
+        },
     ),
     ResultView("evaluate", "web/result_evaluation.html", shown_by("evaluation_shown")),
     ResultView("compare", "web/result_comparison.html", shown_by("comparison_shown")),

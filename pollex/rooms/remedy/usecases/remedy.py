@@ -93,6 +93,7 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
 
     does = "run.remedy"
     plans = True
+    resumable = True
     bundle = "services.sample.RemedyOptions"
     logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
