@@ -32,6 +32,32 @@ def rows_within(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     return max(turns, key=len) if turns else None
 
 
+def with_values_by_id(rows: list[Any], beside: Mapping[str, Any]) -> list[Any]:
+    """Return rows with what stands in an object of values by their ids beside the list: `{"ratings": {"c1": "up"}}`."""
+    by_name = {name: values for name, values in beside.items() if _may_be_by_id(values)}
+    objects = by_name and all(isinstance(row, dict) for row in rows)
+    id_name = next(
+        (name for name in ("id", "_id") if objects and all(name in row for row in rows)), ""
+    )
+    if not id_name:
+        return rows
+    ids = {str(row[id_name]) for row in rows}
+    joined = {
+        name: values
+        for name, values in by_name.items()
+        if ids.issuperset(values) and name not in rows[0]
+    }
+    return [
+        {**row, **{name: values.get(str(row[id_name])) for name, values in joined.items()}}
+        for row in rows
+    ]
+
+
+def _may_be_by_id(values: object) -> bool:
+    scalars = isinstance(values, dict) and bool(values)
+    return scalars and not any(isinstance(value, list) for value in values.values())
+
+
 def _have_owners(rows: list[dict[str, Any]]) -> bool:
     """Return whether a column names the conversations of turns: one value for several, and several values."""
     for name, value in rows[0].items():
@@ -64,6 +90,10 @@ def _find_tables(value: Mapping[str, Any], depth: int) -> Iterator[list[dict[str
 def _by_id(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the objects of an object of objects that are alike, each with its name as its id."""
     rows = list(value.values())
+    if len(rows) > 1 and all(isinstance(row, list) for row in rows):
+        if any(rows) and all(isinstance(turn, dict) for row in rows for turn in row):
+            yield from ({"id": name, "messages": row} for name, row in value.items() if row)
+        return
     if len(rows) > 1 and all(isinstance(row, dict) for row in rows):
         common = set.intersection(*(set(row) for row in rows))
         if common:

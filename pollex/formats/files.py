@@ -32,12 +32,18 @@ from pollex.formats.bounds import (
 )
 from pollex.formats.csv_rows import csv_rows
 from pollex.formats.encodings import USUAL_ENCODING, encoding_of
-from pollex.formats.json_rows import LogRow, json_document, json_lines
-from pollex.formats.log_shapes.transcripts import LOOKED_AT, is_transcript
+from pollex.formats.json_rows import LogRow, json_document, json_lines, yaml_rows
 from pollex.formats.queries import is_query, parquet_rows, sql_rows
 from pollex.formats.query_process import SECONDS, rows_of_query
 from pollex.formats.sheets import is_spreadsheet, sheet_rows
-from pollex.formats.text_lines import kind_of_lines, refuse_text, rows_of_bars, rows_of_pairs
+from pollex.formats.talk_files import LOOKED_AT, holds_talks, rows_of_talks
+from pollex.formats.text_lines import (
+    kind_of_lines,
+    refuse_text,
+    rows_of_bars,
+    rows_of_pairs,
+    rows_of_prefixed,
+)
 from pollex.text import parse_json
 
 STDIN = "-"
@@ -50,9 +56,10 @@ FORMATS = {
 }
 """What a file's ending promises; `.json` and others are told by their first characters."""
 SHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
-ENDINGS = (*FORMATS, *SHEETS, ".json", ".gz", ".zst", ".zip", ".eval")
+ENDINGS = (*FORMATS, *SHEETS, ".json", ".yaml", ".yml", ".gz", ".zst", ".zip", ".eval")
 """Which files of a folder are read."""
-OF_TALKS = (".txt", ".log")
+OF_YAML = (".yaml", ".yml")
+OF_TALKS = (".txt", ".log", ".md")
 """Which are read where there are none of those."""
 COMPANIONS = frozenset(
     (
@@ -100,7 +107,7 @@ def find_files(sources: Sequence[str | Path]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-DATABASES = (".db", ".sqlite", ".sqlite3", ".sql")
+DATABASES = (".db", ".sqlite", ".sqlite3", ".sql", ".duckdb", ".ddb")
 
 
 def may_hold_tables(files: Sequence[str]) -> bool:
@@ -241,7 +248,9 @@ def _rows_of_path(
     if is_spreadsheet(path, begin):
         return sheet_rows(source, path)
     if begin.startswith(SQLITE):
-        return rows_of_tables(source, path)
+        return rows_of_tables("sqlite", source, path)
+    if begin[8:12] == DUCKDB:
+        return rows_of_tables("duckdb", source, path)
     if (
         notes is not None
         and encoding == USUAL_ENCODING
@@ -251,6 +260,11 @@ def _rows_of_path(
         note = f"{source} isn't UTF-8, and was read as {encoding}"
         advice = f"{note}; if letters are wrong, name the right one: {spell(encoding=None)}"
         notes[advice] = None
+    if path.suffix.lower() in OF_YAML:
+        whole = joined_or_cut(
+            _read_lines_with_ends(source, path, encoding, whole=True), longest, DOCUMENT
+        )
+        return yaml_rows(source, whole)
     # a talk as text, such as one of WhatsApp
     if _is_talk(source, path, encoding):
         return _rows_of_talks(
@@ -290,9 +304,7 @@ def _rows_of_path(
 
 _STAMPED = re.compile(r"\s*\[\d[\d.:/ -]*[^,\d]")
 """A line that begins with a time in brackets."""
-OF_LINES = {"pairs": rows_of_pairs, "bars": rows_of_bars}
-_BETWEEN_TALKS = re.compile(r"(?m)^\s*([-=*_#])\1{2,}.*$\n?")
-"""A line between two talks of a file of text."""
+OF_LINES = {"pairs": rows_of_pairs, "bars": rows_of_bars, "prefixed": rows_of_prefixed}
 
 
 def _is_talk(source: str, path: Path, encoding: str) -> bool:
@@ -300,24 +312,18 @@ def _is_talk(source: str, path: Path, encoding: str) -> bool:
     if path.suffix.lower() in FORMATS or path.suffix.lower() == ".json":
         return False
     with closing(_read_lines_with_ends(source, path, encoding)) as lines:
-        begin = "".join(islice(lines, LOOKED_AT))
-    if kind_of_lines(begin.splitlines()) in OF_LINES:
+        begin = [line.rstrip("\r\n") for line in islice(lines, LOOKED_AT)]
+    if kind_of_lines(begin) in OF_LINES:
         return False
-    return begin.lstrip()[:1] not in ("{", '"') and is_transcript(_BETWEEN_TALKS.sub("", begin))
+    first = next((line.lstrip()[:1] for line in begin if line.strip()), "")
+    return first not in ("{", '"') and holds_talks(begin)
 
 
 def _rows_of_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
-    """Yield the talks of a file of text, one row each, in parts between lines of dashes."""
+    """Yield the talks of a file of text, one row each."""
     if isinstance(text, TooLong):
         raise BadInput("a talk of more than 256 MB", where=source, remedy="split it into files")
-    parts = [part for part in _BETWEEN_TALKS.split(text) if part and part.strip() and len(part) > 1]
-    name = Path(source).stem
-    for number, part in enumerate(parts, start=1):
-        yield LogRow(
-            source,
-            number,
-            {"id": name if len(parts) == 1 else f"{name}#{number}", "transcript": part},
-        )
+    return rows_of_talks(source, text)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -396,6 +402,8 @@ GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
 SQLITE = b"SQLite format 3\x00"
+DUCKDB = b"DUCK"
+"""What a DuckDB file has behind a checksum of 8 bytes."""
 LIMIT = 20 << 30
 """Bytes that a file may unpack to."""
 METHOD_ZSTANDARD = 93
@@ -626,10 +634,24 @@ def _tables_of_database(path: Path) -> list[str]:
         return []
 
 
-def rows_of_tables(source: str, path: Path) -> Iterator[LogRow]:
-    """Yield the rows of all tables of a SQLite database, each table like a file of its own."""
-    for table in _tables_of_database(path):
+_TABLES_OF_DUCKDB = (
+    "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY table_oid"
+)
+
+
+def rows_of_tables(kind: str, source: str, path: Path) -> Iterator[LogRow]:
+    """Yield the rows of all tables of a database, each table like a file of its own.
+
+    Args:
+        kind: `sqlite` or `duckdb`.
+    """
+    if kind == "sqlite":
+        names = _tables_of_database(path)
+    else:
+        listed = rows_of_query(kind, str(path), _TABLES_OF_DUCKDB)
+        names = [row["table_name"] for row in listed]
+    for table in names:
         quoted = table.replace('"', '""')
-        rows = rows_of_query("sqlite", str(path), f'SELECT * FROM "{quoted}"')  # noqa: S608 - a name, quoted
+        rows = rows_of_query(kind, str(path), f'SELECT * FROM "{quoted}"')  # noqa: S608 - a name, quoted
         for number, fields in enumerate(rows, start=1):
             yield LogRow(f"{source}:{table}", number, fields)

@@ -69,6 +69,11 @@ UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]")
 LONGEST_UNSPACED_WORD = 6
 FEWEST_ANSWERED = 3
 """Rows that others answer, where a column names what a row answers."""
+SIDES_OF_KEYS = {
+    **dict.fromkeys(("0", "u", "q", "h"), "user"),
+    **dict.fromkeys(("1", "a", "b"), "assistant"),
+}
+"""Sides of the keys of an exchange: of a pair, and single letters."""
 OF_REPLIES = 0.5
 """The likelihood that conversations are told so; a column that names them goes before it."""
 IN_MOST = 0.8
@@ -505,13 +510,12 @@ def _of_listed_exchanges(
     options: ReadOptions,
 ) -> Iterator[Candidate]:
     """Yield ways to read lists whose items are exchanges: named so, or pairs of texts."""
-    pair = {"0": "user", "1": "assistant"}
     sides: dict[str, list[Column]] = {"user": [], "assistant": []}
     for column in listed.columns:
         for side, side_columns in sides.items():
             named = (
                 any(is_called(step, side) for step in steps_of(column.path))
-                or pair.get(column.path) == side
+                or SIDES_OF_KEYS.get(column.path.casefold()) == side
             )
             if named and text_likelihood(column) > 0:
                 side_columns.append(column)

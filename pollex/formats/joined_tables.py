@@ -151,17 +151,22 @@ class Joins:
 
     Attributes:
         log: The files or tables that have the words.
+        idle: Tables of the same database that have no words, and meet nothing.
     """
 
     log: frozenset[str]
     joins: Sequence[Join]
     log_keys: Mapping[str, frozenset[str]]
+    idle: Sequence[Table] = ()
 
     def rows(self, rows: Rows) -> Iterator[LogRow | BadRow | Skipped]:
         """Yield the log's rows with what the other tables say of them; those tables' rows as what they are."""
         for row in rows:
             if isinstance(row, LogRow) and row.source in self.log:
                 yield replace(row, fields=self.widened(row))
+                continue
+            if any(row.source in table.sources for table in self.idle):
+                yield Skipped(row.source, row.line, LEFT_OUT)
                 continue
             beside = next((join for join in self.joins if row.source in join.table.sources), None)
             if beside is None or isinstance(row, BadRow):
@@ -189,6 +194,9 @@ class Joins:
     @property
     def notes(self) -> Iterator[str]:
         """Notes on what was joined, and on rows that name nothing in the log."""
+        for table in self.idle:
+            rows = count(len(table.rows), "row", "rows")
+            yield f"{printable(table.name, 60)} has no words, names nothing in the log, and is left out ({rows})"
         for join in self.joins:
             log_keys = self.log_keys[join.key.of_log]
             orphans = sum(
@@ -238,10 +246,11 @@ def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
             if path in join.names:
                 keys[join.names[path]] = values
                 owners[join.names[path]] = table
-    if not joins:
+    idle = beside if len(files) == 1 else []
+    if not joins and not idle:
         return None
     log_keys = {join.key.of_log: frozenset(keys[join.key.of_log]) for join in joins}
-    return Joins(frozenset(log.sources), joins, log_keys)
+    return Joins(frozenset(log.sources), joins, log_keys, idle)
 
 
 def _tables_of_files(files: Sequence[str], sources: Iterable[Rows]) -> list[Table]:

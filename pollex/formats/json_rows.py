@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.bounds import TooLong
-from pollex.formats.documents import rows_within
+from pollex.formats.documents import rows_within, with_values_by_id
 from pollex.formats.log_shapes.dialects import is_dialect
 from pollex.formats.log_shapes.readers import READERS
 from pollex.formats.log_shapes.tools import export_of
@@ -103,6 +104,44 @@ def json_document(source: str, text: str) -> Iterator[LogRow | BadRow]:
     items, beside = items_of(value)
     for number, item in enumerate(items, start=1):
         yield _row(source, number, item, beside)
+
+
+def yaml_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
+    """Yield the items of YAML as those of the same JSON; several documents are several rows.
+
+    Raises:
+        BadInput: The text isn't YAML, or too long.
+    """
+    import yaml  # other logs don't need it
+
+    if isinstance(text, TooLong):
+        what = "YAML of more than 256 MB"
+        raise BadInput(what, where=source, remedy="write it as JSON lines, one row each")
+    try:
+        documents = list(yaml.load_all(text, Loader=_TextLoader()))
+    except (yaml.YAMLError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        remedy = "correct the file, or use JSON lines"
+        raise BadInput(f"not YAML: {reason:.200}", where=source, remedy=remedy) from None
+    items, beside = items_of(documents[0] if len(documents) == 1 else documents)
+    for number, item in enumerate(items, start=1):
+        yield _row(source, number, item, beside)
+
+
+@cache
+def _TextLoader() -> Any:  # noqa: N802 - a class
+    """Return what loads YAML without dates and without yes and no as true and false: they stay what was written."""
+    import yaml
+
+    class TextLoader(yaml.SafeLoader):
+        pass
+
+    left_out = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool")
+    TextLoader.yaml_implicit_resolvers = {
+        sign: [(tag, pattern) for tag, pattern in resolvers if tag not in left_out]
+        for sign, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    return TextLoader
 
 
 def _one_after_another(text: str) -> list[Any]:
@@ -256,8 +295,8 @@ def _is_table(value: object, name: str) -> bool:
 def _unwrapped(
     value: Mapping[str, Any], inner: Mapping[str, Any], name: str
 ) -> tuple[list[Any], Mapping[str, Any]]:
-    items = inner[name]
     beside = {other: inner_value for other, inner_value in value.items() if other != name}
+    items = with_values_by_id(inner[name], beside)
     if not _are_messages(items):
         return items, beside
     newest_first = items[0].get("role", "assistant") == "assistant" and items[-1].get(

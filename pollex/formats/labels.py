@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pollex.conversations.conversation import BOUNDS, Label
 from pollex.conversations.logs import NOT_RATED
 from pollex.errors import BadInput, WrongUse, spell
-from pollex.formats.names import ABSTAINED, BAD, GOOD, NEGATIONS, folded_name
+from pollex.formats.names import ABSTAINED, BAD, GOOD, NEGATIONS, folded_name, says_unrated
 from pollex.formats.reactions import names_reactions, reactions_in
 from pollex.text import count, printable
 
@@ -287,7 +287,7 @@ def side_meant(word: str) -> Label | None:
     """
     if as_number(word):
         return None
-    if is_missing(word):
+    if is_missing(word) or says_unrated(word):
         return Label.NONE
     if (side := _side_of_word(word)) is not None:
         return side

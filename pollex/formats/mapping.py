@@ -14,6 +14,7 @@ from pollex.formats.assembly.log_parts import is_time, moment
 from pollex.formats.conservation import LEFT_OUT as NO_TURN
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
+from pollex.formats.log_shapes.readers import TRACES
 from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
 from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, UnknownRole, role_of
 from pollex.formats.names import is_called
@@ -318,6 +319,12 @@ class Mapper:
         for part in there:
             if part in USUAL:
                 rest = without(rest, self.columns[part])
+        # whoever names both sides says that the row is an exchange, and no step of a trace
+        if {*SIDES} <= there.keys() and not TRACES.isdisjoint(rest):
+            rest = {
+                f"{name} (column)" if name in TRACES else name: value
+                for name, value in rest.items()
+            }
         return moved | {
             f"{name} (column)" if name in moved else name: value for name, value in rest.items()
         }

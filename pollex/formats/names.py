@@ -40,7 +40,8 @@ _NAMES = {
     "user": """user question prompt query frage kundenfrage pregunta domanda pergunta vraag anliegen input asked q
         ask fråga spørgsmål spørsmål pytanie soru otázka вопрос 質問 问题 提问 질문 سؤال""",
     "assistant": """assistant answer response reply antwort respuesta reponse risposta resposta antwoord output
-        answered bot a svar odpowiedź cevap yanıt odpověď ответ 回答 返答 回复 答案 답변 응답 جواب إجابة""",
+        completion completions generation generated answered bot a svar odpowiedź cevap yanıt odpověď ответ
+        回答 返答 回复 答案 답변 응답 جواب إجابة""",
 }
 """Words of columns' names by part."""
 _USERS = """user kunde kundin kunden nutzer nutzerin benutzer anwender gast besucher anrufer cliente usuario
@@ -69,6 +70,16 @@ _BAD = """schlecht nein unzufrieden negativ malo mala no mal mauvais mauvaise no
     나쁨 아니오 아니요 불만족 불만 미해결 سيئ لا"""
 _NEGATIONS = (
     """not nicht kein keine non no pas inte ej ikke nie não niet без не değil ne geen 不 没 未"""
+)
+_WITHOUT = """no not none without kein keine keinen ohne sans aucun aucune sin ninguna ningún sem nenhuma senza nessun
+    nessuna geen zonder ingen inget utan uden uten brak bez yok без нет нету"""
+_RATINGS = """rating ratings rated vote votes feedback score response answer reply review evaluation bewertung urteil
+    antwort rückmeldung stimme nota valoración voto respuesta evaluación avis réponse évaluation note valutazione
+    giudizio risposta avaliação resposta beoordeling oordeel antwoord betyg svar omdöme vurdering bedømmelse ocena
+    odpowiedź głos opinii puan değerlendirme yanıt cevap hodnocení odpověď оценка оценки ответ ответа отзыв отзыва"""
+_UNSPACED_WITHOUT = re.compile(
+    "(?:未|無|无|没有|沒有|미|무)(?:評価|回答|評|投票|评价|评分|回复|评论|评|평가|응답|답변|평|선택)"
+    "|(?:평가|응답|답변|評価|回答|评价|评分|回复)(?:なし|无|없음)"
 )
 _ABSTAINED = """unknown partly partially somewhat teilweise en_partie in_parte parcialmente em_parte
     gedeeltelijk delvis częściowo kısmen částečně частично nicht_bewertet unbewertet
@@ -108,6 +119,8 @@ BAD = _plain_words(_BAD)
 NEGATIONS = _plain_words(_NEGATIONS)
 ABSTAINED = frozenset(_ABSTAINED.split())
 """Values of labels by which whoever rated took no side, or nobody rated."""
+WITHOUT = _plain_words(_WITHOUT)
+_STEMS = frozenset(word[:4] for word in _plain_words(_RATINGS))
 _WORDS = re.compile(r"[a-z]+|[^\W\d_a-z]+")
 """Words of a plain name; a word of another script ends where Latin letters begin."""
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
@@ -116,6 +129,17 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 def words_of(name: str) -> list[str]:
     """Return the words of a name without accents, those that capitals set apart, too."""
     return _WORDS.findall(plain(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)))
+
+
+def says_unrated(text: str) -> bool:
+    """Return whether a value of a label says that there is no rating: `no rating`, `keine Bewertung`, `미응답`."""
+    if _UNSPACED_WITHOUT.search(text):
+        return True
+    words = plain(text).split()
+    if not 1 < len(words) <= 4 or WITHOUT.isdisjoint(words):
+        return False
+    rest = [word for word in words if word not in WITHOUT]
+    return bool(rest) and any(word[:4] in _STEMS for word in rest)
 
 
 @lru_cache(maxsize=4096)

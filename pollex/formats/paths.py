@@ -18,6 +18,8 @@ EVERY = ("[]", "*")
 LONGEST_LITERAL = 1 << 20
 """Characters of the longest text that is read as Python writes it."""
 LOOKED_AT = 200
+MOST_KEYS = 4
+"""Different keys of turns of one key, which say who speaks."""
 _PYTHON_KEY = re.compile(r"""^\s*(?:\[\s*)?(?:\{\s*['"]|\[\s*['"])""")
 _NOT_LITERAL = re.compile(r"(?<=[:,\[ ])nan(?=[,}\]])")
 """What pandas writes for a missing number."""
@@ -140,11 +142,18 @@ def content_in(value: Any) -> Any:
 
 
 def pairs_as_objects(value: Any) -> Any:
-    """Return a list of pairs of texts, as some write turns or exchanges, as objects with the keys `0` and `1`."""
+    """Return a list of turns that some write as pairs or as objects of one key as usual objects.
+
+    A pair of texts gets the keys `0` and `1`; the key of `{"customer": "Hello."}` is its role.
+    """
     inner = opened(value)
-    pairs = inner if isinstance(inner, list) else []
-    if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        return value
-    if not all(isinstance(text, str) or text is None for pair in pairs for text in pair):
-        return value
-    return [{"0": first, "1": second} for first, second in pairs]
+    turns = inner if isinstance(inner, list) else []
+    pairs = bool(turns) and all(isinstance(pair, list) and len(pair) == 2 for pair in turns)
+    if pairs and all(isinstance(text, str | None) for pair in turns for text in pair):
+        return [{"0": first, "1": second} for first, second in turns]
+    if len(turns) > 1 and all(isinstance(turn, dict) and len(turn) == 1 for turn in turns):
+        spoken = [next(iter(turn.items())) for turn in turns]
+        several = 1 < len({name for name, _ in spoken}) <= MOST_KEYS
+        if several and all(isinstance(text, str) for _, text in spoken):
+            return [{"role": name, "content": text} for name, text in spoken]
+    return value

@@ -46,7 +46,7 @@ from pollex.formats.fields import (
 )
 from pollex.formats.files import STDIN, find_files, may_hold_tables, rows_of
 from pollex.formats.frames import Rows, rows_in
-from pollex.formats.inference import Candidate, plain_label
+from pollex.formats.inference import Candidate, owner_likelihood, plain_label
 from pollex.formats.joined_tables import joins_of
 from pollex.formats.json_rows import LogRow
 from pollex.formats.label_columns import (
@@ -78,7 +78,15 @@ from pollex.formats.log_shapes.unfolded import plain_row, with_sides, with_turns
 from pollex.formats.mapping import USUAL, Mapper
 from pollex.formats.names import is_called
 from pollex.formats.paths import MISSING, find, look_up, opened
-from pollex.formats.proposal import Strange, Unmapped, first_rows, unmapped
+from pollex.formats.proposal import (
+    Strange,
+    Unmapped,
+    first_rows,
+    proposing,
+    readings_of_all,
+    table,
+    unmapped,
+)
 from pollex.formats.shown_sources import take_sources
 from pollex.formats.structure import Structure
 from pollex.formats.tally import CONTENT_ID, LogTally, Placed, Skipped, Voted
@@ -116,6 +124,8 @@ _ODD: dict[Flag, re.Pattern[str]] = {
 """The joiners U+200C and U+200D aren't odd: Persian, Hindi and many emoji are written with them."""
 
 
+EXCHANGE = "request and response"
+"""The reader of rows that are a question with its answer, and name no conversation."""
 ANSWERS_LEFT = "answers that nobody chose are no turns"
 
 
@@ -1099,12 +1109,14 @@ def _read_or_propose(
         label = _plain_label(opened, options, logs, strange) if again else None
         if label is None:
             _require_named(opened, options, logs, beside, where)
+            if again:
+                _require_owner(opened, options, logs, where)
             return logs
         return _with_plain_label(opened, options, where, label, notes) or logs
     except NotText:
         raise
     except BadInput as error:
-        if not again or not strange.is_unknown:
+        if not again or not strange.is_unknown or isinstance(error, Unmapped):
             raise
         better = _better_error(opened, options, strange, where, error)
         if better is None or (better.reading is None and "columns" in error.options):
@@ -1163,6 +1175,40 @@ def _require_named(
         remedy="if it is, say so",
         option={"label_field": label_columns[0].path, **sides},
     )
+
+
+def _require_owner(
+    opened: Callable[[], Sources], options: ReadOptions, logs: Logs, where: str
+) -> None:
+    """Require that somebody says so where exchanges of one conversation are read as several.
+
+    Raises:
+        Unmapped: A column names the conversation of several rows; it proposes that column.
+    """
+    exchanges = set(logs.account.general) == {EXCHANGE} and not logs.account.formats
+    if not exchanges or options.columns or options.id_field:
+        return
+    rows = first_rows(opened())
+    columns = columns_in(rows)
+    owners = [
+        column
+        for column in columns
+        if is_called(column.path, "conversation")
+        and not is_called(column.path, "text")
+        and owner_likelihood(column) > 0.1
+    ]
+    for owner in owners[:1]:
+        candidate = Candidate({"conversation": owner.path})
+
+        def read_all(candidate_options: ReadOptions) -> Logs:
+            return _read_sources(opened(), candidate_options, where, Strange())
+
+        for reading in readings_of_all(candidate, options, read_all):
+            if reading.holds:
+                begins = (
+                    f"{owner.path!r:.60} has one value for several exchanges; its columns are\n"
+                )
+                raise proposing(reading, columns, begins + table(columns, reading), where)
 
 
 def _with_plain_label(

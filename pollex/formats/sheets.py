@@ -11,6 +11,12 @@ from pollex.errors import BadInput
 from pollex.formats.json_rows import LogRow
 
 OLD_EXCEL = b"\xd0\xcf\x11\xe0"
+LOOKED_AT = 20
+"""Rows of a sheet by which its header is found."""
+FEWEST_COLUMNS = 3
+"""Columns of a sheet that may have lines of a title above its header."""
+MOST_ABOVE = 8
+"""Lines of a title at most."""
 _PARTS = ("xl/workbook.xml", "xl/workbook.bin", "content.xml", "[Content_Types].xml")
 """Members by which a packed file is told to be a workbook of Excel or LibreOffice."""
 
@@ -55,16 +61,40 @@ def sheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
             remedy="check that the file is the one you meant",
         )
     for name, rows in filled:
-        yield from _rows_of_sheet(source if len(filled) == 1 else f"{source}!{name}", rows)
+        yield from rows_of_sheet(source if len(filled) == 1 else f"{source}!{name}", rows)
 
 
-def _rows_of_sheet(source: str, rows: list[list[Any]]) -> Iterator[LogRow]:
-    begin = next((number for number, row in enumerate(rows) if any(cell != "" for cell in row)), 0)
+def rows_of_sheet(source: str, rows: list[list[Any]]) -> Iterator[LogRow]:
+    """Yield the rows of a sheet under the names of its header, with what stands above that."""
+    begin = _header_of(rows)
     names = [str(cell).strip() for cell in rows[begin]]
+    above = _said_above(rows[:begin], names)
     for number, row in enumerate(rows[begin + 1 :], start=begin + 2):
         cells = {name: _as_plain_cell(cell) for name, cell in zip(names, row, strict=False) if name}
         if any(cell != "" for cell in cells.values()):
-            yield LogRow(source, number, cells)
+            yield LogRow(source, number, {**above, **cells})
+
+
+def _header_of(rows: list[list[Any]]) -> int:
+    """Return which row is the header: the first, or the first below lines of a title, which fill a cell or two."""
+    filled = [sum(cell != "" for cell in row) for row in rows[:LOOKED_AT]]
+    first = next((number for number, cells in enumerate(filled) if cells), 0)
+    if max(filled, default=0) < FEWEST_COLUMNS:
+        return first
+    wide = next(number for number, cells in enumerate(filled) if cells >= 0.7 * max(filled))
+    return wide if wide <= MOST_ABOVE and all(cells <= 2 for cells in filled[:wide]) else first
+
+
+def _said_above(rows: list[list[Any]], names: list[str]) -> dict[str, Any]:
+    """Return what lines above a sheet's header say of all its rows: a name and its value, or a title."""
+    above: dict[str, Any] = {}
+    for row in rows:
+        cells = [_as_plain_cell(cell) for cell in row if cell != ""]
+        if len(cells) == 2:
+            above.setdefault(str(cells[0]).strip(" :"), cells[1])
+        elif cells:
+            above.setdefault("title", cells[0])
+    return {name: value for name, value in above.items() if name not in names}
 
 
 def _as_plain_cell(cell: Any) -> Any:

@@ -3,12 +3,16 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
+from typing import Any
 
 from pollex.errors import BadInput
 from pollex.formats.json_rows import LogRow
+from pollex.text import parse_json
 
 LOOKED_AT = 40
 """Lines by which a text is told."""
+LEAST_OBJECTS = 0.4
+"""Share of the lines that end with an object in JSON, in a log of a program that writes other lines, too."""
 MOST = 0.8
 """Share of the lines that look so in a log."""
 _PAIR = re.compile(r'([A-Za-z_][\w.@-]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]*))(?:\s+|$)')
@@ -20,7 +24,7 @@ _SEPARATORS = (",", ";", "\t")
 
 
 def kind_of_lines(lines: Iterable[str]) -> str:
-    """Return what lines of text are: `pairs`, `bars`, a `dump` of a database, `table`, or `prose`."""
+    """Return what lines of text are: `pairs`, `bars`, `prefixed`, a `dump` of a database, `table`, or `prose`."""
     begin = [line.rstrip("\r\n") for line in islice(lines, LOOKED_AT)]
     filled = [line for line in begin if line.strip()]
     if _DUMP.search("\n".join(filled)):
@@ -31,6 +35,8 @@ def kind_of_lines(lines: Iterable[str]) -> str:
         return "pairs"
     if _share_of_lines(filled, lambda line: line.count(_BAR) >= 2) >= MOST:
         return "bars"
+    if _share_of_lines(filled, lambda line: bool(_object_in(line))) >= LEAST_OBJECTS:
+        return "prefixed"
     return "table" if _may_be_table(begin) else "prose"
 
 
@@ -70,6 +76,28 @@ def rows_of_pairs(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
     for number, line in enumerate(lines, start=1):
         if text := line.strip():
             yield LogRow(source, number, dict(_pairs_in(text)) or {"line": text})
+
+
+def rows_of_prefixed(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
+    """Yield one row for each line that ends with an object in JSON; a line that has none is a row of its words."""
+    for number, line in enumerate(lines, start=1):
+        if text := line.strip():
+            fields = _object_in(text)
+            before = text[: text.index("{")].strip() if fields else ""
+            prefix = {"prefix": before} if before and "prefix" not in fields else {}
+            yield LogRow(source, number, {**prefix, **fields} if fields else {"line": text})
+
+
+def _object_in(line: str) -> dict[str, Any]:
+    """Return the object in JSON that a line ends with, behind a prefix; empty for other lines."""
+    start = line.find("{")
+    if start < 1 or not line.rstrip().endswith("}"):
+        return {}
+    try:
+        value = parse_json(line[start:].strip())
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def rows_of_bars(source: str, lines: Iterator[str]) -> Iterator[LogRow]:

@@ -122,17 +122,25 @@ def _settled_list(holder: Mapping[str, Any], name: str, items: list[Any], depth:
         return None
     if depth >= DEEPEST:
         return items
-    inner = [_settled(item, depth + 1) for item in items]
-    return items if all(a is b for a, b in zip(inner, items, strict=True)) else inner
+    # most messages hold nothing that may be candidates
+    inner = items
+    for place, item in enumerate(items):
+        if _CONTAINERS.isdisjoint(map(type, item.values())):
+            continue
+        if (settled := _settled(item, depth + 1)) is not item:
+            inner = list(inner) if inner is items else inner
+            inner[place] = settled
+    return inner
 
 
 def _marks_of(
     holder: Mapping[str, Any], name: str, items: Sequence[Mapping[str, Any]]
 ) -> list[bool]:
     """Return of each candidate whether it was chosen; none for lists of something else."""
-    if not all(map(_has_words, items)):
-        return []
     flags = CHOSEN_OF_CANDIDATES.intersection(items[0])
+    pointers = [field for field in holder if field != name and _points(field)]
+    if not (flags or pointers) or not all(map(_has_words, items)):
+        return []
     for flag in flags:
         values = [item.get(flag) for item in items]
         marked = all(value in YES or value in NO for value in values)
@@ -142,8 +150,9 @@ def _marks_of(
                 return marks
     if len(items) < 2 or _are_turns(items):
         return []
-    for pointer, value in holder.items():
-        if pointer == name or not _points(pointer) or isinstance(value, bool | list | dict):
+    for pointer in pointers:
+        value = holder[pointer]
+        if isinstance(value, bool | list | dict):
             continue
         if (
             not PLACES.isdisjoint(words_of(pointer))

@@ -17,19 +17,25 @@ _COLON = r"(?:(?<!\d):|:(?!\d))"
 _MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
 _HEADS = (
     re.compile(
-        rf"[{_MARKS}]*\[(?P<time>{_TIME})\]\s*[{_MARKS}]*(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"
+        rf"[{_MARKS}]*\[(?P<time>{_TIME})\]\s*[{_MARKS}]*(?P<name>[^:>\n]{{1,60}}?)[:>][ \t]*(?P<words>.*)"
     ),
     re.compile(
         rf"[{_MARKS}]*(?P<time>{_TIME})\s+[-–]\s+(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"
     ),
     re.compile(rf"(?P<name>[^\n\[]{{1,60}}?),?\s+\[(?P<time>{_TIME})\]:?[ \t]*(?P<words>.*)"),
-    re.compile(rf"(?P<time>{_TIME})\s+(?P<name>{_NAME}):[ \t]*(?P<words>.*)"),
+    re.compile(rf"(?P<time>{_TIME})\s+(?P<name>{_NAME})[:>][ \t]*(?P<words>.*)"),
+    re.compile(rf"(?:\[?(?P<time>{_TIME})\]?\s+)?<(?P<name>[^<>\n]{{1,40}})>[ \t]*(?P<words>.*)"),
+    re.compile(
+        rf"(?P<name>[^\n:\[]{{1,60}}?)(?:\s{{2,}}|\s*[—–]\s*)(?P<time>{_TIME})(?P<words>)\s*"
+    ),
+    re.compile(rf"(?:#{{1,6}}\s*|\*\*)(?P<name>{_NAME}):?(?P<time>(?!))?(?:\*\*)?:?(?P<words>)\s*"),
     re.compile(
         rf"[*_]{{0,2}}(?P<name>{_NAME})(?:\s*\((?P<time>{_TIME})\))?[*_]{{0,2}}{_COLON}[*_]{{0,2}}[ \t]*(?P<words>.*)"
     ),
 )
 """How a turn begins: as phones write it ([time] name: …, time - name: …), as Telegram's copies do (name, [time]), with
-the time before the name, and with the name alone, also in bold."""
+the time before the name, as chats show it (<name> …), with the name and the time on a line of their own, as a heading,
+and with the name alone, also in bold."""
 _SAYS = re.compile(r"(?:^|;\s*)(?P<name>[^\W\d_][^\W_ ]{0,20}(?: [^\W_]{1,20})?) says: ")
 """How turns begin that stand behind each other on one line, as Copilot Studio writes them in a cell."""
 _EVENT = re.compile(rf"[{_MARKS}]*(?:\[{_TIME}\]|{_TIME}\s+[-–])\s")

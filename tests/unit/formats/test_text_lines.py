@@ -70,7 +70,7 @@ def test_fields_between_bars_are_a_row_a_line_and_words_keep_their_bars(tmp_path
             "a dump of a database.*as CSV",
         ),
         (
-            'Ann  12:23 PM\nIt says "late", why?\n\nHelper (App)  12:24 PM\nSorry.\n👍 1\n' * 3,
+            "I asked why it is late\n\nsomebody answered that it isn't\n\n" * 3,
             "no line says in a known way who speaks.*NAME: words",
         ),
     ],

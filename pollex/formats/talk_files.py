@@ -1,0 +1,160 @@
+"""Files of talks as text: parts between lines of dashes, with what is said of a talk above or below its turns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from pollex.conversations.logs import BadRow
+from pollex.formats.json_rows import LogRow
+from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
+from pollex.formats.log_shapes.turns import ROLES
+from pollex.formats.names import is_called
+
+LOOKED_AT = 200
+"""Lines by which a file is told to hold talks."""
+MOST_ABOVE = 8
+"""Lines above a talk that say something of it, or of the file."""
+_BETWEEN = re.compile(r"\s*([-=*_#~─━═—])\1{2,}(?P<inside>.*)")
+"""A line between two talks, perhaps with the name of the next one."""
+_DECORATION = " \t-=*_#~─━═—"
+_PIECES = re.compile(r"\s*[|·;]\s*")
+_FIELD = re.compile(
+    r"[>*_\s]*(?P<name>[^\W\d_][^:=\n]{0,39}?)[*_]*\s*[:=][*_]*\s*(?P<value>.*?)\s*"
+)
+_REACTIONS = re.compile(r"\s*(?:[\U0001f44d\U0001f44e][\U0001f3fb-\U0001f3ff\ufe0f]?\s*\d+\s*)+")
+"""A line of reactions with their numbers, as channels show them below a message."""
+_REACTION = re.compile("([\U0001f44d\U0001f44e])[\U0001f3fb-\U0001f3ff\ufe0f]?\\s*(\\d+)")
+
+
+@dataclass
+class Part:
+    """What stands between two lines of dashes.
+
+    Attributes:
+        fields: What is said of the talk: in the line above, or in lines of their own.
+    """
+
+    lines: list[str] = field(default_factory=list)
+    fields: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines).strip("\n")
+
+    @property
+    def is_talk(self) -> bool:
+        return is_transcript(self.text)
+
+
+def holds_talks(lines: Sequence[str]) -> bool:
+    """Return whether a text's first lines are talks whose turns begin with who speaks."""
+    talks = [part for part in _parts_of(lines) if part.text]
+    if len(talks) > 1 and not talks[0].is_talk and len(talks[0].lines) <= MOST_ABOVE:
+        talks = talks[1:]  # the title of the file
+    told = [part.is_talk for part in talks]
+    return any(told) and sum(told) >= 0.5 * len(told)
+
+
+def rows_of_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
+    """Yield the talks of a file of text, one row each."""
+    parts = [part for part in _parts_of(text.splitlines()) if part.text]
+    if len(parts) > 1 and not parts[0].is_talk and len(parts[0].lines) <= MOST_ABOVE:
+        parts = parts[1:]
+    name = Path(source).stem
+    ids = set[str]()
+    for number, part in enumerate(parts, start=1):
+        id_ = str(part.fields.get("id") or (name if len(parts) == 1 else f"{name}#{number}"))
+        id_ = f"{id_}#{number}" if id_ in ids else id_
+        ids.add(id_)
+        yield LogRow(source, number, {**part.fields, "id": id_, "transcript": part.text})
+
+
+def _parts_of(lines: Sequence[str]) -> list[Part]:
+    """Return the parts of a text; what is said of a talk between two lines of dashes is the next one's."""
+    parts = [Part()]
+    for line in lines:
+        between = _BETWEEN.fullmatch(line)
+        if between is None or _names_speaker(between["inside"]):
+            parts[-1].lines.append(line)
+        else:
+            parts.append(Part(fields=_fields_between(between["inside"])))
+    for part in parts:
+        _take_edges(part)
+    for above, part in pairwise(parts):
+        if not above.text:
+            part.fields = {**above.fields, **part.fields}
+    return parts
+
+
+def _names_speaker(inside: str) -> bool:
+    """Return whether a heading, as `### User`, begins a turn."""
+    return _letters(inside) in ROLES
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z]", "", name.casefold())
+
+
+def _fields_between(inside: str) -> dict[str, Any]:
+    """Return what a line of dashes says of the next talk: `=== Case 12 | rating: up ===`."""
+    pieces = [piece for piece in _PIECES.split(inside.strip(_DECORATION)) if piece]
+    fields: dict[str, Any] = {}
+    for piece in pieces:
+        if (pair := _FIELD.fullmatch(piece)) is not None:
+            fields[_folded(pair["name"])] = pair["value"]
+        else:
+            fields.setdefault("id", piece)
+    return fields
+
+
+def _take_edges(part: Part) -> None:
+    """Move lines that say something of a talk, and no turn, from a part's edges to its fields."""
+    lines = part.lines
+    pairs = [_FIELD.fullmatch(line) for line in lines if line.strip()]
+    speaks = part.is_talk or any(
+        pair is not None and _letters(pair["name"]) in ("q", "a") for pair in pairs
+    )
+    if pairs and len(pairs) <= MOST_ABOVE and all(pairs) and not speaks:
+        part.fields |= {_folded(pair["name"]): pair["value"] for pair in pairs if pair is not None}
+        part.lines = []
+        return
+    # reactions below a message are thumbs
+    reactions = [line for line in lines if _REACTIONS.fullmatch(line)]
+    if reactions:
+        part.lines = [line for line in lines if not _REACTIONS.fullmatch(line)]
+        thumbs = [sign for line in reactions for sign, _ in _REACTION.findall(line)]
+        part.fields.setdefault("thumb", thumbs if len({*thumbs}) > 1 else thumbs[0])
+    # a label or a comment below the last turn
+    speakers = {str(message["role"]).casefold() for message in messages_in(part.text)}
+    while part.lines:
+        pair = _FIELD.fullmatch(part.lines[-1])
+        if not part.lines[-1].strip():
+            part.lines.pop()
+        elif pair is not None and _says_of_talk(pair["name"], speakers):
+            part.fields.setdefault(_folded(pair["name"]), pair["value"])
+            part.lines.pop()
+        else:
+            break
+    # and above the first
+    for number, line in enumerate(part.lines[:MOST_ABOVE]):
+        pair = _FIELD.fullmatch(line)
+        if line.strip() and (pair is None or not _says_of_talk(pair["name"], speakers)):
+            part.lines = part.lines[number:]
+            break
+        if pair is not None:
+            part.fields.setdefault(_folded(pair["name"]), pair["value"])
+
+
+def _says_of_talk(name: str, speakers: set[str]) -> bool:
+    if name.strip(" *_").casefold() in speakers:
+        return False
+    return is_called(name, "label") or is_called(name, "comment")
+
+
+def _folded(name: str) -> str:
+    return name.strip(" *_").casefold()

@@ -1,0 +1,206 @@
+"""Files that hold the same talks in other ways: YAML, lines behind a prefix, DuckDB, text with marks, objects by id."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from pollex.conversations.logs import Logs
+from pollex.errors import BadInput
+from pollex.formats.fields import ReadOptions
+from pollex.formats.labels import Label, side_meant
+from pollex.formats.mapping import pairs
+from pollex.formats.proposal import Unmapped
+from pollex.formats.read_logs import read_logs, read_rows
+from pollex.formats.sheets import rows_of_sheet
+
+TALKS = [
+    [
+        ("user", f"Where is parcel {n} of my order?"),
+        ("assistant", f"Parcel {n} comes on Friday."),
+        ("user", f"Thanks a lot for looking up {n}!"),
+        ("assistant", f"You are welcome, and {n} is safe."),
+    ]
+    for n in range(6)
+]
+THUMBS = ["up", "down", "", "up", "down", ""]
+SPOKEN_BY_ID = {
+    f"k{n}": ({"up": "positive", "down": "negative"}.get(THUMBS[n], "none"), talk)
+    for n, talk in enumerate(TALKS)
+}
+
+
+def read_as_proposed(source: Any) -> Logs:
+    """Read a log; where a way is proposed, so."""
+    read = read_rows if isinstance(source, list) else read_logs
+    try:
+        return read(source)
+    except Unmapped as error:
+        options: dict[str, Any] = dict(error.options)
+        mapped = {name: pairs(options[name]) for name in ("columns", "roles") if name in options}
+        return read(source, options=ReadOptions(**options | mapped))
+
+
+def talks_in(logs: Logs) -> dict[str, tuple[str, list[tuple[str, str]]]]:
+    return {
+        conversation.id: (
+            conversation.label.value,
+            [(turn.role, turn.content) for turn in conversation.turns],
+        )
+        for conversation in logs
+    }
+
+
+def test_yaml_whose_keys_say_who_speaks(tmp_path: Path) -> None:
+    names = {"user": "customer", "assistant": "bot"}
+    lines = [
+        line
+        for n, talk in enumerate(TALKS)
+        for line in (
+            f"- id: k{n}",
+            f"  thumb: {THUMBS[n] or 'null'}",
+            "  dialog:",
+            *(f"  - {names[role]}: {json.dumps(text)}" for role, text in talk),
+        )
+    ]
+    (tmp_path / "log.yaml").write_text("\n".join(lines), "utf-8")
+    assert talks_in(read_as_proposed(tmp_path / "log.yaml")) == SPOKEN_BY_ID
+
+
+def test_yaml_that_is_none_is_refused_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "log.yaml").write_text("- id: 1\n  thumb: [up\n", "utf-8")
+    with pytest.raises(BadInput, match=r"not YAML: .*line"):
+        read_logs(tmp_path / "log.yaml")
+
+
+def test_objects_behind_a_prefix_among_other_lines(tmp_path: Path) -> None:
+    lines = []
+    for n, talk in enumerate(TALKS):
+        for role, text in talk:
+            row = {"evt": "turn", "cid": f"k{n}", "who": role[:3], "txt": text}
+            lines += [
+                f"2026-10-02T10:00:0{n} app[web]: {json.dumps(row)}",
+                "GET /healthz 200 in 3ms",
+            ]
+        if THUMBS[n]:
+            lines.append(
+                f"app[web]: {json.dumps({'evt': 'vote', 'cid': f'k{n}', 'vote': THUMBS[n]})}"
+            )
+    (tmp_path / "app.log").write_text("\n".join(lines), "utf-8")
+    assert talks_in(read_as_proposed(tmp_path / "app.log")) == SPOKEN_BY_ID
+
+
+def test_tables_of_duckdb_of_which_one_has_nothing_to_do_with_the_log(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "chat.duckdb")) as database:
+        database.execute(
+            "CREATE TABLE turns (chat VARCHAR, n INTEGER, speaker VARCHAR, words VARCHAR)"
+        )
+        for n, talk in enumerate(TALKS):
+            for place, (role, text) in enumerate(talk):
+                database.execute(
+                    "INSERT INTO turns VALUES (?, ?, ?, ?)", [f"k{n}", place, role, text]
+                )
+        database.execute("CREATE TABLE chats (id VARCHAR, thumb VARCHAR)")
+        database.executemany(
+            "INSERT INTO chats VALUES (?, ?)", [[f"k{n}", t] for n, t in enumerate(THUMBS)]
+        )
+        database.execute("CREATE TABLE settings (k VARCHAR, v VARCHAR)")
+        database.execute("INSERT INTO settings VALUES ('lang', 'en')")
+    logs = read_as_proposed(tmp_path / "chat.duckdb")
+    assert talks_in(logs) == SPOKEN_BY_ID
+    assert any("settings has no words" in note for note in logs.notes)
+
+
+HEADS = {
+    "angle": "[10:0{place}] {name}> {text}",
+    "irc": "10:0{place} <{name}> {text}",
+    "above": "{name}  10:0{place} AM\n{text}\n",
+    "bold": "**{name}:** {text}\n",
+    "heading": "## {name}\n\n{text}\n",
+}
+EDGES = {
+    "line": ("=== Case k{n} | rating: {thumb} ===\n", ""),
+    "front": ("---\nid: k{n}\nrating: {thumb}\n---\n", ""),
+    "foot": ("-----\n", "Rating: {thumb}\n"),
+    "reaction": ("──── k{n} · #help ────\n", "{sign}"),
+}
+
+
+@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize("head", HEADS)
+def test_what_stands_above_or_below_a_talk_is_no_turn(head: str, edge: str, tmp_path: Path) -> None:
+    names = {"user": "User", "assistant": "Assistant"}
+    text = "Talks of the week\nwritten on Monday\n\n"
+    for n, talk in enumerate(TALKS):
+        above, below = EDGES[edge]
+        sign = {"up": "👍 1\n", "down": "👎 1\n", "": ""}[THUMBS[n]]
+        text += above.format(n=n, thumb=THUMBS[n] or "n/a")
+        text += "".join(
+            HEADS[head].format(place=place, name=names[role], text=words) + "\n"
+            for place, (role, words) in enumerate(talk)
+        )
+        text += below.format(thumb=THUMBS[n] or "n/a", sign=sign)
+    (tmp_path / "talks.txt").write_text(text, "utf-8")
+    talks = talks_in(read_as_proposed(tmp_path / "talks.txt"))
+    assert list(talks.values()) == list(SPOKEN_BY_ID.values())
+
+
+def test_what_stands_above_the_header_of_a_sheet_holds_for_its_rows() -> None:
+    header = ["Time", "Speaker", "Message"]
+    turn = ["10:01", "Customer", "Where is my tent?"]
+    sheet = [["Talk of Monday", "", ""], ["Rating:", "Good", ""], ["", "", ""], header, turn]
+    [row] = rows_of_sheet("log.xlsx!1", sheet)
+    assert row.fields == {
+        "title": "Talk of Monday",
+        "Rating": "Good",
+        **dict(zip(header, turn, strict=True)),
+    }
+    assert (row.line, [plain.fields for plain in rows_of_sheet("log.xlsx", sheet[3:])]) == (
+        5,
+        [dict(zip(header, turn, strict=True))],
+    )
+
+
+def test_talks_by_their_ids_and_ratings_in_an_object_beside(tmp_path: Path) -> None:
+    by_id = {
+        f"k{n}": [{"u": talk[0][1], "b": talk[1][1]}, {"u": talk[2][1], "b": talk[3][1]}]
+        for n, talk in enumerate(TALKS)
+    }
+    (tmp_path / "by_id.json").write_text(json.dumps(by_id))
+    unrated = {id_: ("none", talk) for id_, (_, talk) in SPOKEN_BY_ID.items()}
+    assert talks_in(read_as_proposed(tmp_path / "by_id.json")) == unrated
+    threads = [
+        {"id": f"k{n}", "entries": [{"who": role, "body": text} for role, text in talk]}
+        for n, talk in enumerate(TALKS)
+    ]
+    ratings = {f"k{n}": thumb for n, thumb in enumerate(THUMBS) if thumb}
+    (tmp_path / "beside.json").write_text(json.dumps({"threads": threads, "ratings": ratings}))
+    assert talks_in(read_as_proposed(tmp_path / "beside.json")) == SPOKEN_BY_ID
+
+
+def test_exchanges_of_which_a_column_names_the_session_are_no_talks_of_one_exchange() -> None:
+    rows = [
+        {
+            "session": f"k{n}",
+            "prompt": talk[place][1],
+            "response": talk[place + 1][1],
+            "trace": "t1",
+        }
+        for n, talk in enumerate(TALKS)
+        for place in (0, 2)
+    ]
+    assert [talk for _, talk in talks_in(read_as_proposed(rows)).values()] == TALKS
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["no rating", "keine Bewertung", "sans avis", "brak oceny", "미응답", "未评价", "評価なし"],
+)
+def test_values_that_say_that_there_is_no_rating(word: str) -> None:
+    assert side_meant(word) is Label.NONE
+
+
+def test_a_word_that_says_that_nothing_was_solved_is_a_thumb_down() -> None:
+    assert side_meant("not resolved") is Label.NEGATIVE
