@@ -135,6 +135,7 @@ def unpack(
     # facts and arrays that don't fit each other fail here, in many ways
     try:
         model = rebuild(State(dict(facts), arrays_of(arrays)), prefix)
+        _require_predictions(model)
     except WrongUse as error:  # a model or a questionnaire that there is not
         raise BadCalibrator(
             error.what, where=where, remedy=f"{error.remedy}, or {REMEDY}"
@@ -143,6 +144,20 @@ def unpack(
         what = f"it can't be restored from this file ({type(error).__name__}: {error})"
         raise BadCalibrator(what, where=where, remedy=REMEDY) from error
     return model
+
+
+def _require_predictions(model: JudgedEstimator) -> None:
+    """Refuse a model that gives no probabilities: what was learned of it was changed.
+
+    Raises:
+        ValueError, IndexError: It gives none.
+    """
+    asked_scales = [scale for scale in model.questionnaire_.scales if scale.asked]
+    undecided = [1 / len(scale.values) for scale in asked_scales for _ in scale.values]
+    with np.errstate(all="ignore"):
+        probabilities = model.predict_proba(np.array([undecided]), model.judges_[:1] or None)
+    if not np.isfinite(probabilities).all():
+        raise ValueError("it gives no probabilities")
 
 
 def state_of(model: JudgedEstimator, prefix: str = "") -> State:

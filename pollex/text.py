@@ -9,6 +9,7 @@ import re
 import stat
 import tomllib
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from html import escape
@@ -201,9 +202,17 @@ def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, times in Counter(names).items() if times > 1)
         raise ValueError(f"the key {twice[:40]!r} stands twice in one object")
     return fields
+
+
+def finite(digits: str) -> float:
+    """Make a number for `json.loads`; raise ValueError for NaN and what is infinite."""
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits:.40} is no finite number")
+    return number
 
 
 _STRICT = json.JSONDecoder(object_pairs_hook=object_of)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from math import sqrt
@@ -42,7 +43,16 @@ from pollex.rubrics.tone import ToneRecord
 from pollex.rubrics.worth import Reach
 from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import Calibration, GuaranteedWindow, Window
-from pollex.text import NAMED, html_table, is_name, object_of, read_content, read_lines, writable
+from pollex.text import (
+    NAMED,
+    finite,
+    html_table,
+    is_name,
+    object_of,
+    read_content,
+    read_lines,
+    writable,
+)
 
 CHANCE = 0.5
 """AUC of guessing."""
@@ -208,7 +218,14 @@ class RubricSet(Record):
         """
         try:
             text = read_lines(path)
-            stored = writable(json.loads(text, object_pairs_hook=object_of))
+            stored = writable(
+                json.loads(
+                    text,
+                    object_pairs_hook=object_of,
+                    parse_float=finite,
+                    parse_constant=finite,
+                )
+            )
         except FileNotFoundError:
             raise BadRubrics(
                 "there is no such file", where=str(path), remedy="`pollex learn` writes one"
@@ -254,7 +271,7 @@ class RubricSet(Record):
                 f"{place}: {first['msg']}", where=where, remedy="correct it, or learn again"
             ) from error
         ids = [rubric.id for rubric in rubrics.rubrics]
-        if twice := sorted({id_ for id_ in ids if ids.count(id_) > 1}):
+        if twice := sorted(id_ for id_, times in Counter(ids).items() if times > 1):
             raise BadRubrics(
                 f"two rubrics have the id {twice[0]}",
                 where=where,

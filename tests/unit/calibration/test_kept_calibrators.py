@@ -1,5 +1,6 @@
 """Kept calibrators: what was changed or damaged is refused; what was kept predicts to the last bit as before."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -192,3 +193,12 @@ def test_one_that_asks_nothing_or_whose_values_are_a_list_or_an_array_is_kept_as
             == Questionnaire((Scale("main", (0.0, 1.0, 2.0)),), "main")
         )
         np.testing.assert_array_equal(again.predict(answers()), model.predict(answers()))
+
+
+def test_arrays_of_no_numbers_are_refused() -> None:
+    pack = pack_up(fitted())
+    head = 8 + int.from_bytes(pack.arrays[:8], "little")
+    arrays = pack.arrays[:head].ljust(len(pack.arrays), b"\xff")
+    facts = {**pack.facts, "arrays_sha256": hashlib.sha256(arrays).hexdigest()}
+    with pytest.raises(BadCalibrator, match="it can't be restored from this file"):
+        unpack(facts, arrays)
