@@ -192,6 +192,11 @@ def one_line(text: str, limit: int = 120) -> str:
     return printable(" ".join(text.split()), limit)
 
 
+def short_id(id_: str, limit: int = 40) -> str:
+    """Write a conversation's id: of one that is a digest, as where a log has none, its beginning."""
+    return id_.removeprefix("sha256-")[:8] if id_.startswith("sha256-") else one_line(id_, limit)
+
+
 def given(value: object) -> str:
     """Write what an option was given: lists with commas, nothing as a dash."""
     if isinstance(value, list | tuple):
@@ -278,4 +283,16 @@ def resumed(run: Run, folder: Path) -> list[str]:
 STORE = "--store"
 FROM = "--from"
 
-FILTERS = (duration, moment, whole, dollars, one_line, given, elapsed, fences, quoted, resuming)
+FILTERS = (
+    duration,
+    moment,
+    whole,
+    dollars,
+    one_line,
+    short_id,
+    given,
+    elapsed,
+    fences,
+    quoted,
+    resuming,
+)
