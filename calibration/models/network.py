@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sklearn.base import clone
 
-from pollex.calibration.crossfit import assign_folds, fit_quietly, take_rows
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import NOBODY, AnswerMatrix, Judgments, answer_matrix_of
 from pollex.calibration.network.weights import Array, Weights, join_seeds
@@ -172,6 +171,7 @@ class CalibrationNetwork(JudgedEstimator):
         self, X: Floats, y: Judgments, groups: Ints, inputs: Floats, sheets: AnswerMatrix
     ) -> None:
         """Learn what the start misses, in networks that begin as it does."""
+        from pollex.calibration.crossfit import assign_folds  # fitting alone needs it
         from pollex.calibration.network import begun
 
         # each fold has a network, and the start is fitted without it
@@ -210,6 +210,8 @@ class CalibrationNetwork(JudgedEstimator):
 
         Returns these models, and their log-probabilities of the sheets `[sheet, question, option]`.
         """
+        from pollex.calibration.crossfit import fit_quietly, take_rows  # as above
+
         # log-probabilities `[sheet, question, option]`, of each question by its own model
         options = self._options()
         training_rows = np.setdiff1d(np.arange(len(X)), without)

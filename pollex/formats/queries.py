@@ -16,7 +16,6 @@ from urllib.parse import unquote
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.databases import values_of
 from pollex.formats.json_rows import LogRow, rows_in
 from pollex.formats.query_process import SECONDS, rows_of_query
 from pollex.store.folder import path_in_text
@@ -63,6 +62,8 @@ def queried_rows(
     Args:
         parameters: The values of its question marks.
     """
+    from pollex.formats.databases import values_of  # queries alone need it
+
     for number, fields in enumerate(values_of(connection, table, parameters), start=1):
         yield from rows_in(source, number, fields)
 

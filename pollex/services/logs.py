@@ -1,10 +1,12 @@
 """Logs that a use case reads, with labels by whom they were given (they mix only where asked for), and notes."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pollex.conversations.conversation import DRAWN, Conversation, Label
 from pollex.conversations.logs import Logs
@@ -13,9 +15,11 @@ from pollex.formats.frames import Rows
 from pollex.formats.read_logs import logs_of, read_logs, read_rows
 from pollex.graphs.context import Progress
 from pollex.store.database import FILE
-from pollex.store.labels import THUMB, Opinion, opinions, settle_answers
 from pollex.store.store import Store
 from pollex.text import count
+
+if TYPE_CHECKING:
+    from pollex.store.labels import Opinion
 
 LISTED = 10
 """How many bad rows or conversations are listed."""
@@ -176,6 +180,12 @@ def thumbs_of_people(store: Path, sources: Sequence[str]) -> Mapping[str, Opinio
     """Return people's thumbs in a store, by text."""
     if not (store / FILE).exists():
         return {}
+    from pollex.store.labels import (  # few logs take labels of people
+        THUMB,
+        opinions,
+        settle_answers,
+    )
+
     with Store.open(store, read_only=True) as opened:
         opinion_sources = [
             opinion

@@ -11,12 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.embedded.roles import (
-    NEAR,
-    EmbeddedDeduplicator,
-    EmbeddedExtractor,
-    EmbeddedSummarizer,
-)
 from pollex.agents.roles import Judge, Roles
 from pollex.errors import BadRubrics, WrongUse
 from pollex.gateway.budget import Budget
@@ -29,7 +23,6 @@ from pollex.rubrics.judge_settings import CALLS, DEFAULT_MODEL, JUDGMENTS, Judge
 from pollex.rubrics.records import EMBEDDED, LLM, JudgeRecord
 from pollex.rubrics.rubric import BUILT_IN, DISTILLED, Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.known_answers import all_answers_known, judge_from_memory, questions_of_model
 from pollex.services.options import ModelOptions
 from pollex.services.runs import RunSettings
 from pollex.store.folder import EMBEDDINGS
@@ -306,7 +299,7 @@ async def hire(
 
 
 def embedded_workers(
-    profile: DomainProfile, embedder: Embedder, seed: int = 0, alike: float = NEAR
+    profile: DomainProfile, embedder: Embedder, seed: int = 0, alike: float | None = None
 ) -> Workers:
     """Build all four roles without an LLM; see `EmbeddedDeduplicator` for `alike`."""
     roles = embedded_roles(profile, embedder, seed, alike)
@@ -367,13 +360,24 @@ def prompt_versions() -> dict[str, str]:
 
 
 def embedded_roles(
-    profile: DomainProfile, embedder: Embedder, seed: int = 0, alike: float = NEAR
+    profile: DomainProfile, embedder: Embedder, seed: int = 0, alike: float | None = None
 ) -> Roles:
-    """Build all four roles without an LLM."""
+    """Build all four roles without an LLM.
+
+    Args:
+        alike: From which cosine on two rubrics are the same; None for what is usual.
+    """
+    from pollex.agents.embedded.roles import (  # scoring needs the judge alone
+        NEAR,
+        EmbeddedDeduplicator,
+        EmbeddedExtractor,
+        EmbeddedSummarizer,
+    )
+
     return Roles(
         extractor=EmbeddedExtractor(embedder, seed),
         summarizer=EmbeddedSummarizer(profile.words()),
-        deduplicator=EmbeddedDeduplicator(embedder, alike),
+        deduplicator=EmbeddedDeduplicator(embedder, NEAR if alike is None else alike),
         judge=EmbeddedJudge(embedder),
     )
 
@@ -485,6 +489,12 @@ async def workers_from_memory(
         embedding_model: The one that the user names.
     """
     record = rubric_set.judge
+    from pollex.services.known_answers import (  # sets of a model alone need it
+        all_answers_known,
+        judge_from_memory,
+        questions_of_model,
+    )
+
     judge = judge_from_memory(rubric_set, store)
     questions = questions_of_model(rubric_set)
     if judge is None or not await asyncio.to_thread(

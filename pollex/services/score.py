@@ -31,7 +31,6 @@ from pollex.reports.scores import ScoreTally, scores_page
 from pollex.rubrics.records import SpreadRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns, judges_wanted
-from pollex.services.hooks import ScoreForms, forms_of
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.named_sets import name_of, read_set
 from pollex.services.options import ModelOptions, RunOptions
@@ -96,6 +95,8 @@ class ScoreResult(Shown):
 
     def export(self, *, as_: str, logs: Iterable[Conversation] = ()) -> list[dict[str, Any]]:
         """Return the scores as another tool's requests, such as `langfuse`; see `pollex.export_scores`."""
+        from pollex.services.hooks import ScoreForms, forms_of  # other tools alone need it
+
         forms = forms_of(ScoreForms)
         return forms.requests(as_, self.scores or (), self.rubrics, logs)
 
@@ -183,6 +184,8 @@ def score(
     # to rebuild the model takes a second
     annotators = judges_wanted(rubric_set.thumb_model, judges) if judges else ()
     if form is not None and out is not None:
+        from pollex.services.hooks import ScoreForms, forms_of  # as in `export`
+
         forms_of(ScoreForms).require(form)
         require_writable(out, *files_of(rubrics, logs))
     elif out is not None:
@@ -381,6 +384,8 @@ def write_form(
     progress: Progress,
 ) -> None:
     """Write the scores as another tool's requests; say for which conversations there is none."""
+    from pollex.services.hooks import ScoreForms, forms_of  # as in `export`
+
     forms = forms_of(ScoreForms)
     for id_, why in forms.write(out, form, scores, rubric_set, read.conversations):
         progress.note(f"Note: nothing is written for {id_:.60}: {why}")

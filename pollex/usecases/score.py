@@ -123,10 +123,11 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
 
     def carry_out(self, crew: Crew) -> ScoreResult:
         """See `services.score.score`; into parts a room scores."""
-        from pollex.services.hooks import work_of  # verbs alone that run load services
+        service = "pollex.services.score.score"
+        if self.into_parts and not crew.run.dry_run:
+            from pollex.services.hooks import work_of  # parts alone need it
 
-        in_parts = self.into_parts and not crew.run.dry_run
-        service = work_of("score", "engine") if in_parts else "pollex.services.score.score"
+            service = work_of("score", "engine")
         result: ScoreResult = self.call_at(service, crew)
         return result
 
