@@ -152,8 +152,9 @@ it makes (`rubrics/rubric_set.py`) scores conversations in `services/score.py`. 
 | how does an interrupted run go on? | found in `store/resume.py`, carried out in `graphs/run.py` |
 | who makes the report? | `reports/learning.py`, `reports/templates/learning.html` |
 | what may a coding agent ask? | the room `exchange`: `services/agent_tools.py` |
-| how does a package of your own add a verb? | `tests/flows/rooms/test_room_of_a_stranger.py` does it |
-| what does a remedy's page advise? | `rooms/remedy/reports/remedies.py` |
+| how does a package of your own add a verb? | [a room of your own](how-to/your-own-room.md) |
+| what does a remedy's page advise? | `rooms/remedy/measures/advice.py` |
+| what may be hung onto a verb's option, a trace, a run's page? | the table of hooks below |
 | what does forgetting rewrite? | `services/forget.py`, inside a file `services/forgetting_files.py` |
 
 ## Rooms

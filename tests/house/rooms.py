@@ -79,6 +79,20 @@ def imports_of(tree: ast.Module, name: str) -> Iterator[Import]:
                 Import(f"{node.module}.{alias.name}", f"{name}:{node.lineno}")
                 for alias in node.names
             )
+        elif (module := module_imported_by_name(node)) is not None:
+            yield Import(module, f"{name}:{node.lineno}")
+
+
+def module_imported_by_name(node: ast.AST) -> str | None:
+    """What `import_module("a.b")` asks for; None for anything else, and for a name that is made."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return None
+    function = (
+        node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    )
+    argument = node.args[0]
+    is_text = isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    return argument.value if function == "import_module" and is_text else None
 
 
 def room_of(module: str) -> str | None:

@@ -77,9 +77,15 @@ def test_a_wrong_import_is_found_wherever_it_stands() -> None:
     source = (
         "import pollex\ndef f():\n    from pollex import graphs\n"
         "    if 1:\n        import pollex.reports.svg as p\n"
+        "def g(name):\n    import_module('pollex.web.app')\n    importlib.import_module(name)\n"
     )
     found = {(room_of(found.module), found.at) for found in imports_of(ast.parse(source), "a.py")}
-    assert found == {(FRONT_DOOR, "a.py:1"), ("graphs", "a.py:3"), ("reports", "a.py:5")}
+    assert found == {
+        (FRONT_DOOR, "a.py:1"),
+        ("graphs", "a.py:3"),
+        ("reports", "a.py:5"),
+        ("web", "a.py:7"),
+    }
 
 
 @pytest.mark.parametrize(

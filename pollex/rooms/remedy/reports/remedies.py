@@ -5,6 +5,7 @@ from math import expm1
 from typing import Any
 
 from pollex.reports.page import render
+from pollex.rooms.remedy.measures.advice import RULES, advice_on
 
 WIDE, SPAN, EDGE = 240, 0.5, 4
 """Pixels of a plot, the least effect at its edges, and what stays free beyond these."""
@@ -25,45 +26,6 @@ def sections(record: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> d
     ]
     advice, why = advice_on(record)
     return {**record, "pairs": pairs, "edits": edits, "advice": advice, "why": why, "rules": RULES}
-
-
-WORTH = 0.08
-"""Of the scale: a gain whose interval ends below this is none that is worth a release."""
-RULES = {
-    "Release": "people who compared blind prefer the new replies, and nothing fell",
-    "Try on part of the traffic": "a judge finds the new replies better, and nothing fell",
-    "Don't": "something fell, harm is likely, people prefer the old replies, what speaks against the gain isn't "
-    f"cleared, or the gain is under {WORTH} at most",
-    "Not enough seen": "all else, replies that are missing above all",
-}
-"""What to do, and when."""
-FALLS = ("worse", "no gain, likely harm", "not cleared", "people prefer the old one")
-
-
-def advice_of(edit: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what to do with a change, and why, by the rules of `RULES`."""
-    verdict = edit["verdict"]
-    effect = edit["primary"]["effect"]
-    why = f"{verdict}; {edit['against'][0]}" if edit["against"] else verdict
-    if verdict in FALLS:
-        return "Don't", why
-    if verdict == "better, people agree":
-        return "Release", why
-    if verdict.startswith("judged better"):
-        return "Try on part of the traffic", why
-    if verdict == "no difference found" and effect["n"] and effect["high"] < WORTH:
-        return "Don't", f"{verdict}; a gain of {WORTH} or more is ruled out"
-    return "Not enough seen", why
-
-
-def advice_on(record: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what to do with the best change, or with none that came to a proof."""
-    if record["edits"]:
-        return advice_of(record["edits"][0])
-    has_headroom = record.get("headroom") is not None
-    return ("Don't" if has_headroom else "Not enough seen"), str(
-        record["ended"] or record["verdict"]
-    )
 
 
 LOGARITHMS = ("length", "cost")

@@ -16,7 +16,8 @@ from pollex.formats.write import write_rows
 from pollex.outputs import require_output, write_text
 from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
-from pollex.rooms.remedy.reports.remedies import advice_of, remedies_page
+from pollex.rooms.remedy.measures.advice import advice_of
+from pollex.rooms.remedy.reports.remedies import remedies_page
 from pollex.rubrics.answers import Answer
 from pollex.services.results import ModelUsage, Shown, usage_json
 from pollex.store.store import Store

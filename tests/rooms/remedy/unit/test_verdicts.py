@@ -8,6 +8,7 @@ import pytest
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
+from pollex.rooms.remedy.measures.advice import advice_of
 from pollex.rooms.remedy.measures.looks import (
     BETTER,
     GOING,
@@ -31,7 +32,6 @@ from pollex.rooms.remedy.measures.proofs import (
     users_to_tell,
     verdict_of,
 )
-from pollex.rooms.remedy.reports.remedies import advice_of
 from pollex.rooms.remedy.services.conclude import reason_left
 from pollex.rooms.remedy.services.trials import keep_users
 
