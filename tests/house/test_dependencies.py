@@ -87,6 +87,15 @@ def test_the_lock_names_each_distribution_once() -> None:
     assert len(names(LOCK_LINES)) == len(LOCK_LINES)
 
 
+def test_the_half_that_the_demo_installs_has_all_that_pollex_needs() -> None:
+    end = LOCK.index("# What tests and tools need besides.")
+    half = {canonicalize_name(line.partition("==")[0]) for line in LOCK[:end] if "==" in line}
+    needs = {requirement for _, requirement in needed(ASKED) if not pinned(requirement)}
+    assert [
+        str(requirement) for requirement in needs if canonicalize_name(requirement.name) not in half
+    ] == []
+
+
 def test_the_lock_satisfies_everything_that_is_needed_however_indirectly() -> None:
     locked = {
         canonicalize_name(name): version
