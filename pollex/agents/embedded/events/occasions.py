@@ -16,7 +16,7 @@ from pollex.agents.embedded.events.reading import (
     sure_firings,
 )
 from pollex.agents.embedded.events.sentences import Move
-from pollex.agents.embedded.events.signal import EventSource, event_source, words_for
+from pollex.agents.embedded.events.signal import PLAIN, EventSource, event_source, words_for
 from pollex.agents.embedded.view import Flags
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.rubric import Rubric
@@ -101,4 +101,8 @@ def words_of(source: EventSource) -> str:
     """Say when an event could happen, with its object."""
     event = source.event
     topics = [] if event.topic == ANYWHERE else [source.topics.topics[event.topic]]
-    return OCCASION_OF[event.pattern].text.format_map(words_for(topics))
+    words = words_for(topics)
+    if topics and words["deed"] == PLAIN["deed"]:
+        # a source names its object, and not what is done with it
+        words["deed"] = f"do something about {words['thing']}"
+    return OCCASION_OF[event.pattern].text.format_map(words)
