@@ -313,7 +313,7 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
             proofs.p,
             "other hints came first" if fit.hints else "hints do not help here",
         )
-        families = families_of(weighed, narrowed, material.family_of)
+        families = families_of(weighed, narrowed)
     why |= {
         column: {"why": "went the other way on conversations that it did not see"}
         for column in turned.tolist()

@@ -117,6 +117,7 @@ class Weighed:
         deeds: Whether it tells of a deed of the assistant, and may lead `[rubric]`: these have a gate of their
             own, and are no family with what came of them.
         families: Name of each rubric's family.
+        broadest: Name of the broadest family that each is of, a deed and what came of it alike.
         blocks: Number of each conversation's user or other unit `[conversation]`.
         limits: Rubrics of satisfaction and of dissatisfaction at most.
         most: Rubrics in all at most.
@@ -130,6 +131,7 @@ class Weighed:
     ranks: Ints
     deeds: Bools
     families: list[str]
+    broadest: list[str]
     blocks: Ints
     limits: tuple[int, int]
     most: int
@@ -156,6 +158,7 @@ class Weighed:
             np.array([rank_of(rubric) for rubric in rubrics], dtype=np.intp),
             np.array([is_sure_deed(rubric) for rubric in rubrics], dtype=bool),
             [family_name(rubric, family_of) for rubric in rubrics],
+            [family_of(found_by(rubric)) for rubric in rubrics],
             block_ids(pool.conversations),
             settings.limits,
             settings.most,
@@ -304,13 +307,16 @@ class Mixed(Weighed):
         return self._part(self.models)
 
     def _part(self, columns: Ints) -> Weighed:
-        families = [self.families[column] for column in columns.tolist()]
+        # Beside a model's rubrics, which tell deeds, one of a built-in family is enough, whatever it
+        # tells of.
+        families = [self.broadest[column] for column in columns.tolist()]
         return Weighed(
             self.pool.only(columns),
             self.sat[columns],
             self.mined[columns],
             self.ranks[columns],
-            self.deeds[columns],
+            np.zeros(len(columns), dtype=bool),
+            families,
             families,
             self.blocks,
             self.limits,
@@ -465,9 +471,7 @@ def key_of(rubric: Rubric) -> tuple[str, str]:
     return rubric.polarity, found_by(rubric)
 
 
-def families_of(
-    weighed: Weighed, narrowed: Narrowed, family_of: Callable[[str], str]
-) -> dict[str, dict[str, Any]]:
+def families_of(weighed: Weighed, narrowed: Narrowed) -> dict[str, dict[str, Any]]:
     """Return what each rubric that leads a family consists of, by its id, as JSON values.
 
     That is of a deed its narrower forms; of an outcome the deeds that happen where it holds, but for
@@ -482,7 +486,7 @@ def families_of(
         here = held[:, first]
         often = held.sum(axis=0)
         narrower = [member for member in family.tolist() if often[member] < often[first]]
-        deeds, within = deeds_of(weighed, narrowed, first, family_of)
+        deeds, within = deeds_of(weighed, narrowed, first)
         members = []
         for column in narrower if weighed.deeds[first] else deeds:
             rubric = pool.rubrics[column]
@@ -501,9 +505,7 @@ def families_of(
     return families
 
 
-def deeds_of(
-    weighed: Weighed, narrowed: Narrowed, first: int, family_of: Callable[[str], str]
-) -> tuple[list[int], list[int]]:
+def deeds_of(weighed: Weighed, narrowed: Narrowed, first: int) -> tuple[list[int], list[int]]:
     """Return the deeds of an outcome's broadest family, and those that make a difference where the outcome holds.
 
     Where they hold, thumbs are compared with those of the rest of the outcome's conversations, by
@@ -512,13 +514,12 @@ def deeds_of(
     if weighed.deeds[first]:
         return [], []
     rubrics = weighed.pool.rubrics
-    broadest = family_of(found_by(rubrics[first]))
     entries = {kind_of(found_by(rubrics[column])) for column in narrowed.base.tolist()}
     columns = [
         column
         for column in np.flatnonzero(weighed.deeds & (weighed.sat == weighed.sat[first])).tolist()
         if kind_of(found_by(rubrics[column])) not in entries
-        and family_of(found_by(rubrics[column])) == broadest
+        and weighed.broadest[column] == weighed.broadest[first]
     ]
     candidates = np.array(columns, dtype=np.intp)
     if not len(candidates):

@@ -25,7 +25,7 @@ def weighed(strength: float, n: int = 400) -> Weighed:
     events = np.ones(40, dtype=bool)
     deeds = np.zeros(40, dtype=bool)
     return Weighed(
-        pool, sat, mined, events, deeds, pool.ids, np.arange(n), (15, 15), 15, "greedy", 0
+        pool, sat, mined, events, deeds, pool.ids, pool.ids, np.arange(n), (15, 15), 15, "greedy", 0
     )
 
 
