@@ -260,10 +260,10 @@ def attacked(server: Served, number: int, seed: int) -> tuple[Counter[str], list
 
 
 def outside_of_logs(server: Served) -> set[str]:
-    """Return the names of files that no upload may write."""
+    """Return the names of files that no request to these pages may write."""
     every = (path for path in server.folder.rglob("*") if path.is_file())
     names = {str(path.relative_to(server.folder)) for path in every}
-    kept = (f".pollex/{LOGS}/", ".pollex/commands/")
+    kept = (f".pollex/{LOGS}/", ".pollex/commands/", ".pollex/texts/", ".pollex/watched.json")
     return {name for name in names if not name.startswith(kept)}
 
 

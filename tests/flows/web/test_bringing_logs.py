@@ -469,3 +469,14 @@ async def test_the_servers_password_goes_to_no_database_that_a_visitor_typed(
         assert "the password of this server is not for" in answer.text
         own = await web.post("/api/logs/place", data={"place": "postgres://u@own/x?SELECT 1"})
         assert own.status_code in (200, 303), own.text
+
+
+async def test_a_kept_log_that_is_asked_for_in_a_way_that_cannot_be_says_so(own: Store) -> None:
+    async with client_of(made_app(own)) as client:
+        log = (await client.post("/api/logs/bundled", json={})).json()["log"]
+        await client.post(f"/api/logs/{log}/reading", json={"name": "bikes"})
+        answer = await client.get(
+            f"/logs/{log}?who-user=elsewhere", headers={"accept": "text/html"}
+        )
+    assert answer.status_code == 200
+    assert "can’t be read so" in answer.text
