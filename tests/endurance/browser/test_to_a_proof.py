@@ -58,10 +58,13 @@ def test_a_log_is_brought_learned_labeled_compared_and_a_change_is_proved(
     page.get_by_label("How many conversations").fill("3")
     page.get_by_role("button", name="Make the queue").click()
     page.get_by_role("link", name="Label now").click(timeout=MINUTES_10)
-    page.get_by_label("Name").first.fill("Ann")
-    page.get_by_role("button").filter(has_text="Begin").or_(
-        page.locator("main button.main")
-    ).first.click()
+    page.get_by_label("Your name").fill("Ann")
+    page.get_by_role("button", name="Begin").click()
+    for done in range(1, 4):
+        page.get_by_role("button", name="Up").wait_for()
+        page.keyboard.press("u")
+        page.get_by_text(f"{done} of 3 done").wait_for()
+    assert visitor.findings() == []
 
     # two samples are compared
     visitor.go("/begin/check")
