@@ -9,9 +9,10 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from judged_run import judged_run
 from protocol_server import ProtocolServer, replies
 from protocol_server.answers import Answer
-from web_site import client_of, judged_run, made_app
+from web_site import client_of, made_app
 
 from fault_cases import ROOT, case
 from fault_cases.commands import Rows, bikes, learned, run, written
