@@ -71,7 +71,11 @@ def vectors_of(columns: Floats, embeddings: Floats | None = None) -> Floats:
     parts = [_standardize(np.asarray(columns, dtype=np.float64))]
     if embeddings is not None:
         parts.append(_project_on_components(np.asarray(embeddings, dtype=np.float64)))
-    return np.concatenate([REACH * part / np.sqrt(max(1, part.shape[1])) for part in parts], axis=1)
+
+    return np.concatenate(
+        [REACH * part / np.sqrt(max(1, part.shape[1])) for part in parts],
+        axis=1,
+    )
 
 
 def predictive_variance(proba: Floats, sheet: Questionnaire) -> Floats:
@@ -84,6 +88,7 @@ def predictive_variance(proba: Floats, sheet: Questionnaire) -> Floats:
     # no option is more: how unlikely is it that two draws agree, at most 1/2
     if not sheet.scale().ordinal:
         return np.asarray((1 - (proba**2).sum(axis=-1)) / 2)
+
     # values from 0 to 1, so that the variance is a share of the squared range
     values = (values - values[0]) / (values[-1] - values[0])
     variance: Floats = np.maximum(proba @ values**2 - (proba @ values) ** 2, 0.0)
@@ -127,12 +132,20 @@ def select_queries(
         # each text is asked about once, whoever the judge is
         free = free.copy()
         free[row] = False
+
     return LabelQueries(
-        np.array(rows, dtype=np.int64), np.array(judges, dtype=np.int64), np.array(falls)
+        np.array(rows, dtype=np.int64),
+        np.array(judges, dtype=np.int64),
+        np.array(falls),
     )
 
 
-def rank(vectors: Floats, doubt: Floats, labeled: Bools, first: int) -> Ints:
+def rank(
+    vectors: Floats,
+    doubt: Floats,
+    labeled: Bools,
+    first: int,
+) -> Ints:
     """Sort the texts without a label by how telling theirs is, the most telling first.
 
     Args:
@@ -148,6 +161,7 @@ def rank(vectors: Floats, doubt: Floats, labeled: Bools, first: int) -> Ints:
     falls = np.where(
         labeled_or_picked, -np.inf, _Design.of(vectors, doubt, labeled_or_picked).falls()
     )[:, 0]
+
     return np.concatenate(
         [picked, np.argsort(-falls, kind="stable")[: int((~labeled_or_picked).sum())]]
     )
@@ -177,6 +191,7 @@ class _Design:
         # prior precisions of the intercept, the texts' weights, and the judges' own intercepts
         prior = np.concatenate([[INTERCEPT], np.ones(vectors.shape[1]), np.full(judges, PERSONAL)])
         precision = np.diag(prior) + _sum_moments(A, doubt * labeled)
+
         return cls(
             A,
             doubt,
@@ -196,6 +211,7 @@ class _Design:
         z = np.concatenate([self.A[row], np.zeros(len(self.C) - self.A.shape[1])])
         if len(self.C) > self.A.shape[1]:
             z[self.A.shape[1] + judge] = 1.0
+
         w = self.doubt[row, judge]
         along = self.C @ z
         self.C = self.C - w * np.outer(along, along) / (1 + w * z @ along)
@@ -207,6 +223,7 @@ class _Design:
         squares: Floats = ((self.A @ S[:d, :d]) * self.A).sum(axis=1)[:, None]
         if len(S) == d:
             return squares
+
         with_judges: Floats = squares + 2 * self.A @ S[:d, d:] + np.diag(S)[d:]
         return with_judges
 
@@ -217,6 +234,7 @@ def _sum_moments(A: Floats, weights: Floats) -> Floats:
     text = (A * weights.sum(axis=1, keepdims=True)).T @ A
     if weights.shape[1] == 1:
         return np.asarray(text)
+
     # what texts and judges share `[d, judge]`
     cross = A.T @ weights
     moments: Floats = np.block([[text, cross], [cross.T, np.diag(weights.sum(axis=0))]])
@@ -236,7 +254,11 @@ def _project_on_components(embeddings: Floats) -> Floats:
     centered = embeddings - embeddings.mean(axis=0)
     # the smaller of the two products has the same components
     more_columns_than_rows = len(centered) < centered.shape[1]
-    product = centered @ centered.T if more_columns_than_rows else centered.T @ centered
+    if more_columns_than_rows:
+        product = centered @ centered.T
+    else:
+        product = centered.T @ centered
+
     sizes, axes = np.linalg.eigh(product)
 
     # the largest that aren't rounding, largest first
@@ -247,7 +269,11 @@ def _project_on_components(embeddings: Floats) -> Floats:
     else:
         components = centered @ axes[:, leading]
 
-    spread = float(components.std()) if components.size else 0.0
+    if components.size:
+        spread = float(components.std())
+    else:
+        spread = 0.0
+
     if spread <= 1e-12:
         return np.asarray(components[:, :0])
     return np.asarray(components / spread)

@@ -82,7 +82,10 @@ def candidate(name: str) -> str:
     Raises:
         WrongUse: There is none.
     """
-    by_spelling = {known_name.casefold(): known_name for known_name in (*NAMES, BEST)}
+    by_spelling = {}
+    for known_name in (*NAMES, BEST):
+        by_spelling[known_name.casefold()] = known_name
+
     by_spelling["network"] = NETWORK
     # underscores, hyphens and capitals make no difference
     plain = " ".join(name.replace("_", " ").replace("-", " ").casefold().split())
@@ -90,6 +93,8 @@ def candidate(name: str) -> str:
         others = [known_name for known_name in NAMES if known_name != NETWORK]
         names = ", ".join(("network", BEST, *others))
         raise WrongUse(
-            f"no model of the probability is called {name!r}", remedy=f"use one of {names}"
+            f"no model of the probability is called {name!r}",
+            remedy=f"use one of {names}",
         )
+
     return by_spelling[plain]

@@ -27,13 +27,20 @@ def assign_folds(groups: Ints, folds: int, rng: np.random.Generator) -> list[Int
     names = np.unique(groups)
     if len(names) < folds:
         raise WrongUse(
-            f"{len(names)} groups for {folds} folds", remedy="give more texts, or fewer folds"
+            f"{len(names)} groups for {folds} folds",
+            remedy="give more texts, or fewer folds",
         )
+
     parts = np.array_split(rng.permutation(names), folds)
     return [np.flatnonzero(np.isin(groups, part)) for part in parts]
 
 
-def folds_of(groups: Ints, judged: Ints, folds: int, rng: np.random.Generator) -> list[Ints]:
+def folds_of(
+    groups: Ints,
+    judged: Ints,
+    folds: int,
+    rng: np.random.Generator,
+) -> list[Ints]:
     """Split rows into folds of whole groups, each with a group of rows that were judged.
 
     Args:
@@ -41,12 +48,19 @@ def folds_of(groups: Ints, judged: Ints, folds: int, rng: np.random.Generator) -
     """
     # rows whose group has no judgment join the first group that has one
     present = np.unique(groups[judged])
-    return assign_folds(np.where(np.isin(groups, present), groups, present[0]), folds, rng)
+    return assign_folds(
+        np.where(np.isin(groups, present), groups, present[0]),
+        folds,
+        rng,
+    )
 
 
 def one_group_out(groups: Ints) -> list[Ints]:
     """Return the rows of each fold, one fold for each group."""
-    return [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    rows: list[Ints] = []
+    for group in np.unique(groups):
+        rows.append(np.flatnonzero(groups == group))
+    return rows
 
 
 def take_rows(X: Floats, y: Judgments, rows: Ints) -> tuple[Floats, Judgments]:
@@ -58,6 +72,7 @@ def take_rows(X: Floats, y: Judgments, rows: Ints) -> tuple[Floats, Judgments]:
     place = np.full(len(X), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
     taken_over = y.where(np.isin(y.row, rows))
+
     return X[rows], Judgments(
         place[taken_over.row],
         taken_over.question,
@@ -94,19 +109,35 @@ def crossfit(
         # Without their texts, too: X alone moves a model that standardizes it.
         others = np.setdiff1d(np.arange(len(X)), rows)
         training_groups = None if groups is None else groups[others]
-        fitted = fit_quietly(clone(model), *take_rows(X, y, others), questions, training_groups)
-        out[held_out] = fitted.predict_proba(X[main.row[held_out]], names[held_out].tolist())
+        fitted = fit_quietly(
+            clone(model),
+            *take_rows(X, y, others),
+            questions,
+            training_groups,
+        )
+        out[held_out] = fitted.predict_proba(
+            X[main.row[held_out]],
+            names[held_out].tolist(),
+        )
+
     return out
 
 
 def fit_quietly(
-    model: JudgedEstimator, X: Floats, y: Judgments, questions: Questionnaire, groups: Ints | None
+    model: JudgedEstimator,
+    X: Floats,
+    y: Judgments,
+    questions: Questionnaire,
+    groups: Ints | None,
 ) -> JudgedEstimator:
     """Return the fitted model, without a warning that all answers are alike."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantLabelsWarning)
         return model.fit(
-            X, y, questions=questions, groups=None if groups is None else groups.tolist()
+            X,
+            y,
+            questions=questions,
+            groups=None if groups is None else groups.tolist(),
         )
 
 
@@ -131,7 +162,9 @@ class Point:
     def mean(self, measure: str) -> float | None:
         """Return the mean over the repeats; None if undefined in any."""
         values = self._values(measure)
-        return None if values is None else float(np.mean(values))
+        if values is None:
+            return None
+        return float(np.mean(values))
 
     def deviation(self, measure: str) -> float | None:
         """Return the standard deviation over the repeats; None with fewer than two.
@@ -139,11 +172,18 @@ class Point:
         Repeats share texts, so this is no standard error.
         """
         values = self._values(measure)
-        return None if values is None or len(values) < 2 else float(np.std(values, ddof=1))
+        if values is None or len(values) < 2:
+            return None
+        return float(np.std(values, ddof=1))
 
     def _values(self, measure: str) -> list[float] | None:
-        values = [getattr(repeat, measure).value for repeat in self.repeats]
-        return values if values and None not in values else None
+        values = []
+        for repeat in self.repeats:
+            values.append(getattr(repeat, measure).value)
+
+        if values and None not in values:
+            return values
+        return None
 
 
 def learning_curve(
@@ -167,25 +207,50 @@ def learning_curve(
     """
     if not all(0 < share <= 1 for share in shares):
         raise WrongUse(
-            f"shares of {', '.join(f'{s:g}' for s in shares)}", remedy="give shares over 0, up to 1"
+            f"shares of {', '.join(f'{s:g}' for s in shares)}",
+            remedy="give shares over 0, up to 1",
         )
+
     # number of each row's group `[row]`, and an order of the groups for each repeat
-    together = np.arange(len(X)) if groups is None else np.unique(groups, return_inverse=True)[1]
-    orders = [rng.permutation(int(together.max()) + 1) for _ in range(repeats)]
+    if groups is None:
+        together = np.arange(len(X))
+    else:
+        together = np.unique(groups, return_inverse=True)[1]
+
+    orders = []
+    for _ in range(repeats):
+        orders.append(rng.permutation(int(together.max()) + 1))
+
     points = []
     for share in shares:
         # All of it is the same in every repeat.
         orders_tried = orders[:1] if share == 1 else orders
-        draws = [
-            _predict_held_out(model, X, y, questions, folds, together, order, share)
-            for order in orders_tried
-        ]
+        draws = []
+        for order in orders_tried:
+            draws.append(
+                _predict_held_out(
+                    model,
+                    X,
+                    y,
+                    questions,
+                    folds,
+                    together,
+                    order,
+                    share,
+                )
+            )
+
         fitted = [draw for draw in draws if draw is not None]
 
         # figures of the draws that could be fitted; the others are counted
-        labels = float(np.mean([count for _, count in fitted])) if fitted else 0.0
+        if fitted:
+            labels = float(np.mean([count for _, count in fitted]))
+        else:
+            labels = 0.0
+
         figures = tuple(assess(predictions, smooth=False) for predictions, _ in fitted)
         points.append(Point(share, labels, figures, len(draws) - len(fitted)))
+
     return points
 
 
@@ -218,9 +283,13 @@ def _predict_held_out(
         counts.append(learned.labels)
         texts = np.unique(part.row)
         fitted = clone(model).fit(
-            *take_rows(X, part, texts), questions=questions, groups=together[texts]
+            *take_rows(X, part, texts),
+            questions=questions,
+            groups=together[texts],
         )
         proba[held_out] = fitted.predict_proba(
-            X[main_judgments.row[held_out]], main_judgments.names()[held_out]
+            X[main_judgments.row[held_out]],
+            main_judgments.names()[held_out],
         )
+
     return predictions_beside(proba, main_judgments, questions.scale()), float(np.mean(counts))

@@ -24,7 +24,12 @@ LEAST_GAP = 1e-9
 CURVATURE = 0.2
 """Of minus the log-likelihood of one judgment by its location, about; of a yes or no at even odds it is 1/4."""
 
-SEARCH = {"maxiter": 1000, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-5}
+SEARCH = {
+    "maxiter": 1000,
+    "maxcor": 20,
+    "ftol": 1e-10,
+    "gtol": 1e-5,
+}
 
 LEAST = 1e-9
 """No answer is given a smaller probability: far outside of what was seen in training nothing is that sure."""
@@ -65,6 +70,7 @@ class LinkTerms:
         parts = self._parts()
         ends = np.cumsum([part.size for part in parts])[:-1]
         pieces = np.split(values, ends)
+
         return type(self)(
             *(piece.reshape(part.shape) for piece, part in zip(pieces, parts, strict=True))
         )
@@ -118,10 +124,16 @@ def locate_rows(terms: LinkTerms, F: Floats, judges: Ints) -> tuple[Floats, Floa
             F[has_terms] * terms.judge_slopes[codes]
         ).sum(axis=1)
         scale[has_terms] = np.exp(terms.scales[codes])
+
     return place, scale
 
 
-def distribution(terms: LinkTerms, F: Floats, judges: Ints, spread: Floats | None = None) -> Floats:
+def distribution(
+    terms: LinkTerms,
+    F: Floats,
+    judges: Ints,
+    spread: Floats | None = None,
+) -> Floats:
     """Return probability of each answer `[row, option]`.
 
     Args:
@@ -135,6 +147,7 @@ def distribution(terms: LinkTerms, F: Floats, judges: Ints, spread: Floats | Non
     # doubt about the location flattens the curve
     if spread is not None:
         scale = scale / np.sqrt(1 + np.pi / 8 * scale**2 * spread)
+
     below = expit(scale[:, None] * (terms.cuts[None, :] - place[:, None]))
     return probabilities_between(below)
 
@@ -170,7 +183,11 @@ def fit_terms(
     middle = center.packed()
     free = np.isfinite(held)
     task = _NegativeLogLikelihood(
-        F, judges, answers, np.ones(len(F)) if weights is None else weights, center
+        F,
+        judges,
+        answers,
+        np.ones(len(F)) if weights is None else weights,
+        center,
     )
 
     def loss(values: Floats) -> tuple[float, Floats]:
@@ -188,9 +205,16 @@ def fit_terms(
         return value, slope * unit
 
     first = middle[free] / unit
-    optimum = minimize(scaled, first, jac=True, method="L-BFGS-B", options=SEARCH)
+    optimum = minimize(
+        scaled,
+        first,
+        jac=True,
+        method="L-BFGS-B",
+        options=SEARCH,
+    )
     full = middle.copy()
     full[free] = optimum.x * unit
+
     return center.like(full)
 
 
@@ -198,7 +222,12 @@ class _NegativeLogLikelihood:
     """Minus the log-likelihood of all judgments, with its gradient by hand."""
 
     def __init__(
-        self, F: Floats, judges: Ints, answers: Ints, weights: Floats, shape: LinkTerms
+        self,
+        F: Floats,
+        judges: Ints,
+        answers: Ints,
+        weights: Floats,
+        shape: LinkTerms,
     ) -> None:
         self.F = F
         self.judges = judges
@@ -251,6 +280,7 @@ class _NegativeLogLikelihood:
         pull = 1 / np.expm1(np.minimum(gap, 700.0))
         on_high = np.where(self.top, 0.0, self.weights * (expit(-high) + pull))
         on_low = np.where(self.bottom, 0.0, -self.weights * (expit(low) + pull))
+
         return -float(self.weights @ value), -self._gradient(
             terms, on_high, on_low, high, low, scale
         )
@@ -266,7 +296,11 @@ class _NegativeLogLikelihood:
     ) -> Floats:
         """Compute the gradient of the log-likelihood by the terms, from that by bounds."""
         # each cut bounds the option below it from above, and that above it from below
-        by_cut = np.bincount(self.upper, scale * on_high, len(terms.gaps) + 1)
+        by_cut = np.bincount(
+            self.upper,
+            scale * on_high,
+            len(terms.gaps) + 1,
+        )
         by_cut = by_cut + np.bincount(self.lower, scale * on_low, len(terms.gaps) + 1)
         from_cut = np.cumsum(by_cut[::-1])[::-1]
         by_place = -scale * (on_high + on_low)
@@ -274,6 +308,7 @@ class _NegativeLogLikelihood:
         upper_by_scale = on_high * np.where(self.top, 0.0, high)
         lower_by_scale = on_low * np.where(self.bottom, 0.0, low)
         by_scale = upper_by_scale + lower_by_scale
+
         return np.concatenate(
             [
                 from_cut[:1],

@@ -91,12 +91,20 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         codes_with_labels = [code for code in np.unique(labels.judge) if code != NOBODY]
         fitted.judges_ = tuple(sorted({labels.judges[code] for code in codes_with_labels}))
         # learned in a copy: where it fails, this estimator is what it was
-        fitted._learn(checked, labels.coded(fitted.judges_), _number_groups(groups, len(checked)))
+        fitted._learn(
+            checked,
+            labels.coded(fitted.judges_),
+            _number_groups(groups, len(checked)),
+        )
         self.__dict__.update(fitted.__dict__)
+
         return self
 
     def predict_proba(
-        self, X: Any, judges: Sequence[Any] | None = None, question: str | None = None
+        self,
+        X: Any,
+        judges: Sequence[Any] | None = None,
+        question: str | None = None,
     ) -> Floats:
         """Return the probability of each answer `[row, option]`.
 
@@ -113,10 +121,18 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         check_is_fitted(self, "questionnaire_")
         checked = self.questionnaire_.checked(X)
         codes = codes_of(one_a_row(judges, len(checked)), self.judges_)
-        return self._distribution(checked, codes, self.questionnaire_.index(question))
+
+        return self._distribution(
+            checked,
+            codes,
+            self.questionnaire_.index(question),
+        )
 
     def predict(
-        self, X: Any, judges: Sequence[Any] | None = None, question: str | None = None
+        self,
+        X: Any,
+        judges: Sequence[Any] | None = None,
+        question: str | None = None,
     ) -> Floats:
         """Return the expected answer Σ p·value `[row]`: the decoding of least squared error. See `predict_proba`.
 
@@ -126,7 +142,12 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         proba = self.predict_proba(X, judges, question)
         scale = self.questionnaire_.scale(question)
         worth = np.array(scale.values)
-        values: Floats = proba @ worth if scale.ordinal else worth[proba.argmax(axis=1)]
+        values: Floats
+        if scale.ordinal:
+            values = proba @ worth
+        else:
+            values = worth[proba.argmax(axis=1)]
+
         return values
 
     def predict_for(
@@ -153,35 +174,46 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 f"the answers to {scale.question!r} have no order, so those of several judges are no one figure",
                 remedy="use predict_each",
             )
+
         return combine_judges(self.predict_each(X, trusted, question), aggregate)
 
     def proba_for(
-        self, X: Any, trusted: Sequence[str] | None = None, question: str | None = None
+        self,
+        X: Any,
+        trusted: Sequence[str] | None = None,
+        question: str | None = None,
     ) -> Floats:
         """Return the mean probability of each answer over trusted judges `[row, option]`; see `predict_for`."""
         names = self._trusted(trusted)
         total: Floats = np.zeros(())
         for name in names:
             total = total + self.predict_proba(X, [name] * len(X), question)
+
         return total / len(names)
 
     def predict_each(
-        self, X: Any, trusted: Sequence[str] | None = None, question: str | None = None
+        self,
+        X: Any,
+        trusted: Sequence[str] | None = None,
+        question: str | None = None,
     ) -> Floats:
         """Predict the answer of every judge `[row, judge]`; see `predict` and `predict_for`."""
         names = self._trusted(trusted)
         rows = self.questionnaire_.checked(X)
         # One after the other: X for all of them at once would be as many times as large.
         return np.stack(
-            [self.predict(rows, [name] * len(rows), question) for name in names], axis=1
+            [self.predict(rows, [name] * len(rows), question) for name in names],
+            axis=1,
         )
 
     def _trusted(self, trusted: Sequence[str] | None) -> list[str | None]:
         check_is_fitted(self, "questionnaire_")
         if isinstance(trusted, str):
             raise WrongUse(
-                f"one name, {trusted!r}, for a set of judges", remedy="give a list of names"
+                f"one name, {trusted!r}, for a set of judges",
+                remedy="give a list of names",
             )
+
         return list(self.judges_ if trusted is None else trusted) or [None]
 
     def state(self) -> State:
@@ -192,13 +224,17 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     @classmethod
     def from_state(
-        cls, settings: Mapping[str, Any], questionnaire: Questionnaire, state: State
+        cls,
+        settings: Mapping[str, Any],
+        questionnaire: Questionnaire,
+        state: State,
     ) -> Self:
         """Return a fitted estimator from what `get_params` and `state` gave."""
         estimator = cls(**settings)
         estimator.questionnaire_ = questionnaire
         estimator.judges_ = tuple(state.facts["judges"])
         estimator._restore(state)
+
         return estimator
 
     @abstractmethod
@@ -243,13 +279,19 @@ def _questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
     if questions is None:
         shape = np.shape(X)
         if len(shape) != 2:
-            raise WrongUse(f"X has shape {shape}", remedy="give [row, option], or a questionnaire")
+            raise WrongUse(
+                f"X has shape {shape}",
+                remedy="give [row, option], or a questionnaire",
+            )
+
         return single_question(shape[1])
+
     if not isinstance(questions, Questionnaire):
         raise WrongUse(
             f"questions are a {type(questions).__name__}, no Questionnaire",
             remedy="give one; the order is X, y, judges, questions",
         )
+
     return questions
 
 
@@ -266,11 +308,14 @@ def _require_valid_settings(model: JudgedEstimator) -> None:
         if words and value is not None and value not in words:
             choices = ", ".join(map(repr, words))
             raise WrongUse(
-                f"{type(model).__name__} has no {name}={value!r}", remedy=f"use one of {choices}"
+                f"{type(model).__name__} has no {name}={value!r}",
+                remedy=f"use one of {choices}",
             )
+
         if isinstance(value, Real) and not float(value) >= least:  # nor is NaN
             raise WrongUse(
-                f"{type(model).__name__} with {name}={value!r}", remedy=f"give {least} or more"
+                f"{type(model).__name__} with {name}={value!r}",
+                remedy=f"give {least} or more",
             )
 
 
@@ -278,6 +323,7 @@ def _number_groups(groups: Sequence[Any] | None, rows: int) -> Ints:
     """Return numbers of the groups `[row]`; each row is its own group by default."""
     if groups is None:
         return np.arange(rows)
+
     # one group a row, none of them missing
     group_of_row = np.asarray(groups, dtype=object)
     if group_of_row.ndim != 1:
@@ -285,8 +331,13 @@ def _number_groups(groups: Sequence[Any] | None, rows: int) -> Ints:
             f"groups of shape {group_of_row.shape}",
             remedy="give one group a row, each a name or a number",
         )
+
     if len(group_of_row) != rows:
-        raise WrongUse(f"{len(group_of_row)} groups for {rows} rows", remedy="give one group a row")
+        raise WrongUse(
+            f"{len(group_of_row)} groups for {rows} rows",
+            remedy="give one group a row",
+        )
+
     alone = [row for row, group in enumerate(group_of_row) if is_missing(group)]
     if alone:
         raise WrongUse(
@@ -294,7 +345,11 @@ def _number_groups(groups: Sequence[Any] | None, rows: int) -> Ints:
             where=f"row {alone[0]}",
             remedy="give one group a row",
         )
-    return np.asarray(np.unique(np.asarray(groups), return_inverse=True)[1], dtype=np.int64)
+
+    return np.asarray(
+        np.unique(np.asarray(groups), return_inverse=True)[1],
+        dtype=np.int64,
+    )
 
 
 def _require_answers(labels: Judgments, questions: Questionnaire) -> None:
@@ -304,6 +359,7 @@ def _require_answers(labels: Judgments, questions: Questionnaire) -> None:
             f"no judgment of the main question {questions.main!r}",
             remedy="name another main question, or add judgments of this one",
         )
+
     # a model can be fitted to labels that are all alike, but it tells no text from another
     if len(np.unique(answers.answer)) == 1:
         value = questions.scale().values[int(answers.answer[0])]
@@ -317,7 +373,10 @@ def _require_answers(labels: Judgments, questions: Questionnaire) -> None:
 
 def single_question(options: int) -> Questionnaire:
     """Make a question whose options are worth 0, 1, 2 and so on."""
-    return Questionnaire((Scale("main", tuple(float(place) for place in range(options))),), "main")
+    return Questionnaire(
+        (Scale("main", tuple(float(place) for place in range(options))),),
+        "main",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,6 +408,7 @@ def combine_judges(values: Floats, aggregate: Aggregate) -> Floats:
         return np.asarray(values.max(axis=1))
     if isinstance(aggregate, (int, float)) and 0 <= aggregate <= 1:
         return np.asarray(np.quantile(values, aggregate, axis=1))
+
     raise WrongUse(
         f"no way to aggregate is called {aggregate!r}",
         remedy="use mean, max or a quantile from 0 to 1",

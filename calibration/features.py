@@ -56,7 +56,15 @@ class Inputs:
         """Return inputs `[row, input]`; a missing answer is what is expected given the others."""
         columns, absent = _compute_columns(X, self.questionnaire)
         varying = self.varying.astype(bool)
-        return self.gaussian.filled(_standardize(columns, absent, varying, self.mean, self.spread))
+        return self.gaussian.filled(
+            _standardize(
+                columns,
+                absent,
+                varying,
+                self.mean,
+                self.spread,
+            )
+        )
 
     def names(self) -> tuple[str, ...]:
         """Return the question of each input `[input]`."""
@@ -65,7 +73,11 @@ class Inputs:
 
     def arrays(self) -> dict[str, Any]:
         """Return what was learned, by name."""
-        standardization = {"kept": self.varying, "mean": self.mean, "spread": self.spread}
+        standardization = {
+            "kept": self.varying,
+            "mean": self.mean,
+            "spread": self.spread,
+        }
         return standardization | {
             "gaussian_mean": self.gaussian.mean,
             "gaussian_covariance": self.gaussian.covariance,
@@ -79,7 +91,11 @@ def mean_and_spread(columns: Floats) -> tuple[Floats, Floats]:
     return mean, np.sqrt(np.nansum((columns - mean) ** 2, axis=0) / counts)
 
 
-def inputs_of(X: Floats, questionnaire: Questionnaire, only: Sequence[str] | None = None) -> Inputs:
+def inputs_of(
+    X: Floats,
+    questionnaire: Questionnaire,
+    only: Sequence[str] | None = None,
+) -> Inputs:
     """Learn means, spreads and what goes with what from training rows.
 
     Args:
@@ -88,19 +104,34 @@ def inputs_of(X: Floats, questionnaire: Questionnaire, only: Sequence[str] | Non
     # which columns vary enough, and belong to a question that is looked at
     columns, absent = _compute_columns(X, questionnaire)
     mean, spread = mean_and_spread(np.where(absent, np.nan, columns))
-    selected = [only is None or name in only for name in _list_column_questions(questionnaire)]
+    selected = []
+    for name in _list_column_questions(questionnaire):
+        selected.append(only is None or name in only)
+
     # the least spread of each column: of its scores, of its mass, of its indicator
     scales = questionnaire.asked
     ranges = []
     for scale in scales:
-        score_range = float(np.ptp(scale.values)) if scale.ordinal else 1.0
+        if scale.ordinal:
+            score_range = float(np.ptp(scale.values))
+        else:
+            score_range = 1.0
+
         ranges.extend([score_range] * _count_columns(scale))
+
     masses = np.full(len(scales), LEAST_MASS_SPREAD)
     indicators = np.full(len(scales), LEAST_SPREAD)
     least = np.concatenate([LEAST_SPREAD * np.array(ranges), masses, indicators])
     varying = (spread > least) & np.array(selected, dtype=bool)
     # what goes with what is learned from the standardized columns
-    standard = _standardize(columns, absent, varying, mean[varying], spread[varying])
+    standard = _standardize(
+        columns,
+        absent,
+        varying,
+        mean[varying],
+        spread[varying],
+    )
+
     return Inputs(
         questionnaire,
         varying.astype(np.float64),
@@ -125,14 +156,22 @@ def inputs_from(questionnaire: Questionnaire, arrays: dict[str, Any]) -> Inputs:
             f"{columns_now} here",
             remedy="use the pollex that fitted it",
         )
+
     gaussian = Gaussian(arrays["gaussian_mean"], arrays["gaussian_covariance"])
-    return Inputs(questionnaire, arrays["kept"], arrays["mean"], arrays["spread"], gaussian)
+    return Inputs(
+        questionnaire,
+        arrays["kept"],
+        arrays["mean"],
+        arrays["spread"],
+        gaussian,
+    )
 
 
 def _compute_columns(X: Floats, questionnaire: Questionnaire) -> tuple[Floats, Bools]:
     """Compute all possible columns, and a mask of inapplicable ones `[row, column]`."""
     if not questionnaire.asked:
         return np.zeros((len(X), 0)), np.zeros((len(X), 0), dtype=bool)
+
     # of each question its expected answer, or the shares of its options
     mass = questionnaire.mass(X)
     expected = questionnaire.expected(X)
@@ -144,8 +183,14 @@ def _compute_columns(X: Floats, questionnaire: Questionnaire) -> tuple[Floats, B
             continue
         probabilities = X[:, block]
         z = mass[:, [place]]
-        shares = np.divide(probabilities, z, out=np.zeros_like(probabilities), where=z != 0)
+        shares = np.divide(
+            probabilities,
+            z,
+            out=np.zeros_like(probabilities),
+            where=z != 0,
+        )
         parts.append(shares[:, : _count_columns(scale)])
+
     # NaN != 0, so that what is missing stays NaN; what does not apply has an indicator, and stands
     # at the mean
     indicator = np.where(np.isnan(mass), np.nan, mass == 0)
@@ -157,7 +202,11 @@ def _compute_columns(X: Floats, questionnaire: Questionnaire) -> tuple[Floats, B
 
 
 def _standardize(
-    columns: Floats, absent: Bools, varying: Bools, mean: Floats, spread: Floats
+    columns: Floats,
+    absent: Bools,
+    varying: Bools,
+    mean: Floats,
+    spread: Floats,
 ) -> Floats:
     """Kept columns, standardized; 0 where they don't apply."""
     standard = np.clip((columns[:, varying] - mean) / spread, -FARTHEST, FARTHEST)
@@ -169,13 +218,16 @@ def _list_column_questions(questionnaire: Questionnaire) -> Sequence[str]:
     scores: list[str] = []
     for scale in scales:
         scores.extend([scale.question] * _count_columns(scale))
+
     # the columns of scores, then one of mass and one indicator for each question
     questions = [scale.question for scale in scales]
     return [*scores, *questions, *questions]
 
 
 def _count_columns(scale: Scale) -> int:
-    return 1 if scale.ordinal or len(scale.values) == 2 else len(scale.values)
+    if scale.ordinal or len(scale.values) == 2:
+        return 1
+    return len(scale.values)
 
 
 ROUNDS = 25
@@ -237,6 +289,7 @@ class Gaussian:
             scatter = away.T @ away + unsure
             covariance = (scatter + shrinkage * np.eye(size)) / (len(rows) + shrinkage)
             gaussian = cls(mean, covariance)
+
         return gaussian
 
     def filled(self, rows: Floats) -> ImputedRows:
@@ -244,7 +297,10 @@ class Gaussian:
         gaps = np.isnan(rows)
         # Eight columns a byte: to sort rows is slow, and the slower the more columns they have.
         _, first, which = np.unique(
-            np.packbits(gaps, axis=1), axis=0, return_index=True, return_inverse=True
+            np.packbits(gaps, axis=1),
+            axis=0,
+            return_index=True,
+            return_inverse=True,
         )
         out = rows.copy()
         unsure = np.zeros((len(first), rows.shape[1], rows.shape[1]))
@@ -260,4 +316,5 @@ class Gaussian:
             )
             there = rows[np.ix_(members, ~gap)] - self.mean[~gap]
             out[np.ix_(members, gap)] = self.mean[gap] + there @ weights
+
         return ImputedRows(out, which.ravel().astype(np.int64), unsure)

@@ -51,12 +51,21 @@ def scale_of(question: str, grades: Floats) -> Scale | None:
 
 def round_grades(grades: Floats) -> Floats:
     """Round grades to whole ones where there are too many different ones to learn each."""
-    return np.round(grades) if len(np.unique(grades[~np.isnan(grades)])) > MOST else grades
+    if len(np.unique(grades[~np.isnan(grades)])) > MOST:
+        return np.round(grades)
+    return grades
 
 
-def rated(rubrics: Sequence[str], options: int, scales: Sequence[Scale]) -> Questionnaire:
+def rated(
+    rubrics: Sequence[str],
+    options: int,
+    scales: Sequence[Scale],
+) -> Questionnaire:
     """Make the questionnaire: rubrics, and what people rated, the main question first."""
-    return Questionnaire((*questionnaire(rubrics, options).asked, *scales), scales[0].question)
+    return Questionnaire(
+        (*questionnaire(rubrics, options).asked, *scales),
+        scales[0].question,
+    )
 
 
 def fitted_grades(
@@ -89,8 +98,13 @@ def fitted_grades(
     for place, scale in enumerate(learned_scales):
         for row in np.flatnonzero(~np.isnan(grades[:, place])).tolist():
             labels.append((row, scale.question, who[row], float(grades[row, place])))
+
     return thumb_models(signs)[name].fit(
-        flatten(answers), labels, None, questions, None if groups is None else groups.tolist()
+        flatten(answers),
+        labels,
+        None,
+        questions,
+        None if groups is None else groups.tolist(),
     )
 
 
@@ -112,9 +126,10 @@ def compare_grades(
     """
     # predicted distributions of the main grade, by candidate `[row, grade]`
     there = ~np.isnan(grades[:, 0])
-    proba = {
-        name: np.full((len(grades), len(scales[0].values)), np.nan) for name in (START, NETWORK)
-    }
+    proba = {}
+    for name in (START, NETWORK):
+        proba[name] = np.full((len(grades), len(scales[0].values)), np.nan)
+
     for fold in folds:
         training = ~fold.out & there
         who = None
@@ -131,18 +146,32 @@ def compare_grades(
                 groups=together[training],
             )
             column[fold.out] = model.predict_proba(flatten(fold.answers[fold.out]))
+
     # the figures of both, on the rows that have a grade
     answers = np.searchsorted(scales[0].values, grades[there, 0])
-    predictions = {
-        name: Predictions(p[there], answers, together[there], scales[0].values)
-        for name, p in proba.items()
-    }
-    figures = {name: assess(held_out, rng, smooth=False) for name, held_out in predictions.items()}
+    predictions = {}
+    for name, p in proba.items():
+        predictions[name] = Predictions(
+            p[there],
+            answers,
+            together[there],
+            scales[0].values,
+        )
+
+    figures = {}
+    for name, held_out in predictions.items():
+        figures[name] = assess(held_out, rng, smooth=False)
+
     network = predictions[NETWORK]
     # mean predicted and mean given grade in each fifth of the predictions
-    parts = np.array_split(np.argsort(network.expected, kind="stable"), min(FIFTHS, len(network)))
-    fifths = [
-        (float(network.expected[part].mean()), float(network.given[part].mean()), len(part))
-        for part in parts
-    ]
+    parts = np.array_split(
+        np.argsort(network.expected, kind="stable"),
+        min(FIFTHS, len(network)),
+    )
+    fifths = []
+    for part in parts:
+        fifths.append(
+            (float(network.expected[part].mean()), float(network.given[part].mean()), len(part))
+        )
+
     return GradeComparison(NETWORK, ALWAYS, figures, tuple(fifths))

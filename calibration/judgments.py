@@ -42,7 +42,11 @@ class Judgments:
     def where(self, keep: Bools | Ints) -> Judgments:
         """Return those that `keep` picks; rows, questions and judges keep their numbers."""
         return Judgments(
-            self.row[keep], self.question[keep], self.judge[keep], self.answer[keep], self.judges
+            self.row[keep],
+            self.question[keep],
+            self.judge[keep],
+            self.answer[keep],
+            self.judges,
         )
 
     def of_question(self, question: int) -> Judgments:
@@ -66,7 +70,13 @@ class Judgments:
         """Recode judges for other names; judges not among them become unknown."""
         # name by name, not judgment by judgment: those are many more
         codes = codes_of([*self.judges, None], judges)
-        return Judgments(self.row, self.question, codes[self.judge], self.answer, tuple(judges))
+        return Judgments(
+            self.row,
+            self.question,
+            codes[self.judge],
+            self.answer,
+            tuple(judges),
+        )
 
 
 def codes_of(names: Iterable[Any], judges: Sequence[str]) -> Ints:
@@ -82,6 +92,7 @@ def name_of(judge: Any) -> str | None:
     """
     if is_missing(judge):
         return None
+
     whole = isinstance(judge, (float, np.floating)) and float(judge).is_integer()
     return str(int(judge) if whole else judge) or None
 
@@ -102,11 +113,21 @@ def one_a_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
     """
     if isinstance(judges, str):
         raise WrongUse(
-            f"one name, {judges!r}, for {rows} rows", remedy="give a list with one judge a row"
+            f"one name, {judges!r}, for {rows} rows",
+            remedy="give a list with one judge a row",
         )
-    who = [None] * rows if judges is None else list(judges)
+
+    if judges is None:
+        who = [None] * rows
+    else:
+        who = list(judges)
+
     if len(who) != rows:
-        raise WrongUse(f"{len(who)} judges for {rows} rows", remedy="give one judge a row, or None")
+        raise WrongUse(
+            f"{len(who)} judges for {rows} rows",
+            remedy="give one judge a row, or None",
+        )
+
     return who
 
 
@@ -136,12 +157,17 @@ def judgments(
         raise WrongUse("judgments without a questionnaire", remedy="give `questions`")
     else:
         # tuples name their row and question; plain values are answers to the main question
-        entries = y.tolist() if isinstance(y, np.ndarray) else list(y)
+        if isinstance(y, np.ndarray):
+            entries = y.tolist()
+        else:
+            entries = list(y)
+
         are_tuples = not entries or any(isinstance(entry, (list, tuple)) for entry in entries)
         if are_tuples:
             records = _check_records(entries, judges)
         else:
             records = _records_of_rows(entries, judges, questions, rows)
+
         labels = _encode_records(records, questions)
 
     # X may have fewer rows than the judgments speak of
@@ -152,6 +178,7 @@ def judgments(
             where=f"row {int(labels.row[np.argmax(strangers)])}",
             remedy="count rows from 0",
         )
+
     return labels
 
 
@@ -160,53 +187,77 @@ Record = tuple[int, str, Any, float | str]
 
 
 def _records_of_rows(
-    values: Sequence[Any], judges: Sequence[Any] | None, questions: Questionnaire, rows: int | None
+    values: Sequence[Any],
+    judges: Sequence[Any] | None,
+    questions: Questionnaire,
+    rows: int | None,
 ) -> list[Record]:
     if rows is not None and len(values) != rows:
         remedy = "give one a row, NaN where there is none"
         raise WrongUse(f"answers for {len(values)} rows, X has {rows}", remedy=remedy)
+
     who = one_a_row(judges, len(values))
-    return [
-        (row, questions.main, who[row], _parse_value(value))
-        for row, value in enumerate(values)
-        if not is_missing(value)
-    ]
+    records: list[Record] = []
+    for row, value in enumerate(values):
+        if not is_missing(value):
+            records.append((row, questions.main, who[row], _parse_value(value)))
+
+    return records
 
 
 def _check_records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list[Record]:
     if judges is not None:
-        raise WrongUse("judges beside judgments that name their own", remedy="leave out `judges`")
+        raise WrongUse(
+            "judges beside judgments that name their own",
+            remedy="leave out `judges`",
+        )
+
     odd = [entry for entry in entries if not (isinstance(entry, (list, tuple)) and len(entry) == 4)]
-    _refuse(odd, entries, "that are no (row, question, judge, answer)", "give these four each")
+    _refuse(
+        odd,
+        entries,
+        "that are no (row, question, judge, answer)",
+        "give these four each",
+    )
     # 3, "3" and 3.0 are the same row
-    odd = [
-        entry
-        for entry in entries
-        if not str(entry[0]).removesuffix(".0").removeprefix("-").isdecimal()
-    ]
+    odd = []
+    for entry in entries:
+        if not str(entry[0]).removesuffix(".0").removeprefix("-").isdecimal():
+            odd.append(entry)
+
     _refuse(
         odd,
         entries,
         "of rows that are no whole numbers",
         "give the text's place in X, counted from 0",
     )
-    return [
-        (int(float(row)), str(question), judge, _parse_value(value))
-        for row, question, judge, value in entries
-    ]
+    records: list[Record] = []
+    for row, question, judge, value in entries:
+        records.append((int(float(row)), str(question), judge, _parse_value(value)))
+
+    return records
 
 
-def _refuse(odd: Sequence[Any], entries: Sequence[Any], what: str, remedy: str) -> None:
+def _refuse(
+    odd: Sequence[Any],
+    entries: Sequence[Any],
+    what: str,
+    remedy: str,
+) -> None:
     if odd:
         where = f"judgment {entries.index(odd[0])}, {odd[0]!r}"
         raise WrongUse(
-            f"judgments {what}: {len(odd)} of {len(entries)}", where=where, remedy=remedy
+            f"judgments {what}: {len(odd)} of {len(entries)}",
+            where=where,
+            remedy=remedy,
         )
 
 
 def _parse_value(answer: Any) -> float | str:
     try:
-        return np.nan if is_missing(answer) else float(answer)
+        if is_missing(answer):
+            return np.nan
+        return float(answer)
     except (TypeError, ValueError):
         return str(answer)
 
@@ -214,9 +265,10 @@ def _parse_value(answer: Any) -> float | str:
 def _encode_records(records: Sequence[Record], questions: Questionnaire) -> Judgments:
     # place of each question, and of each value among its question's options
     places = {scale.question: number for number, scale in enumerate(questions.scales)}
-    options: list[dict[float | str, int]] = [
-        {value: place for place, value in enumerate(scale.values)} for scale in questions.scales
-    ]
+    options: list[dict[float | str, int]] = []
+    for scale in questions.scales:
+        options.append({value: place for place, value in enumerate(scale.values)})
+
     # refuse questions and answers that the questionnaire doesn't have
     if strangers := [record for record in records if record[1] not in places]:
         raise WrongUse(
@@ -224,6 +276,7 @@ def _encode_records(records: Sequence[Record], questions: Questionnaire) -> Judg
             where=repr(strangers[0][1]),
             remedy=f"the questionnaire has {', '.join(places)}",
         )
+
     if wrong := [record for record in records if record[3] not in options[places[record[1]]]]:
         row, question, _, value = wrong[0]
         raise WrongUse(
@@ -231,6 +284,7 @@ def _encode_records(records: Sequence[Record], questions: Questionnaire) -> Judg
             where=f"row {row}, question {question!r}: {value if isinstance(value, str) else f'{value:g}'}",
             remedy=f"it allows {', '.join(f'{v:g}' for v in options[places[question]])}",
         )
+
     # names become codes, in alphabetical order
     names = sorted({name for _, _, judge, _ in records if (name := name_of(judge)) is not None})
     return Judgments(
@@ -244,9 +298,19 @@ def _encode_records(records: Sequence[Record], questions: Questionnaire) -> Judg
     )
 
 
-def predictions_beside(proba: Floats, labels: Judgments, scale: Scale) -> Predictions:
+def predictions_beside(
+    proba: Floats,
+    labels: Judgments,
+    scale: Scale,
+) -> Predictions:
     """Pair predictions `[judgment, option]` with judgments of one question, in their order."""
-    return Predictions(proba, labels.answer, labels.row, scale.values, scale.ordinal)
+    return Predictions(
+        proba,
+        labels.answer,
+        labels.row,
+        scale.values,
+        scale.ordinal,
+    )
 
 
 UNANSWERED = -1
@@ -272,7 +336,11 @@ class AnswerMatrix:
 
     def where(self, keep: np.ndarray[tuple[int], np.dtype[np.bool_]] | Ints) -> AnswerMatrix:
         """Return those that `keep` picks."""
-        return AnswerMatrix(self.row[keep], self.judge[keep], self.answer[keep])
+        return AnswerMatrix(
+            self.row[keep],
+            self.judge[keep],
+            self.answer[keep],
+        )
 
 
 def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
@@ -286,12 +354,21 @@ def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
     column[questions] = np.arange(len(questions))
     in_matrix = y.where(column[y.question] >= 0)
     # one sheet for each row, judge and repetition, in the order in which they first come
-    keys = np.stack([in_matrix.row, in_matrix.judge, _times_before(in_matrix)], axis=1)
-    unique, first, sheet = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    keys = np.stack(
+        [in_matrix.row, in_matrix.judge, _times_before(in_matrix)],
+        axis=1,
+    )
+    unique, first, sheet = np.unique(
+        keys,
+        axis=0,
+        return_index=True,
+        return_inverse=True,
+    )
     order = np.argsort(first)
     place = np.argsort(order)[sheet.reshape(-1)]
     answer = np.full((len(unique), len(questions)), UNANSWERED)
     answer[place, column[in_matrix.question]] = in_matrix.answer
+
     return AnswerMatrix(unique[order, 0], unique[order, 1], answer)
 
 
@@ -306,4 +383,5 @@ def _times_before(y: Judgments) -> Ints:
     starts = np.searchsorted(ordered, ordered)
     before = np.empty(len(same), dtype=np.int64)
     before[order] = np.arange(len(same)) - starts
+
     return before

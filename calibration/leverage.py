@@ -54,7 +54,11 @@ class Leverage:
     undefined: str = ""
 
 
-def leverages(model: JudgedEstimator, X: Any, rng: np.random.Generator) -> list[Leverage]:
+def leverages(
+    model: JudgedEstimator,
+    X: Any,
+    rng: np.random.Generator,
+) -> list[Leverage]:
     """Compute the leverage of every other question, in the questionnaire's order, on the answer of somebody unknown.
 
     Args:
@@ -64,6 +68,7 @@ def leverages(model: JudgedEstimator, X: Any, rng: np.random.Generator) -> list[
     sheet = model.questionnaire_
     rows = sheet.checked(X)
     main = gradient(model, rows)
+
     return [
         _leverage(sheet, rows, main, scale, rng)
         for scale in sheet.scales
@@ -75,7 +80,10 @@ def per_text(main: Floats, other: Floats) -> Floats:
     """Compute (∇ŷ0·∇ŷi)/(∇ŷi·∇ŷi) `[row]` from gradients; NaN if ŷi is constant."""
     norm = (other**2).sum(axis=1)
     ratio: Floats = np.divide(
-        (main * other).sum(axis=1), norm, out=np.full(len(main), np.nan), where=norm > 0
+        (main * other).sum(axis=1),
+        norm,
+        out=np.full(len(main), np.nan),
+        where=norm > 0,
     )
     return ratio
 
@@ -89,8 +97,15 @@ def gradient(model: JudgedEstimator, X: Floats) -> Floats:
     batch = max(1, CELLS // (2 * max(1, model.questionnaire_.width) ** 2))
     parts = [X[start : start + batch] for start in range(0, len(X), batch)] or [X]
     slopes = np.concatenate([_differences(model, part) for part in parts])
-    lengths = [len(scale.values) for scale in model.questionnaire_.asked]
-    return np.where(np.repeat(model.questionnaire_.mass(X) > 0, lengths, axis=1), slopes, 0.0)
+    lengths = []
+    for scale in model.questionnaire_.asked:
+        lengths.append(len(scale.values))
+
+    return np.where(
+        np.repeat(model.questionnaire_.mass(X) > 0, lengths, axis=1),
+        slopes,
+        0.0,
+    )
 
 
 def asked_gradient(sheet: Questionnaire, X: Floats, question: str) -> Floats:
@@ -103,13 +118,21 @@ def asked_gradient(sheet: Questionnaire, X: Floats, question: str) -> Floats:
     answer = sheet.expected(X)[:, [place]]
     out = np.zeros_like(X)
     out[:, block] = np.divide(
-        values - answer, mass, out=np.zeros((len(X), len(values))), where=mass > 0
+        values - answer,
+        mass,
+        out=np.zeros((len(X), len(values))),
+        where=mass > 0,
     )
+
     return out
 
 
 def _leverage(
-    sheet: Questionnaire, X: Floats, main: Floats, scale: Scale, rng: np.random.Generator
+    sheet: Questionnaire,
+    X: Floats,
+    main: Floats,
+    scale: Scale,
+    rng: np.random.Generator,
 ) -> Leverage:
     question = scale.question
     if not sheet.scale().ordinal:
@@ -117,20 +140,37 @@ def _leverage(
             question,
             undefined="the main question's options are not ordered: there is nothing to raise",
         )
+
     if not scale.ordinal:
-        return Leverage(question, undefined="its options are not ordered: there is no unit to gain")
+        return Leverage(
+            question,
+            undefined="its options are not ordered: there is no unit to gain",
+        )
     if not scale.asked:
         return Leverage(question, undefined="it is not asked")
+
     # texts on which the ratio is defined
     values = per_text(main, asked_gradient(sheet, X, question))
     values = values[~np.isnan(values)]
     n = len(values)
     if n < 2:
-        return Leverage(question, n=n, undefined="its answer depends on x in fewer than two texts")
+        return Leverage(
+            question,
+            n=n,
+            undefined="its answer depends on x in fewer than two texts",
+        )
+
     # the mean over texts, drawn again with replacement
     drawn = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
     low, high = interval_bounds(drawn @ values / n, n) if n >= FEWEST else (None, None)
-    return Leverage(question, float(values.mean()), low, high, float(values.std(ddof=1)), n)
+    return Leverage(
+        question,
+        float(values.mean()),
+        low,
+        high,
+        float(values.std(ddof=1)),
+        n,
+    )
 
 
 def _differences(model: JudgedEstimator, X: Floats) -> Floats:
@@ -147,9 +187,12 @@ def _differences(model: JudgedEstimator, X: Floats) -> Floats:
     # the main answer's expected value after each move `[row, side, column]`, for nobody known
     nobody = np.full(2 * width * len(X), NOBODY)
     distribution = model._distribution(
-        moved.reshape(-1, width), nobody, model.questionnaire_.index()
+        moved.reshape(-1, width),
+        nobody,
+        model.questionnaire_.index(),
     )
     values = distribution @ np.array(model.questionnaire_.scale().values)
     below, above = values.reshape(len(X), 2, width).transpose(1, 0, 2)
     slopes: Floats = (above - below) / (X + STEP - np.maximum(X - STEP, 0.0))
+
     return slopes

@@ -95,6 +95,7 @@ class ModelChoice:
             selection = f"{selection}, which can't be told from the best, {best.name},"
         if self.rule == "stacked" and len(self.weights) > 1:
             selection = f"{selection}, weighted; the best alone {best.name}"
+
         # how far the next candidate is behind, where there is another
         start = f"{selection} by {self.how}: log-loss {best.loss:.3f} ± {best.error:.3f} on {best.n} judgments"
         if other is None:
@@ -102,6 +103,7 @@ class ModelChoice:
             return f"{start}; " + (
                 f"not fitted: {names_of(refused)}" if refused else "there was no other candidate"
             )
+
         return f"{start}, next {other.name} with {other.behind:.3f} ± {other.behind_error:.3f} more"
 
     def _describe_selection(self) -> str:
@@ -112,7 +114,10 @@ class ModelChoice:
 
     def facts(self) -> dict[str, Any]:
         """Return the choice as JSON values."""
-        weights = {str(place): weight for place, weight in self.weights.items()}
+        weights = {}
+        for place, weight in self.weights.items():
+            weights[str(place)] = weight
+
         return asdict(self) | {
             "trials": [asdict(trial) for trial in self.trials],
             "weights": weights,
@@ -120,7 +125,11 @@ class ModelChoice:
 
     def _find_next(self) -> CandidateFigures | None:
         # an average says nothing of its own members: the next is the best of the others
-        selected = {self.chosen, *self.weights} if self.rule == "average" else {self.chosen}
+        if self.rule == "average":
+            selected = {self.chosen, *self.weights}
+        else:
+            selected = {self.chosen}
+
         others = [trial for place, trial in enumerate(self.trials) if place not in selected]
         fitted = [trial for trial in others if trial.loss is not None]
         return min(fitted, key=_loss, default=None)
@@ -130,19 +139,32 @@ def names_of(trials: Sequence[CandidateFigures]) -> str:
     """Their names; of many, how many there are of each kind."""
     if len(trials) <= FEW_NAMES:
         return ", ".join(trial.name for trial in trials)
+
     kinds = Counter(trial.model for trial in trials)
     return ", ".join(kind if count == 1 else f"{count} of {kind}" for kind, count in kinds.items())
 
 
 def choice_from(facts: dict[str, Any]) -> ModelChoice:
     """Restore a choice from the result of `ModelChoice.facts`."""
-    weights = {int(place): float(weight) for place, weight in facts["weights"].items()}
+    weights = {}
+    for place, weight in facts["weights"].items():
+        weights[int(place)] = float(weight)
+
     trials = tuple(CandidateFigures(**trial) for trial in facts["trials"])
-    return ModelChoice(facts["how"], facts["rule"], facts["chosen"], trials, weights)
+    return ModelChoice(
+        facts["how"],
+        facts["rule"],
+        facts["chosen"],
+        trials,
+        weights,
+    )
 
 
 def try_candidates(
-    candidates: Sequence[Candidate], held_out: Sequence[Floats | str], answers: Ints, texts: Ints
+    candidates: Sequence[Candidate],
+    held_out: Sequence[Floats | str],
+    answers: Ints,
+    texts: Ints,
 ) -> list[CandidateFigures]:
     """Return a trial for each candidate.
 
@@ -153,17 +175,29 @@ def try_candidates(
         texts: The text of each judgment, for standard errors `[judgment]`.
     """
     # losses `[judgment]` of each candidate, None where it could not be fitted
-    losses = [
-        None if isinstance(proba, str) else clipped_log_losses(proba, answers) for proba in held_out
-    ]
-    means = [np.inf if loss is None else float(loss.mean()) for loss in losses]
+    losses = []
+    for proba in held_out:
+        losses.append(None if isinstance(proba, str) else clipped_log_losses(proba, answers))
+
+    means = []
+    for loss in losses:
+        means.append(np.inf if loss is None else float(loss.mean()))
+
     best = losses[int(np.argmin(means))]
     # each beside the best, on the same judgments
     trials = []
     for (model, settings), proba, loss in zip(candidates, held_out, losses, strict=True):
         if loss is None or best is None or isinstance(proba, str):
-            trials.append(CandidateFigures(model, settings, len(answers), refused=str(proba)))
+            trials.append(
+                CandidateFigures(
+                    model,
+                    settings,
+                    len(answers),
+                    refused=str(proba),
+                )
+            )
             continue
+
         trials.append(
             CandidateFigures(
                 model,
@@ -175,6 +209,7 @@ def try_candidates(
                 behind_error=standard_error(loss - best, texts),
             )
         )
+
     return trials
 
 
@@ -203,7 +238,11 @@ DRAWS = 2000
 """Of signs, for intervals that allow for several comparisons."""
 
 
-def joint_intervals(gains: Floats, blocks: Ints, rng: np.random.Generator) -> Floats:
+def joint_intervals(
+    gains: Floats,
+    blocks: Ints,
+    rng: np.random.Generator,
+) -> Floats:
     """Return 95 % intervals of mean gains that hold all at once `[comparison, end]`: low and high.
 
     The largest studentised mean is drawn anew by turning the signs of whole blocks. Sources: Romano
@@ -227,8 +266,14 @@ def joint_intervals(gains: Floats, blocks: Ints, rng: np.random.Generator) -> Fl
     drawn = signs @ sums
     spread = np.sqrt(np.maximum((sums**2).sum(axis=0) - drawn**2 / len(sums), 0.0))
     # the largest |t| of all comparisons in each draw; its 95 % point widens every interval
-    t = np.divide(np.abs(drawn), spread, out=np.zeros_like(drawn), where=spread > LEAST_SPREAD)
+    t = np.divide(
+        np.abs(drawn),
+        spread,
+        out=np.zeros_like(drawn),
+        where=spread > LEAST_SPREAD,
+    )
     widths = float(np.quantile(t.max(axis=1), 0.95)) * errors
+
     return np.stack([mean - widths, mean + widths], axis=1)
 
 
@@ -242,19 +287,27 @@ def best_of(trials: Sequence[CandidateFigures]) -> int:
 
 def close_to_best(trials: Sequence[CandidateFigures]) -> list[int]:
     """List the trials within one standard error of the best."""
-    fitted = [(place, trial.behind, trial.behind_error) for place, trial in enumerate(trials)]
-    return [
-        place
-        for place, behind, error in fitted
-        if behind is not None and error is not None and behind <= error
-    ]
+    fitted = []
+    for place, trial in enumerate(trials):
+        fitted.append((place, trial.behind, trial.behind_error))
+
+    places: list[int] = []
+    for place, behind, error in fitted:
+        if behind is not None and error is not None and behind <= error:
+            places.append(place)
+
+    return places
 
 
 def _loss(trial: CandidateFigures) -> float:
     return np.inf if trial.loss is None else trial.loss
 
 
-def mixture_weights(held_out: Sequence[Floats], answers: Ints, rounds: int = 200) -> Floats:
+def mixture_weights(
+    held_out: Sequence[Floats],
+    answers: Ints,
+    rounds: int = 200,
+) -> Floats:
     """Fit mixture weights `[candidate]` by expectation-maximization.
 
     The usual number of rounds ends shortly before that, with more members left: on LLM-Rubric's
@@ -263,10 +316,12 @@ def mixture_weights(held_out: Sequence[Floats], answers: Ints, rounds: int = 200
     """
     # probability of each given answer, by candidate `[judgment, candidate]`
     likely = np.stack(
-        [np.maximum(p[np.arange(len(answers)), answers], TINY) for p in held_out], axis=1
+        [np.maximum(p[np.arange(len(answers)), answers], TINY) for p in held_out],
+        axis=1,
     )
     weights = np.full(len(held_out), 1 / len(held_out))
     for _ in range(rounds):
         shares = likely * weights
         weights = (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0)
+
     return weights

@@ -51,17 +51,20 @@ class Scale:
                 f"question {self.question!r} has {len(self.values)} options",
                 remedy="give two or more",
             )
+
         odd = []
         for place, value in enumerate(self.values):
             # nor NaN
             is_number = isinstance(value, Real) and abs(float(value)) <= LARGEST
             if not is_number or value in self.values[:place]:
                 odd.append(value)
+
         if odd:
             raise WrongUse(
                 f"an option of question {self.question!r} can't have the value {odd[0]!r}",
                 remedy=f"give each of its options a number of its own, none beyond ±{LARGEST:g}",
             )
+
         if self.ordinal and any(b <= a for a, b in zip(self.values, self.values[1:], strict=False)):
             raise WrongUse(
                 f"the values of question {self.question!r} don't ascend",
@@ -86,8 +89,10 @@ class Questionnaire:
         names = [scale.question for scale in self.scales]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise WrongUse(
-                f"two questions are called {twice[0]!r}", remedy="give each a name of its own"
+                f"two questions are called {twice[0]!r}",
+                remedy="give each a name of its own",
             )
+
         if self.main not in names:
             raise WrongUse(
                 f"the main question {self.main!r} is none of {', '.join(names)}",
@@ -104,10 +109,11 @@ class Questionnaire:
         """Columns of each asked question in X."""
         # where each block begins, and the last one ends
         ends = np.cumsum([0, *(len(scale.values) for scale in self.asked)]).tolist()
-        return {
-            scale.question: slice(a, b)
-            for scale, a, b in zip(self.asked, ends, ends[1:], strict=False)
-        }
+        blocks: dict[str, slice] = {}
+        for scale, a, b in zip(self.asked, ends, ends[1:], strict=False):
+            blocks[scale.question] = slice(a, b)
+
+        return blocks
 
     @cached_property
     def width(self) -> int:
@@ -124,6 +130,7 @@ class Questionnaire:
         for place, scale in enumerate(self.scales):
             if scale.question == sought:
                 return place
+
         raise WrongUse(
             f"no question is called {sought!r}",
             remedy=f"use one of {', '.join(s.question for s in self.scales)}",
@@ -149,6 +156,7 @@ class Questionnaire:
                 f"X is no table of numbers ({error})",
                 remedy="give one row of probabilities a text, NaN where missing",
             ) from error
+
         if array.ndim != 2 or array.shape[1] != self.width:
             raise WrongUse(
                 f"X has shape {array.shape}, the questionnaire needs [row, {self.width}]",
@@ -157,6 +165,7 @@ class Questionnaire:
         # most tables are right: only others are looked at question by question
         if self._plain(array):
             return array
+
         for question, block in self.blocks.items():
             part = array[:, block]
             missing = np.isnan(part)
@@ -167,6 +176,7 @@ class Questionnaire:
                     "missing in part": missing.any(axis=1) & ~missing.all(axis=1),
                     "of a sum over 1": part.sum(axis=1) > 1 + SUM_TOLERANCE,
                 }
+
             for fault, rows in wrong.items():
                 if rows.any():
                     raise WrongUse(
@@ -175,13 +185,18 @@ class Questionnaire:
                         remedy="give each option's probability with all its digits, or NaN for all options of a "
                         "question with no answer",
                     )
+
         return array
 
     def _plain(self, array: Floats) -> bool:
         """Return whether all is there and nothing is wrong: block by block takes thirty times as long to find out."""
         # the sums of all blocks at once `[row, question]`
         firsts = [block.start for block in self.blocks.values()]
-        sums = np.add.reduceat(array, firsts, axis=1) if firsts else array
+        if firsts:
+            sums = np.add.reduceat(array, firsts, axis=1)
+        else:
+            sums = array
+
         return bool((array >= 0).all() and (sums <= 1 + SUM_TOLERANCE / 2).all())
 
     def present(self, X: Floats) -> Bools:
@@ -197,8 +212,18 @@ class Questionnaire:
         """Compute expected values Σ p·value / Z `[row, asked]`; NaN if missing or inapplicable."""
         mass = self.mass(X)
         totals = self._each(X, [np.array(scale.values) for scale in self.asked])
-        return np.divide(totals, mass, out=np.full_like(mass, np.nan), where=mass > 0)
+        return np.divide(
+            totals,
+            mass,
+            out=np.full_like(mass, np.nan),
+            where=mass > 0,
+        )
 
     def _each(self, X: Floats, weights: Sequence[Floats]) -> Floats:
-        parts = [X[:, block] @ w for block, w in zip(self.blocks.values(), weights, strict=True)]
-        return np.stack(parts, axis=1) if parts else np.zeros((len(X), 0))
+        parts = []
+        for block, w in zip(self.blocks.values(), weights, strict=True):
+            parts.append(X[:, block] @ w)
+
+        if parts:
+            return np.stack(parts, axis=1)
+        return np.zeros((len(X), 0))

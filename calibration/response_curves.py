@@ -36,7 +36,9 @@ class ResponseCurve:
 
 
 def response_curves(
-    model: JudgedEstimator, X: Floats, labels: Judgments
+    model: JudgedEstimator,
+    X: Floats,
+    labels: Judgments,
 ) -> tuple[tuple[float, ...], tuple[ResponseCurve, ...]]:
     """Return each judge's expected answer against the LLM's, smoothed over texts by a Gaussian kernel.
 
@@ -53,11 +55,13 @@ def response_curves(
     sheet = model.questionnaire_
     if sheet.main not in sheet.blocks or not sheet.scale().ordinal:
         return (), ()
+
     # the LLM's expected answers to the main question `[row]`
     llm_answers = sheet.expected(X)[:, [scale.question for scale in sheet.asked].index(sheet.main)]
     there = ~np.isnan(llm_answers)
     if there.sum() < 2 or np.ptp(llm_answers[there]) == 0:
         return (), ()
+
     # the mesh spans the middle 95 % of them
     low, high = np.quantile(llm_answers[there], [0.025, 0.975]).tolist()
     mesh = np.linspace(low, high, MESH)
@@ -69,12 +73,17 @@ def response_curves(
     # predictions `[text, judge]`, of somebody unknown first
     unknown = model.predict(X[there])[:, None]
     judges = [judge for judge in labels.judges if judge in model.judges_]
-    predicted = model.predict_each(X[there], judges) if judges else np.zeros((int(there.sum()), 0))
+    if judges:
+        predicted = model.predict_each(X[there], judges)
+    else:
+        predicted = np.zeros((int(there.sum()), 0))
+
     curves = (weights @ np.concatenate([unknown, predicted], axis=1)).T
     worth = np.array(sheet.scale().values)
     # each curve beside the mean of what its judge said
     names = labels.names()
     theirs = [labels, *(labels.where(names == judge) for judge in judges)]
+
     return tuple(mesh.tolist()), tuple(
         ResponseCurve(judge, judged.labels, _mean(worth[judged.answer]), tuple(curve.tolist()))
         for judge, judged, curve in zip([None, *judges], theirs, curves, strict=True)
@@ -82,4 +91,6 @@ def response_curves(
 
 
 def _mean(answers: Floats) -> float | None:
-    return float(answers.mean()) if len(answers) else None
+    if len(answers):
+        return float(answers.mean())
+    return None

@@ -85,15 +85,21 @@ def pack_up(
     """
     # arrays of all calibrators go into one file; names tell whose they are
     state = state_of(model)
-    other = State({}, {}) if beside is None else state_of(beside, BESIDE)
+    if beside is None:
+        other = State({}, {})
+    else:
+        other = state_of(beside, BESIDE)
+
     other_states = {}
     for other_model in others:
         questions = other_model.questionnaire_
         prefix = QUESTION.format(questions.index())
         other_states[questions.main] = state_of(other_model, prefix)
+
     arrays_by_name = state.arrays | other.arrays
     for other_state in other_states.values():
         arrays_by_name |= other_state.arrays
+
     every = sorted(arrays_by_name.items())
     arrays = bytes_of({name: np.array(value, order="C") for name, value in every})
 
@@ -103,13 +109,18 @@ def pack_up(
         facts["beside"] = other.facts
     if other_states:
         facts["questions"] = {name: learned.facts for name, learned in other_states.items()}
+
     return CalibratorFiles(
-        facts | state.facts | {"arrays_sha256": hashlib.sha256(arrays).hexdigest()}, arrays
+        facts | state.facts | {"arrays_sha256": hashlib.sha256(arrays).hexdigest()},
+        arrays,
     )
 
 
 def unpack(
-    facts: Mapping[str, Any], arrays: bytes, where: str = "calibrator", prefix: str = ""
+    facts: Mapping[str, Any],
+    arrays: bytes,
+    where: str = "calibrator",
+    prefix: str = "",
 ) -> JudgedEstimator:
     """Return the calibrator that `packed` was given.
 
@@ -128,21 +139,28 @@ def unpack(
             where=where,
             remedy=f"use pollex {facts.get('pollex', 'of its time')}, or {REMEDY}",
         )
+
     if hashlib.sha256(arrays).hexdigest() != facts.get("arrays_sha256"):
         raise BadCalibrator(
-            "the arrays are not the ones that were written with it", where=where, remedy=REMEDY
+            "the arrays are not the ones that were written with it",
+            where=where,
+            remedy=REMEDY,
         )
+
     # facts and arrays that don't fit each other fail here, in many ways
     try:
         model = rebuild(State(dict(facts), arrays_of(arrays)), prefix)
         _require_predictions(model)
     except WrongUse as error:  # a model or a questionnaire that there is not
         raise BadCalibrator(
-            error.what, where=where, remedy=f"{error.remedy}, or {REMEDY}"
+            error.what,
+            where=where,
+            remedy=f"{error.remedy}, or {REMEDY}",
         ) from error
     except UNFIT as error:
         what = f"it can't be restored from this file ({type(error).__name__}: {error})"
         raise BadCalibrator(what, where=where, remedy=REMEDY) from error
+
     return model
 
 
@@ -180,7 +198,11 @@ def state_of(model: JudgedEstimator, prefix: str = "") -> State:
         },
         "learned": _to_json(state.facts),
     }
-    return State(facts, {prefix + name: value for name, value in state.arrays.items()})
+
+    return State(
+        facts,
+        {prefix + name: value for name, value in state.arrays.items()},
+    )
 
 
 def rebuild(state: State, prefix: str = "") -> JudgedEstimator:
@@ -191,24 +213,31 @@ def rebuild(state: State, prefix: str = "") -> JudgedEstimator:
         KeyError, TypeError, ValueError: Facts or arrays that don't fit.
     """
     facts = state.facts
-    arrays = {
-        name.removeprefix(prefix): value
-        for name, value in state.arrays.items()
-        if name.startswith(prefix)
-    }
+    arrays = {}
+    for name, value in state.arrays.items():
+        if name.startswith(prefix):
+            arrays[name.removeprefix(prefix)] = value
+
     questionnaire = facts["questionnaire"]
     scales = []
     for scale in questionnaire["scales"]:
         values = tuple(map(float, scale["values"]))
         scales.append(Scale(**{**scale, "values": values}))
+
     questions = Questionnaire(tuple(scales), questionnaire["main"])
     kind = model_named(facts["model"])
     return kind.from_state(
-        _restore_settings(kind, facts["settings"]), questions, State(dict(facts["learned"]), arrays)
+        _restore_settings(kind, facts["settings"]),
+        questions,
+        State(dict(facts["learned"]), arrays),
     )
 
 
-def save(model: JudgedEstimator, folder: Path, others: Sequence[JudgedEstimator] = ()) -> Path:
+def save(
+    model: JudgedEstimator,
+    folder: Path,
+    others: Sequence[JudgedEstimator] = (),
+) -> Path:
     """Write a fitted calibrator into a folder, replacing an earlier one; return the path.
 
     Args:
@@ -221,7 +250,10 @@ def save(model: JudgedEstimator, folder: Path, others: Sequence[JudgedEstimator]
     pack = pack_up(model, others=others)
     arrays = f"calibrator-{pack.facts['arrays_sha256'][:12]}.safetensors"
     text = json.dumps(
-        pack.facts | {"arrays": arrays}, indent=2, ensure_ascii=False, allow_nan=False
+        pack.facts | {"arrays": arrays},
+        indent=2,
+        ensure_ascii=False,
+        allow_nan=False,
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -237,6 +269,7 @@ def save(model: JudgedEstimator, folder: Path, others: Sequence[JudgedEstimator]
             where=str(folder),
             remedy="give another folder",
         ) from error
+
     return folder / JSON_NAME
 
 
@@ -258,15 +291,32 @@ def load_each(path: Path) -> dict[str, JudgedEstimator]:
     if not isinstance(others, dict) or not all(
         isinstance(other_facts, dict) for other_facts in others.values()
     ):
-        raise BadCalibrator("its questions are no objects", where=where, remedy=REMEDY)
-    places = {
-        scale.question: QUESTION.format(n) for n, scale in enumerate(main.questionnaire_.scales)
-    }
+        raise BadCalibrator(
+            "its questions are no objects",
+            where=where,
+            remedy=REMEDY,
+        )
+
+    places = {}
+    for n, scale in enumerate(main.questionnaire_.scales):
+        places[scale.question] = QUESTION.format(n)
+
     if strange := sorted(others.keys() - places.keys()):
-        raise BadCalibrator(f"it has no question {strange[0]!r}", where=where, remedy=REMEDY)
+        raise BadCalibrator(
+            f"it has no question {strange[0]!r}",
+            where=where,
+            remedy=REMEDY,
+        )
+
     calibrators = {}
     for name, other_facts in others.items():
-        calibrators[name] = unpack(facts | other_facts, arrays, where, places[name])
+        calibrators[name] = unpack(
+            facts | other_facts,
+            arrays,
+            where,
+            places[name],
+        )
+
     return {main.questionnaire_.main: main} | calibrators
 
 
@@ -279,17 +329,28 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes, str]:
     except OSError as error:
         remedy = "name the folder that `pollex calibrate fit --out` wrote"
         raise BadCalibrator(
-            f"no calibrator can be read there: {error.strerror}", where=str(file), remedy=remedy
+            f"no calibrator can be read there: {error.strerror}",
+            where=str(file),
+            remedy=remedy,
         ) from error
     except (ValueError, RecursionError) as error:
-        raise BadCalibrator(f"not JSON: {error}", where=str(file), remedy=REMEDY) from error
+        raise BadCalibrator(
+            f"not JSON: {error}",
+            where=str(file),
+            remedy=REMEDY,
+        ) from error
+
     if not isinstance(facts, dict):
         raise BadCalibrator("not a JSON object", where=str(file), remedy=REMEDY)
+
     name = facts.pop("arrays", None)
     if not isinstance(name, str) or Path(name).name != name:
         raise BadCalibrator(
-            f"its arrays' file is called {name!r:.60}", where=str(file), remedy=REMEDY
+            f"its arrays' file is called {name!r:.60}",
+            where=str(file),
+            remedy=REMEDY,
         )
+
     try:
         arrays = read_content(file.parent / name)
     except OSError as error:
@@ -299,6 +360,7 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes, str]:
             where=str(file.parent / name),
             remedy=remedy,
         ) from error
+
     return facts, arrays, str(file)
 
 
@@ -312,7 +374,10 @@ def _to_json(value: Any) -> Any:
     from pollex.calibration.estimator import JudgedEstimator
 
     if isinstance(value, JudgedEstimator):
-        return {"estimator": name_of(value), "settings": _to_json(value.get_params(deep=False))}
+        return {
+            "estimator": name_of(value),
+            "settings": _to_json(value.get_params(deep=False)),
+        }
     if isinstance(value, Mapping):
         return {str(key): _to_json(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -325,6 +390,7 @@ def _to_json(value: Any) -> Any:
         or (isinstance(value, float) and np.isfinite(value))
     ):
         return value
+
     raise WrongUse(
         f"{value!r} can't be written as JSON",
         where="settings or state",
@@ -337,11 +403,16 @@ def _restore_settings(kind: type[JudgedEstimator], stored: Mapping[str, Any]) ->
     defaults = {
         name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()
     }
-    restored = {name: _restore_value(value) for name, value in stored.items() if name not in GONE}
+    restored = {}
+    for name, value in stored.items():
+        if name not in GONE:
+            restored[name] = _restore_value(value)
+
     settings = {}
     for name, value in restored.items():
         was_tuple = isinstance(value, list) and isinstance(defaults.get(name), tuple)
         settings[name] = tuple(value) if was_tuple else value
+
     return settings
 
 
@@ -350,5 +421,10 @@ def _restore_value(value: Any) -> Any:
         kind = model_named(value["estimator"])
         return kind(**_restore_settings(kind, value["settings"]))
     if isinstance(value, dict):
-        return {key: _restore_value(inner) for key, inner in value.items()}
-    return [_restore_value(inner) for inner in value] if isinstance(value, list) else value
+        values = {}
+        for key, inner in value.items():
+            values[key] = _restore_value(inner)
+        return values
+    if isinstance(value, list):
+        return [_restore_value(inner) for inner in value]
+    return value

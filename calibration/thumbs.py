@@ -87,6 +87,7 @@ def thumb_models(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
     from pollex.calibration.models.weighted_sum import WeightedSum
 
     signs = tuple(float(sign) for sign in signs)
+
     return {
         PLAIN: WeightedSum(signs, independence=1.0),
         START: WeightedSum(signs),
@@ -139,7 +140,11 @@ def compare_models(
         requested: A candidate's name, or `best`.
     """
     # P(thumb up) of each row by each candidate, fitted without the row's fold
-    blocks = np.arange(len(positive)) if together is None else together
+    if together is None:
+        blocks = np.arange(len(positive))
+    else:
+        blocks = together
+
     proba: dict[str, Floats] = {}
     for fold in folds:
         training = ~fold.out
@@ -157,18 +162,33 @@ def compare_models(
             )
             predicted = probability_positive(model, fold.answers[fold.out])
             proba.setdefault(name, np.full(len(positive), np.nan))[fold.out] = predicted
+
         progress()
 
     # log-losses `[row]`; what the network begins as is measured, and can't be chosen
-    every = {name: -np.log(np.where(positive, p, 1 - p)) for name, p in proba.items()}
+    every = {}
+    for name, p in proba.items():
+        every[name] = -np.log(np.where(positive, p, 1 - p))
+
     losses = {name: loss for name, loss in every.items() if name != BEGINNING}
     chosen, why = _choose_candidate(losses, requested)
     # what the network adds with a quarter, a half and all of the labels
     curve: tuple[LabelsPoint, ...] = ()
     if NETWORK in losses and len(positive) >= FEWEST_OF_CURVE:
-        whole = _measure_point(round(len(positive) * (1 - 1 / len(folds))), every, blocks)
+        whole = _measure_point(
+            round(len(positive) * (1 - 1 / len(folds))),
+            every,
+            blocks,
+        )
         curve = (*(_measure_with_fewer(folds, positive, blocks, share) for share in SHARES), whole)
-    return ModelComparison(chosen, why, scores_of(losses, chosen, blocks), proba[chosen], curve)
+
+    return ModelComparison(
+        chosen,
+        why,
+        scores_of(losses, chosen, blocks),
+        proba[chosen],
+        curve,
+    )
 
 
 SHARES = (0.25, 0.5)
@@ -176,10 +196,16 @@ SHARES = (0.25, 0.5)
 
 
 def _measure_with_fewer(
-    folds: Sequence[Fold], positive: Bools, blocks: Ints, share: float
+    folds: Sequence[Fold],
+    positive: Bools,
+    blocks: Ints,
+    share: float,
 ) -> LabelsPoint:
     """Compare the network with its beginning on a share of each fold's training rows; fewer networks, for the time."""
-    losses = {name: np.zeros(len(positive)) for name in (BEGINNING, NETWORK)}
+    losses = {}
+    for name in (BEGINNING, NETWORK):
+        losses[name] = np.zeros(len(positive))
+
     counts = []
     for number, fold in enumerate(folds):
         # a share of each class, so that neither is lost
@@ -187,6 +213,7 @@ def _measure_with_fewer(
         sides = (rows[positive[rows]], rows[~positive[rows]])
         part = np.sort(np.concatenate([side[: max(1, round(share * len(side)))] for side in sides]))
         counts.append(len(part))
+
         for name, loss in losses.items():
             smaller = {"seeds": 5} if name == NETWORK else {}
             model = fit_one(
@@ -199,14 +226,26 @@ def _measure_with_fewer(
             )
             p = probability_positive(model, fold.answers[fold.out])
             loss[fold.out] = -np.log(np.where(positive[fold.out], p, 1 - p))
+
     return _measure_point(round(float(np.mean(counts))), losses, blocks)
 
 
-def _measure_point(labels: int, losses: Mapping[str, Floats], blocks: Ints) -> LabelsPoint:
+def _measure_point(
+    labels: int,
+    losses: Mapping[str, Floats],
+    blocks: Ints,
+) -> LabelsPoint:
     gain = losses[BEGINNING] - losses[NETWORK]
     start = float(losses[BEGINNING].mean())
     network = float(losses[NETWORK].mean())
-    return LabelsPoint(labels, start, network, float(gain.mean()), standard_error(gain, blocks))
+
+    return LabelsPoint(
+        labels,
+        start,
+        network,
+        float(gain.mean()),
+        standard_error(gain, blocks),
+    )
 
 
 def _name_of_least(losses: Mapping[str, Floats]) -> str:
@@ -224,7 +263,9 @@ def _choose_candidate(losses: Mapping[str, Floats], requested: str) -> tuple[str
 
 
 def scores_of(
-    losses: Mapping[str, Floats], chosen: str, blocks: Ints
+    losses: Mapping[str, Floats],
+    chosen: str,
+    blocks: Ints,
 ) -> tuple[CandidateScore, ...]:
     """Return the figures of all candidates, beside those of the chosen one.
 
@@ -239,7 +280,14 @@ def scores_of(
     ends = np.zeros((0, 2))
     if others:
         ends = joint_intervals(gains, blocks, np.random.default_rng(SEED))
-    ahead = dict(zip(others, np.column_stack([gains.mean(axis=0), ends]).tolist(), strict=True))
+
+    ahead = dict(
+        zip(
+            others,
+            np.column_stack([gains.mean(axis=0), ends]).tolist(),
+            strict=True,
+        )
+    )
     return tuple(
         CandidateScore(
             name,
@@ -281,7 +329,11 @@ def fit_one(
     """
     ids = rubrics or [str(number) for number in range(len(signs))]
     questions = questionnaire(ids, answers.shape[2])
-    unfitted = beginning(signs) if name == BEGINNING else thumb_models(signs)[name]
+    if name == BEGINNING:
+        unfitted = beginning(signs)
+    else:
+        unfitted = thumb_models(signs)[name]
+
     model: JudgedEstimator = unfitted.set_params(**changes or {})
     return model.fit(
         flatten(answers),
@@ -299,7 +351,11 @@ def questionnaire(rubrics: Sequence[str], options: int = LIKERT) -> Questionnair
     return Questionnaire((*scales, Scale(THUMB, (0.0, 1.0), asked=False)), THUMB)
 
 
-def probability_positive(model: JudgedEstimator, answers: Floats, judges: Judges = None) -> Floats:
+def probability_positive(
+    model: JudgedEstimator,
+    answers: Floats,
+    judges: Judges = None,
+) -> Floats:
     """P(thumb up) `[row]` from probabilities `[row, rubric, option]`."""
     column: Floats = model.predict_proba(flatten(answers), judges)[:, 1]
     return column

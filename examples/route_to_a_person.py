@@ -37,7 +37,9 @@ def person(state: ChatState) -> dict[str, Any]:  # noqa: ARG001
 def route(state: ChatState) -> str:
     """Choose a person where a thumb up is unlikely; a missing score changes nothing."""
     probability = state["pollex"].get("probability")
-    return "person" if probability is not None and probability < BELOW else END
+    if probability is not None and probability < BELOW:
+        return "person"
+    return END
 
 
 def graph_of(rubrics: Path) -> Any:
@@ -52,6 +54,7 @@ def graph_of(rubrics: Path) -> Any:
     graph.add_edge("bot", "score")
     graph.add_conditional_edges("score", route, ["person", END])
     graph.add_edge("person", END)
+
     return graph.compile(checkpointer=InMemorySaver())
 
 

@@ -105,7 +105,11 @@ class BatchWork(Resources):
 
     def begin(self) -> None:
         """Show how far an earlier session came."""
-        self.progress.start(self.stage, self.total, self.total - len(self.pending))
+        self.progress.start(
+            self.stage,
+            self.total,
+            self.total - len(self.pending),
+        )
 
     def end(self, item: str, *outcomes: str) -> None:
         """Settle an item, with what it came to: a batch of a slow model takes hours."""
@@ -144,11 +148,16 @@ def on_batch(kind: type[W]) -> Callable[[Callable[[W, Sequence[str]], Awaitable[
             pending = live.pending if live.planned == state["batch"] else ()
             left = [id_ for id_ in state["batch"] if id_ in pending]
             await work(live, left)
-            count = 0 if work.__name__ in live.idle else len(left)
+            if work.__name__ in live.idle:
+                count = 0
+            else:
+                count = len(left)
+
             findings = live.findings.update(work.__name__)
             # the state says no more than what is durable
             if findings:
                 await live.store.settle()
+
             return {"asked": {work.__name__: count}, **findings}  # type: ignore[typeddict-item]  # its keys are the state's
 
         node.__name__ = work.__name__
@@ -182,9 +191,15 @@ async def plan_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:  #
         live.planned[:] = batch
         live.findings.begin(batch)
         span.outputs(batch)
-    planned: BatchState = {"run": live.run, "batch": batch, "total": live.total}
+
+    planned: BatchState = {
+        "run": live.run,
+        "batch": batch,
+        "total": live.total,
+    }
     if questions := live.legend():
         planned["questions"] = questions
+
     return planned
 
 
@@ -193,9 +208,11 @@ async def commit_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     live = await resources(runtime, BatchWork)
     with live.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
         await live.store.settle()
+
     committed: BatchState = {"done": live.total - len(live.pending)}
     if live.outcomes:  # some count theirs at the end
         committed["outcomes"] = dict(live.outcomes)
+
     return committed
 
 
@@ -204,10 +221,19 @@ async def finish(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     live = await resources(runtime, BatchWork)
     # anything else than a fine outcome makes the run partial
     result = live.result(state)
-    status: Literal["partial", "done"] = (
-        "partial" if result["outcomes"].keys() - live.fine else "done"
+    status: Literal["partial", "done"]
+    if result["outcomes"].keys() - live.fine:
+        status = "partial"
+    else:
+        status = "done"
+
+    await asyncio.to_thread(
+        live.store.finish,
+        live.run,
+        status,
+        roles=live.workers,
+        result=result,
     )
-    await asyncio.to_thread(live.store.finish, live.run, status, roles=live.workers, result=result)
     return {
         "status": status,
         "done": live.total - len(live.pending),
@@ -227,6 +253,7 @@ def add_batches(
     """
     for node in [plan_batch, *(node for step in steps for node in step), commit_batch, last]:
         graph.add_node(node.__name__, node)  # type: ignore[call-overload]  # it takes functions, says its typing
+
     # each step leads to the next, the commit back to the plan
     rows = [*([node.__name__ for node in step] for step in steps), ["commit_batch"], ["plan_batch"]]
 
@@ -234,10 +261,15 @@ def add_batches(
         return rows[0] if state["batch"] else [last.__name__]
 
     graph.add_edge(START, "plan_batch")
-    graph.add_conditional_edges("plan_batch", next_step, [*rows[0], last.__name__])
+    graph.add_conditional_edges(
+        "plan_batch",
+        next_step,
+        [*rows[0], last.__name__],
+    )
     for before, after in pairwise(rows):
         for name in after:
             graph.add_edge(before if len(before) > 1 else before[0], name)
+
     graph.add_edge("finish", END)
     return graph
 
@@ -256,22 +288,38 @@ async def ask(
         context.semaphore,
         context.tracer.span(name, kind="role", item=conversation.id, inputs=references) as span,
     ):
-        answers = await answer_each(judge, conversation, questions, context.secrets)
+        answers = await answer_each(
+            judge,
+            conversation,
+            questions,
+            context.secrets,
+        )
         failed = [answer for answer in answers if isinstance(answer, Unanswered)]
         span.outputs([f"{len(answers) - len(failed)} answered"])
         if failed:
             span.failed(
                 f"{len(failed)} unanswered, the first: {failed[0].outcome}: {failed[0].detail}"
             )
+
         # Inside the span, which is written after it: whoever finds the span of a killed run finds
         # the answers, too.
         fingerprints = fingerprints_for(judge, questions)
-        context.store.put(context.cells.of(conversation, questions, answers, fingerprints))
+        context.store.put(
+            context.cells.of(
+                conversation,
+                questions,
+                answers,
+                fingerprints,
+            )
+        )
+
     return answers
 
 
 async def extract_from(
-    context: Resources, extractor: Extractor, conversation: Conversation
+    context: Resources,
+    extractor: Extractor,
+    conversation: Conversation,
 ) -> Extraction | Unanswered:
     """Extract from one conversation, store the result, and record a span."""
     async with (
@@ -289,9 +337,12 @@ async def extract_from(
                 detail=detail_of(error, context.secrets),
                 judge=extractor.name,
             )
+
         if isinstance(extraction, Extraction):
             span.outputs(reason.id for reason in extraction.reasons)
         else:
             span.failed(f"{extraction.outcome}: {extraction.detail}")
+
         context.store.put([fact(context.run, "extraction", conversation.id, extraction)])
+
     return extraction

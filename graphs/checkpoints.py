@@ -58,6 +58,7 @@ class StateSerializer(JsonPlusSerializer):
         kind, _ = data
         if kind not in ("null", "msgpack"):
             raise ValueError(f"a value is kept as {kind!r}, which is not read")
+
         value = super().loads_typed(data)
         require_shallow(value)
         return value
@@ -73,7 +74,10 @@ def refuse_type(code: int, content: bytes) -> Any:
     raise ValueError(f"a value within another is of a type (code {code}), which is not read")
 
 
-_PLAIN = JsonPlusSerializer(allowed_msgpack_modules=None, __unpack_ext_hook__=refuse_type)
+_PLAIN = JsonPlusSerializer(
+    allowed_msgpack_modules=None,
+    __unpack_ext_hook__=refuse_type,
+)
 
 
 def read_type(code: int, content: bytes) -> Any:
@@ -109,6 +113,7 @@ def require_shallow(value: Any) -> None:
             level.extend(table.values())
         if not level:
             return
+
     raise ValueError(f"a value is nested deeper than {DEEPEST} levels")
 
 
@@ -172,7 +177,10 @@ class Checkpoints(AsyncSqliteSaver):
     """
 
     def __init__(
-        self, connection: Connection, path: Path, graph: StateGraph[Any, Any, Any, Any]
+        self,
+        connection: Connection,
+        path: Path,
+        graph: StateGraph[Any, Any, Any, Any],
     ) -> None:
         super().__init__(connection, serde=StateSerializer())
         self._path = path
@@ -205,10 +213,15 @@ class Checkpoints(AsyncSqliteSaver):
         _CHECKPOINT.validate_python(checkpoint.checkpoint)
         if missing := _NEEDED - checkpoint.checkpoint.keys():
             raise ValueError(f"a state has no {sorted(missing)[0]}")
+
         _METADATA.validate_python(checkpoint.metadata)
-        self._state.validate_python(checkpoint.checkpoint["channel_values"], strict=True)
+        self._state.validate_python(
+            checkpoint.checkpoint["channel_values"],
+            strict=True,
+        )
         for _, channel, value in _WRITES.validate_python(
             [tuple(write) for write in checkpoint.pending_writes or ()]
         ):
             self._state.validate_python({channel: value}, strict=True)
+
         return checkpoint

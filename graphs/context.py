@@ -91,9 +91,9 @@ class Context:
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
         """Return the context of a command's arguments; what a graph has no field for is left out."""
-        values = {
-            context_field.name: arguments.get(context_field.name) for context_field in fields(cls)
-        }
+        values = {}
+        for context_field in fields(cls):
+            values[context_field.name] = arguments.get(context_field.name)
         return cls(**{name: value for name, value in values.items() if value is not None})
 
 
@@ -193,5 +193,6 @@ async def resources(runtime: Runtime[Any], kind: type[R]) -> R:
             remedy="run it by a command (`pollex learn --help`), by the functions of pollex, or in LangGraph Studio as "
             "langgraph.json has it; what ran, `pollex trace last` shows",
         )
+
     assert isinstance(live, kind), "a thread is of one graph"
     return live

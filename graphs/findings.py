@@ -82,6 +82,7 @@ class Findings:
             if value is not None:
                 n, total = self.sums.get(name, (0, 0.0))
                 self.sums[name] = n + 1, total + value
+
         # only rows that the state shows are made
         among_worst = rank is not None and (len(self.ranked) < WORST or rank < self.ranked[-1][0])
         if id_ not in self.shown_ids and not among_worst:
@@ -91,6 +92,7 @@ class Findings:
         shown = {"id": id_, **row()}
         if id_ in self.shown_ids:
             self.batch[id_] = shown
+
         if among_worst and rank is not None:
             others = [finding for finding in self.ranked if finding[1] != id_]
             self.ranked = sorted([*others, (rank, id_, shown)], key=lambda finding: finding[0])[
@@ -105,17 +107,20 @@ class Findings:
             update["by_node"] = {node: [step[id_] for id_ in self.shown_ids if id_ in step]}
         elif step:
             update["by_node"] = {node: step}
+
         if self.is_new:
             self.is_new = False
             update |= self.as_state
+
         return update
 
     @property
     def as_state(self) -> dict[str, Any]:
         """What the state tells: plain values."""
-        means = {
-            name: {"mean": round(total / n, 4), "n": n} for name, (n, total) in self.sums.items()
-        }
+        means = {}
+        for name, (n, total) in self.sums.items():
+            means[name] = {"mean": round(total / n, 4), "n": n}
+
         return {
             "first": [self.batch[id_] for id_ in self.shown_ids if id_ in self.batch],
             "worst": [row for _, _, row in self.ranked],
@@ -126,12 +131,17 @@ class Findings:
 def in_short(text: str, longest: int = LONGEST) -> str:
     """Return a text as a line that a state can hold."""
     line = " ".join(text.split())
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+    if len(line) <= longest:
+        return line
+    return f"{line[: longest - 1]}…"
 
 
 def questions_in_short(questions: Sequence[Question]) -> dict[str, str]:
     """Return the texts of questions by id: what a state calls by an id."""
-    return {question.id: in_short(question.text) for question in questions[:ANSWERS]}
+    texts: dict[str, str] = {}
+    for question in questions[:ANSWERS]:
+        texts[question.id] = in_short(question.text)
+    return texts
 
 
 def applies(answer: Answer | Unanswered) -> bool:
@@ -148,6 +158,7 @@ def answers_in_words(
     for answer in answers:
         if isinstance(answer, Unanswered) or applies(answer):
             words[answer.question_id] = word_of(by_id.get(answer.question_id), answer)
+
     return dict(list(words.items())[:ANSWERS])
 
 
@@ -156,13 +167,17 @@ def word_of(question: Question | None, answer: Answer | Unanswered) -> str:
     if isinstance(answer, Unanswered):
         return in_short(failure_of(answer))
     if question is None or answer.chosen >= len(question.options):
-        return answer.word if answer.never_came_up else str(answer.chosen)
+        if answer.never_came_up:
+            return answer.word
+        return str(answer.chosen)
     return in_short(question.options[answer.chosen].text)
 
 
 def failure_of(answer: Unanswered) -> str:
     """Return why there is no answer, in a line."""
-    return f"{answer.outcome}: {answer.detail}" if answer.detail else str(answer.outcome)
+    if answer.detail:
+        return f"{answer.outcome}: {answer.detail}"
+    return str(answer.outcome)
 
 
 def first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> str:
@@ -174,7 +189,10 @@ def first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> str:
         return in_short(failures[0], REASON)
     if not texts:
         return ""
+
     answered = [answer for answer in answers if isinstance(answer, Answer)]
     told = [answer for answer in answered if applies(answer)] or answered
     justifications = [answer.justification for answer in told if answer.justification]
-    return in_short(justifications[0], REASON) if justifications else ""
+    if justifications:
+        return in_short(justifications[0], REASON)
+    return ""

@@ -72,7 +72,10 @@ class AskWork(BatchWork):
         not_answered = any(isinstance(answer, Unanswered) for answer in answers)
         rank = values.get(main, -1.0 if not_answered else None)
         row = partial(self.in_short, answers, values, sureness)
-        means = {f"value of {question_id}": value for question_id, value in values.items()}
+        means = {}
+        for question_id, value in values.items():
+            means[f"value of {question_id}"] = value
+
         self.findings.take(id_, row, rank=rank, figures=means)
 
     def in_short(
@@ -88,6 +91,7 @@ class AskWork(BatchWork):
         for question_id, share in sureness.items():
             if question_id in words:
                 words[question_id] += f" ({share:.0%})"
+
         return {
             "why": first_reason(applying, texts=self.store.texts),
             "answers": words,
@@ -99,6 +103,7 @@ class AskWork(BatchWork):
         """Tell whether an answer says that its question doesn't apply."""
         if isinstance(answer, Unanswered):
             return False
+
         last = len(answer.probabilities) - 1
         return answer.never_came_up or (answer.question_id in self.skips and answer.chosen == last)
 
@@ -107,23 +112,37 @@ class AskWork(BatchWork):
         shares = list(answer.probabilities)
         if answer.question_id in self.skips:
             shares = shares[:-1]
+
         total = sum(shares)
-        return [share / total for share in shares] if total else shares
+        if total:
+            return [share / total for share in shares]
+        return shares
 
 
 @on_each(AskWork)
 async def ask_questions(live: AskWork, id_: str) -> None:
     """Ask all questions about each conversation of the batch."""
-    answers = await ask(live, "ask_questions", live.judge, live.shelf[id_], live.questions)
+    answers = await ask(
+        live,
+        "ask_questions",
+        live.judge,
+        live.shelf[id_],
+        live.questions,
+    )
     live.tell(id_, answers)
     live.end(id_, *map(source_of, answers))
 
 
 def source_of(answer: Answer | Unanswered) -> str:
     """Return where an answer's probabilities come from, or why there is none."""
-    return answer.source if isinstance(answer, Answer) else answer.outcome
+    if isinstance(answer, Answer):
+        return answer.source
+    return answer.outcome
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
-    return add_batches(StateGraph(BatchState, context_schema=AskContext), [ask_questions])
+    return add_batches(
+        StateGraph(BatchState, context_schema=AskContext),
+        [ask_questions],
+    )

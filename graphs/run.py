@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     AnyGraph = StateGraph[Any, Any, Any, Any]
 
 OUTSIDE: ContextVar[Callable[[Resources], Awaitable[dict[str, Any]]] | None] = ContextVar(
-    "outside", default=None
+    "outside",
+    default=None,
 )
 """Carries runs out in place of this process: a server that has the graph itself, and checkpoints of its own."""
 
@@ -76,6 +77,7 @@ def graph_of(run: Run) -> AnyGraph:
     module = modules.get(run.command, "pollex.graphs.score")
     if run.fingerprint.get("method") == '"spur"':
         module = "pollex.graphs.learn.spur"
+
     graph: AnyGraph = import_module(module).build()
     return graph
 
@@ -89,7 +91,12 @@ async def states_of(store: Store, run: Run) -> list[tuple[tuple[str, ...], dict[
             newest_first = [
                 snapshot async for snapshot in compiled.aget_state_history(thread_of(run.id))
             ]
-    return [(before.next, after.values) for before, after in pairwise(reversed(newest_first))]
+
+    states: list[tuple[tuple[str, ...], dict[str, Any]]] = []
+    for before, after in pairwise(reversed(newest_first)):
+        states.append((before.next, after.values))
+
+    return states
 
 
 async def state_now(store: Store, run: Run) -> StateSnapshot:
@@ -120,10 +127,15 @@ async def state_around(store: Store, run: Run, node: str) -> tuple[dict[str, Any
     states = await states_of(store, run)
     # the last time that the node ran
     place = next(
-        (number for number, (nodes, _) in reversed([*enumerate(states)]) if node in nodes), None
+        (number for number, (nodes, _) in reversed([*enumerate(states)]) if node in nodes),
+        None,
     )
     if place is None:
-        raise WrongUse(f"{run.id} has no state after {node!r}", remedy=_nodes_in_words(run, states))
+        raise WrongUse(
+            f"{run.id} has no state after {node!r}",
+            remedy=_nodes_in_words(run, states),
+        )
+
     before: dict[str, Any] = states[place - 1][1] if place else {}
     return before, states[place][1]
 
@@ -138,6 +150,7 @@ def _nodes_in_words(run: Run, states: Sequence[tuple[tuple[str, ...], Mapping[st
             f"this store has no states of it; a LangGraph server keeps those of its runs itself, "
             f"by thread; nodes of this graph: {others}"
         )
+
     return f"name one of its nodes: {', '.join(ran)}" + (f"; not run: {others}" if others else "")
 
 
@@ -160,6 +173,7 @@ async def carry_out(
     """
     if outside := OUTSIDE.get():
         return await outside(live)
+
     from langgraph.types import Command  # as in `compile_on`
 
     from pollex.graphs.checkpoints import reading
@@ -189,13 +203,19 @@ async def carry_out(
             # until nobody has an answer to what the graph asks
             while True:
                 state: dict[str, Any] = await compiled.ainvoke(
-                    graph_input, settings, context=context, durability="sync"
+                    graph_input,
+                    settings,
+                    context=context,
+                    durability="sync",
                 )
                 interrupts = state.get("__interrupt__")
-                answer = people(interrupts[0].value) if interrupts and people else None
+                answer = None
+                if interrupts and people:
+                    answer = people(interrupts[0].value)
                 if not answer:
                     break
                 graph_input = Command(resume=answer)
+
     await live.store.settle()  # the spans, too
     return state
 

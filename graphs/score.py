@@ -74,7 +74,9 @@ class ScoreWork(BatchWork):
     @property
     def idle(self) -> frozenset[str]:
         """Where conversations are scored at once, nobody is asked before."""
-        return frozenset() if self.whole is None else frozenset(("judge_sat", "judge_dsat"))
+        if self.whole is None:
+            return frozenset()
+        return frozenset(("judge_sat", "judge_dsat"))
 
     async def ask(self, polarity: Polarity, id_: str) -> None:
         """Ask about one conversation, and keep the answers until it is scored."""
@@ -82,9 +84,20 @@ class ScoreWork(BatchWork):
         if self.whole is not None:
             self.findings.steps[node] = AT_ONCE
             return
-        questions = [q for q in self.questions if q.rubric and q.rubric.polarity == polarity]
+
+        questions = []
+        for q in self.questions:
+            if q.rubric and q.rubric.polarity == polarity:
+                questions.append(q)
+
         if questions:
-            answers = await ask(self, node, self.judge, self.shelf[id_], questions)
+            answers = await ask(
+                self,
+                node,
+                self.judge,
+                self.shelf[id_],
+                questions,
+            )
             self.answers.setdefault(id_, []).extend(answers)
             self.findings.note(node, id_, partial(self.answers_in_short, answers))
 
@@ -102,6 +115,7 @@ class ScoreWork(BatchWork):
                 if isinstance(answer, Unanswered)
                 else round(self.netsat.counted(answer), 2)
             )
+
         return values
 
     @cached_property
@@ -114,11 +128,21 @@ class ScoreWork(BatchWork):
         score = scores[place]
         answers = score.answers + (scores.tone.at(place) if scores.tone else ())
         # what raised a score that says good, what lowered one that says bad
-        failures = [failure_of(answer) for answer in answers if isinstance(answer, Unanswered)]
+        failures = []
+        for answer in answers:
+            if isinstance(answer, Unanswered):
+                failures.append(failure_of(answer))
+
         why = failures[0] if failures else score.outcome
         if score.netsat is not None:
             raised = (score.decision or score.label) != "negative"
-            why = reasons_in_words(answers, self.rubrics, self.netsat, raised=raised)
+            why = reasons_in_words(
+                answers,
+                self.rubrics,
+                self.netsat,
+                raised=raised,
+            )
+
         return {
             "why": in_short(why, REASON),
             "probability": score.probability,
@@ -164,19 +188,26 @@ def reasons_in_words(
     unit = "points" if netsat.thumb_model is None else "log-odds"
     moves = netsat.moves([answer for answer in answers if answer.question_id in rubrics])
     ways = {True: 1.0, False: -1.0}
-    strength = {
-        id_: abs(move) if raised is None else ways[raised] * move for id_, move in moves.items()
-    }
+    strength = {}
+    for id_, move in moves.items():
+        strength[id_] = abs(move) if raised is None else ways[raised] * move
+
     strongest = sorted(strength, key=strength.__getitem__, reverse=True)[:REASONS]
     named = [id_ for id_ in strongest if strength[id_] > 0]
-    values = {
-        answer.question_id: netsat.counted(answer)
-        for answer in answers
-        if isinstance(answer, Answer)
-    }
+    values = {}
+    for answer in answers:
+        if isinstance(answer, Answer):
+            values[answer.question_id] = netsat.counted(answer)
+
     if not named:
-        failed = next((answer for answer in answers if isinstance(answer, Unanswered)), None)
-        return "no answer moved it" if failed is None else failure_of(failed)
+        failed = next(
+            (answer for answer in answers if isinstance(answer, Unanswered)),
+            None,
+        )
+        if failed is None:
+            return "no answer moved it"
+        return failure_of(failed)
+
     return "; ".join(
         reason_in_words(rubrics[id_], values[id_], f"{moves[id_]:+.2f} {unit}") for id_ in named
     )
@@ -209,6 +240,7 @@ async def compute_netsat(live: ScoreWork, ids: Sequence[str]) -> None:
         scores = live.netsat.score_all({id_: live.answers.pop(id_) for id_ in ids})
         live.store.put([score_block(live.run, scores)])
         live.settle(scores)
+
     return None
 
 
@@ -220,7 +252,11 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
     new = [row for row, conversation in enumerate(batch) if conversation.id not in live.scored]
     if new:
         about = [batch[row] for row in new]
-        new_scores = scores if len(new) == len(batch) else scores.take(new)
+        if len(new) == len(batch):
+            new_scores = scores
+        else:
+            new_scores = scores.take(new)
+
         live.store.put(
             conversation_rows(
                 live.run,
@@ -237,6 +273,7 @@ async def score_whole(live: ScoreWork, batch: Sequence[Conversation]) -> None:
             ]
         )
         live.store.put([score_block(live.run, new_scores)])
+
     live.settle(scores)
     await live.store.settle()
     live.report(scores)

@@ -73,7 +73,11 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that `import pollex` is quick."""
     if name in _CORE:
-        return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api.verbs')}"), name)
+        return getattr(
+            import_module(f"{__name__}.{_HOMES.get(name, 'api.verbs')}"),
+            name,
+        )
+
     from pollex.rooms import module_named, python_names  # `import pollex` is quick
 
     if name == "__all__":

@@ -39,7 +39,10 @@ def as_arguments(options: Options) -> str:
     )
 
 
-SPELLING: ContextVar[Callable[[Options], str]] = ContextVar("spelling", default=as_arguments)
+SPELLING: ContextVar[Callable[[Options], str]] = ContextVar(
+    "spelling",
+    default=as_arguments,
+)
 """How options are written in messages; a command line sets its own way."""
 
 
@@ -69,7 +72,12 @@ class PollexError(Exception):
     exit_code = 1
 
     def __init__(
-        self, what: str, *, where: str = "", remedy: str = "", option: str | Options = ""
+        self,
+        what: str,
+        *,
+        where: str = "",
+        remedy: str = "",
+        option: str | Options = "",
     ) -> None:
         self.what = what
         self.where = where

@@ -46,11 +46,17 @@ class ScoreMiddleware(AgentMiddleware[ScoredState, Any, Any]):
 
     def after_agent(self, state: ScoredState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Score the conversation."""
-        return _told(runtime, self._live.of(state["messages"], thread_of(get_config())))
+        return _told(
+            runtime,
+            self._live.of(state["messages"], thread_of(get_config())),
+        )
 
     async def aafter_agent(self, state: ScoredState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Score the conversation in a thread."""
-        return _told(runtime, await self._live.aof(state["messages"], thread_of(get_config())))
+        return _told(
+            runtime,
+            await self._live.aof(state["messages"], thread_of(get_config())),
+        )
 
 
 def _told(runtime: Runtime[Any], score: dict[str, Any]) -> dict[str, Any]:

@@ -32,8 +32,16 @@ class LiveScore:
         events: bool = False,
         deadline: float = DEADLINE,
     ) -> None:
-        loaded = rubrics if isinstance(rubrics, RubricSet | Scorer) else read_set(rubrics)
-        self.scorer = loaded if isinstance(loaded, Scorer) else Scorer(loaded)
+        if isinstance(rubrics, RubricSet | Scorer):
+            loaded = rubrics
+        else:
+            loaded = read_set(rubrics)
+
+        if isinstance(loaded, Scorer):
+            self.scorer = loaded
+        else:
+            self.scorer = Scorer(loaded)
+
         self.events = events
         self.deadline = deadline
 
@@ -48,6 +56,7 @@ class LiveScore:
             raise
         except Exception as error:  # an agent goes on, whatever becomes of its score
             return {"error": f"{type(error).__name__}: {error}"}
+
         figures = {
             "netsat": score.netsat,
             "probability": score.probability,
@@ -59,7 +68,8 @@ class LiveScore:
         """Do the same in a thread; one that takes longer than the deadline ends as an `error`."""
         try:
             return await asyncio.wait_for(
-                asyncio.to_thread(self.of, messages, conversation), self.deadline
+                asyncio.to_thread(self.of, messages, conversation),
+                self.deadline,
             )
         except TimeoutError:
             return {"error": f"no score within {self.deadline:g} s"}
@@ -105,10 +115,15 @@ def score_node(
 
 def messages_of(state: Any, name: str) -> Sequence[Any] | dict[str, str]:
     """Return the messages of a state, or what is wrong as `error`: a missing score never ends a graph."""
-    fields = state if isinstance(state, Mapping) else vars(state)
+    if isinstance(state, Mapping):
+        fields = state
+    else:
+        fields = vars(state)
+
     if name in fields:
         messages: Sequence[Any] = fields[name]
         return messages
+
     there = ", ".join(map(str, fields)) or "nothing"
     return {
         "error": f"the state has no {name!r} (it has: {there}); name its field: score_node(…, messages=NAME)"

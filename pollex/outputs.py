@@ -48,6 +48,7 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
                 where=where,
                 remedy="take it away, or put a file there",
             )
+
         kind = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         if path.is_symlink() and not path.resolve().parent.is_dir():
@@ -56,21 +57,32 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
                 where=where,
                 remedy="make that folder, or take the link away",
             ) from None
+
         return
     except OSError as failure:
         raise WrongUse(
-            failure.strerror or "it can't be reached", where=where, remedy=name_a_file
+            failure.strerror or "it can't be reached",
+            where=where,
+            remedy=name_a_file,
         ) from failure
+
     if stat.S_ISDIR(kind.st_mode):
         raise WrongUse("it is a folder", where=where, remedy=name_a_file)
     if stat.S_ISREG(kind.st_mode):
         return
     if regular or not named:
         raise WrongUse(
-            "it is no file, and other files belong beside it", where=where, remedy=name_a_file
+            "it is no file, and other files belong beside it",
+            where=where,
+            remedy=name_a_file,
         )
+
     if not (stat.S_ISFIFO(kind.st_mode) or (stat.S_ISCHR(kind.st_mode) and _is_harmless(kind))):
-        raise WrongUse("it is a device or a socket", where=where, remedy=name_a_file)
+        raise WrongUse(
+            "it is a device or a socket",
+            where=where,
+            remedy=name_a_file,
+        )
 
 
 def make_folder(path: Path) -> None:
@@ -83,13 +95,20 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         leads_nowhere = path.is_symlink() and not path.exists()
-        what = "it is a link that leads nowhere" if leads_nowhere else "it is no folder"
+        if leads_nowhere:
+            what = "it is a link that leads nowhere"
+        else:
+            what = "it is no folder"
+
         raise WrongUse(what, where=str(path), remedy="give the name of a folder") from None
 
 
 def _is_harmless(device: os.stat_result) -> bool:
     """Return whether a device swallows what is written, or is a terminal."""
-    harmless_devices = [Path(name).stat().st_rdev for name in HARMLESS if Path(name).exists()]
+    harmless_devices = []
+    for name in HARMLESS:
+        if Path(name).exists():
+            harmless_devices.append(Path(name).stat().st_rdev)
     # pseudo-terminals, on Linux
     return device.st_rdev in harmless_devices or os.major(device.st_rdev) in range(136, 144)
 
@@ -107,18 +126,27 @@ def draft_of(path: Path, *, named: bool = True) -> Iterator[Path]:
             sys.stdout.flush()
             with draft.open("rb") as file:
                 shutil.copyfileobj(file, getattr(sys.stdout, "buffer", sys.stdout))
+
         return
+
     require_output(path, named=named)
     if path.exists() and not path.is_file():
         with tempfile.TemporaryDirectory() as folder:
             yield (draft := Path(folder) / "draft")
             _pour(draft, path)
         return
-    target = path.resolve() if path.is_symlink() else path
+
+    if path.is_symlink():
+        target = path.resolve()
+    else:
+        target = path
+
     # nobody can guess it and put a link there
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        replaced = target.stat() if target.exists() else None
+        replaced = None
+        if target.exists():
+            replaced = target.stat()
         if replaced is not None:  # nobody reads in the draft what they couldn't read in the file
             os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield draft
@@ -147,11 +175,12 @@ def drafts_left_of(path: Path) -> list[Path]:
     """
     ours = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}")
     beside = path.parent.iterdir() if path.parent.is_dir() else ()
-    return [
-        draft
-        for draft in beside
-        if ours.fullmatch(draft.name) and draft.is_file() and not draft.is_symlink()
-    ]
+    drafts: list[Path] = []
+    for draft in beside:
+        if ours.fullmatch(draft.name) and draft.is_file() and not draft.is_symlink():
+            drafts.append(draft)
+
+    return drafts
 
 
 def _pour(draft: Path, path: Path) -> None:
@@ -167,8 +196,11 @@ def _pour(draft: Path, path: Path) -> None:
         if failure.errno != errno.ENXIO:
             raise
         raise WrongUse(
-            "nobody reads from this pipe", where=str(path), remedy="start its reader first"
+            "nobody reads from this pipe",
+            where=str(path),
+            remedy="start its reader first",
         ) from failure
+
     os.set_blocking(opened, True)
     with draft.open("rb") as source, os.fdopen(opened, "wb") as target:
         shutil.copyfileobj(source, target)

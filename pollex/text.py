@@ -31,11 +31,11 @@ def printable(text: str, limit: int | None = None, *, keep_lines: bool = False) 
     line_breaks = LINE_BREAKS if keep_lines else ""
     # An escape is longer than what it stands for, so more than `limit` characters are never needed.
     head = text if limit is None else text[: limit + 1]
-    shown = (
-        head
-        if head.isprintable()
-        else "".join(c if c in line_breaks else _visible(c) for c in head)
-    )
+    if head.isprintable():
+        shown = head
+    else:
+        shown = "".join(c if c in line_breaks else _visible(c) for c in head)
+
     if limit is not None and len(shown) > limit:
         return shown[: max(limit - 1, 0)] + "…" * (limit > 0)
     return shown
@@ -46,22 +46,23 @@ _OUR_SYNTAX = re.compile(r"→|: |[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 def one_line(name: str) -> str:
     """Return a file name or id for a message, quoted if it could be misread."""
-    return repr(name) if _OUR_SYNTAX.search(name) else name
+    if _OUR_SYNTAX.search(name):
+        return repr(name)
+    return name
 
 
 def _visible(character: str) -> str:
     if unicodedata.category(character) not in _UNSEEN:
         return character
+
     code = ord(character)
     if character in "\n\r\t":
         return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[character]
-    return (
-        f"\\x{code:02x}"
-        if code < 0x100
-        else f"\\u{code:04x}"
-        if code < 0x10000
-        else f"\\U{code:08x}"
-    )
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\U{code:08x}"
 
 
 SURROGATES = re.compile("[\ud800-\udfff]")
@@ -70,7 +71,9 @@ SURROGATES = re.compile("[\ud800-\udfff]")
 def writable(value: Any) -> Any:
     """Replace lone surrogates by U+FFFD in a value and everything in it."""
     if isinstance(value, str):
-        return value if value.isascii() else SURROGATES.sub("\ufffd", value)
+        if value.isascii():
+            return value
+        return SURROGATES.sub("\ufffd", value)
     if isinstance(value, dict):
         return {writable(name): writable(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -118,7 +121,9 @@ def read_content(path: str | Path) -> bytes:
             ("/dev/", "/proc/", "/sys/")
         ):
             raise OSError(errno.EINVAL, "a pipe or a device, and no file")
+
         content = file.read(LARGEST_FILE + 1)
+
     if len(content) > LARGEST_FILE:
         raise OSError(errno.EFBIG, f"larger than {LARGEST_FILE >> 20} MB")
     return content
@@ -147,7 +152,13 @@ def count(n: int, singular: str, more: str = "") -> str:
     return f"{n} {singular if n == 1 else more or singular + 's'}"
 
 
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNITS = {
+    "": 1,
+    "K": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+}
 
 
 def size_given(text: str | int) -> int:
@@ -156,8 +167,16 @@ def size_given(text: str | int) -> int:
     Raises:
         ValueError: It is none.
     """
-    written = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(text), re.IGNORECASE)
-    size = float(written[1]) * _UNITS[written[2].upper()] if written else 0
+    written = re.fullmatch(
+        r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*",
+        str(text),
+        re.IGNORECASE,
+    )
+    if written:
+        size = float(written[1]) * _UNITS[written[2].upper()]
+    else:
+        size = 0
+
     if not 1 <= size <= 10**15:
         raise ValueError(f"{str(text)!r:.40} is no size: write 5GB or 500MB")
     return int(size)
@@ -184,6 +203,7 @@ def parse_json(text: str) -> Any:
         value = _STRICT.decode(text)
     except RecursionError:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
+
     if text.count("{") + text.count("[") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     return value
@@ -225,11 +245,14 @@ def _is_deeper(value: object, levels: int) -> bool:
         level = [
             inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)
         ]
+
     return any(isinstance(inner, dict | list) for inner in level)
 
 
 def _inside(outer: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return outer.values() if isinstance(outer, dict) else outer
+    if isinstance(outer, dict):
+        return outer.values()
+    return outer
 
 
 DATA = "data"
@@ -284,12 +307,19 @@ def notes_told(notes: Iterable[object]) -> Told:
     return (Line(f"Note: {note}", "yellow") for note in notes)
 
 
-def some_told(singular: str, more: str, lines: Sequence[str], most: int = 10) -> Told:
+def some_told(
+    singular: str,
+    more: str,
+    lines: Sequence[str],
+    most: int = 10,
+) -> Told:
     """Yield a count with its noun, and the first lines; nothing where there are none."""
     if lines:
         yield Line(f"{count(len(lines), singular, more)}:", "yellow")
+
     for line in lines[:most]:
         yield f"  {line}"
+
     if len(lines) > most:
         yield f"  and {len(lines) - most} more"
 
@@ -310,10 +340,16 @@ def encode(value: Any) -> Any:
         return {name: encode(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [encode(inner) for inner in value]
-    return str(value) if isinstance(value, Path) else value
+    if isinstance(value, Path):
+        return str(value)
+    return value
 
 
-def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def html_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+) -> str:
     """Return a small HTML table for notebooks; every value is escaped."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(

@@ -40,16 +40,20 @@ def conversation(turns: Iterable[tuple[str, str]]) -> list[Item]:
     System text before the user's first turn is the product's own instructions, and isn't judged. A
     greeting is a turn.
     """
-    items: list[Item] = [
-        {"i": i, "role": role, "text": text} for i, (role, text) in enumerate(turns)
-    ]
+    items: list[Item] = []
+    for i, (role, text) in enumerate(turns):
+        items.append({"i": i, "role": role, "text": text})
+
     first = next((item["i"] for item in items if item["role"] == "user"), len(items))
     return [item for item in items if item["role"] != "system" or item["i"] > first]
 
 
 def escape_line(value: Any) -> str:
     """Write a value as one line of JSON that can't pass for prompt structure."""
-    return _ESCAPED.sub(_escape, json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return _ESCAPED.sub(
+        _escape,
+        json.dumps(value, ensure_ascii=False, separators=(",", ":")),
+    )
 
 
 def write_items(items: Sequence[Item]) -> str:

@@ -47,7 +47,8 @@ class DomainProfile(BaseModel):
         description="How does a roughly ideal conversation go? (two or three sentences)"
     )
     expectations: tuple[Text, ...] = Field(
-        min_length=1, description="What is expected of the assistant? (one a line)"
+        min_length=1,
+        description="What is expected of the assistant? (one a line)",
     )
     notes: tuple[Text, ...] = Field(
         default=(),
@@ -56,7 +57,8 @@ class DomainProfile(BaseModel):
     )
     language: Text = Field(description="In what language shall rubrics be written?")
     log: dict[Literal["columns", "roles"], dict[str, str | list[str]]] | None = Field(
-        default=None, exclude_if=lambda log: log is None
+        default=None,
+        exclude_if=lambda log: log is None,
     )
     """Which column of the log is what, and whose turns its names of roles mean; see `formats.mapping`."""
 
@@ -139,13 +141,19 @@ def log_of(rubrics: object) -> dict[str, Any]:
             RecursionError,
         ):  # whoever loads the set says what is wrong
             return {}
-        return rubrics.get("log") or {} if isinstance(rubrics, dict) else {}
+
+        if isinstance(rubrics, dict):
+            return rubrics.get("log") or {}
+        return {}
+
     return getattr(getattr(rubrics, "domain", None), "log", None) or {}
 
 
 def profile_at(path: Path | None) -> DomainProfile:
     """Return the domain profile of a file, or the neutral one."""
-    return DomainProfile.neutral() if path is None else DomainProfile.load(path)
+    if path is None:
+        return DomainProfile.neutral()
+    return DomainProfile.load(path)
 
 
 def complaint(error: ValidationError) -> str:
@@ -153,6 +161,7 @@ def complaint(error: ValidationError) -> str:
     names: dict[str, list[str]] = {}
     for fault in error.errors(include_url=False, include_input=False):
         names.setdefault(fault["type"], []).append(".".join(str(part) for part in fault["loc"]))
+
     return "; ".join(
         f"{_FAULTS.get(kind, kind)}: {', '.join(fields)}" for kind, fields in names.items()
     )
@@ -204,5 +213,9 @@ def switched_off(switches: Sequence[str] | Set[str]) -> frozenset[str]:
     if unknown := set(switches) - SWITCHES.keys():
         what = ", ".join(sorted(unknown))
         parts = ", ".join(SWITCHES)
-        raise WrongUse(f"no such part of a prompt: {what}", remedy=f"choose from {parts}")
+        raise WrongUse(
+            f"no such part of a prompt: {what}",
+            remedy=f"choose from {parts}",
+        )
+
     return frozenset(switches)

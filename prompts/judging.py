@@ -30,12 +30,15 @@ def code_options(options: Sequence[str]) -> list[str]:
     """
     if len(options) > len(ascii_uppercase):
         raise WrongUse(
-            f"{len(options)} options for one question", remedy=f"use at most {len(ascii_uppercase)}"
+            f"{len(options)} options for one question",
+            remedy=f"use at most {len(ascii_uppercase)}",
         )
-    return [
-        f"{letter}. {plain(option)}"
-        for letter, option in zip(ascii_uppercase, options, strict=False)
-    ]
+
+    lines: list[str] = []
+    for letter, option in zip(ascii_uppercase, options, strict=False):
+        lines.append(f"{letter}. {plain(option)}")
+
+    return lines
 
 
 def by_letter(options: Sequence[str]) -> str:
@@ -52,7 +55,9 @@ def _asked(text: str) -> str:
 def plain(option: str) -> str:
     """Write an option for a prompt, unquoted if it is only words."""
     written = escape_line(option)
-    return option if written == f'"{option}"' and "," not in option else written
+    if written == f'"{option}"' and "," not in option:
+        return option
+    return written
 
 
 def meaning(options: Sequence[str]) -> dict[str, str]:
@@ -65,6 +70,7 @@ def meaning(options: Sequence[str]) -> dict[str, str]:
     """
     if not options or not all(option.isdecimal() for option in options):
         return {"ends": "", "middle": "Neutral"}
+
     low = options[0]
     high = options[-1]
     ends = f", from {low}, not at all, to {high}, wholly"
@@ -100,7 +106,11 @@ def one_a_line(options: Sequence[str]) -> str:
     return "\n".join(f"  - {plain(option)}" for option in options)
 
 
-def batch_schema(schema: Mapping[str, Any], count: int, options: Sequence[str]) -> dict[str, Any]:
+def batch_schema(
+    schema: Mapping[str, Any],
+    count: int,
+    options: Sequence[str],
+) -> dict[str, Any]:
     """Return the schema of `count` answers with these options.
 
     The answers are properties named 1 to `count`, not items of a list: an endpoint that keeps to
@@ -112,6 +122,7 @@ def batch_schema(schema: Mapping[str, Any], count: int, options: Sequence[str]) 
     numbers = [str(i) for i in range(1, count + 1)]
     answer = schema["$defs"]["a"]
     narrowed = answer["properties"] | {"answer": {"type": "string", "enum": list(options)}}
+
     return {
         **schema,
         "properties": {number: {"$ref": "#/$defs/a"} for number in numbers},

@@ -77,7 +77,10 @@ class Prompt:
     version: str
 
     def render(
-        self, section: str, values: Mapping[str, str], without: Set[str] = frozenset()
+        self,
+        section: str,
+        values: Mapping[str, str],
+        without: Set[str] = frozenset(),
     ) -> str:
         """Return the text of a section; `values` beyond the prompt's variables are not used.
 
@@ -86,8 +89,10 @@ class Prompt:
         """
         if missing := self.variables - values.keys():
             raise WrongUse(
-                f"no value for {', '.join(sorted(missing))}", where=f"prompt {self.name}"
+                f"no value for {', '.join(sorted(missing))}",
+                where=f"prompt {self.name}",
             )
+
         parts = (part for part in self.sections[section] if part.block not in without)
         return "".join(values[part.text] if part.gap else part.text for part in parts)
 
@@ -112,12 +117,16 @@ def parse(name: str, text: str) -> Prompt:
     file = _FILE.fullmatch(text)
     if file is None:
         raise WrongUse("no front matter between +++ lines", where=f"prompt {name}")
+
     head = tomllib.loads(file["head"])
     titles = _SECTION.split(file["body"])
     texts = {title: text.strip() for title, text in zip(titles[1::2], titles[2::2], strict=True)}
     fence = _FENCE.search(texts.pop("schema", ""))
     schema = json.loads(fence[1]) if fence else None
-    sections = {title: tuple(_parts(name, body)) for title, body in texts.items()}
+    sections = {}
+    for title, body in texts.items():
+        sections[title] = tuple(_parts(name, body))
+
     prompt = Prompt(
         name=name,
         purpose=head["purpose"],
@@ -136,11 +145,17 @@ def parse(name: str, text: str) -> Prompt:
     gaps = {part.text for part in parts if part.gap}
     blocks = {part.block for part in parts if part.block}
     if gaps != prompt.variables or blocks != prompt.blocks:
-        raise WrongUse("variables or blocks are not those that it declares", where=f"prompt {name}")
+        raise WrongUse(
+            "variables or blocks are not those that it declares",
+            where=f"prompt {name}",
+        )
+
     if sections.keys() != {"system", "closing"}:
         raise WrongUse(
-            "the sections must be system, closing and perhaps schema", where=f"prompt {name}"
+            "the sections must be system, closing and perhaps schema",
+            where=f"prompt {name}",
         )
+
     return prompt
 
 
@@ -152,8 +167,10 @@ def _parts(name: str, text: str) -> list[PromptPart]:
         literal = text[end : mark.start() if mark else len(text)]
         if "{" in literal or "}" in literal:
             raise WrongUse(
-                f"a brace that is no mark: {literal.strip()[:60]!r}", where=f"prompt {name}"
+                f"a brace that is no mark: {literal.strip()[:60]!r}",
+                where=f"prompt {name}",
             )
+
         if literal:
             parts.append(PromptPart(literal, gap=False, block=block))
         if mark is None:
@@ -165,6 +182,7 @@ def _parts(name: str, text: str) -> list[PromptPart]:
             raise WrongUse(f"{mark.group()} is out of place", where=f"prompt {name}")
         else:
             block = mark["open"] or ""
+
     if block:
         raise WrongUse(f"block {block} is not closed", where=f"prompt {name}")
     return parts
@@ -218,6 +236,7 @@ def messages(
         task += (
             f"\nWrite one JSON object of this JSON schema and nothing else:\n{escape_line(schema)}"
         )
+
     if layout.closing == "merged":
         return [rules, {"role": "user", "content": f"{data['content']}\n\n{task}"}]
     return [rules, data, {"role": layout.closing, "content": task}]

@@ -80,10 +80,13 @@ def choose_alpha(
         if 0 < positive[out].sum() < out.sum():
             # a fold of one class has no AUC
             aucs.append([auc(scores[out], positive[out]) for scores in held_out])
+
     if not aucs:
         raise BadLabels(
-            "no fold has conversations of both labels", remedy="use fewer folds, or stratify them"
+            "no fold has conversations of both labels",
+            remedy="use fewer folds, or stratify them",
         )
+
     table = tuple(
         AlphaScore(
             alpha,

@@ -102,7 +102,10 @@ def by_class(values: Floats, positive: Bools) -> tuple[Floats, Floats]:
 
 
 def candidate_terms(
-    base: tuple[Floats, Floats], evals: tuple[Floats, Floats], rows: Ints, grid: int = GRID
+    base: tuple[Floats, Floats],
+    evals: tuple[Floats, Floats],
+    rows: Ints,
+    grid: int = GRID,
 ) -> Terms:
     """Compute LC and LS of a set with each candidate added in turn.
 
@@ -120,6 +123,7 @@ def candidate_terms(
         curves = precision_curves(positive, negative, grid)
         terms.correctness[block] = curves.correctness
         terms.sharpness[block] = curves.sharpness
+
     return terms
 
 
@@ -153,9 +157,10 @@ def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Cu
     theta = (means[0] + means[1]) / 2
     # two conversations have no spread
     freedom = max(positive.shape[1] + negative.shape[1] - 2, 1)
-    of_classes = [
-        _sum_of_squares(scores - mean[:, None]) for scores, mean in zip(classes, means, strict=True)
-    ]
+    of_classes = []
+    for scores, mean in zip(classes, means, strict=True):
+        of_classes.append(_sum_of_squares(scores - mean[:, None]))
+
     spread = np.sqrt((of_classes[0] + of_classes[1]) / freedom)
     # conversations at or under each threshold, and over it `[class, set, grid]`
     under = np.stack([_at_or_under(scores, low, span, grid) for scores in classes])
@@ -164,14 +169,24 @@ def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Cu
     # Prec+ `[set, grid]`, the base rate where nothing scores over a threshold
     base_rate = positive.shape[1] / (positive.shape[1] + negative.shape[1])
     total = over[0] + over[1]
-    plus = np.divide(over[0], total, out=np.full_like(total, base_rate), where=total > 0)
+    plus = np.divide(
+        over[0],
+        total,
+        out=np.full_like(total, base_rate),
+        where=total > 0,
+    )
     # Nothing scores over the highest threshold, and but for constant scores something does over the
     # one before it.
     plus[:, -1] = plus[:, -2]
     # Without spread the targets are steps; a thousandth of a grid step is one, and rounding still
     # can't tip it at θ_c.
-    width = np.where(span > 0, np.maximum(spread, 1e-3 * span / (grid - 1)), np.inf)
+    width = np.where(
+        span > 0,
+        np.maximum(spread, 1e-3 * span / (grid - 1)),
+        np.inf,
+    )
     rise = (1 + np.tanh((thresholds - theta[:, None]) / width[:, None])) / 2
+
     return Curves(
         thresholds=thresholds,
         plus=plus,
@@ -190,15 +205,26 @@ def _blocks(rows: int, width: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, rows, step))
 
 
-def _at_or_under(scores: Floats, low: Floats, span: Floats, grid: int) -> Floats:
+def _at_or_under(
+    scores: Floats,
+    low: Floats,
+    span: Floats,
+    grid: int,
+) -> Floats:
     # scores in grid steps above the lowest one
-    per_step = np.divide(grid - 1, span, out=np.zeros_like(span), where=span > 0)
+    per_step = np.divide(
+        grid - 1,
+        span,
+        out=np.zeros_like(span),
+        where=span > 0,
+    )
     place = scores - low[:, None]
     place *= per_step[:, None]
     # Cut to a whole number, `place + 1 − ε` counts the thresholds that a score is over; each row
     # has its own bins.
     place += (np.arange(len(scores)) * grid + (1 - RESOLUTION))[:, None]
     bins = np.bincount(place.astype(np.intp).ravel(), minlength=len(scores) * grid)
+
     return bins.reshape(-1, grid).cumsum(1, dtype=float)
 
 

@@ -79,13 +79,25 @@ def one_sided(held: Bools, up: Bools, sat: Bools) -> Floats:
     n = held.sum(axis=0)
     on_its_side = np.where(sat, held_up, n - held_up)
     of_its_label = np.where(sat, up.sum(), (~up).sum())
-    return np.asarray(hypergeom.sf(on_its_side - 1, len(up), of_its_label, n))
+
+    return np.asarray(
+        hypergeom.sf(
+            on_its_side - 1,
+            len(up),
+            of_its_label,
+            n,
+        )
+    )
 
 
 def holm(p: Floats) -> Floats:
     """Adjust the p-values of rubrics that were fixed before `[rubric]`."""
     order = np.argsort(p)
-    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)) if len(p) else p
+    if len(p):
+        steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    else:
+        steps = p
+
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(1.0, steps)
     return adjusted
@@ -97,7 +109,13 @@ def over_halvings(p: Floats) -> Floats:
     ranks = np.arange(max(1, int(np.ceil(LEAST_GAMMA * splits))), splits + 1)
     # the best of all quantiles from γ on, paid for by 1 − ln γ
     quantiles = np.sort(p, axis=0)[ranks - 1] / (ranks / splits)[:, None]
-    return np.asarray(np.minimum(1.0, (1 - np.log(LEAST_GAMMA)) * quantiles.min(axis=0)))
+
+    return np.asarray(
+        np.minimum(
+            1.0,
+            (1 - np.log(LEAST_GAMMA)) * quantiles.min(axis=0),
+        )
+    )
 
 
 def halvings(up: Bools, blocks: Ints, rng: np.random.Generator) -> list[Bools]:
@@ -117,6 +135,7 @@ def halvings(up: Bools, blocks: Ints, rng: np.random.Generator) -> list[Bools]:
             dealt = rng.permutation(names[of_up == label])
             first_half.extend(dealt[: len(dealt) // 2].tolist())
         masks.append(np.isin(blocks, first_half))
+
     return masks
 
 
@@ -125,6 +144,7 @@ def one_each(rows: Bools, blocks: Ints, rng: np.random.Generator) -> Bools:
     drawn = rng.permutation(np.flatnonzero(rows))
     independent = np.zeros(len(rows), dtype=bool)
     independent[drawn[np.unique(blocks[drawn], return_index=True)[1]]] = True
+
     return independent
 
 
@@ -148,10 +168,18 @@ def chosen_of(
     columns = np.flatnonzero(enough & (one_sided(held, up, sat) < OPEN_P))
     if not len(columns) or up.all() or not up.any():
         return np.zeros(0, dtype=np.intp)
+
     names = [ids[column] for column in columns.tolist()]
     rng = np.random.default_rng(0)
     selection = select(
-        values[:, columns], up, sat[columns], names, (A_SIDE, A_SIDE), ALPHA, rng, policy
+        values[:, columns],
+        up,
+        sat[columns],
+        names,
+        (A_SIDE, A_SIDE),
+        ALPHA,
+        rng,
+        policy,
     )
     return np.asarray(columns[selection.chosen])
 
@@ -181,12 +209,24 @@ def multi_split(
     was_chosen = np.zeros((SPLITS, len(ids)))
     for row, choosing in enumerate(halvings(up, blocks, rng)):
         occasions = None if came_up is None else came_up[choosing]
-        chosen = chosen_of(values[choosing], up[choosing], sat, ids, policy, occasions)
+        chosen = chosen_of(
+            values[choosing],
+            up[choosing],
+            sat,
+            ids,
+            policy,
+            occasions,
+        )
         if len(chosen):
             other = one_each(~choosing, blocks, rng)
-            p_values = one_sided(held[np.ix_(other, chosen)], up[other], sat[chosen])
+            p_values = one_sided(
+                held[np.ix_(other, chosen)],
+                up[other],
+                sat[chosen],
+            )
             p[row, chosen] = np.minimum(1.0, p_values * len(chosen))
             was_chosen[row, chosen] = 1.0
+
     return MultiSplit(over_halvings(p), was_chosen.mean(axis=0))
 
 
@@ -247,17 +287,38 @@ def keep_one_a_family(
         )
         family = same & (sat == sat[column]) & (deeds == deeds[column]) & ~gone
         sure = np.flatnonzero(family & (p <= max(p[column], PROVEN_P)))
-        first = int(max(sure, key=lambda candidate: (ranks[candidate], held[:, candidate].sum())))
+        first = int(
+            max(
+                sure,
+                key=lambda candidate: (ranks[candidate], held[:, candidate].sum()),
+            )
+        )
         within = proven_within(
-            held, up, sat, first, np.flatnonzero(family & events & (p <= likely))
+            held,
+            up,
+            sat,
+            first,
+            np.flatnonzero(family & events & (p <= likely)),
         )
         members[first] = np.setdiff1d(np.flatnonzero(family), within)
-        members |= {narrower: np.array([narrower]) for narrower in within.tolist()}
+        for narrower in within.tolist():
+            members[narrower] = np.array([narrower])
         gone |= family
-    return Narrowed(np.array(list(members), dtype=np.intp), np.flatnonzero(~gone), members)
+
+    return Narrowed(
+        np.array(list(members), dtype=np.intp),
+        np.flatnonzero(~gone),
+        members,
+    )
 
 
-def proven_within(held: Bools, up: Bools, sat: Bools, first: int, columns: Ints) -> Ints:
+def proven_within(
+    held: Bools,
+    up: Bools,
+    sat: Bools,
+    first: int,
+    columns: Ints,
+) -> Ints:
     """Return narrower rubrics of a family whose thumbs differ beside the rest of it, with Holm's adjustment."""
     rows = held[:, first]
     # narrower ones hold in some of the conversations where the first holds
@@ -291,6 +352,7 @@ def with_hints(
     room = most - len(narrowed.base)
     if not len(columns) or room < 1:
         return narrowed.base[:most]
+
     names = [ids[column] for column in columns.tolist()]
     rng = np.random.default_rng(0)
     chosen = select(

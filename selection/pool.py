@@ -85,7 +85,12 @@ class Pool:
 
     @classmethod
     def of(
-        cls, values: Floats, positive: Bools, sat: Bools | Ints, ids: Sequence[str], budget: Budget
+        cls,
+        values: Floats,
+        positive: Bools,
+        sat: Bools | Ints,
+        ids: Sequence[str],
+        budget: Budget,
     ) -> Pool:
         """Lay the problem out for the losses.
 
@@ -102,11 +107,11 @@ class Pool:
         values = np.asarray(values, float)
         positive = np.asarray(positive, bool)
         kind_of_rubric = np.asarray(sat)
-        kinds = (
-            np.where(kind_of_rubric, 0, 1)
-            if kind_of_rubric.dtype == bool
-            else kind_of_rubric.astype(np.intp)
-        )
+        if kind_of_rubric.dtype == bool:
+            kinds = np.where(kind_of_rubric, 0, 1)
+        else:
+            kinds = kind_of_rubric.astype(np.intp)
+
         require_both_classes(positive)
         rank = np.argsort(sorted(range(len(ids)), key=ids.__getitem__))
         return cls(by_class(values, positive), kinds, rank, budget)
@@ -126,7 +131,12 @@ class Pool:
         if chosen not in self._known:
             rows = sorted(chosen)
             base = self.evals[0][rows].sum(0), self.evals[1][rows].sum(0)
-            self._known[chosen] = candidate_terms(base, self.evals, self.open(chosen))
+            self._known[chosen] = candidate_terms(
+                base,
+                self.evals,
+                self.open(chosen),
+            )
+
         return self._known[chosen]
 
     def losses(self, chosen: frozenset[int], alpha: float) -> Floats:
@@ -171,8 +181,14 @@ def in_order(pool: Pool, alpha: float, order: Ints) -> Selection:
         last_step[candidates] = number
         at = int(np.searchsorted(candidates, index))
         steps.append(
-            Step(index, float(losses[at]), float(terms.correctness[at]), float(terms.sharpness[at]))
+            Step(
+                index,
+                float(losses[at]),
+                float(terms.correctness[at]),
+                float(terms.sharpness[at]),
+            )
         )
+
     # the others, beside what was chosen at that step
     drops = []
     for index in sorted({*range(len(pool.kinds))} - {*order.tolist()}):
@@ -182,4 +198,5 @@ def in_order(pool: Pool, alpha: float, order: Ints) -> Selection:
             if step < 0
             else Drop(index, float(last_loss[index]), steps[step].index)
         )
+
     return Selection(tuple(steps), tuple(drops))

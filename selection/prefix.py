@@ -30,16 +30,21 @@ def log_losses(scores: Floats, positive: Bools) -> Floats:
     alone = np.where(positive, -np.log(share), -np.log1p(-share))
     if (spread := scores.std()) == 0:
         return np.asarray(alone)
+
     # Newton's method for slope and intercept, with a little ridge on the slope
     x = np.column_stack([(scores - scores.mean()) / spread, np.ones(len(scores))])
     beta = np.array([0.0, np.log(share / (1 - share))])
     for _ in range(STEPS):
         p = logistic(x @ beta)
         curvature = (x * (p * (1 - p))[:, None]).T @ x + np.diag([RIDGE, 1e-9])
-        step = np.linalg.solve(curvature, x.T @ (positive - p) - np.array([RIDGE, 0.0]) * beta)
+        step = np.linalg.solve(
+            curvature,
+            x.T @ (positive - p) - np.array([RIDGE, 0.0]) * beta,
+        )
         beta += np.clip(step, -2, 2)
         if np.abs(step).max() < 1e-8:
             break
+
     if beta[0] <= 0:
         return np.asarray(alone)
     return np.asarray(np.logaddexp(0, np.where(positive, -1, 1) * (x @ beta)))
@@ -56,5 +61,9 @@ def worth_following(losses: Floats, *, instead: bool) -> int:
     best = int(np.argmin(losses.mean(axis=1)))
     # paired gains over following nothing `[conversation]`
     gain = losses[0] - losses[best]
-    least = SURE * gain.std(ddof=1) / len(gain) ** 0.5 if instead else 0.0
+    if instead:
+        least = SURE * gain.std(ddof=1) / len(gain) ** 0.5
+    else:
+        least = 0.0
+
     return best if gain.mean() > least else 0

@@ -61,6 +61,7 @@ class Window:
         """
         if not self.fitted:
             return [None] * len(scores)
+
         certain: list[bool | None] = (self.confident(scores) & is_clear(probability)).tolist()
         return certain
 
@@ -71,12 +72,16 @@ class Window:
     def under(self, scores: Floats) -> Bools:
         """Say which scores are confidently negative: `[conversation]` to `[conversation]`."""
         scores = np.asarray(scores, float)
-        return np.zeros(scores.shape, bool) if self.lower is None else scores <= self.lower
+        if self.lower is None:
+            return np.zeros(scores.shape, bool)
+        return scores <= self.lower
 
     def over(self, scores: Floats) -> Bools:
         """Say which scores are confidently positive: `[conversation]` to `[conversation]`."""
         scores = np.asarray(scores, float)
-        return np.zeros(scores.shape, bool) if self.upper is None else scores > self.upper
+        if self.upper is None:
+            return np.zeros(scores.shape, bool)
+        return scores > self.upper
 
 
 CLEAR = 0.2
@@ -89,7 +94,10 @@ def is_clear(probability: Floats) -> Bools:
 
 
 def fit_window(
-    scores: Floats, positive: Bools, theta: float, precision: float = PRECISION
+    scores: Floats,
+    positive: Bools,
+    theta: float,
+    precision: float = PRECISION,
 ) -> Window:
     """Find the narrowest window with both precisions on training scores.
 
@@ -121,6 +129,7 @@ def fit_window(
     over_up = positive.sum() - up
     lower = thresholds[(thresholds <= theta) & (up + down > 0) & (down >= precision * (up + down))]
     upper = thresholds[(thresholds >= theta) & (over > 0) & (over_up >= precision * over)]
+
     return Window(
         lower=float(lower[-1]) if len(lower) else None,
         upper=float(upper[0]) if len(upper) else None,
@@ -216,7 +225,9 @@ def guaranteed_window(
     # both sides share δ; the lower one is the upper one of negated scores
     upper = _find_side(scores, ~positive, theta, precision, delta / 2)
     lower = _find_side(-scores, positive, -theta, precision, delta / 2)
-    lower = lower if lower.threshold is None else replace(lower, threshold=-lower.threshold)
+    if lower.threshold is not None:
+        lower = replace(lower, threshold=-lower.threshold)
+
     return GuaranteedWindow(lower, upper, precision, delta, len(scores))
 
 
@@ -239,7 +250,11 @@ def _enough_labels(precision: float, delta: float, wrong: int) -> int:
 
 
 def _find_side(
-    scores: Floats, wrong: Bools, theta: float, precision: float, delta: float
+    scores: Floats,
+    wrong: Bools,
+    theta: float,
+    precision: float,
+    delta: float,
 ) -> WindowSide:
     """Find the upper side: the lowest threshold that passes with all stricter ones.
 
@@ -259,13 +274,27 @@ def _find_side(
     if not passed.any():
         # no threshold passed: how many labels it would take
         needed = _labels_needed(over, errors, len(scores), precision, delta)
-        few = 0 if needed else int(over[errors <= (1 - precision) * over].max(initial=0))
+        if needed:
+            few = 0
+        else:
+            few = int(over[errors <= (1 - precision) * over].max(initial=0))
+
         return WindowSide(None, few, 0, needed)
+
     at = np.flatnonzero(tried)[np.flatnonzero(passed)[-1]]
-    return WindowSide(float(thresholds[at]), int(over[at]), int(errors[at]), None)
+    return WindowSide(
+        float(thresholds[at]),
+        int(over[at]),
+        int(errors[at]),
+        None,
+    )
 
 
-def _count_over_thresholds(scores: Floats, wrong: Bools, theta: float) -> tuple[Floats, Ints, Ints]:
+def _count_over_thresholds(
+    scores: Floats,
+    wrong: Bools,
+    theta: float,
+) -> tuple[Floats, Ints, Ints]:
     """Return thresholds from the strictest to θ, scores over each, and errors, each `[threshold]`.
 
     Thresholds are half way between neighboring scores, so that rounding moves none across; θ itself
@@ -281,7 +310,13 @@ def _count_over_thresholds(scores: Floats, wrong: Bools, theta: float) -> tuple[
     return thresholds, over, errors
 
 
-def _labels_needed(over: Ints, errors: Ints, n: int, precision: float, delta: float) -> int | None:
+def _labels_needed(
+    over: Ints,
+    errors: Ints,
+    n: int,
+    precision: float,
+    delta: float,
+) -> int | None:
     """Estimate the labels with which the most promising threshold would pass.
 
     Shares are assumed to stay as they are. Source: the normal approximation to the size of a
@@ -298,10 +333,14 @@ def _labels_needed(over: Ints, errors: Ints, n: int, precision: float, delta: fl
     gap = (1 - precision) - rate
     beyond = (norm.ppf(1 - delta) ** 2 * precision * (1 - precision)) / np.maximum(gap, 1e-12) ** 2
     labels = np.where(
-        gap > 0, np.maximum(beyond, least_confident(precision, delta)) / share, np.inf
+        gap > 0,
+        np.maximum(beyond, least_confident(precision, delta)) / share,
+        np.inf,
     )
     fewest = labels.min(initial=np.inf)
-    return int(np.ceil(max(fewest, n + 1))) if fewest <= MOST_LABELS else None
+    if fewest <= MOST_LABELS:
+        return int(np.ceil(max(fewest, n + 1)))
+    return None
 
 
 STEPS = 100
@@ -339,6 +378,7 @@ def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
     if deviation <= RESOLUTION:
         rate = float(targets.mean())
         return Calibration(0.0, float(np.log(rate / (1 - rate))))
+
     slope, intercept = _fit_by_newton((scores - mean) / deviation, targets)
     return Calibration(slope / deviation, intercept - slope * mean / deviation)
 
@@ -356,15 +396,25 @@ def _fit_by_newton(z: Floats, targets: Floats) -> tuple[float, float]:
         hessian = (design.T * (p * (1 - p))) @ design + 1e-12 * np.eye(2)
         step = np.linalg.solve(hessian, gradient).astype(float)
         weights = _step_downhill(design, targets, weights, step)
+
     return float(weights[0]), float(weights[1])
 
 
-def _step_downhill(design: Floats, targets: Floats, weights: Floats, step: Floats) -> Floats:
+def _step_downhill(
+    design: Floats,
+    targets: Floats,
+    weights: Floats,
+    step: Floats,
+) -> Floats:
     # the step is halved until the loss falls
     start = _cross_entropy(design @ weights, targets)
     sizes = 0.5 ** np.arange(HALVINGS)
     tried = (weights - size * step for size in sizes)
-    return next((new for new in tried if _cross_entropy(design @ new, targets) < start), weights)
+
+    return next(
+        (new for new in tried if _cross_entropy(design @ new, targets) < start),
+        weights,
+    )
 
 
 def _cross_entropy(logits: Floats, targets: Floats) -> float:

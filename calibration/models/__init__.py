@@ -38,15 +38,21 @@ def model_named(name: str) -> type[JudgedEstimator]:
         WrongUse: There is none.
     """
     if name not in NAMES:
-        raise WrongUse(f"no calibrator is called {name!r}", remedy=f"use one of {', '.join(NAMES)}")
+        raise WrongUse(
+            f"no calibrator is called {name!r}",
+            remedy=f"use one of {', '.join(NAMES)}",
+        )
+
     # scikit-learn comes with it, and takes a second to import
     from pollex.calibration.estimator import JudgedEstimator
 
     if name in BASELINES:
         baseline: type[JudgedEstimator] = getattr(
-            import_module(f"{__name__}.baselines"), BASELINES[name]
+            import_module(f"{__name__}.baselines"),
+            BASELINES[name],
         )
         return baseline
+
     module = import_module(f"{__name__}.{name}")
     classes = [kind for _, kind in inspect.getmembers(module, inspect.isclass)]
     (estimator,) = [
@@ -70,6 +76,7 @@ def model_with(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
             f"calibrator {name!r} has no setting {unknown[0]!r}",
             remedy=f"it has {', '.join(settings_of_kind) or 'none'}",
         )
+
     return kind(**settings)
 
 

@@ -28,7 +28,10 @@ class AsIs(JudgedEstimator):
         block = X[:, own_block(self, question)]
         mass = block.sum(axis=1, keepdims=True)
         shares: Floats = np.divide(
-            block, mass, out=np.full_like(block, 1 / block.shape[1]), where=mass > 0
+            block,
+            mass,
+            out=np.full_like(block, 1 / block.shape[1]),
+            where=mass > 0,
         )
         return shares
 
@@ -67,9 +70,18 @@ class MainAlone(OrdinalMixedEffects):
     title: ClassVar[str] = "main question alone"
 
     def __init__(
-        self, shared: float = 1.0, cuts: float = 0.1, intercepts: float | None = None
+        self,
+        shared: float = 1.0,
+        cuts: float = 0.1,
+        intercepts: float | None = None,
     ) -> None:
-        super().__init__(shared=shared, cuts=cuts, intercepts=intercepts, scales=None, slopes=None)
+        super().__init__(
+            shared=shared,
+            cuts=cuts,
+            intercepts=intercepts,
+            scales=None,
+            slopes=None,
+        )
 
     def _only(self) -> Sequence[str]:
         own_block(self, self.questionnaire_.index())
@@ -99,7 +111,11 @@ class JudgeMean(JudgedEstimator):
             everybody = np.bincount(labels.answer, minlength=options) + self.smoothing / options
             counts = np.zeros((len(self.judges_) + 1, options))  # the last row is everybody's
             has_judge = labels.judge >= 0
-            np.add.at(counts, (labels.judge[has_judge], labels.answer[has_judge]), 1)
+            np.add.at(
+                counts,
+                (labels.judge[has_judge], labels.answer[has_judge]),
+                1,
+            )
             self.shares_[question] = self._shrink(counts, everybody / everybody.sum())
 
     def _shrink(self, counts: Floats, towards: Floats) -> Floats:
@@ -108,7 +124,10 @@ class JudgeMean(JudgedEstimator):
         pulled = counts + self.strength * towards
         total = pulled.sum(axis=1, keepdims=True)
         shares: Floats = np.divide(
-            pulled, total, out=np.broadcast_to(towards, pulled.shape).copy(), where=total > 0
+            pulled,
+            total,
+            out=np.broadcast_to(towards, pulled.shape).copy(),
+            where=total > 0,
         )
         return shares
 
@@ -118,12 +137,14 @@ class JudgeMean(JudgedEstimator):
                 f"question {self.questionnaire_.scales[question].question!r} had no judgments in training",
                 remedy="add judgments of it, and fit again",
             )
+
         # the last row is everybody's, which is where the code of nobody, −1, points
         return self.shares_[question][judges]
 
     def _state(self) -> State:
         return State(
-            {}, {f"shares.{question}": shares for question, shares in self.shares_.items()}
+            {},
+            {f"shares.{question}": shares for question, shares in self.shares_.items()},
         )
 
     def _restore(self, state: State) -> None:
@@ -160,4 +181,5 @@ def own_block(model: JudgedEstimator, question: int) -> slice:
             f"the judge was not asked {name!r}, so there is no answer to take as it is",
             remedy="ask it, or use a model that predicts it from the other questions",
         )
+
     return model.questionnaire_.blocks[name]

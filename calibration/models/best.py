@@ -110,19 +110,31 @@ class Calibrator(JudgedEstimator):
                 "no candidates to choose among",
                 remedy="give one or more, or None for the usual ones",
             )
+
         # each candidate predicts the folds that it did not see
         parts, how = self._make_folds(y, groups)
-        held_out = [self._predict_held_out(candidate, X, y, parts) for candidate in candidates]
+        held_out = []
+        for candidate in candidates:
+            held_out.append(self._predict_held_out(candidate, X, y, parts))
+
         main = y.of_question(self.questionnaire_.index())
         trials = try_candidates(candidates, held_out, main.answer, main.row)
         if all(trial.loss is None for trial in trials):
             raise WrongUse(
-                f"no candidate could be fitted: {trials[0].refused}", remedy="give other candidates"
+                f"no candidate could be fitted: {trials[0].refused}",
+                remedy="give other candidates",
             )
+
         # the chosen ones are fitted to everything
         rule: Rule = self.rule or ("stacked" if self.shift else "average")
         weights = _weights(rule, trials, held_out, main.answer)
-        self.choice_ = ModelChoice(how, rule, best_of(trials), tuple(trials), weights)
+        self.choice_ = ModelChoice(
+            how,
+            rule,
+            best_of(trials),
+            tuple(trials),
+            weights,
+        )
         self.members_ = tuple(
             self._fit_candidate(candidates[place], X, y, groups) for place in weights
         )
@@ -131,6 +143,7 @@ class Calibrator(JudgedEstimator):
     def _candidates(self, y: Judgments) -> list[Candidate]:
         if self.candidates is not None:
             return [*self.candidates]
+
         main = y.of_question(self.questionnaire_.index())
         # judges with few labels can have an intercept of their own and no more
         labels = np.bincount(main.judge[main.judge != NOBODY], minlength=1)
@@ -140,6 +153,7 @@ class Calibrator(JudgedEstimator):
 
         with_network = self.network or not self.questionnaire_.scale().ordinal
         network = NETWORK if with_network else ()
+
         return [*BASELINES, *ordinal, *network]
 
     def _make_folds(self, y: Judgments, groups: Ints) -> tuple[list[Ints], str]:
@@ -151,6 +165,7 @@ class Calibrator(JudgedEstimator):
                 f"{len(present)} group of texts to choose a calibrator by",
                 remedy="give more texts" + (", of two or more origins" if self.shift else ""),
             )
+
         if self.shift:
             # rows of groups without judgments belong to no group of their own
             judged_groups = np.where(np.isin(groups, present), groups, -1)
@@ -158,12 +173,17 @@ class Calibrator(JudgedEstimator):
             return one_group_out(judged_groups), how
         if self.folds < 2:
             raise WrongUse(f"folds={self.folds}", remedy="give two or more")
+
         count = min(self.folds, len(present))
         rng = np.random.default_rng(self.seed)
         return folds_of(groups, judged, count, rng), f"{count}-fold cross-validation"
 
     def _predict_held_out(
-        self, candidate: Candidate, X: Floats, y: Judgments, parts: Sequence[Ints]
+        self,
+        candidate: Candidate,
+        X: Floats,
+        y: Judgments,
+        parts: Sequence[Ints],
     ) -> Floats | str:
         """Held-out distributions of a candidate, or why there are none."""
         model = model_with(*candidate)
@@ -173,9 +193,19 @@ class Calibrator(JudgedEstimator):
             return str(error)
 
     def _fit_candidate(
-        self, candidate: Candidate, X: Floats, y: Judgments, groups: Ints
+        self,
+        candidate: Candidate,
+        X: Floats,
+        y: Judgments,
+        groups: Ints,
     ) -> JudgedEstimator:
-        return fit_quietly(model_with(*candidate), X, y, self.questionnaire_, groups)
+        return fit_quietly(
+            model_with(*candidate),
+            X,
+            y,
+            self.questionnaire_,
+            groups,
+        )
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         by_member = np.stack(
@@ -190,6 +220,7 @@ class Calibrator(JudgedEstimator):
             state = state_of(member, f"member.{place}.")
             members.append(state.facts)
             arrays |= state.arrays
+
         return State({"choice": self.choice_.facts(), "members": members}, arrays)
 
     def _restore(self, state: State) -> None:
@@ -202,7 +233,10 @@ class Calibrator(JudgedEstimator):
 
 
 def _weights(
-    rule: Rule, trials: Sequence[CandidateFigures], held_out: Sequence[Floats | str], answers: Ints
+    rule: Rule,
+    trials: Sequence[CandidateFigures],
+    held_out: Sequence[Floats | str],
+    answers: Ints,
 ) -> dict[int, float]:
     """Return the shares of the chosen by their places; `stacked`: in the mixture of the best held-out likelihood.
 
@@ -214,12 +248,24 @@ def _weights(
     if rule == "average":
         close = close_to_best(trials)
         return dict.fromkeys(close, 1 / len(close))
+
     # `stacked`: the mixture of all that could be fitted
     fitted = {place: proba for place, proba in enumerate(held_out) if not isinstance(proba, str)}
-    weights = dict(zip(fitted, mixture_weights([*fitted.values()], answers).tolist(), strict=True))
+    weights = dict(
+        zip(
+            fitted,
+            mixture_weights([*fitted.values()], answers).tolist(),
+            strict=True,
+        )
+    )
     # Of very many alike, none may be left.
     large = {place: weight for place, weight in weights.items() if weight >= LEAST_WEIGHT}
     if not large:
         large = {max(weights, key=weights.__getitem__): 1.0}
+
     total = sum(large.values())
-    return {place: weight / total for place, weight in large.items()}
+    shares: dict[int, float] = {}
+    for place, weight in large.items():
+        shares[place] = weight / total
+
+    return shares

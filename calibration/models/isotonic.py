@@ -84,11 +84,18 @@ class IsotonicByJudge(JudgedEstimator):
             above[rows] = trust * of_judge + (1 - trust) * above[rows]
 
         # probabilities are the differences of neighbouring levels, from 1 down to 0
-        bounds = np.concatenate([np.ones((len(X), 1)), above, np.zeros((len(X), 1))], axis=1)
+        bounds = np.concatenate(
+            [np.ones((len(X), 1)), above, np.zeros((len(X), 1))],
+            axis=1,
+        )
         return np.maximum(-np.diff(bounds, axis=1), 0.0)
 
     def _state(self) -> State:
-        arrays = {"above": self.above_, "trust": self.trust_, "share": self.share_}
+        arrays = {
+            "above": self.above_,
+            "trust": self.trust_,
+            "share": self.share_,
+        }
         for place, (knots, levels) in enumerate(self.curves_):
             arrays |= {f"knots.{place}": knots, f"levels.{place}": levels}
         return State({"curves": len(self.curves_)}, arrays)
@@ -108,7 +115,11 @@ def _curves(scores: Floats, targets: Floats) -> Curves:
     knots = np.unique(scores)
     if not len(knots):
         return knots, np.zeros((0, targets.shape[1]))
-    fits = [IsotonicRegression().fit(scores, target).predict(knots) for target in targets.T]
+
+    fits = []
+    for target in targets.T:
+        fits.append(IsotonicRegression().fit(scores, target).predict(knots))
+
     return knots, np.stack(fits, axis=1)
 
 
@@ -117,5 +128,6 @@ def _read(curves: Curves, scores: Floats, otherwise: Floats) -> Floats:
     knots, levels = curves
     if not len(knots):
         return np.tile(otherwise, (len(scores), 1))
+
     read = np.stack([np.interp(scores, knots, level) for level in levels.T], axis=1)
     return np.where(np.isnan(scores)[:, None], otherwise, read)

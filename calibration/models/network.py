@@ -152,11 +152,13 @@ class CalibrationNetwork(JudgedEstimator):
                 f"dropout={self.dropout:g} leaves no question to learn from",
                 remedy="give less than 1",
             )
+
         # one sheet for each text and judge, with the answers to every question there is
         self.learned_ = np.unique(y.question)
         sheets = answer_matrix_of(y, self.learned_)
         inputs = self.inputs(X)[sheets.row]
         self.starts_ = ()
+
         if self.start is not None:
             self._learn_from_start(X, y, groups, inputs, sheets)
         elif self.search is not None:
@@ -168,7 +170,12 @@ class CalibrationNetwork(JudgedEstimator):
             self.general_, self.tuned_ = self._train_shrunk(inputs, sheets)
 
     def _learn_from_start(
-        self, X: Floats, y: Judgments, groups: Ints, inputs: Floats, sheets: AnswerMatrix
+        self,
+        X: Floats,
+        y: Judgments,
+        groups: Ints,
+        inputs: Floats,
+        sheets: AnswerMatrix,
     ) -> None:
         """Learn what the start misses, in networks that begin as it does."""
         from pollex.calibration.crossfit import assign_folds  # fitting alone needs it
@@ -177,14 +184,22 @@ class CalibrationNetwork(JudgedEstimator):
         # each fold has a network, and the start is fitted without it
         parts = min(FOLDS, self.seeds, len(np.unique(groups)))
         rng = np.random.default_rng(self.seed)
-        folds = assign_folds(groups, parts, rng) if parts > 1 else [np.array([], dtype=np.int64)]
-        begins = [self._fit_starts(X, y, fold, sheets)[1] for fold in folds]
+        if parts > 1:
+            folds = assign_folds(groups, parts, rng)
+        else:
+            folds = [np.array([], dtype=np.int64)]
+
+        begins = []
+        for fold in folds:
+            begins.append(self._fit_starts(X, y, fold, sheets)[1])
+
         # what stays is fitted to everything
         self.starts_ = self._fit_starts(X, y, np.array([], dtype=np.int64), sheets)[0]
         # fold of each row `[row]`
         fold_of = np.zeros(len(X), dtype=np.int64)
         for number, fold in enumerate(folds):
             fold_of[fold] = number
+
         lesson = begun.StackData(
             inputs,
             sheets,
@@ -204,7 +219,11 @@ class CalibrationNetwork(JudgedEstimator):
         )
 
     def _fit_starts(
-        self, X: Floats, y: Judgments, without: Ints, sheets: AnswerMatrix
+        self,
+        X: Floats,
+        y: Judgments,
+        without: Ints,
+        sheets: AnswerMatrix,
     ) -> tuple[tuple[JudgedEstimator, ...], Floats]:
         """Fit the start for each question without some rows.
 
@@ -220,17 +239,27 @@ class CalibrationNetwork(JudgedEstimator):
         starts = []
         for place, number in enumerate(self.learned_):
             questions = replace(
-                self.questionnaire_, main=self.questionnaire_.scales[number].question
+                self.questionnaire_,
+                main=self.questionnaire_.scales[number].question,
             )
             rows, labels = take_rows(X, y, training_rows)
             # a question with a few answers, all in this fold
             if not len(labels.of_question(number)):
                 logs[:, place, : options[place]] = -np.log(options[place])
                 continue
-            starts.append(fit_quietly(self._start_of(number), rows, labels, questions, None))
+            starts.append(
+                fit_quietly(
+                    self._start_of(number),
+                    rows,
+                    labels,
+                    questions,
+                    None,
+                )
+            )
             logs[:, place, : options[place]] = _clip_logs(
                 starts[-1].predict_proba(X[sheets.row], names.tolist())
             )
+
         return tuple(starts), logs
 
     def _start_of(self, question: int) -> JudgedEstimator:
@@ -254,20 +283,41 @@ class CalibrationNetwork(JudgedEstimator):
             "none": (0, 0),
         }[self.personal]
         first = training.init_weights(
-            (inputs.shape[1] - 1, self.h1, self.h2), judges, heads, self.seeds, self.seed
+            (inputs.shape[1] - 1, self.h1, self.h2),
+            judges,
+            heads,
+            self.seeds,
+            self.seed,
         )
-        sizes = [len(scale.values) for scale in self.questionnaire_.asked]
+        sizes = []
+        for scale in self.questionnaire_.asked:
+            sizes.append(len(scale.values))
+
         # pre-training learns all questions, fine-tuning the main one from there
-        lesson = training.TrainingData(inputs, sheets, np.repeat(np.arange(len(sizes)), sizes))
+        lesson = training.TrainingData(
+            inputs,
+            sheets,
+            np.repeat(np.arange(len(sizes)), sizes),
+        )
         penalties = self.decay, self.shrinkage, self.dropout
         plan = training.TrainingConfig(self.pretraining, self.rate, *penalties)
         general = training.train(first, lesson, plan, self.seed + 1)
-        plan = training.TrainingConfig(self.finetuning, self.finetuning_rate, *penalties)
+        plan = training.TrainingConfig(
+            self.finetuning,
+            self.finetuning_rate,
+            *penalties,
+        )
         main = self._main_place()
+
         return general, training.train(general.only(main), lesson.only(main), plan, self.seed + 2)
 
     def _learn_by_search(
-        self, X: Floats, y: Judgments, groups: Ints, inputs: Floats, sheets: AnswerMatrix
+        self,
+        X: Floats,
+        y: Judgments,
+        groups: Ints,
+        inputs: Floats,
+        sheets: AnswerMatrix,
     ) -> None:
         """Learn with the best of random settings, or with those given."""
         # scikit-learn's model selection: a third of a second
@@ -278,9 +328,21 @@ class CalibrationNetwork(JudgedEstimator):
                 "a search knows the recipe `shrunk` only",
                 remedy="leave recipe out, or set search=None",
             )
-        self.search_ = search.search_settings(self, X, y, groups, self.draws, self.search_seconds)
+
+        self.search_ = search.search_settings(
+            self,
+            X,
+            y,
+            groups,
+            self.draws,
+            self.search_seconds,
+        )
         best = self.search_.best
-        learner = self if best is None else copy(self).set_params(**best.settings)
+        if best is None:
+            learner = self
+        else:
+            learner = copy(self).set_params(**best.settings)
+
         self.general_, self.tuned_ = learner._train_shrunk(inputs, sheets)
 
     def _train_by_paper(self, inputs: Floats, sheets: AnswerMatrix) -> Weights:
@@ -291,25 +353,32 @@ class CalibrationNetwork(JudgedEstimator):
                 f"the authors' recipe has no place for answers by nobody known, and there are {strangers} such sheets",
                 remedy="name their judges, or use the recipe `shrunk`",
             )
+
         # They number judges as they first come in the data.
-        _, first, code = np.unique(sheets.judge, return_index=True, return_inverse=True)
+        _, first, code = np.unique(
+            sheets.judge,
+            return_index=True,
+            return_inverse=True,
+        )
         order = np.argsort(np.argsort(first))
         numbered = AnswerMatrix(sheets.row, order[code], sheets.answer)
-        settings = {
-            name: getattr(self, name)
-            for name in ("h1", "h2", "batch", "rate", "pretraining", "finetuning")
-        }
-        networks = [
-            authors.train_in_two_phases(
-                inputs,
-                numbered,
-                self._options(),
-                self._main_place(),
-                self.seed + number,
-                **settings,
+        settings = {}
+        for name in ("h1", "h2", "batch", "rate", "pretraining", "finetuning"):
+            settings[name] = getattr(self, name)
+
+        networks = []
+        for number in range(self.seeds):
+            networks.append(
+                authors.train_in_two_phases(
+                    inputs,
+                    numbered,
+                    self._options(),
+                    self._main_place(),
+                    self.seed + number,
+                    **settings,
+                )
             )
-            for number in range(self.seeds)
-        ]
+
         return join_seeds([weights.with_judges(order) for weights in networks])
 
     def _main_place(self) -> int:
@@ -319,7 +388,9 @@ class CalibrationNetwork(JudgedEstimator):
         return np.array([len(self.questionnaire_.scales[place].values) for place in self.learned_])
 
     def _ordinal(self) -> Bools:
-        scales = [self.questionnaire_.scales[place] for place in self.learned_]
+        scales = []
+        for place in self.learned_:
+            scales.append(self.questionnaire_.scales[place])
         return np.array([self.heads == "ordinal" and scale.ordinal for scale in scales])
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
@@ -330,19 +401,34 @@ class CalibrationNetwork(JudgedEstimator):
                 f"no judgment of question {name!r} was there to learn from",
                 remedy="fit again with some",
             )
+
         # where there is a start, its log-probabilities are what the heads add to
         begins = None
         if self.starts_:
-            begins = _clip_logs(self.starts_[int(place[0])]._distribution(X, judges, question))
+            begins = _clip_logs(
+                self.starts_[int(place[0])]._distribution(
+                    X,
+                    judges,
+                    question,
+                )
+            )
+
         if question == self.questionnaire_.index():
             return self.tuned_.proba(self.inputs(X), judges, 0, begins)
-        return self.general_.proba(self.inputs(X), judges, int(place[0]), begins)
+
+        return self.general_.proba(
+            self.inputs(X),
+            judges,
+            int(place[0]),
+            begins,
+        )
 
     def _state(self) -> State:
         # The general weights are needed where there are other questions alone.
         stored = {"tuned": self.tuned_}
         if len(self.learned_) > 1:
             stored["general"] = self.general_
+
         arrays = {}
         for kind, weights in stored.items():
             for name, array in weights.arrays().items():
@@ -351,12 +437,15 @@ class CalibrationNetwork(JudgedEstimator):
         # the starts' arrays lie beside them, by number
         starts = [start.state() for start in self.starts_]
         for number, start in enumerate(starts):
-            arrays |= {f"start.{number}.{name}": array for name, array in start.arrays.items()}
+            for name, array in start.arrays.items():
+                arrays[f"start.{number}.{name}"] = array
+
         facts: dict[str, Any] = {"learned": self.learned_.tolist()}
         if starts:
             facts["starts"] = [start.facts for start in starts]
         if self.strength_ is not None:
             facts["strength"] = self.strength_
+
         return State(facts, arrays)
 
     def _restore(self, state: State) -> None:
@@ -364,36 +453,61 @@ class CalibrationNetwork(JudgedEstimator):
         self.strength_ = state.facts.get("strength")
         self.tuned_ = Weights(**_arrays(state, "tuned."))
         general = _arrays(state, "general.")
-        self.general_ = Weights(**general) if general else self.tuned_
+        if general:
+            self.general_ = Weights(**general)
+        else:
+            self.general_ = self.tuned_
+
         # the arrays must fit the questionnaire that the network is to be used with
         inputs = self.questionnaire_.width + len(self.questionnaire_.asked) + 1
-        widths = {weights.W1.shape[1] for weights in (self.tuned_, self.general_)}
+        widths = set()
+        for weights in (self.tuned_, self.general_):
+            widths.add(weights.W1.shape[1])
+
         if self.recipe != "authors" and widths != {inputs}:
             raise ValueError(
                 f"its network has {max(widths)} inputs, and its questions give {inputs}"
             )
+
         # calibrators of before have no start
-        facts_of_starts = state.facts.get("starts", ()) if self.start is not None else ()
+        if self.start is not None:
+            facts_of_starts = state.facts.get("starts", ())
+        else:
+            facts_of_starts = ()
+
         self.starts_ = tuple(
             self._restored_start(number, facts, state)
             for number, facts in enumerate(facts_of_starts)
         )
 
-    def _restored_start(self, number: int, facts: dict[str, Any], state: State) -> JudgedEstimator:
+    def _restored_start(
+        self,
+        number: int,
+        facts: dict[str, Any],
+        state: State,
+    ) -> JudgedEstimator:
         """Return what it begins as for a learned question, as it was kept."""
         question = int(self.learned_[number])
         start = self._start_of(question)
-        questions = replace(self.questionnaire_, main=self.questionnaire_.scales[question].question)
+        questions = replace(
+            self.questionnaire_,
+            main=self.questionnaire_.scales[question].question,
+        )
         start_state = State(facts, _arrays(state, f"start.{number}."))
-        return type(start).from_state(start.get_params(deep=False), questions, start_state)
+
+        return type(start).from_state(
+            start.get_params(deep=False),
+            questions,
+            start_state,
+        )
 
 
 def _arrays(state: State, prefix: str) -> dict[str, Array]:
-    return {
-        name.removeprefix(prefix): array
-        for name, array in state.arrays.items()
-        if name.startswith(prefix)
-    }
+    arrays: dict[str, Array] = {}
+    for name, array in state.arrays.items():
+        if name.startswith(prefix):
+            arrays[name.removeprefix(prefix)] = array
+    return arrays
 
 
 def _clip_logs(proba: Floats) -> Floats:

@@ -52,17 +52,30 @@ class OrdinalMixedEffects(JudgedEstimator):
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         self._require_order("a cumulative link needs an order")
-        self.inputs_: Inputs = inputs_of(X[np.unique(y.row)], self.questionnaire_, self._only())
+        self.inputs_: Inputs = inputs_of(
+            X[np.unique(y.row)],
+            self.questionnaire_,
+            self._only(),
+        )
         # the priors of the cuts are at the smoothed shares of the answers
         labels = y.of_question(self.questionnaire_.index())
         options = len(self.questionnaire_.scale().values)
         shares = np.bincount(labels.answer, minlength=options) + SMOOTHING / options
-        center = flat_terms(shares / shares.sum(), self.inputs_.width, len(self.judges_))
+        center = flat_terms(
+            shares / shares.sum(),
+            self.inputs_.width,
+            len(self.judges_),
+        )
         precision = precisions(
-            center, (self.cuts, self.cuts, self.shared, self.intercepts, self.scales, self.slopes)
+            center,
+            (self.cuts, self.cuts, self.shared, self.intercepts, self.scales, self.slopes),
         )
         self.terms_: LinkTerms = fit_terms(
-            self.inputs_.of(X).rows[labels.row], labels.judge, labels.answer, center, precision
+            self.inputs_.of(X).rows[labels.row],
+            labels.judge,
+            labels.answer,
+            center,
+            precision,
         )
 
     def _only(self) -> Sequence[str] | None:
@@ -75,7 +88,11 @@ class OrdinalMixedEffects(JudgedEstimator):
         filled = self.inputs_.of(X)
         judge_slopes: Floats | float = 0.0
         if len(self.judges_):
-            judge_slopes = np.where((judges >= 0)[:, None], terms.judge_slopes[judges], 0.0)
+            judge_slopes = np.where(
+                (judges >= 0)[:, None],
+                terms.judge_slopes[judges],
+                0.0,
+            )
 
         # gaps were filled with what is expected: doubt about it widens the distribution
         slopes = terms.slopes + judge_slopes + np.zeros_like(filled.rows)

@@ -50,7 +50,10 @@ class LogPool(JudgedEstimator):
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         # the geometric mean of the members' probabilities, made to sum to 1
-        by_member = [member._distribution(X, judges, question) for member in self.members_]
+        by_member = []
+        for member in self.members_:
+            by_member.append(member._distribution(X, judges, question))
+
         mean = np.exp(np.log(np.maximum(by_member, LEAST)).mean(axis=0))
         return np.asarray(mean / mean.sum(axis=1, keepdims=True))
 
@@ -60,6 +63,7 @@ class LogPool(JudgedEstimator):
         for number, state in enumerate(states):
             for name, array in state.arrays.items():
                 arrays[f"{number}.{name}"] = array
+
         return State({"members": [state.facts for state in states]}, arrays)
 
     def _restore(self, state: State) -> None:
@@ -68,12 +72,18 @@ class LogPool(JudgedEstimator):
         for number, (member, facts) in enumerate(members):
             # each member's arrays have its number in front
             prefix = f"{number}."
-            arrays = {
-                name.removeprefix(prefix): array
-                for name, array in state.arrays.items()
-                if name.startswith(prefix)
-            }
+            arrays = {}
+            for name, array in state.arrays.items():
+                if name.startswith(prefix):
+                    arrays[name.removeprefix(prefix)] = array
             settings = member.get_params(deep=False)
             member_state = State(facts, arrays)
-            restored.append(type(member).from_state(settings, self.questionnaire_, member_state))
+            restored.append(
+                type(member).from_state(
+                    settings,
+                    self.questionnaire_,
+                    member_state,
+                )
+            )
+
         self.members_ = tuple(restored)

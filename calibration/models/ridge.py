@@ -45,7 +45,10 @@ class RidgeWithJudge(JudgedEstimator):
         D = self._design(self.inputs_.of(X).rows[labels.row], labels.judge)
         penalty = self._penalty(self.judges, self.shared)
         gram = D.T @ D + np.diag(penalty)
-        self.weights_: Floats = np.asarray(np.linalg.solve(gram, D.T @ target), dtype=np.float64)
+        self.weights_: Floats = np.asarray(
+            np.linalg.solve(gram, D.T @ target),
+            dtype=np.float64,
+        )
         # each judgment's prediction without itself, by the diagonal of the hat matrix
         hat = ((D @ np.linalg.inv(gram)) * D).sum(axis=1)
         left_out = target - (target - D @ self.weights_) / np.maximum(1 - hat, LEAST)
@@ -72,7 +75,11 @@ class RidgeWithJudge(JudgedEstimator):
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         self._require_main(question)
         mean = self._design(self.inputs_.of(X).rows, judges) @ self.weights_
-        return cut_normal(mean, float(self.deviation_[0]), self._midpoints())
+        return cut_normal(
+            mean,
+            float(self.deviation_[0]),
+            self._midpoints(),
+        )
 
     def _state(self) -> State:
         learned = {name: getattr(self, f"{name}_") for name in LEARNT}

@@ -83,6 +83,7 @@ class WeightedSum(JudgedEstimator):
                 f"{len(self.signs)} signs for {question_count} questions asked",
                 remedy="give one sign a question",
             )
+
         # weights from the answers alone, no label; the score gets deviation 1
         signed = self._signed(X)
         self.mean_, self.spread_ = mean_and_spread(signed)
@@ -93,6 +94,7 @@ class WeightedSum(JudgedEstimator):
             self.weights_ = self.weights_ / deviation
         else:
             self.weights_ = np.zeros_like(self.weights_)
+
         # the labels say where the cuts are, and how steep the curve is
         labels = y.of_question(self.questionnaire_.index())
         self.terms_: LinkTerms = self._terms(self._inputs(z)[labels.row], labels)
@@ -103,6 +105,7 @@ class WeightedSum(JudgedEstimator):
             signs = np.ones(len(self.questionnaire_.asked))
         else:
             signs = np.array(self.signs, float)
+
         # questions without an order have no expected answer that could be larger
         signs = signs * [scale.ordinal for scale in self.questionnaire_.asked]
         expected = self.questionnaire_.expected(X)
@@ -111,7 +114,12 @@ class WeightedSum(JudgedEstimator):
     def _standard(self, signed: Floats) -> Floats:
         """Standardize to z; missing and constant answers become the mean, 0."""
         varied = self.spread_ > LEAST_SPREAD
-        z = np.divide(signed - self.mean_, self.spread_, out=np.zeros_like(signed), where=varied)
+        z = np.divide(
+            signed - self.mean_,
+            self.spread_,
+            out=np.zeros_like(signed),
+            where=varied,
+        )
         return np.nan_to_num(z)
 
     def _inputs(self, z: Floats) -> Floats:
@@ -125,28 +133,51 @@ class WeightedSum(JudgedEstimator):
         options = len(self.questionnaire_.scale().values)
         targets = platt_targets(y.answer, options)
         counts = np.bincount(y.answer, minlength=options) + 1.0
-        center = flat_terms(counts / counts.sum(), F.shape[1], len(self.judges_))
+        center = flat_terms(
+            counts / counts.sum(),
+            F.shape[1],
+            len(self.judges_),
+        )
         rows, answers = (indices.ravel() for indices in np.indices(targets.shape))
+
         return fit_terms(
-            F[rows], y.judge[rows], answers, center, self._precision(center), targets.ravel()
+            F[rows],
+            y.judge[rows],
+            answers,
+            center,
+            self._precision(center),
+            targets.ravel(),
         )
 
     def _precision(self, shape: LinkTerms) -> LinkTerms:
         # judges have intercepts, and no scales or slopes of their own
         deviations = 1.0 if self.deviations is None else self.deviations
         precision = precisions(
-            shape, (CUTS_PRECISION, CUTS_PRECISION, deviations, self.intercepts, None, None)
+            shape,
+            (CUTS_PRECISION, CUTS_PRECISION, deviations, self.intercepts, None, None),
         )
         precision.slopes[0] = SLOPE_PRECISION
+
         return precision
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         self._require_main(question)
-        return distribution(self.terms_, self._inputs(self._standard(self._signed(X))), judges)
+        return distribution(
+            self.terms_,
+            self._inputs(self._standard(self._signed(X))),
+            judges,
+        )
 
     def _state(self) -> State:
-        learned = {"mean": self.mean_, "spread": self.spread_, "weights": self.weights_}
-        return State({}, learned | {part: getattr(self.terms_, part) for part in PARTS})
+        learned = {
+            "mean": self.mean_,
+            "spread": self.spread_,
+            "weights": self.weights_,
+        }
+        return State(
+            {},
+            learned | {part: getattr(self.terms_, part) for part in PARTS},
+        )
 
     def _restore(self, state: State) -> None:
         arrays = state.arrays

@@ -86,17 +86,26 @@ def train_by_strength(
         shape: Units of both layers.
     """
     # all λ and seeds side by side, in coordinates of their own
-    stack = _Stack(lesson, _make_basis(questions, lesson.inputs), shape, strengths, seeds, seed)
+    stack = _Stack(
+        lesson,
+        _make_basis(questions, lesson.inputs),
+        shape,
+        strengths,
+        seeds,
+        seed,
+    )
     every = tuple(range(len(lesson.options)))
     if len(every) > 1:
         stack.learn(every)
         stack.anchor()
+
     # the networks after all questions, then after the main one
     general = stack.weights()
     stack.learn((lesson.main,))
     best = _choose_strength(stack.losses(), strengths)
     networks = slice(best * seeds, (best + 1) * seeds)
     tuned = _take_networks(stack.weights(), networks).only(lesson.main)
+
     return _take_networks(general, networks), tuned, strengths[best]
 
 
@@ -111,6 +120,7 @@ def _take_networks(weights: Weights, networks: slice) -> Weights:
     arrays = {}
     for name, array in weights.arrays().items():
         arrays[name] = array if name in shared else array[networks].copy()
+
     return Weights(**arrays)
 
 
@@ -125,6 +135,7 @@ def _make_basis(questions: Questionnaire, inputs: Floats) -> Floats:
         shares = inputs[:, block]
         # Around the mean: what is missing or never came up, all zeros, then stands at it.
         values[block, place] = worth - (shares @ worth).sum() / max(shares.sum(), LEAST_SPREAD)
+
     basis = np.concatenate([values, OPTIONS_COUNT * np.eye(width)], axis=1)
 
     # all expected values together get the standard deviation of all inputs
@@ -159,9 +170,14 @@ class _Stack:
         self.inside = torch.from_numpy(lesson.fold[None] != fold_of_network[:, None])
         if len(lesson.begins) == 1:  # nothing to leave out
             self.inside[:] = True
+
         # nobody known has the code after the last judge
         self.judge = torch.from_numpy(
-            np.where(lesson.sheets.judge == NOBODY, lesson.judges, lesson.sheets.judge)
+            np.where(
+                lesson.sheets.judge == NOBODY,
+                lesson.judges,
+                lesson.sheets.judge,
+            )
         )
         # which options each question has `[question, option]`
         self.answer = torch.from_numpy(lesson.sheets.answer)
@@ -177,7 +193,8 @@ class _Stack:
 
         def drawn(*size: int) -> Tensor:
             return torch.randn((self.seeds, *size), generator=random).repeat(
-                len(self.strengths), *(1 for _ in size)
+                len(self.strengths),
+                *(1 for _ in size),
             )
 
         # units bend by the expected values; the single options' weights begin at 0
@@ -190,12 +207,14 @@ class _Stack:
         }  # fmt: skip
         self.offset = torch.zeros((self.count, 1, h2))
         self.spread = torch.ones((self.count, 1, h2))
+
         # outputs of the second layer are standardized over the sheets, once
         with torch.no_grad():
             z2 = self._hidden()
             spread = z2.std(dim=1, keepdim=True, correction=0)
             self.offset = z2.mean(dim=1, keepdim=True)
             self.spread = torch.where(spread > LEAST_SPREAD, 2 * spread, 1.0)
+
         self.anchor()
 
     def anchor(self) -> None:
@@ -205,7 +224,11 @@ class _Stack:
     def learn(self, questions: tuple[int, ...]) -> None:
         """Take the steps of Adam on the answers to these questions."""
         # Adam's memory begins anew with each phase
-        moving = [value.requires_grad_() for value in self.P.values() if value.numel()]
+        moving = []
+        for value in self.P.values():
+            if value.numel():
+                moving.append(value.requires_grad_())
+
         means, squares = ([torch.zeros_like(value) for value in moving] for _ in range(2))
         step_counts = [torch.zeros(()) for _ in moving]
         for number in range(STEPS):
@@ -224,7 +247,11 @@ class _Stack:
         fits = torch.zeros(self.count)
         for question in questions:
             fits = fits - (self._logs(question) * self.inside).sum(dim=1)
-        strength = torch.tensor(np.repeat(self.strengths, self.seeds), dtype=torch.float32)
+
+        strength = torch.tensor(
+            np.repeat(self.strengths, self.seeds),
+            dtype=torch.float32,
+        )
         heads = _sum_squares(self.P["V"]) + _sum_squares(self.P["Va"])
         moved = sum(_sum_squares(self.P[name] - there) for name, there in self.anchors.items())
         return ((fits + strength * heads + HIDDEN_PRECISION * moved) / sheet_counts).sum()
@@ -241,7 +268,9 @@ class _Stack:
         # both layers, standardized `[network, sheet, h2]`
         P = self.P
         z1 = (self.X @ P["W1"].permute(1, 0, 2).reshape(self.X.shape[1], -1)).view(
-            len(self.X), self.count, -1
+            len(self.X),
+            self.count,
+            -1,
         )
         z1 = torch.sigmoid(z1.permute(1, 0, 2) + P["b1"])
         return (torch.sigmoid((z1 - 0.5) @ P["W2"] + P["b2"]) - self.offset) / self.spread
@@ -257,9 +286,11 @@ class _Stack:
         if self.lesson.judges:
             deltas = self.P["Va"][..., columns]
             deltas = torch.cat([deltas, torch.zeros_like(deltas[:, :1])], dim=1).index_select(
-                1, self.judge
+                1,
+                self.judge,
             )
             out = out + torch.einsum("snh,snho->sno", u, deltas)
+
         masked: Tensor = out.masked_fill(~self.exists[question], -torch.inf)
         return masked
 
@@ -268,12 +299,14 @@ class _Stack:
         # log-probabilities `[λ, seed, sheet]`
         with torch.no_grad():
             logs = self._logs(self.lesson.main).double().numpy()
+
         logs = logs.reshape(len(self.strengths), self.seeds, -1)
         # sheets with an answer that some network has left out
         out = ~self.inside.numpy().reshape(logs.shape)
         left_out = out.any(axis=(0, 1)) & (self.answer[:, self.lesson.main] != UNANSWERED).numpy()
         if not left_out.any():  # nothing was left out: as near to where it began as can be
             return np.zeros((len(self.strengths), 1))
+
         # probabilities are averaged over the networks that left the sheet out
         mean = (np.exp(logs) * out).sum(axis=1)[:, left_out] / out.sum(axis=1)[:, left_out]
         return np.asarray(-np.log(np.maximum(mean, 1e-12)))
@@ -281,7 +314,10 @@ class _Stack:
     def weights(self) -> Weights:
         """Return the networks in the paper's form, for `Weights.proba`."""
         # back from the training's coordinates to the inputs', and from z − 1/2 to z
-        P = {name: value.detach().double().numpy() for name, value in self.P.items()}
+        P = {}
+        for name, value in self.P.items():
+            P[name] = value.detach().double().numpy()
+
         offset = self.offset.double().numpy()
         spread = self.spread.double().numpy()
         W1 = self.basis @ P["W1"]
@@ -293,7 +329,8 @@ class _Stack:
             inner = V[..., :-1, :] / spread.reshape(self.count, *(1,) * (V.ndim - 3), -1, 1)
             at = offset.reshape(self.count, *(1,) * (V.ndim - 3), -1, 1)
             return np.concatenate(
-                [inner, V[..., -1:, :] - (at * inner).sum(axis=-2, keepdims=True)], axis=-2
+                [inner, V[..., -1:, :] - (at * inner).sum(axis=-2, keepdims=True)],
+                axis=-2,
             )
 
         questions = len(self.lesson.options)

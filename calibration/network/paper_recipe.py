@@ -25,7 +25,10 @@ from pollex.measures.arrays import Floats, Ints
 
 
 def initial_weights(
-    shape: tuple[int, int, int], heads: tuple[int, int], judges: int, seed: int
+    shape: tuple[int, int, int],
+    heads: tuple[int, int],
+    judges: int,
+    seed: int,
 ) -> dict[str, Tensor]:
     """Draw the initial weights of one network by name, in the authors' order.
 
@@ -41,17 +44,27 @@ def initial_weights(
     """
     inputs, h1, h2 = shape
     questions, options = heads
-    sizes = {"W1": (inputs + 1, h1), "W2": (h1 + 1, h2), "V": (questions, h2 + 1, options)}
+    sizes = {
+        "W1": (inputs + 1, h1),
+        "W2": (h1 + 1, h2),
+        "V": (questions, h2 + 1, options),
+    }
     random = torch.Generator().manual_seed(seed)
     # in the order in which their code draws them
     weights = {}
     for name, size in sizes.items():
         weights[name] = torch.randn(size, generator=random)
         weights[f"{name}a"] = torch.randn((judges, *size), generator=random)
+
     return weights
 
 
-def batches(sheets: int, size: int, steps: int, seed: int) -> Ints:
+def batches(
+    sheets: int,
+    size: int,
+    steps: int,
+    seed: int,
+) -> Ints:
     """Draw the numbers of the sheets of each step `[step, sheet]`.
 
     Args:
@@ -75,9 +88,25 @@ class OneNetwork(torch.nn.Module):
 
     def forward(self, inputs: Tensor, judges: Tensor) -> Tensor:
         """Compute logits `[sheet, question, option]` of inputs `[sheet, input + 1]`, bias last."""
-        z1 = torch.sigmoid(torch.einsum("si,sih->sh", inputs, self._summed("W1", judges)))
-        z2 = torch.sigmoid(torch.einsum("si,sih->sh", _with_bias(z1), self._summed("W2", judges)))
-        return torch.einsum("si,sqio->sqo", _with_bias(z2), self._summed("V", judges))
+        z1 = torch.sigmoid(
+            torch.einsum(
+                "si,sih->sh",
+                inputs,
+                self._summed("W1", judges),
+            )
+        )
+        z2 = torch.sigmoid(
+            torch.einsum(
+                "si,sih->sh",
+                _with_bias(z1),
+                self._summed("W2", judges),
+            )
+        )
+        return torch.einsum(
+            "si,sqio->sqo",
+            _with_bias(z2),
+            self._summed("V", judges),
+        )
 
     def _summed(self, name: str, judges: Tensor) -> Tensor:
         total: Tensor = self.of[name] + self.of[f"{name}a"][judges]
@@ -115,10 +144,16 @@ def train_in_two_phases(
             f"{len(sheets)} filled-in sheets are less than a batch of {batch}",
             remedy="take smaller batches, such as batch=32",
         )
+
     # single precision and one sheet after another, as they have it
     heads = len(options), int(options.max())
     network = OneNetwork(
-        initial_weights((inputs.shape[1] - 1, h1, h2), heads, int(sheets.judge.max()) + 1, seed)
+        initial_weights(
+            (inputs.shape[1] - 1, h1, h2),
+            heads,
+            int(sheets.judge.max()) + 1,
+            seed,
+        )
     )
     adam = torch.optim.Adam(network.parameters(), lr=rate)
     x = torch.from_numpy(inputs).float()
@@ -131,13 +166,30 @@ def train_in_two_phases(
         for rows in torch.from_numpy(drawn):
             logits = network(x[rows], judge[rows]).permute(0, 2, 1)[:, :, questions]
             answers = answer[rows][:, questions]
-            losses = cross_entropy(logits, answers, ignore_index=UNANSWERED, reduction="none")
+            losses = cross_entropy(
+                logits,
+                answers,
+                ignore_index=UNANSWERED,
+                reduction="none",
+            )
             adam.zero_grad()
             torch.autograd.backward(losses.mean())
             adam.step()
-    weights = {name: value.detach().double() for name, value in network.of.items()}
+
+    weights = {}
+    for name, value in network.of.items():
+        weights[name] = value.detach().double()
+
     # heads side by side
     weights |= {name: torch.cat(weights[name].unbind(-3), dim=-1) for name in ("V", "Va")}
     cuts = np.zeros((1, len(options), heads[1] - 1))
-    arrays = {name: value.numpy()[None] for name, value in weights.items()}
-    return Weights(**arrays, cuts=cuts, options=options, ordinal=np.zeros(len(options), dtype=bool))
+    arrays = {}
+    for name, value in weights.items():
+        arrays[name] = value.numpy()[None]
+
+    return Weights(
+        **arrays,
+        cuts=cuts,
+        options=options,
+        ordinal=np.zeros(len(options), dtype=bool),
+    )

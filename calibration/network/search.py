@@ -86,8 +86,15 @@ class SearchResult:
 
     def sentence(self) -> str:
         """Describe the search and its result."""
-        late = f", {self.passed_over} draws would have taken too long" if self.passed_over else ""
-        settings = "1 setting" if len(self.trials) == 1 else f"{len(self.trials)} settings"
+        late = ""
+        if self.passed_over:
+            late = f", {self.passed_over} draws would have taken too long"
+
+        if len(self.trials) == 1:
+            settings = "1 setting"
+        else:
+            settings = f"{len(self.trials)} settings"
+
         tried = f"by lot, {settings} of the network tried in {self.seconds:.0f} s{late}"
         return f"{self._describe_choice()}; {tried}"
 
@@ -95,6 +102,7 @@ class SearchResult:
         least = f"log-loss {-self.baseline:.3f}"
         if self.again is None:
             return f"the given settings, {least}: no draw is better"
+
         apart = f"the difference ± {self.error:.3f}, in new folds of the same texts that chose it"
         if self.best is None:
             best = f"the best of them log-loss {-self.again:.3f}, {apart}"
@@ -108,7 +116,12 @@ def best_of(trials: tuple[DrawnSettings, ...]) -> DrawnSettings:
 
 
 def search_settings(
-    model: JudgedEstimator, X: Floats, y: Judgments, groups: Ints, draws: int, seconds: float
+    model: JudgedEstimator,
+    X: Floats,
+    y: Judgments,
+    groups: Ints,
+    draws: int,
+    seconds: float,
 ) -> SearchResult:
     """Try random settings, the quick ones first, and compare the best with those given, in other folds.
 
@@ -135,12 +148,21 @@ def search_settings(
             remedy="give judgments of more texts, or name a model without settings to search for (search=None)",
             option={"model": "judge_mean"},
         )
+
     first, second = (folds_of(groups, main.row, count, rng) for _ in range(2))
 
     def log_likelihoods(
-        drawn: Mapping[str, Any], folds: list[Ints], seed: int, seeds: int = NETWORKS
+        drawn: Mapping[str, Any],
+        folds: list[Ints],
+        seed: int,
+        seeds: int = NETWORKS,
     ) -> Floats:
-        network = clone(model).set_params(search=None, seeds=seeds, seed=seed, **drawn)
+        network = clone(model).set_params(
+            search=None,
+            seeds=seeds,
+            seed=seed,
+            **drawn,
+        )
         return -clipped_log_losses(
             crossfit(network, X, y, model.questionnaire_, folds), main.answer
         )
@@ -157,6 +179,7 @@ def search_settings(
     drawn.sort(
         key=lambda draw: (draw["pretraining"] + draw["finetuning"]) * draw["h1"] * draw["h2"]
     )
+
     for draw in drawn:
         before = time.monotonic()
         if trials and before - begun + after * took > seconds:
@@ -164,14 +187,25 @@ def search_settings(
         likelihoods = log_likelihoods(draw, first, settings["seed"], 1)
         trials.append(DrawnSettings(draw, float(likelihoods.mean())))
         took = max(took, time.monotonic() - before)
+
     passed_over = len(drawn) - len(trials)
     tried = tuple(trials)
     # the best draw again, with networks that begin anew
     again = baseline
     if tried:
-        again = log_likelihoods(best_of(tried).settings, second, settings["seed"] + 1)
+        again = log_likelihoods(
+            best_of(tried).settings,
+            second,
+            settings["seed"] + 1,
+        )
+
     error = standard_error(again - baseline, main.row)
     mean = float(again.mean()) if tried else None
     return SearchResult(
-        float(baseline.mean()), mean, error, tried, passed_over, time.monotonic() - begun
+        float(baseline.mean()),
+        mean,
+        error,
+        tried,
+        passed_over,
+        time.monotonic() - begun,
     )

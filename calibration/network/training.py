@@ -75,8 +75,11 @@ def slots_of(judge: Ints, judges: int) -> JudgeSlots:
     filled = np.zeros((len(unique), size), dtype=bool)
     sheet[slot.reshape(-1), place % size] = order
     filled[slot.reshape(-1), place % size] = True
+
     return JudgeSlots(
-        torch.from_numpy(sheet), torch.from_numpy(filled), torch.from_numpy(unique[:, 0].copy())
+        torch.from_numpy(sheet),
+        torch.from_numpy(filled),
+        torch.from_numpy(unique[:, 0].copy()),
     )
 
 
@@ -102,7 +105,11 @@ class TrainingData:
 
 
 def init_weights(
-    shape: tuple[int, int, int], judges: tuple[int, int], heads: Heads, seeds: int, seed: int
+    shape: tuple[int, int, int],
+    judges: tuple[int, int],
+    heads: Heads,
+    seeds: int,
+    seed: int,
 ) -> Weights:
     """Initialize weights: shared ones small and random, deltas 0, heads at the answers' shares.
 
@@ -125,12 +132,14 @@ def init_weights(
         ).numpy()
         layer = layer * spread
         layer[:, -1] = 0.0
+
         return layer
 
     # biases of the heads and cuts at the answers' shares
     V = uniform(h2, width)
     V[:, -1] = np.where(heads.ordinal[:, None], 0.0, np.log(heads.shares)).reshape(-1)
     below = np.cumsum(heads.shares, axis=1)[:, :-1].clip(1e-6, 1 - 1e-6)
+
     return Weights(
         W1=uniform(inputs, h1),
         W2=uniform(h1, h2),
@@ -171,7 +180,11 @@ def heads_of(sheets: AnswerMatrix, options: Ints, ordinal: Bools) -> Heads:
     places = np.arange(int(options.max()))
     counts = (sheets.answer[:, :, None] == places).sum(axis=0) + 1.0
     exists = places < options[:, None]
-    shares = np.where(exists, counts / (counts * exists).sum(axis=1, keepdims=True), 1e-6)
+    shares = np.where(
+        exists,
+        counts / (counts * exists).sum(axis=1, keepdims=True),
+        1e-6,
+    )
     return Heads(options, ordinal, shares)
 
 
@@ -192,11 +205,13 @@ def one_thread() -> Iterator[None]:
     if me in _THREADS_BEFORE:
         yield
         return
+
     with _LOCK:
         # A thread that is new to PyTorch takes the number that was set last: by one that is inside
         # now, that is 1.
         _THREADS_BEFORE[me] = max([torch.get_num_threads(), *_THREADS_BEFORE.values()])
         torch.set_num_threads(1)
+
     try:
         yield
     finally:
@@ -205,14 +220,23 @@ def one_thread() -> Iterator[None]:
 
 
 @one_thread()
-def train(weights: Weights, lesson: TrainingData, plan: TrainingConfig, seed: int) -> Weights:
+def train(
+    weights: Weights,
+    lesson: TrainingData,
+    plan: TrainingConfig,
+    seed: int,
+) -> Weights:
     """Train weights as the plan says; return new weights."""
     # single precision; the anchor is what deltas are shrunk to
     random = torch.Generator().manual_seed(seed)
-    single = {name: torch.tensor(getattr(weights, name), dtype=torch.float32) for name in LEARNT}
+    single = {}
+    for name in LEARNT:
+        single[name] = torch.tensor(getattr(weights, name), dtype=torch.float32)
+
     anchor = {name: value.clone() for name, value in single.items()}
     for name in LEARNT:
         single[name].requires_grad_(single[name].numel() > 0)
+
     step = _objective(lesson, weights, anchor, plan)
     moving = [value for value in single.values() if value.requires_grad]
     adam = torch.optim.Adam(moving, lr=plan.rate, foreach=True)
@@ -223,12 +247,19 @@ def train(weights: Weights, lesson: TrainingData, plan: TrainingConfig, seed: in
         adam.zero_grad()
         torch.autograd.backward(step(single, random))
         adam.step()
-    learned = {name: value.detach().double().numpy() for name, value in single.items()}
+
+    learned = {}
+    for name, value in single.items():
+        learned[name] = value.detach().double().numpy()
+
     return replace(weights, **learned)
 
 
 def _objective(
-    lesson: TrainingData, weights: Weights, anchor: dict[str, Tensor], plan: TrainingConfig
+    lesson: TrainingData,
+    weights: Weights,
+    anchor: dict[str, Tensor],
+    plan: TrainingConfig,
 ) -> Callable[[dict[str, Tensor], torch.Generator], Tensor]:
     """Make the negative log posterior a function of the weights, averaged over sheets."""
     # everything is laid out in slots `[slot, place, …]` once
@@ -237,7 +268,11 @@ def _objective(
     inputs = torch.tensor(lesson.inputs, dtype=torch.float32)[slots.sheet]
     answers = torch.from_numpy(lesson.sheets.answer)[slots.sheet]
     answers = torch.where(slots.filled[..., None], answers, UNANSWERED)
-    thin = _thinner(lesson, plan.dropout) if plan.dropout else None
+    if plan.dropout:
+        thin = _thinner(lesson, plan.dropout)
+    else:
+        thin = None
+
     seeds = len(weights.V)
     count = len(lesson.sheets)
 
@@ -245,7 +280,14 @@ def _objective(
         thinned = inputs.expand(seeds, *inputs.shape)
         if thin is not None:
             thinned = thin(inputs, seeds, random)
-        logs = log_likelihood(single, thinned, answers, slots.judge, weights)
+
+        logs = log_likelihood(
+            single,
+            thinned,
+            answers,
+            slots.judge,
+            weights,
+        )
         return (penalty(single, anchor, plan) - logs) / count
 
     return objective
@@ -277,7 +319,11 @@ def _thinner(
 
 
 def log_likelihood(
-    single: dict[str, Tensor], inputs: Tensor, answers: Tensor, judge: Tensor, like: Weights
+    single: dict[str, Tensor],
+    inputs: Tensor,
+    answers: Tensor,
+    judge: Tensor,
+    like: Weights,
 ) -> Tensor:
     """Compute Σ log p̂ of the answers, over seeds, sheets and questions; equations 3–5.
 
@@ -290,7 +336,14 @@ def log_likelihood(
     """
     # outputs of the heads `[seed, slot, place, question, output]`
     z1 = torch.sigmoid(_layer(inputs, single["W1"], single["W1a"], judge))
-    z2 = torch.sigmoid(_layer(_with_bias(z1), single["W2"], single["W2a"], judge))
+    z2 = torch.sigmoid(
+        _layer(
+            _with_bias(z1),
+            single["W2"],
+            single["W2a"],
+            judge,
+        )
+    )
     outputs = _layer(_with_bias(z2), single["V"], single["Va"], judge)
     outputs = outputs.reshape(*outputs.shape[:3], len(like.options), -1)
     logs = torch.zeros((), dtype=outputs.dtype)
@@ -306,17 +359,32 @@ def log_likelihood(
                 torch.from_numpy(like.options)[chosen],
             )
             # the log-probability of the answer; a missing answer picks any, and counts 0
-            places = chosen_answers.clamp(min=0).expand(len(outputs), *chosen_answers.shape)
+            places = chosen_answers.clamp(min=0).expand(
+                len(outputs),
+                *chosen_answers.shape,
+            )
             picked = log_probabilities.gather(-1, places[..., None])[..., 0]
             logs = logs + (picked * (chosen_answers >= 0)).sum()
+
     return logs
 
 
-def _layer(inputs: Tensor, W: Tensor, Wa: Tensor, judge: Tensor) -> Tensor:
+def _layer(
+    inputs: Tensor,
+    W: Tensor,
+    Wa: Tensor,
+    judge: Tensor,
+) -> Tensor:
     """Multiply inputs by the shared weights and the judges' deltas, if any."""
     seeds, slots, places, width = inputs.shape
     if not Wa.shape[1]:
-        return (inputs.reshape(seeds, slots * places, width) @ W).reshape(seeds, slots, places, -1)
+        return (inputs.reshape(seeds, slots * places, width) @ W).reshape(
+            seeds,
+            slots,
+            places,
+            -1,
+        )
+
     # judge codes beyond the last are nobody, whose deltas are 0
     nobody = torch.zeros_like(Wa[:, :1])
     weights = W[:, None] + torch.cat([Wa, nobody], dim=1).index_select(1, judge)
@@ -349,13 +417,24 @@ def _cumulative(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
     upper = torch.cat([bounds, ends], -1)
     lower = torch.cat([-ends, bounds], -1)
     gap = (upper - lower).clamp(min=1e-6)
+
     return logsigmoid(upper) + logsigmoid(-lower) + torch.log(-torch.expm1(-gap))
 
 
-def penalty(single: dict[str, Tensor], anchor: dict[str, Tensor], plan: TrainingConfig) -> Tensor:
+def penalty(
+    single: dict[str, Tensor],
+    anchor: dict[str, Tensor],
+    plan: TrainingConfig,
+) -> Tensor:
     """Compute the penalty on shared weights and deltas, over the seeds."""
     # biases of the shared weights are free
-    shared = [(single[name][:, :-1] ** 2).sum() for name in ("W1", "W2", "V")]
-    deltas = [((single[name] - anchor[name]) ** 2).sum() for name in ("W1a", "W2a", "Va")]
+    shared = []
+    for name in ("W1", "W2", "V"):
+        shared.append((single[name][:, :-1] ** 2).sum())
+
+    deltas = []
+    for name in ("W1a", "W2a", "Va"):
+        deltas.append(((single[name] - anchor[name]) ** 2).sum())
+
     decay = 0.5 * plan.decay * torch.stack(shared).sum()
     return decay + 0.5 * plan.shrinkage * torch.stack(deltas).sum()

@@ -60,13 +60,17 @@ class Weights:
 
     def arrays(self) -> dict[str, Array]:
         """Return the arrays by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        arrays: dict[str, Array] = {}
+        for field in fields(self):
+            arrays[field.name] = getattr(self, field.name)
+        return arrays
 
     def only(self, question: int) -> Weights:
         """Return the same with the head of one question."""
         head = slice(question, question + 1)
         V = self._head(self.V, question)
         Va = self._head(self.Va, question)
+
         return replace(
             self,
             V=V,
@@ -78,10 +82,19 @@ class Weights:
 
     def with_judges(self, codes: Ints) -> Weights:
         """Reorder judges: `codes` has the old place of each `[judge]`."""
-        return replace(self, W1a=self.W1a[:, codes], W2a=self.W2a[:, codes], Va=self.Va[:, codes])
+        return replace(
+            self,
+            W1a=self.W1a[:, codes],
+            W2a=self.W2a[:, codes],
+            Va=self.Va[:, codes],
+        )
 
     def proba(
-        self, inputs: Floats, judges: Ints, question: int, begins: Floats | None = None
+        self,
+        inputs: Floats,
+        judges: Ints,
+        question: int,
+        begins: Floats | None = None,
     ) -> Floats:
         """Return the probability of each answer, mean over the seeds `[row, option]`.
 
@@ -96,10 +109,22 @@ class Weights:
         for start in range(0, len(inputs), ROWS):
             part = slice(start, start + ROWS)
             begins_of_part = 0.0 if begins is None else begins[part]
-            out[part] = self._proba(inputs[part], judges[part], question, begins_of_part)
+            out[part] = self._proba(
+                inputs[part],
+                judges[part],
+                question,
+                begins_of_part,
+            )
+
         return out
 
-    def _proba(self, inputs: Floats, judges: Ints, question: int, begins: Floats | float) -> Floats:
+    def _proba(
+        self,
+        inputs: Floats,
+        judges: Ints,
+        question: int,
+        begins: Floats | float,
+    ) -> Floats:
         # shared logits `[seed, row, output]`, and the deltas of the judges who are known
         hidden = self._hidden(inputs, judges)
         logits = _with_bias(hidden) @ self._head(self.V, question)
@@ -107,12 +132,16 @@ class Weights:
             has_deltas = judges != NOBODY
             deltas = self._head(self.Va, question)[:, judges[has_deltas]]
             logits[:, has_deltas] += np.einsum(
-                "srh,srho->sro", _with_bias(hidden[:, has_deltas]), deltas
+                "srh,srho->sro",
+                _with_bias(hidden[:, has_deltas]),
+                deltas,
             )
+
         if self.ordinal[question]:
             by_seed = self._ordinal(logits, question)
         else:
             by_seed = self._softmax(logits, question, begins)
+
         mean: Floats = by_seed.mean(axis=0)
         return mean
 
@@ -120,6 +149,7 @@ class Weights:
         """Compute z2 `[seed, row, h2]`."""
         if not self.W1a.shape[1]:
             return _through(inputs, self.W1, self.W2)
+
         # rows of one judge go through the same layers
         out = np.empty((len(self.W1), len(inputs), self.W2.shape[2]))
         for judge in np.unique(judges):
@@ -130,14 +160,23 @@ class Weights:
                 W1 = W1 + self.W1a[:, judge]
                 W2 = W2 + self.W2a[:, judge]
             out[:, rows] = _through(inputs[rows], W1, W2)
+
         return out
 
     def _head(self, V: Array, question: int) -> Array:
         width = V.shape[-1] // len(self.options)
         return V[..., question * width : (question + 1) * width]
 
-    def _softmax(self, logits: Floats, question: int, begins: Floats | float) -> Floats:
-        by_seed: Floats = softmax(logits[..., : self.options[question]] + begins, axis=-1)
+    def _softmax(
+        self,
+        logits: Floats,
+        question: int,
+        begins: Floats | float,
+    ) -> Floats:
+        by_seed: Floats = softmax(
+            logits[..., : self.options[question]] + begins,
+            axis=-1,
+        )
         return by_seed
 
     def _ordinal(self, outputs: Floats, question: int) -> Floats:
@@ -150,6 +189,7 @@ class Weights:
         lower = np.concatenate([-ends, bounds], -1)
         # σ(b) − σ(a) = σ(b) σ(−a) (1 − e^(a − b)), which doesn't cancel where both are near 1.
         by_seed: Floats = expit(upper) * expit(-lower) * -np.expm1(lower - upper)
+
         return by_seed
 
 
@@ -160,6 +200,7 @@ def join_seeds(parts: list[Weights]) -> Weights:
     for name in parts[0].arrays():
         by_part = [getattr(part, name) for part in parts]
         arrays[name] = by_part[0] if name in shared else np.concatenate(by_part)
+
     return Weights(**arrays)
 
 

@@ -126,7 +126,13 @@ def assemble(
         *all_but_constant(chosen, {r.id: r.alone for r in rubrics if r.alone}),
     ]
     # the probability, and plain methods beside it
-    calibrator, arrays = calibrator_record(material, fitted, comparison, training, unseen)
+    calibrator, arrays = calibrator_record(
+        material,
+        fitted,
+        comparison,
+        training,
+        unseen,
+    )
     features = word_features(training if unseen.folds else [*training, *measured])
     crossfitted = unseen.folds > 0
     plain = Plain(
@@ -139,7 +145,15 @@ def assemble(
     )
     figures = None
     if measured:
-        figures = assess(tested, truth, unseen.theta, unseen.confident, rng, together=blocks)
+        figures = assess(
+            tested,
+            truth,
+            unseen.theta,
+            unseen.confident,
+            rng,
+            together=blocks,
+        )
+
     rubric_set = RubricSet(
         pollex=version("pollex"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -182,7 +196,13 @@ def assemble(
     note_on_support = (
         () if rubric_set.support.enough else (f"Probabilities are {rubric_set.support}.",)
     )
-    reach = reach_of(material, rubric_set.rubrics, unseen, plain, pool_values)
+    reach = reach_of(
+        material,
+        rubric_set.rubrics,
+        unseen,
+        plain,
+        pool_values,
+    )
     noted = rubric_set.model_copy(
         update={
             "notes": (
@@ -206,7 +226,10 @@ def chosen_rubrics(
     """Return the chosen rubrics with what is known of each."""
     table = material.table
     chosen = material.chosen
-    by = {r.id: judged_by(r, model=material.by_model and not r.answered_by) for r in chosen}
+    by = {}
+    for r in chosen:
+        by[r.id] = judged_by(r, model=material.by_model and not r.answered_by)
+
     measured = unseen.conversations
     # where each rubric could have held, and what it is worth there
     occasions = occasions_judged(table, chosen, measured) | occasions_of(
@@ -219,11 +242,16 @@ def chosen_rubrics(
     beside = signals_beside(chosen, unseen)
     # families and twins: what is told under another rubric
     mixed = has_models(chosen)
-    merged = {} if material.by_evidence else merged_families(material, training, reasons)
+    if material.by_evidence:
+        merged = {}
+    else:
+        merged = merged_families(material, training, reasons)
+
     families = selection.get("families") or merged
     asked_when = material.judge_record.scale == "occasion"
     twin_of = twins_among(material, training)
     standings, worths = in_one_voice(chosen, standings, worths)
+
     return tuple(
         ChosenRubric(
             **r.model_dump(),
@@ -252,17 +280,20 @@ def with_borne_out(
     worths: Mapping[str, Worth],
 ) -> Mapping[str, Worth]:
     """Add what halvings bear out and no fold has measured: its shares among all, which are shrunk for the choice."""
-    unmeasured = [
-        rubric
-        for rubric in material.chosen
-        if rubric.id not in worths
-        and (standing := standings.get(rubric.id)) is not None
-        and standing.by == "halvings"
-        and standing.p <= LIKELY
-    ]
+    unmeasured = []
+    for rubric in material.chosen:
+        if (
+            rubric.id not in worths
+            and (standing := standings.get(rubric.id)) is not None
+            and standing.by == "halvings"
+            and standing.p <= LIKELY
+        ):
+            unmeasured.append(rubric)
+
     held = material.table.held(training, unmeasured)
     up = positives(training)
     blocks = block_ids(training)
+
     return dict(worths) | {
         rubric.id: worth_of(here, up, blocks)
         for rubric, here in zip(unmeasured, held.T, strict=True)
@@ -273,13 +304,19 @@ def twins_among(material: Material, training: Sequence[Conversation]) -> dict[st
     """Return the rubric under which another is told that says nearly the same, by the other's id."""
     chosen = material.chosen
     table = material.table
-    values = None if material.by_evidence else table.matrix(training, chosen)[0]
+    if material.by_evidence:
+        values = None
+    else:
+        values = table.matrix(training, chosen)[0]
+
     return twins(chosen, table.held(training, chosen), values)
 
 
 def with_choice(figures: Assessment, folds: int) -> Assessment:
     """Widen the interval of a cross-fitted AUC by what resampling of scores leaves out: the choice of rubrics."""
-    return replace(figures, auc=widened(figures.auc, CHOICE)) if folds else figures
+    if folds:
+        return replace(figures, auc=widened(figures.auc, CHOICE))
+    return figures
 
 
 def with_circumstances(
@@ -293,13 +330,27 @@ def with_circumstances(
     Args:
         measured: Labeled conversations, and by topic which of them are `about` it `[conversation]`.
     """
-    leading = {rubric.id for rubric in rubrics if rubric.headlined or told_as_words(rubric)}
+    leading = set()
+    for rubric in rubrics:
+        if rubric.headlined or told_as_words(rubric):
+            leading.add(rubric.id)
+
     if not measured or not leading:
         return tuple(rubrics)
-    languages = [language_of([conversation]) for conversation in measured]
-    circumstances = circumstances_of(measured, about, languages, material.logs.label_field)
+
+    languages = []
+    for conversation in measured:
+        languages.append(language_of([conversation]))
+
+    circumstances = circumstances_of(
+        measured,
+        about,
+        languages,
+        material.logs.label_field,
+    )
     up = positives(measured)
     held = material.table.held(measured, material.chosen)
+
     return tuple(
         rubric.model_copy(update={"circumstance": explained_by(here, up, circumstances)})
         if rubric.id in leading
@@ -309,7 +360,9 @@ def with_circumstances(
 
 
 def in_one_voice(
-    chosen: Sequence[Rubric], standings: Mapping[str, StandingRecord], worths: Mapping[str, Worth]
+    chosen: Sequence[Rubric],
+    standings: Mapping[str, StandingRecord],
+    worths: Mapping[str, Worth],
 ) -> tuple[dict[str, StandingRecord], dict[str, Worth]]:
     """Let standing and figures say the same: unclear figures lower a standing, clear ones are shrunk for the choice."""
     lowered = dict(standings)
@@ -333,6 +386,7 @@ def in_one_voice(
                 lowered[rubric.id] = standing.model_copy(update={"clear": False})
             else:
                 shrunk[rubric.id] = corrected
+
     return lowered, shrunk
 
 
@@ -346,6 +400,7 @@ def judge_record(live: LearnContext, chosen: Sequence[Rubric]) -> JudgeRecord:
     judge = live.roles.judge
     ids = {rubric.id for rubric in chosen}
     learned = {id_: what for id_, what in judge.learned.items() if id_ in ids}
+
     return live.material.judge_record.model_copy(
         update={"learned": learned, "fingerprint": judge.fingerprint}
     )
@@ -383,12 +438,17 @@ async def answers_of_pool(live: LearnContext, material: Material) -> Floats | No
         and material.held_out
     ):
         return None
+
     pool = candidates(material).rubrics
     answers = GivenAnswers(material.table.rule)
-    questions = [Question.about(rubric, material.judge_record.scale) for rubric in pool]
+    questions = []
+    for rubric in pool:
+        questions.append(Question.about(rubric, material.judge_record.scale))
+
     held_out = material.table.answered(material.held_out, material.chosen)
     for conversation in held_out:
         answers.take(conversation.id, await judge.judge(conversation, questions))
+
     return answers.matrix(held_out, pool)[0]
 
 
@@ -415,21 +475,23 @@ def describe_yield(
     from_model = sum(not is_built_in(rubric.source) for rubric in chosen)
     if from_model and not left_out:
         return []
-    others = (
-        f"; {left_out - unquoted} others quote no exchange, or copy it"
-        if left_out > unquoted
-        else ""
-    )
+
+    others = ""
+    if left_out > unquoted:
+        others = f"; {left_out - unquoted} others quote no exchange, or copy it"
+
     why = f", {unquoted} because their quotes don't stand in the conversation{others}"
     if left_out == unquoted:
         why = ", because their quotes don't stand in the conversation"
+
     what = f"{left_out} of {count(proposed, 'reason')} {'was' if left_out == 1 else 'were'} left out{why}"
     if from_model and 2 * left_out < proposed:
         return [f"Of the model, {what}."]
+
     if not left_out:
-        what = (
-            f"none of its {count(proposed, 'reason')} led to one that was chosen"
-            if proposed
-            else "it gave no reason"
-        )
+        if proposed:
+            what = f"none of its {count(proposed, 'reason')} led to one that was chosen"
+        else:
+            what = "it gave no reason"
+
     return [f"{from_model} of {len(chosen)} {NOT_THE_MODELS}{what}."]

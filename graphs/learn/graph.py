@@ -24,6 +24,7 @@ def build() -> LearnGraph:
     graph.add_edge("summarize_sat", "deduplicate")
     graph.add_edge("deduplicate", "reword")
     graph.add_edge("reword", "review_pool")
+
     return fit_after(graph, "review_pool")
 
 
@@ -34,7 +35,12 @@ def extraction_graph(*after: str) -> LearnGraph:
     graph.add_node("extract", nodes.extract)
     graph.add_edge(START, "fit_extractor")
     graph.add_edge("fit_extractor", "extract")
-    graph.add_conditional_edges("extract", nodes.more_of("extract", after), ["extract", *after])
+    graph.add_conditional_edges(
+        "extract",
+        nodes.more_of("extract", after),
+        ["extract", *after],
+    )
+
     return graph
 
 
@@ -50,11 +56,18 @@ def fit_after(graph: LearnGraph, before: str) -> LearnGraph:
     graph.add_edge(before, "fit_judge")
     graph.add_edge("fit_judge", "judge_pool")
     graph.add_conditional_edges(
-        "judge_pool", nodes.more_of("judge_pool", ["select"]), ["judge_pool", "select"]
+        "judge_pool",
+        nodes.more_of("judge_pool", ["select"]),
+        ["judge_pool", "select"],
     )
     graph.add_edge("select", "calibrate")
     graph.add_edge("calibrate", "judge_held_out")
     held_out = nodes.more_of("judge_held_out", ["assess"])
-    graph.add_conditional_edges("judge_held_out", held_out, ["judge_held_out", "assess"])
+    graph.add_conditional_edges(
+        "judge_held_out",
+        held_out,
+        ["judge_held_out", "assess"],
+    )
     graph.add_edge("assess", END)
+
     return graph

@@ -59,11 +59,16 @@ async def extract(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # no
     extractions = live.extractions
 
     async def one(id_: str) -> None:
-        extractions[id_] = await extract_from(live, live.roles.extractor, live.by_id[id_])
+        extractions[id_] = await extract_from(
+            live,
+            live.roles.extractor,
+            live.by_id[id_],
+        )
         live.progress.advance("extract")
 
     if left := [id_ for id_ in ids if id_ not in extractions]:
         await live.fit(live.roles.extractor)
+
     live.progress.start("extract", len(ids), len(ids) - len(left))
     await at_once(map(one, left[: live.batch]))
     await live.store.settle()  # the batch is durable: a kill costs one batch at most
@@ -71,6 +76,7 @@ async def extract(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # no
         extraction.outcome if isinstance(extraction, Unanswered) else "extracted"
         for extraction in extractions.values()
     )
+
     return {
         "progress": {"extract": _so_far(len(ids), max(len(left) - live.batch, 0), outcomes)},
         "reasons": {"sat": _reasons(live, "sat"), "dsat": _reasons(live, "dsat")},
@@ -78,19 +84,25 @@ async def extract(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # no
 
 
 def _so_far(total: int, left: int, outcomes: Iterable[str]) -> dict[str, Any]:
-    return {"done": total - left, "total": total, "outcomes": dict(Counter(outcomes))}
+    return {
+        "done": total - left,
+        "total": total,
+        "outcomes": dict(Counter(outcomes)),
+    }
 
 
 def _reasons(live: LearnContext, side: Polarity) -> dict[str, Any]:
     reasons = live.reasons(side)
-    first = [
-        {
-            "text": reason.text,
-            "quotes": [in_short(quote.text) for quote in reason.quotes[:QUOTES]],
-            "conversation": reason.conversation_id,
-        }
-        for reason in reasons[: FIRST if live.store.texts else 0]
-    ]
+    first = []
+    for reason in reasons[: FIRST if live.store.texts else 0]:
+        first.append(
+            {
+                "text": reason.text,
+                "quotes": [in_short(quote.text) for quote in reason.quotes[:QUOTES]],
+                "conversation": reason.conversation_id,
+            }
+        )
+
     return {"count": len(reasons), "first": first}
 
 
@@ -114,14 +126,21 @@ async def summarize_dsat(state: LearnState, runtime: Runtime[Any]) -> LearnState
     return await _summarize("dsat", state, runtime)
 
 
-async def _summarize(polarity: Polarity, state: LearnState, runtime: Runtime[Any]) -> LearnState:
+async def _summarize(
+    polarity: Polarity,
+    state: LearnState,
+    runtime: Runtime[Any],
+) -> LearnState:
     """Add new rubrics to the pool, and new reasons to known rubrics."""
     live = await resources(runtime, LearnContext)
     # rubrics of the other side are shown, so that none is written twice
     pools = live.material_at(state).pool
     others = [rubric for kind, rubrics in pools.items() if kind != polarity for rubric in rubrics]
     matched = await asyncio.to_thread(
-        matched_pairs, live.material.training, live.extractions, MOST_PAIRS
+        matched_pairs,
+        live.material.training,
+        live.extractions,
+        MOST_PAIRS,
     )
     # pairs of conversations that are alike but for the thumb, some a batch
     pairs = in_turns(matched, PAIRS_SHOWN)
@@ -129,10 +148,15 @@ async def _summarize(polarity: Polarity, state: LearnState, runtime: Runtime[Any
 
     async def grown(batch: Sequence[Reason], pool: Rubrics) -> Written:
         summary = await live.roles.summarizer.summarize(
-            batch, [*pool, *others], polarity, next(pairs), few=few
+            batch,
+            [*pool, *others],
+            polarity,
+            next(pairs),
+            few=few,
         )
         if isinstance(summary, Unanswered):
             return summary
+
         # rubrics that got more reasons, and then new ones
         by_id = {rubric.id: rubric for rubric in pool}
         by_id |= {id_: with_reasons(by_id[id_], more) for id_, more in summary.supported.items()}
@@ -154,6 +178,7 @@ async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     ) as span:
         deduplication = await live.roles.deduplicator.deduplicate(distinct)
         span.outputs(rubric.id for rubric in deduplication.kept)
+
     # all are stored, with what each was merged into
     live.store.put(rubric_rows(live.run, [*pool, *deduplication.kept]))
     merged = {
@@ -164,6 +189,7 @@ async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
         "merged": merged,
     }
     await live.store.write_step(live.run, "deduplicate", payload)
+
     return {
         "kept": live.rows(deduplication.kept),
         "merged": merged,
@@ -183,11 +209,13 @@ async def reword(state: LearnState, runtime: Runtime[Any]) -> LearnState:
         ) as span:
             rewording = await rewriter.reword(rubrics)
             span.outputs(rewording.reworded.values())
+
     # words change ids: what was merged is named anew
     live.store.put(rubric_rows(live.run, rewording.rubrics))
     payload = {"kept": [rubric.model_dump(mode="json") for rubric in rewording.rubrics]}
     await live.store.write_step(live.run, "reword", payload)
     named = rewording.reworded
+
     return {
         "kept": live.rows(rewording.rubrics),
         "reworded": named,
@@ -206,6 +234,7 @@ async def review_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     live = await resources(runtime, LearnContext)
     if not live.review or not state["kept"]:
         return {"reviewed": False}
+
     request: dict[str, Any] = {"pool": state["kept"]}
     # asked again, with the reason, as long as the rows are none
     while True:
@@ -224,6 +253,7 @@ async def fit_judge(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     rubrics = live.material_at(state).kept
     with live.tracer.span("fit_judge", kind="node", inputs=[rubric.id for rubric in rubrics]):
         await live.fit(live.roles.judge, rubrics)
+
     await live.store.write(rubric_rows(live.run, rubrics))
     judge = live.roles.judge
     return {
@@ -243,6 +273,7 @@ def learned_in_words(learned: Mapping[str, Any], rubrics: Sequence[Rubric]) -> d
             in_words[rubric.id] = {name: in_brief(value) for name, value in what.items()}
         elif what is not None:
             in_words[rubric.id] = in_brief(what)
+
     return in_words
 
 
@@ -258,7 +289,9 @@ def in_brief(value: Any) -> Any:
         and all(isinstance(number, int | float) for number in value)
     ):
         return list(value)
-    return f"{len(value)} values" if hasattr(value, "__len__") else in_short(str(value))
+    if hasattr(value, "__len__"):
+        return f"{len(value)} values"
+    return in_short(str(value))
 
 
 async def judge_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
@@ -266,7 +299,14 @@ async def judge_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     live = await resources(runtime, LearnContext)
     material = live.material_at(state)
     ids = [c.id for c in (*material.training, *material.graded_training)]
-    return await _judge("judge_pool", ids, material.kept, live, material.kept)
+
+    return await _judge(
+        "judge_pool",
+        ids,
+        material.kept,
+        live,
+        material.kept,
+    )
 
 
 async def judge_held_out(state: LearnState, runtime: Runtime[Any]) -> LearnState:
@@ -274,7 +314,14 @@ async def judge_held_out(state: LearnState, runtime: Runtime[Any]) -> LearnState
     live = await resources(runtime, LearnContext)
     material = live.material_at(state)
     ids = [c.id for c in (*material.held_out, *material.graded_held_out)]
-    return await _judge("judge_held_out", ids, material.chosen, live, material.kept)
+
+    return await _judge(
+        "judge_held_out",
+        ids,
+        material.chosen,
+        live,
+        material.kept,
+    )
 
 
 async def _judge(
@@ -296,10 +343,12 @@ async def _judge(
     batch = left[: live.batch]
 
     async def one(id_: str) -> None:
-        left = [
-            [question for question in side if question.id not in table.values.get(id_, {})]
-            for side in questions
-        ]
+        left = []
+        for side in questions:
+            left.append(
+                [question for question in side if question.id not in table.values.get(id_, {})]
+            )
+
         for answers in await asyncio.gather(
             *(
                 ask(live, stage, judge, live.by_id[id_], unanswered)
@@ -308,6 +357,7 @@ async def _judge(
             )
         ):
             table.take(id_, answers)
+
         live.progress.advance(shown)
 
     await live.fit(judge, pool)
@@ -317,9 +367,11 @@ async def _judge(
     await live.store.settle()  # the batch is durable: a kill costs one batch at most
     # what the state says of the progress so far
     failures = (table.failures[id_].outcome for id_ in ids if id_ in table.failures)
-    pooled = (
-        {"pooled": table.summary(live.material.training, pool)} if stage == "judge_pool" else {}
-    )
+    if stage == "judge_pool":
+        pooled = {"pooled": table.summary(live.material.training, pool)}
+    else:
+        pooled = {}
+
     return {"progress": {stage: _so_far(len(ids), len(left) - len(batch), failures)}, **pooled}  # type: ignore[typeddict-item]  # a key of the state
 
 
@@ -328,20 +380,24 @@ async def select(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     live = await resources(runtime, LearnContext)
     material = live.material_at(state)
     live.progress.start("select", 1)
+
     with live.tracer.span(
         "select", kind="node", inputs=[rubric.id for rubric in material.kept]
     ) as span:
         choice = await asyncio.to_thread(choose, material)
         span.outputs(choice["chosen"])
+
     await live.store.write_step(live.run, "select", choice)
     live.progress.advance("select")
     # the choice beside the rubrics' own rows
     rows = {row["id"]: row for row in live.rows(material.kept)}
     p = choice["p"] or {}
+    chosen = []
+    for id_ in choice["chosen"]:
+        chosen.append(rows[id_] | choice["choices"][id_] | {"p": p.get(id_)})
+
     return {
-        "chosen": [
-            rows[id_] | choice["choices"][id_] | {"p": p.get(id_)} for id_ in choice["chosen"]
-        ],
+        "chosen": chosen,
         "dropped": choice["dropped"],
         "pooled": material.table.summary(material.training, material.kept),
         "alpha": choice["alpha"],
@@ -355,11 +411,17 @@ async def calibrate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     live = await resources(runtime, LearnContext)
     material = live.material_at(state)
     live.progress.start("calibrate", FOLDS)
+
     with live.tracer.span(
         "calibrate", kind="node", inputs=[rubric.id for rubric in material.chosen]
     ) as span:
-        comparison = await asyncio.to_thread(compare, material, live.bulk("select"))
+        comparison = await asyncio.to_thread(
+            compare,
+            material,
+            live.bulk("select"),
+        )
         span.outputs([comparison["chosen"], comparison["why"]])
+
     await live.store.write_step(live.run, "calibrate", comparison)
     return {"probability": {name: comparison[name] for name in ("chosen", "why", "compared")}}
 
@@ -372,27 +434,54 @@ async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     comparison = live.bulk("calibrate")
     await live.fit(live.roles.judge, material.kept)
     live.progress.start("assess", 1)
+
     with live.tracer.span("assess", kind="node") as span:
         # models, then figures and the set; threads, so that progress goes on
         fitted = await asyncio.to_thread(FittedThumbs.of, material, comparison)
         values = await answers_of_pool(live, material)
         rubrics, scores = await asyncio.to_thread(
-            assemble, live, material, fitted, selection, comparison, values
+            assemble,
+            live,
+            material,
+            fitted,
+            selection,
+            comparison,
+            values,
         )
         span.outputs([rubrics.rubrics_digest])
+
     # the set is kept before its scores
     await live.store.write(list(rubric_set_rows(live.run, rubrics)))
     live.progress.advance("assess")
     keep_scores(live.store, live.run, rubrics, scores)
-    live.result.append(Learned(live.run, rubrics, scores, mean_answers(material), live.unextracted))
+    live.result.append(
+        Learned(
+            live.run,
+            rubrics,
+            scores,
+            mean_answers(material),
+            live.unextracted,
+        )
+    )
     # conversations without all answers make the run partial
     missing = len(material.table.failures | live.unextracted)
     partly = missing or any(c.not_scorable for c in material.logs)
     auc = rubrics.held_out.auc.value if rubrics.held_out else None
-    result = {"rubrics": rubrics.rubrics_digest, "unanswered": missing, "auc": auc}
+    result = {
+        "rubrics": rubrics.rubrics_digest,
+        "unanswered": missing,
+        "auc": auc,
+    }
     status: Literal["partial", "done"] = "partial" if partly else "done"
-    await asyncio.to_thread(live.store.finish, live.run, status, roles=live.workers, result=result)
+    await asyncio.to_thread(
+        live.store.finish,
+        live.run,
+        status,
+        roles=live.workers,
+        result=result,
+    )
     window = rubrics.window
+
     return {
         "figures": figures_of(rubrics),
         "theta": rubrics.theta,
@@ -407,29 +496,53 @@ def model_in_figures(rubrics: RubricSet) -> dict[str, Any]:
     """Return the model of the probability: its name, λ of a network, and what each rubric weighs in it."""
     if rubrics.calibrator is None or (model := rubrics.thumb_model) is None:
         return {}
+
     # what weighs most comes first
     texts = {rubric.id: rubric.text for rubric in rubrics.all_rubrics}
     in_order = sorted(
-        zip(model.rubrics, model.weights(), strict=True), key=lambda pair: -abs(pair[1])
+        zip(model.rubrics, model.weights(), strict=True),
+        key=lambda pair: -abs(pair[1]),
     )
-    weights = [
-        {"id": id_, "text": in_short(texts.get(id_, "")), "log_odds": round(weight, 3)}
-        for id_, weight in in_order
-    ]
+    weights = []
+    for id_, weight in in_order:
+        weights.append(
+            {
+                "id": id_,
+                "text": in_short(texts.get(id_, "")),
+                "log_odds": round(weight, 3),
+            }
+        )
+
     strength = getattr(model.model, "strength_", None)
     shrunk = {} if strength is None else {"λ": strength}
-    return {"name": rubrics.calibrator.chosen, **shrunk, "weights": weights}
+    return {
+        "name": rubrics.calibrator.chosen,
+        **shrunk,
+        "weights": weights,
+    }
 
 
 def keep_scores(
-    store: Store, run: str, rubric_set: RubricSet, scores: Sequence[LabelledScore]
+    store: Store,
+    run: str,
+    rubric_set: RubricSet,
+    scores: Sequence[LabelledScore],
 ) -> None:
     """Store the result of each labeled conversation, for `pollex trace`."""
     netsat = rubric_set.scorer_of()
     stored_scores = list[Score]()
     for measured in scores:
-        score = Score(conversation_id=measured.conversation_id, outcome=measured.outcome)
+        score = Score(
+            conversation_id=measured.conversation_id,
+            outcome=measured.outcome,
+        )
         if measured.netsat is not None:
-            score = netsat.read(measured.conversation_id, measured.netsat, measured.probability)
+            score = netsat.read(
+                measured.conversation_id,
+                measured.netsat,
+                measured.probability,
+            )
+
         stored_scores.append(score)
+
     store.put([score_block(run, ScoreColumns.of(stored_scores, ()))])

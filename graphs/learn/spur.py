@@ -41,7 +41,9 @@ async def _update(polarity: Polarity, runtime: Runtime[Any]) -> LearnState:
 
     async def revised(batch: Sequence[Reason], current: Rubrics) -> Written:
         update = await updater.update(batch, current, polarity, most)
-        return update if isinstance(update, Unanswered) else (update.rubrics, update)
+        if isinstance(update, Unanswered):
+            return update
+        return (update.rubrics, update)
 
     return await write_rubrics(f"update_{polarity}", polarity, live, revised)
 
@@ -62,4 +64,5 @@ def build() -> LearnGraph:
     graph.add_node("gather_sets", gather_sets)
 
     graph.add_edge(["update_sat", "update_dsat"], "gather_sets")
+
     return fit_after(graph, "gather_sets")

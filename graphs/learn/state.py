@@ -163,24 +163,38 @@ class LearnContext(Resources):
 
     def material_at(self, state: LearnState) -> Material:
         """Return the material with the rubrics that a state names, as the store has them."""
-        written = {side: self.bulk(f"{self.writing}_{side}") for side in state.get("pool", {})}
-        pool = {
-            side: tuple(map(Rubric.model_validate, written_side["pool"]))
-            for side, written_side in written.items()
-        }
+        written = {}
+        for side in state.get("pool", {}):
+            written[side] = self.bulk(f"{self.writing}_{side}")
+
+        pool = {}
+        for side, written_side in written.items():
+            pool[side] = tuple(map(Rubric.model_validate, written_side["pool"]))
+
         known_rubrics = [
             *self.material.kept,
             *(rubric for rubrics in pool.values() for rubric in rubrics),
         ]
         if "merged" in state:
-            known_rubrics += map(Rubric.model_validate, self.bulk("deduplicate")["kept"])
+            known_rubrics += map(
+                Rubric.model_validate,
+                self.bulk("deduplicate")["kept"],
+            )
+
         if "reworded" in state:
             known_rubrics += map(Rubric.model_validate, self.bulk("reword")["kept"])
-        pool_rubrics = (
-            edited_pool(state["kept"], known_rubrics) if state.get("kept") else self.material.kept
-        )
+
+        if state.get("kept"):
+            pool_rubrics = edited_pool(state["kept"], known_rubrics)
+        else:
+            pool_rubrics = self.material.kept
+
         by_id = {rubric.id: rubric for rubric in pool_rubrics}
-        never = self.bulk("select")["never"] if "chosen" in state else {}
+        if "chosen" in state:
+            never = self.bulk("select")["never"]
+        else:
+            never = {}
+
         return replace(
             self.material,
             pool=pool,  # type: ignore[arg-type]  # sides are polarities
@@ -207,7 +221,9 @@ class LearnContext(Resources):
         A process that goes on with a run has roles of its own.
         """
         name = content_id(
-            role.name, *(rubric.id for pool in rubrics for rubric in pool), str(len(rubrics))
+            role.name,
+            *(rubric.id for pool in rubrics for rubric in pool),
+            str(len(rubrics)),
         )
         if name not in self.fitted:
             await role.fit(self.material.training, *rubrics)
@@ -216,7 +232,10 @@ class LearnContext(Resources):
     @property
     def opening(self) -> LearnState:
         """What the state tells from the first node on."""
-        ids = [[c.id for c in side] for side in (self.material.training, self.material.held_out)]
+        ids = []
+        for side in (self.material.training, self.material.held_out):
+            ids.append([c.id for c in side])
+
         settings = vars(self.material.settings).items()
         return {
             "run": self.run,

@@ -17,7 +17,10 @@ Write = Callable[[Sequence[Reason], Rubrics], Awaitable[Written]]
 
 
 async def write_rubrics(
-    name: str, polarity: Polarity, live: LearnContext, write: Write
+    name: str,
+    polarity: Polarity,
+    live: LearnContext,
+    write: Write,
 ) -> LearnState:
     """Fill the pool of a polarity.
 
@@ -34,7 +37,11 @@ async def write_rubrics(
         [reason for reason in reasons if is_built_in(reason.source) is built_in]
         for built_in in (False, True)
     )
-    batches = [side[start : start + size] for side in sides for start in range(0, len(side), size)]
+    batches = []
+    for side in sides:
+        for start in range(0, len(side), size):
+            batches.append(side[start : start + size])
+
     live.progress.start(name, len(batches))
     rubrics: Rubrics = ()
     refused: Counter[str] = Counter()
@@ -52,12 +59,13 @@ async def write_rubrics(
                 rubrics, answered = written
                 span.outputs(rubric.id for rubric in answered.rubrics)
                 refused.update(answered.refused)
-                left = (
-                    unused_reasons(batch, answered)[: size // 2]
-                    if isinstance(answered, Summary)
-                    else []
-                )
+                if isinstance(answered, Summary):
+                    left = unused_reasons(batch, answered)[: size // 2]
+                else:
+                    left = []
+
         live.progress.advance(name)
+
     payload = {
         "pool": [rubric.model_dump(mode="json") for rubric in rubrics],
         "refused": dict(refused),

@@ -34,13 +34,17 @@ class ByRule(Judge):
         self, conversation: Conversation, questions: Sequence[Question]
     ) -> list[Answer | Unanswered]:
         """Answer each question, in the questions' order."""
-        ruled = (
-            set()
-            if conversation.has_sources or conversation.not_scorable
-            else set(self.about_sources)
-        )
+        if conversation.has_sources or conversation.not_scorable:
+            ruled = set()
+        else:
+            ruled = set(self.about_sources)
+
         left = [question for question in questions if question.id not in ruled]
-        answers = await self.asked.judge(conversation, left) if left else []
+        if left:
+            answers = await self.asked.judge(conversation, left)
+        else:
+            answers = []
+
         by_id = dict(zip([question.id for question in left], answers, strict=True))
         return [by_id.get(question.id) or not_applicable(question) for question in questions]
 

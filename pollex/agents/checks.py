@@ -43,7 +43,9 @@ _WORD = re.compile(
 
 
 def refusal(
-    text: str, sources: Iterable[Sequence[str]] = (), options: Sequence[Option] = LIKERT
+    text: str,
+    sources: Iterable[Sequence[str]] = (),
+    options: Sequence[Option] = LIKERT,
 ) -> str:
     """Return why a text is refused as a rubric; empty if accepted.
 
@@ -61,7 +63,9 @@ def refusal(
         return "names an answer"
     if _TO_THE_JUDGE.search(_QUOTED.sub("…", text)):
         return "speaks to the judge"
-    return "copies a conversation" if copies(words(text), sources) else ""
+    if copies(words(text), sources):
+        return "copies a conversation"
+    return ""
 
 
 def names_option(text: str, options: Sequence[Option]) -> bool:
@@ -73,16 +77,22 @@ def names_option(text: str, options: Sequence[Option]) -> bool:
     for option in options:
         several = " " in option.text
         matches = re.finditer(
-            rf"(?<!\w){re.escape(option.text)}(?!\w)", text, re.IGNORECASE if several else 0
+            rf"(?<!\w){re.escape(option.text)}(?!\w)",
+            text,
+            re.IGNORECASE if several else 0,
         )
         if any(several or (match.start() > 0 and not option.text.islower()) for match in matches):
             return True
+
     return False
 
 
 def copies(text: Sequence[str], sources: Iterable[Sequence[str]]) -> bool:
     """Return whether a text shares `RUN` consecutive words with any of `sources`."""
-    runs = {tuple(text[i : i + RUN]) for i in range(len(text) - RUN + 1)}
+    runs = set()
+    for i in range(len(text) - RUN + 1):
+        runs.add(tuple(text[i : i + RUN]))
+
     return bool(runs) and any(
         tuple(source[i : i + RUN]) in runs
         for source in sources
@@ -128,7 +138,12 @@ def locate(conversation: Conversation, text: str, turn: int) -> Quote | None:
         for candidate in candidates:
             for i in nearest:
                 if words := find(texts[i], candidate):
-                    return Quote(conversation_id=conversation.id, turn=i, text=words)
+                    return Quote(
+                        conversation_id=conversation.id,
+                        turn=i,
+                        text=words,
+                    )
+
     return None
 
 
@@ -144,11 +159,11 @@ def own_words(content: str, quote: str) -> str:
         for at, letter in enumerate(content)
         for folded in letter.translate(_FOLDED).lower()
     ]
-    kept_letters = [
-        letter
-        for letter, after in zip(letters, [*letters[1:], (" ", 0)], strict=True)
-        if not (letter[0] + after[0]).isspace()
-    ]
+    kept_letters = []
+    for letter, after in zip(letters, [*letters[1:], (" ", 0)], strict=True):
+        if not (letter[0] + after[0]).isspace():
+            kept_letters.append(letter)
+
     folded = "".join(" " if letter.isspace() else letter for letter, _ in kept_letters)
     for parts in (
         [_folded(quote)],
@@ -156,6 +171,7 @@ def own_words(content: str, quote: str) -> str:
     ):
         if (span := _span(folded, list(filter(None, parts)))) is not None:
             return normalized(content[kept_letters[span[0]][1] : kept_letters[span[1] - 1][1] + 1])
+
     return ""
 
 
@@ -175,7 +191,9 @@ def _span(text: str, parts: Sequence[str]) -> tuple[int, int] | None:
                 break
         else:
             return begin, end
+
         begin = text.find(parts[0], begin + 1)
+
     return None
 
 
@@ -187,5 +205,6 @@ def normalized(text: str) -> str:
 def resolve_escapes(text: str) -> str:
     """Resolve the JSON escapes in a text."""
     return _JSON_ESCAPE.sub(
-        lambda m: chr(int(m[1], 16)) if m[1] else _SHORT_ESCAPES.get(m[2], m[2]), text
+        lambda m: chr(int(m[1], 16)) if m[1] else _SHORT_ESCAPES.get(m[2], m[2]),
+        text,
     )

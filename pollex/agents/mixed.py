@@ -41,7 +41,11 @@ class Both(Generic[A]):
 
     @property
     def fingerprint(self) -> str:
-        return content_id("mixed", self.model.fingerprint, self.built_in.fingerprint)
+        return content_id(
+            "mixed",
+            self.model.fingerprint,
+            self.built_in.fingerprint,
+        )
 
 
 class MixedExtractor(Both[Extractor]):
@@ -57,6 +61,7 @@ class MixedExtractor(Both[Extractor]):
         extraction = await self.model.extract(conversation)
         if isinstance(extraction, Unanswered):
             return extraction
+
         built_in_extraction = await self.built_in.extract(conversation)
         more = () if isinstance(built_in_extraction, Unanswered) else built_in_extraction.reasons
         return extraction.model_copy(update={"reasons": (*extraction.reasons, *more)})
@@ -78,10 +83,23 @@ class MixedSummarizer(Both[Summarizer]):
         built_in_rubrics = [rubric for rubric in pool if rubric.answered_by == BUILT_IN]
         if not reasons or not is_built_in(reasons[0].source):
             others = [rubric for rubric in pool if rubric.answered_by != BUILT_IN]
-            return await self.model.summarize(reasons, others, polarity, pairs, few=few)
-        summary = await self.built_in.summarize(reasons, built_in_rubrics, polarity, ())
+            return await self.model.summarize(
+                reasons,
+                others,
+                polarity,
+                pairs,
+                few=few,
+            )
+
+        summary = await self.built_in.summarize(
+            reasons,
+            built_in_rubrics,
+            polarity,
+            (),
+        )
         if isinstance(summary, Unanswered):
             return summary
+
         signed = (rubric.model_copy(update={"answered_by": BUILT_IN}) for rubric in summary.rubrics)
         return summary.model_copy(update={"rubrics": tuple(signed)})
 
@@ -95,15 +113,20 @@ class MixedDeduplicator(Both[Deduplicator]):
             [rubric for rubric in rubrics if rubric.answered_by == BUILT_IN]
         )
         kept_built_in = {rubric.id: rubric for rubric in of_built_in.kept}
-        left = [
-            kept_built_in.get(rubric.id, rubric)
-            for rubric in rubrics
-            if rubric.id not in of_built_in.merged
-        ]
+        left = []
+        for rubric in rubrics:
+            if rubric.id not in of_built_in.merged:
+                left.append(kept_built_in.get(rubric.id, rubric))
+
         of_model = await self.model.deduplicate(left)
-        merged = {id_: of_model.merged.get(into, into) for id_, into in of_built_in.merged.items()}
+        merged = {}
+        for id_, into in of_built_in.merged.items():
+            merged[id_] = of_model.merged.get(into, into)
+
         return Deduplication(
-            kept=of_model.kept, merged=merged | of_model.merged, mirrors=of_model.mirrors
+            kept=of_model.kept,
+            merged=merged | of_model.merged,
+            mirrors=of_model.mirrors,
         )
 
 
@@ -117,9 +140,13 @@ class Divided(Both[Judge]):
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:
         """Learn the scale of the rubrics of either side."""
         await self.built_in.fit(
-            training, [rubric for rubric in rubrics if not self._is_models(rubric)]
+            training,
+            [rubric for rubric in rubrics if not self._is_models(rubric)],
         )
-        await self.model.fit(training, [rubric for rubric in rubrics if self._is_models(rubric)])
+        await self.model.fit(
+            training,
+            [rubric for rubric in rubrics if self._is_models(rubric)],
+        )
 
     def understood(self, rubric: Rubric) -> Rubric:
         """Return the rubric as its judge asks it."""
@@ -127,7 +154,11 @@ class Divided(Both[Judge]):
 
     def fingerprint_for(self, question: Question) -> str:
         """Return the fingerprint of whom a question belongs to."""
-        judge = self.model if self._is_models(question.rubric) else self.built_in
+        if self._is_models(question.rubric):
+            judge = self.model
+        else:
+            judge = self.built_in
+
         return fingerprints_for(judge, [question])[0]
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
@@ -146,15 +177,19 @@ class Divided(Both[Judge]):
         """Answer each question by whom it belongs to, in the questions' order."""
         sides = [(self.model, [q for q in questions if self._is_models(q.rubric)])]
         sides += [(self.built_in, [q for q in questions if not self._is_models(q.rubric)])]
-        judges_with_part = [(judge, part) for judge, part in sides if part]
+        judges_with_part = []
+        for judge, part in sides:
+            if part:
+                judges_with_part.append((judge, part))
+
         answers = await asyncio.gather(
             *(judge.judge(conversation, part) for judge, part in judges_with_part)
         )
-        by_id = {
-            question.id: answer
-            for (_, part), part_answers in zip(judges_with_part, answers, strict=True)
-            for question, answer in zip(part, part_answers, strict=True)
-        }
+        by_id = {}
+        for (_, part), part_answers in zip(judges_with_part, answers, strict=True):
+            for question, answer in zip(part, part_answers, strict=True):
+                by_id[question.id] = answer
+
         return [by_id[question.id] for question in questions]
 
 

@@ -52,14 +52,21 @@ class Roles:
     @property
     def _working(self) -> dict[str, Agent]:
         if self.updater is not None:
-            return {"extractor": self.extractor, "updater": self.updater, "judge": self.judge}
+            return {
+                "extractor": self.extractor,
+                "updater": self.updater,
+                "judge": self.judge,
+            }
+
         agents: dict[str, Agent] = {
             "extractor": self.extractor,
             "summarizer": self.summarizer,
             "deduplicator": self.deduplicator,
             "judge": self.judge,
         }
-        return agents if self.rewriter is None else agents | {"rewriter": self.rewriter}
+        if self.rewriter is None:
+            return agents
+        return agents | {"rewriter": self.rewriter}
 
 
 class Extraction(BaseModel):
@@ -211,7 +218,11 @@ class Updater(Agent, Protocol):
     """Keeps one set of rubrics of limited size up to date, for SPUR."""
 
     async def update(
-        self, reasons: Sequence[Reason], current: Sequence[Rubric], polarity: Polarity, most: int
+        self,
+        reasons: Sequence[Reason],
+        current: Sequence[Rubric],
+        polarity: Polarity,
+        most: int,
     ) -> Revision | Unanswered:
         """Revise the set by a batch of reasons of one polarity.
 
@@ -247,18 +258,33 @@ class Judge(Agent, Protocol):
 
 def fingerprints_for(judge: Judge, questions: Sequence[Question]) -> list[str]:
     """Return the fingerprint of who answers each question: a judge may divide them among several."""
-    fingerprint_for = getattr(judge, "fingerprint_for", lambda _question: judge.fingerprint)
+    fingerprint_for = getattr(
+        judge,
+        "fingerprint_for",
+        lambda _question: judge.fingerprint,
+    )
     return [fingerprint_for(question) for question in questions]
 
 
 def no_answers(
-    questions: Sequence[Question], outcome: Outcome, detail: str, judge: str
+    questions: Sequence[Question],
+    outcome: Outcome,
+    detail: str,
+    judge: str,
 ) -> list[Answer | Unanswered]:
     """Return questions that have no answer for one and the same reason."""
-    return [
-        Unanswered(question_id=question.id, outcome=outcome, detail=detail, judge=judge)
-        for question in questions
-    ]
+    answers: list[Answer | Unanswered] = []
+    for question in questions:
+        answers.append(
+            Unanswered(
+                question_id=question.id,
+                outcome=outcome,
+                detail=detail,
+                judge=judge,
+            )
+        )
+
+    return answers
 
 
 LONGEST_DETAIL = 300
@@ -266,13 +292,19 @@ ROUNDING = 1e-6
 
 
 async def ask_sides(
-    judge: Judge, conversation: Conversation, questions: Sequence[Question]
+    judge: Judge,
+    conversation: Conversation,
+    questions: Sequence[Question],
 ) -> list[Answer | Unanswered]:
     """SAT and DSAT rubrics asked side by side, as in the graphs, and nothing kept."""
     answers_by_side = await asyncio.gather(
         *(answer_each(judge, conversation, side) for side in sides(questions))
     )
-    return [answer for side in answers_by_side for answer in side]
+    answers: list[Answer | Unanswered] = []
+    for side in answers_by_side:
+        answers.extend(side)
+
+    return answers
 
 
 async def answer_each(
@@ -290,6 +322,7 @@ async def answer_each(
         raise
     except Exception as error:
         return [unanswered(judge, question, detail_of(error, secrets)) for question in questions]
+
     if trusted:
         return list(answers)
     if wrong := foreign_types(answers):
@@ -297,12 +330,14 @@ async def answer_each(
             unanswered(judge, question, f"Malformed: {wrong} in place of answers")
             for question in questions
         ]
+
     if len(answers) != len(questions) or any(
         answer.question_id not in ("", question.id)
         for answer, question in zip(answers, questions, strict=True)
     ):
         detail = f"Mismatch: {len(answers)} answers that are not to the {len(questions)} questions"
         return [unanswered(judge, question, detail) for question in questions]
+
     return [
         check(judge, question, answer) for question, answer in zip(questions, answers, strict=True)
     ]
@@ -312,6 +347,7 @@ def foreign_types(answers: object) -> str:
     """Return the names of wrong types in a custom judge's answers; empty if none."""
     if not isinstance(answers, Sequence):
         return type(answers).__name__
+
     return ", ".join(
         sorted(
             {
@@ -323,13 +359,21 @@ def foreign_types(answers: object) -> str:
     )
 
 
-def check(judge: Judge, question: Question, answer: Answer | Unanswered) -> Answer | Unanswered:
+def check(
+    judge: Judge,
+    question: Question,
+    answer: Answer | Unanswered,
+) -> Answer | Unanswered:
     """Return the answer under its question's id, or a failure if its distribution is invalid."""
     if isinstance(answer, Answer) and not is_distribution(answer, question):
         return unanswered(
-            judge, question, "Malformed: not a distribution over the question's options"
+            judge,
+            question,
+            "Malformed: not a distribution over the question's options",
         )
-    return answer if answer.question_id else answer.model_copy(update={"question_id": question.id})
+    if answer.question_id:
+        return answer
+    return answer.model_copy(update={"question_id": question.id})
 
 
 def is_distribution(answer: Answer, question: Question) -> bool:
@@ -347,13 +391,20 @@ def is_distribution(answer: Answer, question: Question) -> bool:
 
 def unanswered(judge: Judge, question: Question, detail: str) -> Unanswered:
     """Return a failure to get an answer."""
-    return Unanswered(question_id=question.id, outcome="error", detail=detail, judge=judge.name)
+    return Unanswered(
+        question_id=question.id,
+        outcome="error",
+        detail=detail,
+        judge=judge.name,
+    )
 
 
 def detail_of(error: Exception, secrets: Collection[str]) -> str:
     """Describe an exception by its type and message, with keys removed."""
     words = redact(str(error), secrets)[:LONGEST_DETAIL]
-    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+    if words:
+        return f"{type(error).__name__}: {words}"
+    return type(error).__name__
 
 
 def sides(questions: Sequence[Question]) -> list[list[Question]]:

@@ -90,19 +90,26 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
             raise BadLabels(
                 f"{len(conversations)} conversations, and labels of shape {labels.shape}"
             )
+
         classes = np.unique(labels)
         if len(classes) != 2:
-            raise BadLabels(f"{len(classes)} classes in y", remedy="give labels of two classes")
-        good = classes[self._place_of_positive(classes)]
-        labeled = [
-            conversation.model_copy(
-                update={
-                    "id": f"{number:06}",
-                    "label": Label.POSITIVE if label == good else Label.NEGATIVE,
-                }
+            raise BadLabels(
+                f"{len(classes)} classes in y",
+                remedy="give labels of two classes",
             )
-            for number, (conversation, label) in enumerate(zip(conversations, labels, strict=True))
-        ]
+
+        good = classes[self._place_of_positive(classes)]
+        labeled = []
+        for number, (conversation, label) in enumerate(zip(conversations, labels, strict=True)):
+            labeled.append(
+                conversation.model_copy(
+                    update={
+                        "id": f"{number:06}",
+                        "label": Label.POSITIVE if label == good else Label.NEGATIVE,
+                    }
+                )
+            )
+
         with ExitStack() as opened:
             self.rubrics_: RubricSet = learn(
                 labeled,
@@ -115,6 +122,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
                 model=self.model,
                 store=self._folder() or opened.enter_context(TemporaryDirectory()),
             )
+
         self.classes_ = classes
         self.n_features_out_ = len(self.rubrics_.rubrics)
         return self
@@ -126,8 +134,10 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
             [np.nan if score.probability is None else score.probability for score in scores]
         )
         columns = [1.0 - good, good]
+
         return np.stack(
-            columns if self._place_of_positive(self.classes_) else columns[::-1], axis=1
+            columns if self._place_of_positive(self.classes_) else columns[::-1],
+            axis=1,
         )
 
     def predict(self, X: Iterable[Given]) -> npt.NDArray[Any]:
@@ -142,6 +152,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
                 f"{len(lost)} conversations can't be scored, the first is X[{lost[0]}]",
                 remedy="leave them out, or use predict_proba, which has NaN for them",
             )
+
         predicted: npt.NDArray[Any] = self.classes_[proba.argmax(axis=1)]
         return predicted
 
@@ -156,6 +167,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
             for answer in score.answers:
                 if isinstance(answer, Answer) and not answer.never_came_up:
                     answers[row, order[answer.question_id]] = answer.value()
+
         return answers
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
@@ -163,11 +175,15 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         return np.array([rubric.text for rubric in self._set().rubrics], dtype=object)
 
     def _scores(self, X: Iterable[Given]) -> list[Score]:
-        model = None if self._set().judge.built_in or isinstance(self.model, str) else self.model
-        conversations = [
-            conversation.model_copy(update={"id": f"{number:06}"})
-            for number, conversation in enumerate(number_all(X))
-        ]
+        if self._set().judge.built_in or isinstance(self.model, str):
+            model = None
+        else:
+            model = self.model
+
+        conversations = []
+        for number, conversation in enumerate(number_all(X)):
+            conversations.append(conversation.model_copy(update={"id": f"{number:06}"}))
+
         with Scorer(self._set(), model=model, store=self._folder() or STORE) as scorer:
             return scorer.score_many(conversations)
 
@@ -185,11 +201,16 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
                     f"no label is {self.positive!r}",
                     remedy=f"positive is one of {classes.tolist()}",
                 )
+
             return int(classes.tolist().index(self.positive))
+
         try:
-            labels = [Verdicts.of(None, None).label(spelling) for spelling in classes.tolist()]
+            labels = []
+            for spelling in classes.tolist():
+                labels.append(Verdicts.of(None, None).label(spelling))
         except (BadInput, WrongUse):  # spelled in their own way
             return 1
+
         return 0 if labels == [Label.POSITIVE, Label.NEGATIVE] else 1
 
     def __sklearn_tags__(self) -> Tags:
@@ -198,4 +219,5 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         tags.input_tags.allow_nan = False
         tags.classifier_tags.multi_class = False
         tags.target_tags.required = True
+
         return tags

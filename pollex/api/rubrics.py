@@ -34,11 +34,16 @@ class RubricSet(rubric_set.RubricSet):
         rubric_set._arrays = result.rubrics._arrays
         # beside the fields: two sets are equal whatever run they are of
         rubric_set.__dict__[PAGE] = result.page
+
         return rubric_set
 
     def report(self, path: str | Path = "report.html") -> Path:
         """Write the report page; of a set that was loaded it shows what the set's file holds."""
-        page = self.__dict__[PAGE]() if PAGE in self.__dict__ else learning_page(self)
+        if PAGE in self.__dict__:
+            page = self.__dict__[PAGE]()
+        else:
+            page = learning_page(self)
+
         write_text(Path(path), page)
         return Path(path)
 

@@ -80,13 +80,18 @@ class NotebookProgress:
         self._drawn_at = monotonic()
         if self._output is not None:
             self._output.update(
-                {"text/html": self.html(), "text/plain": "; ".join(self._notes)}, raw=True
+                {"text/html": self.html(), "text/plain": "; ".join(self._notes)},
+                raw=True,
             )
 
     def __enter__(self) -> Self:
         # every notebook has it; pollex needs it nowhere else
         display = import_module("IPython.display").display
-        self._output = display({"text/plain": "pollex"}, raw=True, display_id=True)
+        self._output = display(
+            {"text/plain": "pollex"},
+            raw=True,
+            display_id=True,
+        )
         return self
 
     def __exit__(
@@ -129,6 +134,7 @@ def function(
     made.__name__ = made.__qualname__ = use_case.verb.rpartition(" ")[2]
     made.__doc__ = docstring_of(use_case)
     made.__signature__ = signature_of(use_case)  # type: ignore[attr-defined]
+
     return made
 
 
@@ -138,12 +144,14 @@ def function_named(name: str) -> Callable[..., Any]:
     if name in python_names():
         public: Any = found_at(python_names()[name])
         return function(cast(type[UseCase[Any]], public)) if isclass(public) else public
+
     home = module_named("usecases", name)
     if home is not None:
         import_module(home)
         for kind in VERBS[home]:
             if kind.verb == name and not issubclass(kind, AtTerminal):
                 return function(kind)
+
     raise AttributeError(f"pollex has no function {name!r}: the verb is for the terminal alone")
 
 
@@ -163,16 +171,16 @@ def spread(kind: Callable[..., UseCase[R]]) -> Callable[..., R]:
 def signature_of(kind: type[UseCase[Any]]) -> Signature:
     """Return the arguments of a use case, without those that only a terminal has."""
     parameters = signature(kind).parameters
-    places = [
-        parameter
-        for parameter in parameters.values()
-        if parameter.kind is not parameter.KEYWORD_ONLY
-    ]
-    named = [
-        parameters[option.name]
-        for option in own_first(kind)
-        if parameters[option.name] not in places
-    ]
+    places = []
+    for parameter in parameters.values():
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            places.append(parameter)
+
+    named = []
+    for option in own_first(kind):
+        if parameters[option.name] not in places:
+            named.append(parameters[option.name])
+
     return Signature([*places, *named], return_annotation=result_of(kind))
 
 
@@ -195,7 +203,11 @@ def own_first(kind: type[UseCase[Any]]) -> list[VerbOption]:
 def docstring_of(kind: type[UseCase[Any]]) -> str:
     """Return the docstring of a function: what the use case is for, and what its arguments are."""
     about = cleandoc(kind.__doc__ or "").partition("\n\b\n")[0].strip()
-    arguments = [f"    {option.name}: {option.help}" for option in own_first(kind) if option.help]
+    arguments = []
+    for option in own_first(kind):
+        if option.help:
+            arguments.append(f"    {option.name}: {option.help}")
+
     error = "    PollexError: Says what was wrong, where, and what to do."
     return "\n".join([about, "", "Args:", *arguments, "", "Raises:", error])
 

@@ -39,21 +39,22 @@ def demo(use_case: RunDemo) -> int:
     out = use_case.out
     as_json = use_case.as_json
     with noted_outputs(out / ".pollex"):
-        sequel = demo_sequel("remedy") if use_case.remedy else None
+        sequel = None
+        if use_case.remedy:
+            sequel = demo_sequel("remedy")
         if use_case.recorded or (use_case.remedy and (bundled_recording() / REMEDY).exists()):
             code = replay(Recording.bundled(), out, as_json, sequel)
         else:
             code = learned_and_scored(out, ModelOptions(), as_json)
             if sequel is not None:
                 code = max(code, sequel.show_built_in(out, out, as_json))
+
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
     click.echo(f"  pollex trace last{store_option(out / '.pollex')}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
-    return (
-        ServeStore(store=out / ".pollex", rubrics=sets_in(out)).work()
-        if use_case.serve and not as_json
-        else code
-    )
+    if use_case.serve and not as_json:
+        return ServeStore(store=out / ".pollex", rubrics=sets_in(out)).work()
+    return code
 
 
 def learned_and_scored(
@@ -75,12 +76,21 @@ def learned_and_scored(
         log = str(examples / "bikes.jsonl")
         domain = examples / "bikes.toml"
         settings = LearnSettings(
-            policy=beside.policy if beside else LearnSettings.policy, test_fraction=0
+            policy=beside.policy if beside else LearnSettings.policy,
+            test_fraction=0,
         )
         bound = partial(
-            learn, log, out=rubrics, domain=domain, rubrics_from=None, settings=settings
+            learn,
+            log,
+            out=rubrics,
+            domain=domain,
+            rubrics_from=None,
+            settings=settings,
         )
-        learned = cli.run(partial(bound, reading=reading, run=run, model=model), as_json=as_json)
+        learned = cli.run(
+            partial(bound, reading=reading, run=run, model=model),
+            as_json=as_json,
+        )
         scoring = partial(
             score,
             log,
@@ -94,7 +104,12 @@ def learned_and_scored(
         return max(learned, cli.run(scoring, as_json=as_json))
 
 
-def replay(recording: Recording, out: Path, as_json: bool, sequel: DemoSequel | None = None) -> int:
+def replay(
+    recording: Recording,
+    out: Path,
+    as_json: bool,
+    sequel: DemoSequel | None = None,
+) -> int:
     """Replay a recorded run, with the built-in run beside it, and return the exit code.
 
     Where a prompt was changed since, the recorded result is shown as it was made.
@@ -102,28 +117,53 @@ def replay(recording: Recording, out: Path, as_json: bool, sequel: DemoSequel | 
     store = out / ".pollex"
     recording.prepare(store)
     click.echo("First the built-in roles (no LLM), for comparison:\n", err=as_json)
-    learned_and_scored(out / BUILT_IN, ModelOptions(), as_json, store, recording)
+    learned_and_scored(
+        out / BUILT_IN,
+        ModelOptions(),
+        as_json,
+        store,
+        recording,
+    )
     click.echo(
         f"\nNow {recording.model}, a large language model recorded on {recording.made}:\n",
         err=as_json,
     )
+
     try:
         endpoint = recording.endpoint()
-        code = learned_and_scored(out, options_for(endpoint), as_json, store, recording)
+        code = learned_and_scored(
+            out,
+            options_for(endpoint),
+            as_json,
+            store,
+            recording,
+        )
         if endpoint.composed:
             how_composed = "judging replies are put together from answers to the same statements in other prompts"
             click.echo(
-                f"\n{len(endpoint.composed):,} {how_composed}; see examples/recorded.", err=as_json
+                f"\n{len(endpoint.composed):,} {how_composed}; see examples/recorded.",
+                err=as_json,
             )
+
         if sequel is None:
             return code
         if not recording.remedied:
             return max(code, sequel.show_built_in(out, out / BUILT_IN, as_json))
-        return max(code, sequel.show(out, options_for(recording.endpoint(REMEDY)), as_json))
+        return max(
+            code,
+            sequel.show(out, options_for(recording.endpoint(REMEDY)), as_json),
+        )
     except NotRecorded as error:
         prompts = ", ".join(recording.changed_prompts())
-        why = f"these prompts were changed since: {prompts}" if prompts else str(error)
+        if prompts:
+            why = f"these prompts were changed since: {prompts}"
+        else:
+            why = str(error)
+
         click.echo(f"The run can't be replayed: {why}.", err=True)
-        click.echo(f"{out} holds the result as it was recorded on {recording.made}.", err=True)
+        click.echo(
+            f"{out} holds the result as it was recorded on {recording.made}.",
+            err=True,
+        )
         recording.restore(out)
         return cli.PARTLY

@@ -21,8 +21,12 @@ def new(use_case: WriteProfile) -> None:
     out = use_case.out
     if out.exists():
         raise WrongUse(
-            "the file is there already", where=str(out), remedy="give another name", option="out"
+            "the file is there already",
+            where=str(out),
+            remedy="give another name",
+            option="out",
         )
+
     require_writable(out)
     answers: dict[str, object] = {}
     for name, field in DomainProfile.questions().items():
@@ -30,6 +34,7 @@ def new(use_case: WriteProfile) -> None:
             answers[name] = ask_list(field.description, needed=name == "expectations")
         else:
             answers[name] = click.prompt(str(field.description))
+
     profile = DomainProfile.model_validate(answers)
     out.parent.mkdir(parents=True, exist_ok=True)
     write_text(out, profile.toml())
@@ -42,4 +47,5 @@ def ask_list(question: str | None, *, needed: bool) -> list[str]:
     lines: list[str] = []
     while line := click.prompt(f"  {len(lines) + 1}", default="", show_default=False):
         lines.append(line)
+
     return lines or ([click.prompt("  at least one")] if needed else [])

@@ -34,19 +34,24 @@ from pollex.usecases.use_case import (
 def typed_command() -> str:
     """Return the command without `--resume`; empty if the verb can't be resumed."""
     arguments = sys.argv[1:]
-    home = module_named("usecases", arguments[0]) if arguments else None
+    home = None
+    if arguments:
+        home = module_named("usecases", arguments[0])
     if home is None:
         return ""
+
     import_module(home)
     if not any(use_case.resumable for use_case in VERBS[home]):
         return ""
     # `label next` makes no run of these
     if any(argument.startswith("--calibrator") for argument in arguments):
         return ""
+
     from pollex.gateway.redaction import redact  # what plain commands don't need
 
     return redact(
-        shlex.join(["pollex", *(a for a in arguments if a != "--resume")]), secrets_given()
+        shlex.join(["pollex", *(a for a in arguments if a != "--resume")]),
+        secrets_given(),
     )
 
 
@@ -58,7 +63,12 @@ def command_with(options: str, names: list[str]) -> str:
             words.append(word)
         else:
             words[-1] = ""
-    remaining = [word for word in words if word and word.partition("=")[0] not in names]
+
+    remaining = []
+    for word in words:
+        if word and word.partition("=")[0] not in names:
+            remaining.append(word)
+
     return f"{shlex.join(['pollex', *remaining])} {options}"
 
 
@@ -72,7 +82,11 @@ def secrets_given() -> list[str]:
     """Collect the key and what the addresses on the command line hold."""
     from pollex.gateway.redaction import secrets_of_address
 
-    addresses = [argument[argument.find("http") :] for argument in sys.argv if "http" in argument]
+    addresses = []
+    for argument in sys.argv:
+        if "http" in argument:
+            addresses.append(argument[argument.find("http") :])
+
     secrets = {
         os.environ.get("OPENAI_API_KEY", ""),
         *(secret for url in addresses for secret in secrets_of_address(url)),
@@ -99,19 +113,31 @@ def command_in(name: str) -> click.Command:
     homes = modules_named("usecases", name)
     if not homes:
         raise WrongUse(
-            f"there is no verb {name!r}", remedy="pip install 'pollex[all]' has those of all rooms"
+            f"there is no verb {name!r}",
+            remedy="pip install 'pollex[all]' has those of all rooms",
         )
+
     modules = [import_module(home) for home in homes]
-    use_cases = [use_case for home in homes for use_case in VERBS[home]]
-    commands = {use_case.verb: command_of(use_case) for use_case in use_cases}
+    use_cases = []
+    for home in homes:
+        use_cases.extend(VERBS[home])
+
+    commands = {}
+    for use_case in use_cases:
+        commands[use_case.verb] = command_of(use_case)
+
     if name in commands:
         command = commands[name]
     else:
         inner = {verb.partition(" ")[2]: command for verb, command in commands.items()}
         settings = {"help_option_names": ["-h", "--help", "--help-all"]}
         command = Group(
-            name, commands=inner, help=inspect.getdoc(modules[0]), context_settings=settings
+            name,
+            commands=inner,
+            help=inspect.getdoc(modules[0]),
+            context_settings=settings,
         )
+
     titles = [use_case.help_title for use_case in use_cases if use_case.help_title]
     command.help_title = titles[0] if titles else ""  # type: ignore[attr-defined]
     return command
@@ -120,7 +146,11 @@ def command_in(name: str) -> click.Command:
 def command_of(kind: type[UseCase[Any]]) -> click.Command:
     """Make the verb of a use case."""
     declared = {option.name: option for option in options_of(kind) if option.door != "python"}
-    params = [parameter_of(option) for option in declared.values() if option.place != "setting"]
+    params = []
+    for option in declared.values():
+        if option.place != "setting":
+            params.append(parameter_of(option))
+
     if issubclass(kind, AtTerminal):
         return Verb(
             kind.verb,
@@ -129,12 +159,13 @@ def command_of(kind: type[UseCase[Any]]) -> click.Command:
             help=inspect.getdoc(kind),
             declared=declared,
         )
+
     counted = issubclass(kind, Calls)
-    settings = (
-        [SetOption(declared)]
-        if any(option.place == "setting" for option in declared.values())
-        else []
-    )
+    if any(option.place == "setting" for option in declared.values()):
+        settings = [SetOption(declared)]
+    else:
+        settings = []
+
     params += [JSON(), *([DRY_RUN()] if counted else []), *settings]
     return Verb(
         kind.verb,
@@ -155,7 +186,12 @@ def parameter_of(option: VerbOption) -> click.Parameter:
     }
     if option.place == "argument":
         shared |= {} if required or option.many else {"default": option.usual}
-        return click.Argument([option.name], nargs=-1 if option.many else 1, **shared)
+        return click.Argument(
+            [option.name],
+            nargs=-1 if option.many else 1,
+            **shared,
+        )
+
     names = [f"--{(option.flag or option.name).replace('_', '-')}", option.name]
     more: dict[str, Any] = {"multiple": True} if option.many else {}
     if option.kind is bool:
@@ -163,11 +199,19 @@ def parameter_of(option: VerbOption) -> click.Parameter:
         shared["type"] = None
     elif not required and option.usual not in (None, (), ""):
         more |= {"default": option.usual, "show_default": True}
+
     if option.presets is not None:
         more |= {"is_eager": True, "callback": preset}
     if option.name == "verbose":
         names.insert(0, "-v")
-    return click.Option(names, help=option.help, envvar=list(option.env) or None, **shared, **more)
+
+    return click.Option(
+        names,
+        help=option.help,
+        envvar=list(option.env) or None,
+        **shared,
+        **more,
+    )
 
 
 def type_of(option: VerbOption) -> click.ParamType[Any] | None:
@@ -177,12 +221,21 @@ def type_of(option: VerbOption) -> click.ParamType[Any] | None:
     if words := option.presets or (option.kind if isinstance(option.kind, tuple) else ()):
         return click.Choice(list(words))
     if option.kind is Path:
-        return click.Path(path_type=Path, file_okay=option.name != "store", exists=option.exists)
+        return click.Path(
+            path_type=Path,
+            file_okay=option.name != "store",
+            exists=option.exists,
+        )
+
     if option.least is not None:
         if option.kind is int:
-            most = None if option.most is None else int(option.most)
+            most = None
+            if option.most is not None:
+                most = int(option.most)
             return click.IntRange(int(option.least), most)
+
         return click.FloatRange(option.least, option.most)
+
     return click.types.convert_type(option.kind)
 
 
@@ -193,7 +246,12 @@ class Parsed(click.ParamType[Any]):
         self.option = option
         self.name = option.metavar or option.name
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Any:
         """Return the value; one that was made already stays."""
         assert self.option.parse is not None, "only such options have this type"
         try:
@@ -209,10 +267,13 @@ def typed_out(command: Command) -> str:
     if inner:
         assert isinstance(verb, click.Group), f"{name} is a group of verbs"
         verb = verb.commands[inner]
+
     words = [shlex.join(["pollex", *command.verb.split(), *command.sources])]
     for option, value in command.options.items():
         values = value if isinstance(value, tuple) else (value,)
-        words += [spell(verb, {option: each_value}) for each_value in values]
+        for each_value in values:
+            words.append(spell(verb, {option: each_value}))
+
     return " ".join(words)
 
 
@@ -228,7 +289,9 @@ def editor(screen: Screen) -> Any:
     """Have the person at the terminal edit a pool; None where nobody sits at one."""
     from pollex.cli.interview import PoolEditor  # as above
 
-    return PoolEditor(screen) if sys.stdin.isatty() else None
+    if sys.stdin.isatty():
+        return PoolEditor(screen)
+    return None
 
 
 def left_to(kind: type[AtTerminal], **typed: Any) -> Any:
@@ -246,19 +309,40 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     use_case = kind(**values).typed()
     if use_case.to_confirm:
         click.confirm(use_case.to_confirm, abort=True, err=True)
+
     run = RunOptions(on_interrupt=announce_stop, typed=typed_command())
     with Screen(
         as_json=as_json or use_case.data, verbose=bool(values.get("verbose")), apart=use_case.apart
     ) as screen:
-        crew = Crew(screen, run, partial(interview, screen), partial(editor, screen))
-        result = use_case.plan(crew) if dry_run else use_case.perform(crew)
+        crew = Crew(
+            screen,
+            run,
+            partial(interview, screen),
+            partial(editor, screen),
+        )
+        if dry_run:
+            result = use_case.plan(crew)
+        else:
+            result = use_case.perform(crew)
+
     if dry_run and (system := values.get("system")) and VALUES in context.meta:
         result = replace(result, notes=(preset_told(context, system), *result.notes))
+
     needed = () if dry_run else use_case.shown_with
     # of a view JSON is all that was asked for; a run tells what it did, too
     if not (as_json and use_case.apart):
-        show(screen, result.told(**{name: getattr(use_case, name) for name in needed}), typed_out)
+        show(
+            screen,
+            result.told(**{name: getattr(use_case, name) for name in needed}),
+            typed_out,
+        )
+
     if as_json:
         print_json(result.as_json())
+
     code = use_case.exit_code(result)
-    return code if code is not None else DONE if result.complete else PARTLY
+    if code is not None:
+        return code
+    if result.complete:
+        return DONE
+    return PARTLY

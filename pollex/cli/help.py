@@ -32,11 +32,13 @@ class Group(click.Group):
         for names in self.titles.values():
             for name in names:
                 rest.pop(name, None)  # of a room that was taken away
+
         titles = dict(self.titles) or {"Commands": ()}
         last = list(titles)[-1]
-        own_titles = {
-            name: getattr(self.get_command(ctx, name), "help_title", "") or last for name in rest
-        }
+        own_titles = {}
+        for name in rest:
+            own_titles[name] = getattr(self.get_command(ctx, name), "help_title", "") or last
+
         for title, names in titles.items():
             others = [name for name in rest if own_titles[name] == title]
             shown = [name for name in (*names, *others) if name in commands]
@@ -46,7 +48,9 @@ class Group(click.Group):
     def said_of(self, ctx: click.Context, name: str) -> str:
         """Return the first sentence of a command's help."""
         command = self.get_command(ctx, name)
-        return command.get_short_help_str(limit=1000) if command else ""
+        if command:
+            return command.get_short_help_str(limit=1000)
+        return ""
 
 
 class Verb(click.Command):
@@ -56,7 +60,12 @@ class Verb(click.Command):
         declared: Its options as a use case declares them.
     """
 
-    def __init__(self, *args: Any, declared: Mapping[str, VerbOption], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        declared: Mapping[str, VerbOption],
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.declared = declared
         self.params.append(
@@ -76,39 +85,56 @@ class Verb(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             name = error.option_name.lstrip("-").removeprefix("no-").replace("-", "_")
-            settings = [
-                parameter.names for parameter in self.params if isinstance(parameter, SetOption)
-            ]
+            settings = []
+            for parameter in self.params:
+                if isinstance(parameter, SetOption):
+                    settings.append(parameter.names)
             if settings and name in settings[0]:
                 raise click.UsageError(
-                    f"{error.option_name} is a setting: give it as --set {name}=VALUE", ctx
+                    f"{error.option_name} is a setting: give it as --set {name}=VALUE",
+                    ctx,
                 ) from None
+
             raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups."""
         everything = ctx.meta.get(ALL, False)
-        options = [
-            parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)
-        ]
-        rows = {str(option.name): option.get_help_record(ctx) for option in options}
+        options = []
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Option):
+                options.append(parameter)
+
+        rows = {}
+        for option in options:
+            rows[str(option.name)] = option.get_help_record(ctx)
+
         rare = {
             name
             for name, option in self.declared.items()
             if option.place == "rare" and not everything
         }
-        records = {name: row for name, row in rows.items() if row and name not in rare}
+        records = {}
+        for name, row in rows.items():
+            if row and name not in rare:
+                records[name] = row
+
         titles = dict.fromkeys(OF_ALL, "Output") | {
             name: option.group for name, option in self.declared.items()
         }
         for title in TITLES:
-            shown = [records.pop(name) for name in list(records) if titles.get(name) == title]
+            shown = []
+            for name in list(records):
+                if titles.get(name) == title:
+                    shown.append(records.pop(name))
             if shown:
                 with formatter.section(title):
                     formatter.write_dl(shown)
+
         if records:
             with formatter.section("Other"):
                 formatter.write_dl(list(records.values()))
+
         for option in options:
             if everything and isinstance(option, SetOption):
                 with formatter.section("Settings (--set NAME=VALUE)"):
@@ -117,7 +143,11 @@ class Verb(click.Command):
                     )
 
 
-def show_all(ctx: click.Context, _option: click.Parameter, requested: bool) -> None:
+def show_all(
+    ctx: click.Context,
+    _option: click.Parameter,
+    requested: bool,
+) -> None:
     """Print the whole help, and end."""
     if requested:
         ctx.meta[ALL] = True

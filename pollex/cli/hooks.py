@@ -36,6 +36,7 @@ def demo_sequel(option: str) -> DemoSequel:
     for sequel in sequels:
         if sequel.option == option:
             return sequel
+
     raise WrongUse(
         f"the room {option!r} is not installed",
         remedy="pip install 'pollex[all]' has all rooms",

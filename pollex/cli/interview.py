@@ -44,6 +44,7 @@ class Interview:
                 if option := option_of(reply, options):
                     return {id_: option}
                 self.screen.say(f"One of {', '.join(options)}; Enter skips it, q ends.")
+
         return {}
 
     def _show(self, id_: str, asked_of: Mapping[str, Any]) -> None:
@@ -54,6 +55,7 @@ class Interview:
             # no text begins as a turn does
             for text in (f"{turn.role}: {first}", *(f"    {text}" for text in more)):
                 self.screen.say(text)
+
         self.screen.say()
         self.screen.say(asked_of["question"])
 
@@ -82,6 +84,7 @@ class PoolEditor:
             self.rows = [dict(row) for row in request["pool"]]
         else:
             self.screen.say(f"Not taken: {request['refused']}")
+
         self._show(self.rows)
         while line := read_line("Pool"):
             if line == "q":
@@ -91,6 +94,7 @@ class PoolEditor:
             else:
                 self.rows = changed
                 self._show(changed)
+
         return self.rows
 
     def _show(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -108,10 +112,12 @@ def edited(rows: Sequence[dict[str, Any]], line: str) -> list[dict[str, Any]] | 
             row | {"text": words.strip()} if n == int(number) else row
             for n, row in enumerate(rows, start=1)
         ]
+
     sign, _, rest = line.partition(" ")
     side, _, words = rest.partition(" ")
     if sign == "+" and side in ("sat", "dsat"):
         return [*rows, {"id": "", "text": words.strip(), "polarity": side}]
+
     numbers = line.replace(",", " ").split()
     if all(number.isdigit() and 1 <= int(number) <= len(rows) for number in numbers):
         return [row for n, row in enumerate(rows, start=1) if str(n) not in numbers]

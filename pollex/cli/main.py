@@ -141,12 +141,14 @@ def main() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             # as Ctrl-C, also before and after a run
             signal.signal(number, signal.default_int_handler)
+
     sys.unraisablehook = interrupt_again
     os.environ.update(SAFE_PATH)
     # of every verb: one that knows no --langsmith sends nothing either
     switch_tracing(on=False)
     outlast()
     SPELLING.set(as_typed)
+
     while True:
         try:
             sys.exit(carry_out_typed())
@@ -162,6 +164,7 @@ def interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
     if not issubclass(lost.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return
+
     # not from here: this is called in that callback, too
     timer = threading.Timer(0.05, signal.raise_signal, [signal.SIGINT])
     timer.daemon = True
@@ -191,6 +194,7 @@ def carry_out_typed() -> int:
         fail(on_disk(error), error)
     except Exception as error:
         fail(out_of_memory() if is_memory(error) else unexpected(error), error)
+
     return code if isinstance(code, int) else 0
 
 
@@ -200,10 +204,12 @@ def opens_a_browser() -> bool:
         return False
     if sys.platform.startswith("linux") and not any(map(os.environ.get, SCREENS)):
         return False
+
     try:
         webbrowser.get()
     except webbrowser.Error:
         return False
+
     return True
 
 
@@ -211,21 +217,34 @@ def on_disk(error: OSError) -> PollexError:
     """Turn what a disk or a path refuses into an error with a remedy."""
     if error.errno in FULL:
         remedy = "make room, then run the command again; with --resume, where it has that, nothing is done twice"
-        return PollexError("the disk is full", where=str(error.filename or ""), remedy=remedy)
+        return PollexError(
+            "the disk is full",
+            where=str(error.filename or ""),
+            remedy=remedy,
+        )
+
     if error.errno in NOT_ALLOWED:
         what = error.strerror or "not allowed"
         return PollexError(
-            what, where=str(error.filename or ""), remedy="check the rights, or give another place"
+            what,
+            where=str(error.filename or ""),
+            remedy="check the rights, or give another place",
         )
+
     if error.errno == errno.ENOENT:
         remedy = "put it back, then run the command again"
         return PollexError(
-            "was removed while it was in use", where=str(error.filename or ""), remedy=remedy
+            "was removed while it was in use",
+            where=str(error.filename or ""),
+            remedy=remedy,
         )
+
     if error.errno == errno.ENAMETOOLONG:
         remedy = "give a shorter path; a query stands behind its database: sqlite:FILE?SELECT …"
         return WrongUse(
-            "no file has so long a name", where=str(error.filename or ""), remedy=remedy
+            "no file has so long a name",
+            where=str(error.filename or ""),
+            remedy=remedy,
         )
     if is_memory(error):
         return out_of_memory()
@@ -235,6 +254,7 @@ def on_disk(error: OSError) -> PollexError:
             where=str(error.filename),
             remedy="check the path, and what is there",
         )
+
     return unexpected(error)
 
 
@@ -253,7 +273,8 @@ def out_of_memory() -> PollexError:
 def unexpected(error: Exception) -> PollexError:
     """Return the error for a fault in pollex."""
     return PollexError(
-        f"unexpected {type(error).__name__}: {error}", remedy="report it, with POLLEX_DEBUG=1 set"
+        f"unexpected {type(error).__name__}: {error}",
+        remedy="report it, with POLLEX_DEBUG=1 set",
     )
 
 
@@ -263,24 +284,43 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
     from pollex.text import one_line, printable  # neither is needed where nothing fails
 
     error.where = one_line(error.where)
-    message = shortened(printable(redact(str(error), secrets_given()), keep_lines=True))
-    click.echo(f"{'Stopped' if isinstance(error, Interrupted) else 'Error'}: {message}", err=True)
+    message = shortened(
+        printable(
+            redact(str(error), secrets_given()),
+            keep_lines=True,
+        )
+    )
+    click.echo(
+        f"{'Stopped' if isinstance(error, Interrupted) else 'Error'}: {message}",
+        err=True,
+    )
+
     if error.options.keys() & PROPOSED and all(error.options.values()):
-        command = command_with(as_typed(error.options), [f"--{name}" for name in error.options])
-        click.echo(f"The whole command: {printable(redact(command, secrets_given()))}", err=True)
+        command = command_with(
+            as_typed(error.options),
+            [f"--{name}" for name in error.options],
+        )
+        click.echo(
+            f"The whole command: {printable(redact(command, secrets_given()))}",
+            err=True,
+        )
         if goes_on(of_words=bool(error.options.keys() & {"columns", "roles"})):
             raise GoOn(shlex.split(command)[1:])
+
     if isinstance(error, Interrupted | LimitReached) and (command := resume_command()):
         click.echo(f"Go on with: {command}", err=True)
     if os.environ.get("POLLEX_DEBUG"):
         raise cause or error
+
     sys.exit(error.exit_code)
 
 
 def shortened(message: str) -> str:
     """Return a message in which a query or a name that somebody gave is quoted by its beginning."""
     message = LONG_WORD.sub(lambda word: f"{word[0][:SHOWN]}…", message)
-    return message if len(message) <= LONGEST else f"{message[:LONGEST]}…"
+    if len(message) <= LONGEST:
+        return message
+    return f"{message[:LONGEST]}…"
 
 
 class GoOn(Exception):
@@ -299,8 +339,13 @@ def goes_on(*, of_words: bool) -> bool:
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
+
     try:
-        question = "Is this what was said? y goes on so" if of_words else "Go on so?"
+        if of_words:
+            question = "Is this what was said? y goes on so"
+        else:
+            question = "Go on so?"
+
         return click.confirm(question, default=False, err=True)
     except click.Abort:
         return False
@@ -319,7 +364,8 @@ def refuse_early_clock() -> None:
     """
     if time.time() < 0:
         raise WrongUse(
-            "the clock of this machine is before 1970", remedy="set it, then run the command again"
+            "the clock of this machine is before 1970",
+            remedy="set it, then run the command again",
         )
 
 
@@ -331,11 +377,11 @@ def refuse_blank_places(command: click.Command, words: Sequence[str]) -> None:
     Raises:
         click.UsageError: One is empty.
     """
-    places = [
-        parameter
-        for parameter in command.params
-        if isinstance(parameter.type, click.Path) or parameter.name in ADDRESSES
-    ]
+    places = []
+    for parameter in command.params:
+        if isinstance(parameter.type, click.Path) or parameter.name in ADDRESSES:
+            places.append(parameter)
+
     names = {name for parameter in places for name in parameter.opts if name.startswith("-")}
     for word, following in zip(words, [*words, "nothing"][1:], strict=True):
         name, equals, value = word.partition("=")
@@ -351,5 +397,7 @@ def running() -> click.Command:
             inner := command.get_command(click.Context(command), word)
         ):
             break
+
         command = inner
+
     return command

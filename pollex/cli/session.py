@@ -68,7 +68,10 @@ class ProgressBars:
             TimeRemainingColumn(),
         )
         self._bars = Progress(
-            *columns, console=console, disable=not console.is_terminal, transient=True
+            *columns,
+            console=console,
+            disable=not console.is_terminal,
+            transient=True,
         )
         self._tasks: dict[str, TaskID] = {}
         self._last_line = time.monotonic()
@@ -79,7 +82,9 @@ class ProgressBars:
             self._bars.update(self._tasks[stage], total=total, completed=done)
         else:
             self._tasks[stage] = self._bars.add_task(
-                NAMES.get(stage, stage), total=total, completed=done
+                NAMES.get(stage, stage),
+                total=total,
+                completed=done,
             )
 
     def advance(self, stage: str, by: int = 1) -> None:
@@ -88,7 +93,10 @@ class ProgressBars:
         if self._bars.disable and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
             self._bars.console.print(
-                self._line_of(stage), markup=False, highlight=False, soft_wrap=True
+                self._line_of(stage),
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
             )
 
     def _line_of(self, stage: str) -> str:
@@ -100,7 +108,12 @@ class ProgressBars:
 
     def note(self, text: str) -> None:
         """Print a line to the user, above the bars."""
-        self._bars.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+        self._bars.console.print(
+            printable(text),
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
 
     def pause(self) -> None:
         """Stop the bars during a conversation with the user."""
@@ -138,7 +151,11 @@ class Screen(ProgressBars):
     """
 
     def __init__(
-        self, *, as_json: bool = False, verbose: bool = False, apart: bool = False
+        self,
+        *,
+        as_json: bool = False,
+        verbose: bool = False,
+        apart: bool = False,
     ) -> None:
         super().__init__(Console(stderr=True))
         self.console = Console(stderr=as_json)
@@ -155,7 +172,10 @@ class Screen(ProgressBars):
 
 
 def say(
-    console: Console, text: str = "", style: str | None = None, limit: int | None = None
+    console: Console,
+    text: str = "",
+    style: str | None = None,
+    limit: int | None = None,
 ) -> None:
     """Print one line: what is foreign in it can neither move the cursor nor begin a line of its own.
 
@@ -163,7 +183,11 @@ def say(
         limit: Characters that are shown.
     """
     console.print(
-        printable(text, limit), style=style, markup=False, highlight=False, soft_wrap=True
+        printable(text, limit),
+        style=style,
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
     )
 
 
@@ -178,7 +202,11 @@ def announce_stop() -> None:
         os.write(2, STOPPING)
 
 
-def show(screen: Screen, parts: Told, typed: Callable[[Command], str] = str) -> None:
+def show(
+    screen: Screen,
+    parts: Told,
+    typed: Callable[[Command], str] = str,
+) -> None:
     """Show a result in the words that it has for people.
 
     Args:
@@ -191,7 +219,11 @@ def show(screen: Screen, parts: Told, typed: Callable[[Command], str] = str) -> 
             screen.say(part.before + typed(part))
         elif isinstance(part, Line) and part.below:
             for text, style, indent in ((part.text, "", 2), (part.below, "dim", 4)):
-                show_indented(screen, Text(printable(text, part.limit), style), indent)
+                show_indented(
+                    screen,
+                    Text(printable(text, part.limit), style),
+                    indent,
+                )
         elif isinstance(part, Line) and part.style == DATA:
             click.echo(part.text)
         elif isinstance(part, Line):
@@ -213,6 +245,7 @@ def print_table(console: Console, table: Table) -> None:
     if console.is_terminal:
         console.print(table)
         return
+
     unbounded = console.options.update(max_width=WIDEST_TABLE)
     table.width = Measurement.get(console, unbounded, table).maximum
     console.print(table, crop=False)
@@ -220,11 +253,18 @@ def print_table(console: Console, table: Table) -> None:
 
 def table_of(rows: Rows) -> Table:
     """Make a table without borders."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
+    table = Table(
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        collapse_padding=True,
+    )
     for number, column in enumerate(rows.columns):
         table.add_column(Text(printable(column)), no_wrap=number in rows.whole)
+
     for row in rows.rows:
         table.add_row(*map(cell, row))
+
     return table
 
 
@@ -241,7 +281,9 @@ def run(use_case: Callable[..., Result], *, as_json: bool) -> int:
     """Run a use case that lacks nothing but `progress`, show its result or print JSON, and return the exit code."""
     with Screen(as_json=as_json) as screen:
         result = use_case(progress=screen)
+
     show(screen, result.told())
     if as_json:
         print_json(result.as_json())
+
     return DONE if result.complete else PARTLY

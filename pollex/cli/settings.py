@@ -17,7 +17,14 @@ VALUES = "pollex.settings"
 PLACES = {"events"}
 """Settings that name a place and are no path."""
 
-TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+TRUTHS = {
+    "true": True,
+    "yes": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "0": False,
+}
 
 
 class SetOption(click.Option):
@@ -42,7 +49,11 @@ class SetOption(click.Option):
         )
 
 
-def keep(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> None:
+def keep(
+    context: click.Context,
+    option: click.Parameter,
+    texts: tuple[str, ...],
+) -> None:
     """Parse the settings and keep them for the use case."""
     assert isinstance(option, SetOption)
     values = context.meta.setdefault(VALUES, {})
@@ -51,10 +62,13 @@ def keep(context: click.Context, option: click.Parameter, texts: tuple[str, ...]
         name = name.strip().replace("-", "_")
         if name not in option.declared or not equals:
             near = get_close_matches(name, option.names, n=1)
-            hint = f" Did you mean {near[0]}?" if near and equals else ""
+            hint = ""
+            if near and equals:
+                hint = f" Did you mean {near[0]}?"
             raise click.BadParameter(
                 f"{text!r} is not NAME=VALUE with a name of {', '.join(option.names)}.{hint}"
             )
+
         values[name] = parse_setting(option.declared[name], value)
 
 
@@ -68,6 +82,7 @@ def preset(context: click.Context, option: click.Parameter, name: str | None) ->
     }
     values = context.meta.setdefault(VALUES, {})
     values |= {setting: sets[setting] for setting in sets if setting not in options | values.keys()}
+
     return name
 
 
@@ -87,15 +102,14 @@ def parse_setting(option: VerbOption, value: str) -> Any:
         if value not in kind:
             raise click.BadParameter(f"{name} is one of {', '.join(kind)}, not {value!r}")
         return value
+
     what = kind.__name__ if option.parse is None else option.metavar
     try:
-        return (
-            option.parse(value)
-            if option.parse
-            else TRUTHS[value.lower()]
-            if kind is bool
-            else kind(value)
-        )
+        if option.parse:
+            return option.parse(value)
+        if kind is bool:
+            return TRUTHS[value.lower()]
+        return kind(value)
     except (KeyError, ValueError):
         raise click.BadParameter(f"{name} is a {what}, and {value!r} is none") from None
 
@@ -104,6 +118,7 @@ def help_of(option: VerbOption) -> str:
     """Return a setting's help."""
     if option.help:
         return option.help
+
     from pollex.rubrics.judge_settings import JudgeSettings  # pydantic is not needed for --help
 
     field = JudgeSettings.model_fields[option.name]
@@ -118,11 +133,11 @@ def spell(command: click.Command, options: Options) -> str:
         if isinstance(parameter, SetOption)
         for name in parameter.names
     }
-    flags = {
-        parameter.name: parameter.opts[0].lstrip("-")
-        for parameter in command.params
-        if isinstance(parameter, click.Option)
-    }
+    flags = {}
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            flags[parameter.name] = parameter.opts[0].lstrip("-")
+
     named = (
         (name if name in settings else flags.get(name, name), value)
         for name, value in options.items()
@@ -132,10 +147,11 @@ def spell(command: click.Command, options: Options) -> str:
 
 def _spelled(name: str, value: object, *, setting: bool) -> str:
     if setting:
-        return (
-            f"--set {shlex.quote(f'{name}={value}')}"
-            if value is not None
-            else f"--set {name}=VALUE"
-        )
+        if value is not None:
+            return f"--set {shlex.quote(f'{name}={value}')}"
+        return f"--set {name}=VALUE"
+
     option = f"--{name.replace('_', '-')}"
-    return option if value is None or value is True else f"{option} {shlex.quote(str(value))}"
+    if value is None or value is True:
+        return option
+    return f"{option} {shlex.quote(str(value))}"

@@ -42,23 +42,29 @@ class ToolCall(BaseModel):
     def shown(self) -> str:
         """The arguments on one line, cut at `MOST_ARGUMENTS` characters."""
         line = " ".join(self.arguments.split())
-        return line if len(line) <= MOST_ARGUMENTS else f"{line[:MOST_ARGUMENTS]}…"
+        if len(line) <= MOST_ARGUMENTS:
+            return line
+        return f"{line[:MOST_ARGUMENTS]}…"
 
     @property
     def normalized(self) -> str:
         """The arguments, equal for two calls that differ only in the order of names and in white space."""
         with suppress(ValueError, RecursionError):
-            return json.dumps(json.loads(self.arguments), sort_keys=True, ensure_ascii=False)
+            return json.dumps(
+                json.loads(self.arguments),
+                sort_keys=True,
+                ensure_ascii=False,
+            )
+
         return " ".join(self.arguments.split())
 
     def mapped(self, change: Callable[[str], str]) -> ToolCall:
         """Return the call with changed texts."""
-        return self.model_copy(
-            update={
-                "name": change(self.name),
-                "arguments": _change_arguments(self.arguments, change),
-            }
-        )
+        update = {
+            "name": change(self.name),
+            "arguments": _change_arguments(self.arguments, change),
+        }
+        return self.model_copy(update=update)
 
 
 def _change_arguments(arguments: str, change: Callable[[str], str]) -> str:
@@ -66,19 +72,29 @@ def _change_arguments(arguments: str, change: Callable[[str], str]) -> str:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
         return change(arguments)
+
     changed = _change_texts(value, change)
-    return arguments if changed == value else json.dumps(changed, ensure_ascii=False)
+    if changed == value:
+        return arguments
+    return json.dumps(changed, ensure_ascii=False)
 
 
 def _change_texts(value: object, change: Callable[[str], str]) -> object:
     if isinstance(value, dict):
-        return {change(name): _change_texts(inner, change) for name, inner in value.items()}
+        texts = {}
+        for name, inner in value.items():
+            texts[change(name)] = _change_texts(inner, change)
+        return texts
     if isinstance(value, list):
         return [_change_texts(inner, change) for inner in value]
     if isinstance(value, int | float) and not isinstance(value, bool):
         written = json.dumps(value)  # a number may be somebody's
-        return value if change(written) == written else change(written)
-    return change(value) if isinstance(value, str) else value
+        if change(written) == written:
+            return value
+        return change(written)
+    if isinstance(value, str):
+        return change(value)
+    return value
 
 
 class ToolResult(BaseModel):
@@ -147,9 +163,13 @@ class Turn(BaseModel):
         """The words as people and models see them: each call with its arguments, a failed result marked."""
         if self.calls:
             placed = self.placed()
-            unmarked = [f"{call.mark} {call.shown}".strip() for call in self.calls[len(placed) :]]
+            unmarked = []
+            for call in self.calls[len(placed) :]:
+                unmarked.append(f"{call.mark} {call.shown}".strip())
             return "\n".join([self.part(0, len(self.content)), *unmarked]).strip("\n")
-        return f"[failed] {self.content}" if self.result and self.result.error else self.content
+        if self.result and self.result.error:
+            return f"[failed] {self.content}"
+        return self.content
 
     def part(self, start: int, end: int) -> str:
         """Return the content from one position up to another, with the arguments of the calls that end in it."""
@@ -159,6 +179,7 @@ class Turn(BaseModel):
             if start < place <= end and call.arguments:
                 parts += [self.content[at:place], f" {call.shown}"]
                 at = place
+
         return "".join([*parts, self.content[at:end]])
 
     def placed(self) -> list[tuple[int, ToolCall]]:
@@ -170,21 +191,30 @@ class Turn(BaseModel):
                 break
             at = place + len(call.mark)
             places.append((at, call))
+
         return places
 
     def mapped(self, change: Callable[[str], str]) -> Turn:
         """Return the turn with changed texts."""
         if not self.calls and self.result is None:
             return Turn(role=self.role, content=change(self.content))
+
         result = self.result and self.result.model_copy(update={"error": change(self.result.error)})
         calls = tuple(call.mapped(change) for call in self.calls)
-        return Turn(role=self.role, content=change(self.content), calls=calls, result=result)
+        return Turn(
+            role=self.role,
+            content=change(self.content),
+            calls=calls,
+            result=result,
+        )
 
     @property
     def size(self) -> int:
         """Characters of all that is kept."""
         size = len(self.content)
-        return size + sum(len(call.arguments) for call in self.calls) if self.calls else size
+        if self.calls:
+            return size + sum(len(call.arguments) for call in self.calls)
+        return size
 
 
 class Feedback(BaseModel):
@@ -277,13 +307,17 @@ class Conversation(BaseModel):
     def text_hash(self) -> str:
         """SHA-256 (hex) of turns and sources: equal for two conversations of the same text, and the same arguments."""
         # what a judge can read of it: roles, contents, arguments, and sources
-        parts = [
-            [turn.role, turn.content, *(call.arguments for call in turn.calls)]
-            for turn in self.turns
-        ]
-        parts += [["source", source.name, source.text] for source in self.sources]
+        parts = []
+        for turn in self.turns:
+            parts.append([turn.role, turn.content, *(call.arguments for call in turn.calls)])
+
+        for source in self.sources:
+            parts.append(["source", source.name, source.text])
+
         has_more = self.sources or any(call.arguments for turn in self.turns for call in turn.calls)
-        return _hash(parts) if has_more else self.words_hash
+        if has_more:
+            return _hash(parts)
+        return self.words_hash
 
     @cached_property
     def asked_hash(self) -> str:
@@ -295,6 +329,7 @@ class Conversation(BaseModel):
         texts = [turn.content for turn in self.turns if turn.role == "user"]
         if len(texts) < FEWEST_ASKED:
             return ""
+
         # few words, or few turns with words, may be the same by chance
         turns = [_WORDS.findall(text.casefold()) for text in texts]
         word_lists = [words for words in turns if words]
@@ -321,7 +356,8 @@ class Conversation(BaseModel):
         """Version of the prompt that it was had with; see `prompt_version`."""
         first = next(iter(self.turns), None)
         return prompt_version(
-            self.metadata, first.content if first and first.role == "system" else None
+            self.metadata,
+            first.content if first and first.role == "system" else None,
         )
 
     @property
@@ -346,6 +382,7 @@ class Conversation(BaseModel):
             return f"too large: more than {MOST_TURNS:,} turns"
         if not any(turn.content.strip() for turn in self.turns):
             return "no turn with text"
+
         # a judge needs words of both sides
         roles = {turn.role for turn in self.turns if turn.content.strip()}
         if "user" not in roles:
@@ -370,6 +407,7 @@ def prompt_version(metadata: Mapping[str, Any], system: str | None) -> str:
             value = place.get(name)
             if isinstance(value, str | int | float) and value != "":
                 return str(value)
+
     if not system:
         return NO_PROMPT
     return hashlib.sha256(system.encode("utf-8", "replace")).hexdigest()[:8]
@@ -397,18 +435,24 @@ class ToolUse(NamedTuple):
 
 def tool_uses(turns: Sequence[Turn]) -> Iterator[ToolUse]:
     """Yield the calls of a conversation with their results: by id, else the first result not yet taken after it."""
-    results = {
-        n: turn.result.id if turn.result else None
-        # results not yet taken, by place, with the id of the call that they answer
-        for n, turn in enumerate(turns)
-        if turn.role == "tool"
-    }
+    # results not yet taken, by place, with the id of the call that they answer
+    results = {}
+    for n, turn in enumerate(turns):
+        if turn.role == "tool":
+            results[n] = turn.result.id if turn.result else None
+
     for index, turn in enumerate(turns):
         for call in turn.calls:
             # the result that names this call, else the next one that names none
             after = [place for place in results if place > index]
-            named = [place for place in after if call.id is not None and results[place] == call.id]
-            free = [place for place in after if call.id is None or results[place] is None]
+            named = []
+            for place in after:
+                if call.id is not None and results[place] == call.id:
+                    named.append(place)
+            free = []
+            for place in after:
+                if call.id is None or results[place] is None:
+                    free.append(place)
             result = next(iter(named or free), None)
             if result is not None:
                 del results[result]
@@ -422,7 +466,10 @@ def messages_of(conversation: Conversation) -> list[dict[str, Any]]:
 
 def sources_of(conversation: Conversation) -> list[dict[str, Any]]:
     """Return the documents that the assistant was shown, as a row has them."""
-    return [source.model_dump(exclude_defaults=True) for source in conversation.sources]
+    sources: list[dict[str, Any]] = []
+    for source in conversation.sources:
+        sources.append(source.model_dump(exclude_defaults=True))
+    return sources
 
 
 def _message_of(turn: Turn) -> dict[str, Any]:
@@ -436,8 +483,10 @@ def _message_of(turn: Turn) -> dict[str, Any]:
             }
             for call in turn.calls
         ]
+
     if turn.result:
         message |= {"tool_call_id": turn.result.id} | (
             {"error": turn.result.error} if turn.result.error else {}
         )
+
     return message

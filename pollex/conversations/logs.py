@@ -146,7 +146,10 @@ class Logs:
     group_field: str = ""
     fingerprint: str = ""
     account: Account = field(default_factory=Account, repr=False)
-    originals: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict, repr=False)
+    originals: dict[tuple[str, str], dict[str, str]] = field(
+        default_factory=dict,
+        repr=False,
+    )
 
     def __len__(self) -> int:
         return len(self.conversations)
@@ -166,14 +169,16 @@ class Logs:
     def __repr__(self) -> str:
         up = self.counts.get(Label.POSITIVE, 0)
         down = self.counts.get(Label.NEGATIVE, 0)
-        bad = f", {count(len(self.bad_rows), 'bad row')}" if self.bad_rows else ""
+        bad = ""
+        if self.bad_rows:
+            bad = f", {count(len(self.bad_rows), 'bad row')}"
+
         return f"<Logs: {count(len(self), 'conversation')}, {up} up, {down} down{bad}>"
 
     def _repr_html_(self) -> str:
-        rows = [
-            (c.id, c.label.value, len(c.turns), printable(c.opening, 100))
-            for c in islice(self, SHOWN)
-        ]
+        rows = []
+        for c in islice(self, SHOWN):
+            rows.append((c.id, c.label.value, len(c.turns), printable(c.opening, 100)))
         return html_table(repr(self), ("id", "label", "turns", "begins"), rows)
 
     def to_frame(self) -> DataFrame:
@@ -181,7 +186,10 @@ class Logs:
         from pandas import DataFrame  # it takes half a second to import
 
         columns = ("id", "label", "judge", "group", "turns", "opening")
-        rows = [(c.id, c.label.value, c.judge, c.group, len(c.turns), c.opening) for c in self]
+        rows = []
+        for c in self:
+            rows.append((c.id, c.label.value, c.judge, c.group, len(c.turns), c.opening))
+
         return DataFrame(rows, columns=list(columns))
 
     def __iter__(self) -> Iterator[Conversation]:
@@ -224,6 +232,7 @@ class Logs:
                 alike.setdefault((conversation.text_hash, conversation.judge), []).append(
                     conversation
                 )
+
         chosen_ones: list[Conversation] = []
         repeated: dict[str, str] = {}
         for same in alike.values():
@@ -237,6 +246,7 @@ class Logs:
             for conversation in same:
                 if conversation is not chosen:
                     repeated[conversation.id] = (chosen or conversation).id
+
         return tuple(chosen_ones), repeated
 
     @property
@@ -244,14 +254,23 @@ class Logs:
         """A note on labeled conversations of the same text; none without such."""
         if not (repeated := self.repeated):
             return []
+
         # the text that stands most often is the example
         id_, most = Counter(repeated.values()).most_common(1)[0]
-        example = f" ({printable(id_, 40)!r} stands {most + 1:,} times)" if most > 1 else ""
+        example = ""
+        if most > 1:
+            example = f" ({printable(id_, 40)!r} stands {most + 1:,} times)"
+
         ties = sum(id_ == other for id_, other in repeated.items())
-        split = (
-            f"; {ties:,} are left out, since a text has as many thumbs up as down" if ties else ""
+        split = ""
+        if ties:
+            split = f"; {ties:,} are left out, since a text has as many thumbs up as down"
+
+        have = count(
+            len(repeated),
+            "labeled conversation has",
+            "labeled conversations have",
         )
-        have = count(len(repeated), "labeled conversation has", "labeled conversations have")
         return [
             f"{have} the text of another one{example}: a text counts once, with the label most of it have{split}"
         ]
@@ -278,7 +297,11 @@ class Logs:
                 remedy = "say what these labels mean; no conversation need be left out for one"
                 raise BadInput(what, remedy=remedy, option=meaning)
             remedy = "correct them" if every else "correct them, or skip them"
-            raise BadInput(what, remedy=remedy, option={} if every else {"max_bad": bad})
+            raise BadInput(
+                what,
+                remedy=remedy,
+                option={} if every else {"max_bad": bad},
+            )
 
 
 def describe_bad_rows(rows: Sequence[BadRow]) -> str:
@@ -292,10 +315,14 @@ def describe_kinds(rows: Sequence[BadRow]) -> list[str]:
     groups: dict[tuple[str, str], list[BadRow]] = {}
     for row in rows:
         groups.setdefault((row.reason, row.remedy), []).append(row)
+
     lines = []
     for same in groups.values():
-        number = f"{len(same)} rows, the first " if len(same) > 1 else ""
+        number = ""
+        if len(same) > 1:
+            number = f"{len(same)} rows, the first "
         lines.append(f"{number}{same[0]}")
+
     return lines
 
 

@@ -49,7 +49,8 @@ _IP = re.compile(
     r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.]*\d)"
 )
 _VERSION = re.compile(
-    r"\b(?:v|versions?|release|build|python|upgrad\w+ to|firmware)\W{0,3}$", re.IGNORECASE
+    r"\b(?:v|versions?|release|build|python|upgrad\w+ to|firmware)\W{0,3}$",
+    re.IGNORECASE,
 )
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ -]?[A-Z\d]{2,4}){3,8}\b", re.IGNORECASE)
 _DIGITS = re.compile(r"(?<![\w.,$€£#-])(?:\+|\(|00)?\d(?:[ ()./-]{0,2}\d){5,18}(?![\w-]|[.,]\d|%)")
@@ -93,7 +94,9 @@ _DATE = re.compile(
 
 def mails(text: str) -> Iterator[Identifier]:
     """Find mail addresses."""
-    yield from (Identifier(*match.span(), "MAIL") for match in _MAIL.finditer(text) if "@" in text)
+    for match in _MAIL.finditer(text):
+        if "@" in text:
+            yield Identifier(*match.span(), "MAIL")
 
 
 def links(text: str) -> Iterator[Identifier]:
@@ -101,8 +104,11 @@ def links(text: str) -> Iterator[Identifier]:
     # a sentence's punctuation doesn't belong to the address
     for match in _LINK.finditer(text):
         yield Identifier(
-            match.start(), match.start() + len(match.group().rstrip(_LINK_ENDS)), "LINK"
+            match.start(),
+            match.start() + len(match.group().rstrip(_LINK_ENDS)),
+            "LINK",
         )
+
     # what looks like an IP address may be a version
     for match in _IP.finditer(text):
         if not _VERSION.search(text[max(0, match.start() - NEAR) : match.start()]):
@@ -112,7 +118,9 @@ def links(text: str) -> Iterator[Identifier]:
 def keys(text: str) -> Iterator[Identifier]:
     """Find credentials: those that show by their form, and those that are said to be one."""
     # by their form, then by the words before them
-    yield from (Identifier(*match.span(), "KEY") for match in _KEY.finditer(text))
+    for match in _KEY.finditer(text):
+        yield Identifier(*match.span(), "KEY")
+
     for match in _SAID_KEY.finditer(text):
         value = match.group("value").rstrip(".!?)")
         has_digit = any(c.isdigit() for c in value)
@@ -132,7 +140,11 @@ def find_accounts(text: str) -> Iterator[Identifier]:
         for count in range(len(words), 0, -1):
             candidate = " ".join(words[:count])
             if iban.is_valid(candidate, check_country=False):
-                yield Identifier(match.start(), match.start() + len(candidate), "ACCOUNT")
+                yield Identifier(
+                    match.start(),
+                    match.start() + len(candidate),
+                    "ACCOUNT",
+                )
                 break
         else:
             # its check digits are wrong, and it is called an IBAN
@@ -166,14 +178,22 @@ def kind_of(number: str, before: str, after: str = "") -> str:
         return "CARD"
     if re.fullmatch(r"\d{3}-\d{2}-\d{4}", number) and ssn.is_valid(number):
         return "ID"
+
     # else the word before it says what it is
     named = named_kind(before)
     if named and named != "PHONE" and not _NO_PHONE.search(before):
         return named
-    return "PHONE" if is_phone(number, digits, before, named=named == "PHONE") else ""
+    if is_phone(number, digits, before, named=named == "PHONE"):
+        return "PHONE"
+    return ""
 
 
-_WORDS = {"ID": _ID_WORD, "CARD": _CARD_WORD, "ACCOUNT": _ACCOUNT_WORD, "PHONE": _PHONE_WORD}
+_WORDS = {
+    "ID": _ID_WORD,
+    "CARD": _CARD_WORD,
+    "ACCOUNT": _ACCOUNT_WORD,
+    "PHONE": _PHONE_WORD,
+}
 
 
 def named_kind(before: str) -> str:
@@ -182,16 +202,24 @@ def named_kind(before: str) -> str:
     for kind, word in _WORDS.items():
         ends = [match.end() for match in word.finditer(before)]
         last[kind] = max(ends, default=-1)
+
     best = max(last, key=lambda kind: last[kind])
     return best if last[best] >= 0 else ""
 
 
-def is_phone(number: str, digits: str, before: str, *, named: bool) -> bool:
+def is_phone(
+    number: str,
+    digits: str,
+    before: str,
+    *,
+    named: bool,
+) -> bool:
     """Return whether a number is one of a phone: valid somewhere, and written or named like one."""
     if not 7 <= len(digits) <= 15 or _NO_PHONE.search(before):
         return False
     if number.startswith(("+", "00")):
         return is_valid(number if number[0] == "+" else f"+{number[2:]}", None) or named
+
     # written in groups, as phone numbers are, and not as thousands are
     in_thousands = re.fullmatch(r"\d+(?: \d{3})*", number)
     written = bool(re.search(r"\d[ )./-]{1,2}\d", number)) and not in_thousands
@@ -199,6 +227,7 @@ def is_phone(number: str, digits: str, before: str, *, named: bool) -> bool:
         return True
     if not (named or written):
         return False
+
     is_valid_somewhere = any(is_valid(number, region) for region in REGIONS)
     return is_valid_somewhere and (named or len(digits) >= 9)
 
@@ -221,7 +250,9 @@ def finders_of(redact: str) -> tuple[Finder, ...]:
     Raises:
         WrongUse: What finds names is not installed.
     """
-    return FINDERS if redact != "names" else (*FINDERS, names())
+    if redact != "names":
+        return FINDERS
+    return (*FINDERS, names())
 
 
 def found_in(text: str, finders: Sequence[Finder] = FINDERS) -> list[Identifier]:
@@ -233,6 +264,7 @@ def found_in(text: str, finders: Sequence[Finder] = FINDERS) -> list[Identifier]
             place = bisect_left(identifiers, (identifier.end,))
             if not place or identifiers[place - 1].end <= identifier.start:
                 identifiers.insert(place, identifier)
+
     return identifiers
 
 
@@ -255,10 +287,12 @@ class Placeholders:
         end = 0
         for identifier in found_in(text, self._finders):
             placeholder = self._placeholder_of(
-                identifier.kind, text[identifier.start : identifier.end]
+                identifier.kind,
+                text[identifier.start : identifier.end],
             )
             parts += [text[end : identifier.start], placeholder]
             end = identifier.end
+
         return "".join([*parts, text[end:]])
 
     def everywhere(self, value: Any) -> Any:
@@ -267,17 +301,21 @@ class Placeholders:
             return self.redacted(value)
         if isinstance(value, dict):
             return {self.redacted(name): self.everywhere(inner) for name, inner in value.items()}
-        return [self.everywhere(inner) for inner in value] if isinstance(value, list) else value
+        if isinstance(value, list):
+            return [self.everywhere(inner) for inner in value]
+        return value
 
     def _placeholder_of(self, kind: str, original: str) -> str:
         """Return the placeholder of a text; numbers count as the same however they are written."""
         same = original.casefold()
         if kind in ("PHONE", "CARD", "ID"):
             same = re.sub(r"[^\d+]", "", original)
+
         if (kind, same) not in self._names:
             self._counts[kind] = self._counts.get(kind, 0) + 1
             self._names[kind, same] = name = f"<{kind}_{self._counts[kind]}>"
             self.originals[name] = original
+
         return self._names[kind, same]
 
 
@@ -299,18 +337,25 @@ def mask(
         _redact_feedback(feedback, places, finders) for feedback in conversation.feedback
     )
     sources = tuple(source.mapped(places.redacted) for source in conversation.sources)
-    changes: dict[str, Any] = {"turns": turns, "feedback": feedback, "sources": sources}
+    changes: dict[str, Any] = {
+        "turns": turns,
+        "feedback": feedback,
+        "sources": sources,
+    }
     changes["metadata"] = places.everywhere(conversation.metadata)
     # ids that say who somebody is become pseudonyms
     for field in ("id", "judge", "group"):
         value = getattr(conversation, field)
         if value is not None and found_in(value, finders):
             changes[field] = pseudonym(value)
+
     return conversation.model_copy(update=changes), places.originals
 
 
 def _redact_feedback(
-    feedback: Feedback, places: Placeholders, finders: Sequence[Finder]
+    feedback: Feedback,
+    places: Placeholders,
+    finders: Sequence[Finder],
 ) -> Feedback:
     named = feedback.author is not None and bool(found_in(feedback.author, finders))
     return feedback.mapped(places.redacted).model_copy(
@@ -339,6 +384,7 @@ def names() -> Callable[[str], Iterator[Identifier]]:
             "names and places are found by a package that is not installed",
             remedy="install it (`pip install 'pollex[names]'`), or give `--set redact=yes`",
         ) from None
+
     # the last of the installed models, by name
     models = sorted(
         model
@@ -350,6 +396,7 @@ def names() -> Callable[[str], Iterator[Identifier]]:
             "names and places are found by a model of spaCy's, and none is installed",
             remedy="install one (`python -m spacy download en_core_web_sm`), or give `--set redact=yes`",
         )
+
     # Only names: its other finders overlap with ours, and the one for mail addresses asks the
     # network.
     registry = RecognizerRegistry(
@@ -357,13 +404,19 @@ def names() -> Callable[[str], Iterator[Identifier]]:
     )
     engine = SpacyNlpEngine(models=[{"lang_code": NAMES_LANGUAGE, "model_name": models[-1]}])
     analyzer = AnalyzerEngine(
-        registry=registry, nlp_engine=engine, supported_languages=[NAMES_LANGUAGE]
+        registry=registry,
+        nlp_engine=engine,
+        supported_languages=[NAMES_LANGUAGE],
     )
 
     def find(text: str) -> Iterator[Identifier]:
         for entity in analyzer.analyze(
             text, language=NAMES_LANGUAGE, entities=list(NAMED_KINDS), score_threshold=LEAST_SCORE
         ):
-            yield Identifier(entity.start, entity.end, NAMED_KINDS[entity.entity_type])
+            yield Identifier(
+                entity.start,
+                entity.end,
+                NAMED_KINDS[entity.entity_type],
+            )
 
     return find

@@ -37,7 +37,11 @@ class Split:
     test: tuple[Conversation, ...]
 
 
-def split(conversations: Sequence[Conversation], test_fraction: float, seed: int) -> Split:
+def split(
+    conversations: Sequence[Conversation],
+    test_fraction: float,
+    seed: int,
+) -> Split:
     """Split conversations for learning and measuring, stratified by label.
 
     What a queue preferred, and what is tied to it, is never held out: figures are of conversations
@@ -52,24 +56,33 @@ def split(conversations: Sequence[Conversation], test_fraction: float, seed: int
     """
     if not 0 <= test_fraction < 1:
         raise WrongUse(
-            f"a test fraction of {test_fraction}", remedy="give one from 0 to less than 1"
+            f"a test fraction of {test_fraction}",
+            remedy="give one from 0 to less than 1",
         )
+
     ordered = sorted(conversations, key=lambda conversation: conversation.id)
     if test_fraction == 0:
         return Split(tuple(ordered), ())
+
     # what a queue preferred stays in training; the others are dealt
     apart = preferred(ordered)
     free = [conversation for conversation, chosen in zip(ordered, apart, strict=True) if not chosen]
-    dealt = _deal_into_bins(free, np.array([1 - test_fraction, test_fraction]), seed)
+    dealt = _deal_into_bins(
+        free,
+        np.array([1 - test_fraction, test_fraction]),
+        seed,
+    )
     sides = np.zeros(len(ordered), dtype=np.int64)
     if dealt is not None:
         sides[~apart] = dealt
+
     if dealt is None:
         raise BadLabels(
             f"both classes can't be on both sides of a split: {_describe_counts(ordered)}",
             remedy="add labeled conversations or groups, or hold nothing out",
             option={"test_fraction": 0},
         )
+
     train, test = (
         tuple(c for c, side in zip(ordered, sides, strict=True) if side == n) for n in (0, 1)
     )
@@ -94,12 +107,14 @@ def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
     """
     if k < 2:
         raise WrongUse(f"{k} folds", remedy="cross-validation needs at least 2")
+
     dealt = _deal_into_bins(conversations, np.full(k, 1 / k), seed)
     if dealt is None:
         raise BadLabels(
             f"both classes can't be in each of {k} folds: {_describe_counts(conversations)}",
             remedy="add labeled conversations or groups, or take fewer folds",
         )
+
     return dealt
 
 
@@ -122,9 +137,11 @@ def blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
             ties.append(("group", conversation.group))
         for tie in ties:
             parent[root(index)] = root(first.setdefault(tie, index))
+
     members: defaultdict[int, list[int]] = defaultdict(list)
     for index in range(len(conversations)):
         members[root(index)].append(index)
+
     return list(members.values())
 
 
@@ -137,7 +154,9 @@ def block_ids(conversations: Sequence[Conversation]) -> Ints:
 
 
 def _deal_into_bins(
-    conversations: Sequence[Conversation], shares: Floats, seed: int
+    conversations: Sequence[Conversation],
+    shares: Floats,
+    seed: int,
 ) -> Ints | None:
     """Return the bin of each conversation; None if some bin would lack a class.
 
@@ -145,24 +164,32 @@ def _deal_into_bins(
         shares: Of each bin, [bin], summing to 1.
     """
     # labels of each block `[block, label]`, larger blocks first
-    tied = sorted(blocks(conversations), key=lambda block: _order_key(conversations, block, seed))
+    tied = sorted(
+        blocks(conversations),
+        key=lambda block: _order_key(conversations, block, seed),
+    )
     counts = np.zeros((len(tied), len(LABELS)), dtype=np.int64)
     for row, block in enumerate(tied):
         for index in block:
             counts[row, LABELS.index(conversations[index].label)] += 1
+
     # the bin of each block, mended where a class is missing somewhere
     in_runs = all(conversation.group is None for conversation in conversations)
     bins = _fill_bins(counts, shares, in_runs)
     if not _complete_bins(bins, counts, shares):
         return None
+
     dealt = np.zeros(len(conversations), dtype=np.int64)
     for row, block in enumerate(tied):
         dealt[block] = bins[row]
+
     return dealt
 
 
 def _order_key(
-    conversations: Sequence[Conversation], block: list[int], seed: int
+    conversations: Sequence[Conversation],
+    block: list[int],
+    seed: int,
 ) -> tuple[int, str]:
     name = min(conversations[index].id for index in block)
     return -len(block), hashlib.sha256(f"{seed}:{name}".encode("utf-8", "replace")).hexdigest()
@@ -189,10 +216,12 @@ def _fill_bins(counts: Ints, shares: Floats, in_runs: bool) -> Ints:
         gain = (weight * block * (2 * left - block)).sum(axis=1)
         bins[row] = gain.argmax()
         left[bins[row]] -= block
+
     # single conversations are dealt in runs, label by label
     for label, quotas in enumerate(left.T):
         rows = np.flatnonzero(~greedy & (counts[:, label] > 0))
         bins[rows] = _deal_in_runs(quotas, len(rows))
+
     return bins
 
 
@@ -224,6 +253,7 @@ def _complete_bins(bins: Ints, counts: Ints, shares: Floats) -> bool:
             return False
         held = _move_block(held, counts[row], bins[row], target)
         bins[row] = target
+
     return True
 
 
@@ -236,10 +266,16 @@ def _distance(held: Ints, shares: Floats) -> float:
     return float(((held - shares[:, None] * total) ** 2 / np.maximum(total, 1)).sum())
 
 
-def _move_block(held: Ints, block: Ints, source: int, target: int) -> Ints:
+def _move_block(
+    held: Ints,
+    block: Ints,
+    source: int,
+    target: int,
+) -> Ints:
     moved = held.copy()
     moved[source] -= block
     moved[target] += block
+
     return moved
 
 
@@ -265,39 +301,60 @@ def check_learnable(conversations: Iterable[Conversation], minimum: int = MINIMU
     if isinstance(conversations, Logs):
         repeated = conversations.repeated
         lost_labels = conversations.lost_labels
+
     # labels of what can be scored, and of what can't
     labels: Counter[Label] = Counter()
     unscorable: Counter[Label] = Counter()
     for conversation in conversations:
         if conversation.id not in repeated:
             (unscorable if conversation.not_scorable else labels)[conversation.label] += 1
+
     good = labels[Label.POSITIVE]
     bad = labels[Label.NEGATIVE]
     if min(good, bad) >= minimum:
         return
+
     # what was left out, and why
     lost = unscorable[Label.POSITIVE] + unscorable[Label.NEGATIVE]
-    left_out = (
-        f", {unscorable.total()} that can't be scored ({lost} with a label)" if unscorable else ""
-    )
+    left_out = ""
+    if unscorable:
+        left_out = f", {unscorable.total()} that can't be scored ({lost} with a label)"
+
     left_out += f", {len(repeated)} with the text of another one" if repeated else ""
     counts = f"{good} positive, {bad} negative, {labels[Label.NONE]} without a label{left_out}"
-    remedy = lost_labels[0] if lost_labels else _suggest_remedy(good, bad, lost, minimum)
-    raise BadLabels(f"{_describe_lack(good, bad, lost, minimum)}: {counts}", remedy=remedy)
+    if lost_labels:
+        remedy = lost_labels[0]
+    else:
+        remedy = _suggest_remedy(good, bad, lost, minimum)
+
+    raise BadLabels(
+        f"{_describe_lack(good, bad, lost, minimum)}: {counts}",
+        remedy=remedy,
+    )
 
 
-def _describe_lack(good: int, bad: int, lost: int, minimum: int) -> str:
+def _describe_lack(
+    good: int,
+    bad: int,
+    lost: int,
+    minimum: int,
+) -> str:
     if not good and not bad:
-        return (
-            "no conversation with a label can be scored" if lost else "no conversation has a label"
-        )
+        if lost:
+            return "no conversation with a label can be scored"
+        return "no conversation has a label"
     if not good or not bad:
         counted = " of conversations that can be scored" if lost else ""
         return f"all labels{counted} are {'negative' if bad else 'positive'}"
     return f"fewer than {minimum} conversations of a class"
 
 
-def _suggest_remedy(good: int, bad: int, lost: int, minimum: int) -> str:
+def _suggest_remedy(
+    good: int,
+    bad: int,
+    lost: int,
+    minimum: int,
+) -> str:
     if not good and not bad and not lost:
         return f"say where the labels are, and give bounds for ratings: {spell(label_field='stars', **BOUNDS)}"
     if lost:

@@ -75,6 +75,7 @@ class Records:
         both: dict[str, Any] = {
             name: [*getattr(self, name), *getattr(other, name)] for name in alike
         }
+
         return Records(
             **both,
             row=self.row + [shift + row for row in other.row],
@@ -158,7 +159,9 @@ def place_of(row: LogRow) -> str:
 
 def name(value: Any) -> str:
     """Convert an id to text; a missing one is empty."""
-    return "" if value is None else str(value).strip()
+    if value is None:
+        return ""
+    return str(value).strip()
 
 
 YES_AND_NO = {"no": 0, "yes": 1}
@@ -174,7 +177,11 @@ def _answers_of_dialogues(rows: Sequence[LogRow]) -> Records:
                 RecordCell(number, question, value, float(answer == option))
                 for option, value in YES_AND_NO.items()
             ]
-    groups = {column: [name(row.fields.get(column)) for row in rows] for column in GROUPS}
+
+    groups = {}
+    for column in GROUPS:
+        groups[column] = [name(row.fields.get(column)) for row in rows]
+
     return _make_records(rows, "answers", cells, "id", groups=groups)
 
 
@@ -204,17 +211,19 @@ def _answers_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
 
     An option that is 0 in all rows of a question does not belong to that question.
     """
-    options = {
-        column: match[1] for column in rows[0].fields if (match := PROBABILITY.fullmatch(column))
-    }
+    options = {}
+    for column in rows[0].fields:
+        if match := PROBABILITY.fullmatch(column):
+            options[column] = match[1]
+
     questions = [name(row.fields.get("criterion")) for row in rows]
     # which options each question has, since a row has the columns of all
-    used = {
-        (question, column)
-        for question, row in zip(questions, rows, strict=True)
-        for column in options
-        if _number(row.fields.get(column)) != 0
-    }
+    used = set()
+    for question, row in zip(questions, rows, strict=True):
+        for column in options:
+            if _number(row.fields.get(column)) != 0:
+                used.add((question, column))
+
     cells = (
         RecordCell(number, question, options[column], rows[number].fields.get(column))
         for number, question in enumerate(questions)
@@ -223,7 +232,11 @@ def _answers_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
     )
     nominal = NOMINAL & set(questions)
     return _make_records(
-        rows, "answers", cells, groups={"system": _systems_of(rows)}, nominal=nominal
+        rows,
+        "answers",
+        cells,
+        groups={"system": _systems_of(rows)},
+        nominal=nominal,
     )
 
 
@@ -233,6 +246,7 @@ def _judgments_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
     nominal = NOMINAL & set(columns)
     blank = sorted({cell.row for cell in cells if cell.option == ""})
     filled = (cell for cell in cells if cell.option != "")
+
     return _make_records(
         rows,
         "judgments",
@@ -254,10 +268,13 @@ def _judgment_cells(rows: Sequence[LogRow], columns: Sequence[str]) -> Iterator[
 
 
 def _systems_of(rows: Sequence[LogRow]) -> list[str]:
-    return [
-        name(row.fields.get("dialogue_system")) or _system_in(name(row.fields.get("text_id")))
-        for row in rows
-    ]
+    systems: list[str] = []
+    for row in rows:
+        systems.append(
+            name(row.fields.get("dialogue_system")) or _system_in(name(row.fields.get("text_id")))
+        )
+
+    return systems
 
 
 def _system_in(text: str) -> str:
@@ -308,19 +325,30 @@ def _answers_of_long(rows: Sequence[LogRow]) -> Records:
 
 def _of_long(rows: Sequence[LogRow], side: Side, option: str) -> Records:
     usual_columns = KNOWN[side]
-    columns = [
-        column
-        for column in dict.fromkeys(key for row in rows for key in row.fields)
-        if column not in usual_columns
-    ]
+    columns = []
+    for column in dict.fromkeys(key for row in rows for key in row.fields):
+        if column not in usual_columns:
+            columns.append(column)
+
     cells: list[RecordCell] = []
     for number, row in enumerate(rows):
         fields = row.fields
         answer = fields.get("probability")
         if side == "judgments":
             answer = name(fields.get("judge")) or None
-        cells.append(RecordCell(number, name(fields.get("question")), fields.get(option), answer))
-    groups = {column: [name(row.fields.get(column)) for row in rows] for column in columns}
+        cells.append(
+            RecordCell(
+                number,
+                name(fields.get("question")),
+                fields.get(option),
+                answer,
+            )
+        )
+
+    groups = {}
+    for column in columns:
+        groups[column] = [name(row.fields.get(column)) for row in rows]
+
     return _make_records(rows, side, cells, groups=groups)
 
 
@@ -350,10 +378,16 @@ def _answers_of_scores(rows: Sequence[LogRow]) -> Records:
                 continue
             probabilities = answer["probabilities"]
             values = VALUES[len(probabilities)]
-            cells += [
-                RecordCell(number, answer["rubric"], value, probability)
-                for value, probability in zip(values, probabilities, strict=True)
-            ]
+            for value, probability in zip(values, probabilities, strict=True):
+                cells.append(
+                    RecordCell(
+                        number,
+                        answer["rubric"],
+                        value,
+                        probability,
+                    )
+                )
+
     return _make_records(rows, "answers", cells, "id")
 
 
@@ -376,10 +410,9 @@ def _answers_of_verdicts(rows: Sequence[LogRow]) -> Records:
         if not runs:
             continue
         votes = [*row.fields["votes"].values()]
-        cells += [
-            RecordCell(number, VERDICT, place, count / runs)
-            for place, count in enumerate(reversed(votes))
-        ]
+        for place, count in enumerate(reversed(votes)):
+            cells.append(RecordCell(number, VERDICT, place, count / runs))
+
     return _make_records(rows, "answers", cells, "id")
 
 
@@ -401,10 +434,15 @@ def shape_of(rows: Sequence[LogRow], side: Side) -> Shape:
         BadInput: There is no row, or no shape fits; says what each needs.
     """
     if not rows:
-        raise BadInput("a table without a row", remedy=f"give {_describe_shapes(side)}")
+        raise BadInput(
+            "a table without a row",
+            remedy=f"give {_describe_shapes(side)}",
+        )
+
     for shape in SHAPES:
         if shape.recognises(rows[0].fields, side):
             return shape
+
     have = ", ".join(list(rows[0].fields)[:12])
     where = f"{rows[0].source}:{rows[0].line}"
     raise BadInput(

@@ -25,6 +25,7 @@ def numbers(values: Sequence[Any]) -> Floats:
 def _as_number(value: Any) -> float:
     if isinstance(value, (bool, type(None))):
         return np.nan
+
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -47,7 +48,10 @@ def groups_of(
     for column, values in records.groups.items():
         of_text: dict[str, str] = {}
         # the first value of a text counts; others are told
-        pairs = {(text, values[row]) for row, text in row_text.items() if values[row]}
+        pairs = set()
+        for row, text in row_text.items():
+            if values[row]:
+                pairs.add((text, values[row]))
         for row, text in row_text.items():
             if values[row]:
                 of_text.setdefault(text, values[row])
@@ -60,6 +64,7 @@ def groups_of(
             dict.fromkeys(several),
             left_out=False,
         )
+
     return groups, faults
 
 
@@ -105,16 +110,19 @@ class Issue:
     @property
     def described(self) -> str:
         """Text after the count: `judges with one label only`."""
-        several = f"{self.noun[:-1]}ies" if self.noun.endswith("y") else f"{self.noun}s"
+        if self.noun.endswith("y"):
+            several = f"{self.noun[:-1]}ies"
+        else:
+            several = f"{self.noun}s"
+
         return f"{self.noun if self.count == 1 else several} {self.what}"
 
     def __str__(self) -> str:
         shown = "; ".join(self.examples)
-        more = (
-            f"; and {self.count - len(self.examples)} more"
-            if self.count > len(self.examples)
-            else ""
-        )
+        more = ""
+        if self.count > len(self.examples):
+            more = f"; and {self.count - len(self.examples)} more"
+
         examples = f": {shown}{more}" if shown else ""
         mend = f" → {self.remedy}" if self.remedy else ""
         return f"{self.count} {self.described}{examples}{mend}"
@@ -137,20 +145,24 @@ def fault(
     numbers = np.flatnonzero(which) if which.dtype == bool else which
     if not len(numbers):
         return []
+
     examples = tuple(place(int(n)) for n in numbers[:EXAMPLES])
     return [Issue(noun, what, len(numbers), examples, remedy, left_out)]
 
 
 def faults_of(
-    noun: str, what: str, names: Iterable[str], remedy: str = "", *, left_out: bool = True
+    noun: str,
+    what: str,
+    names: Iterable[str],
+    remedy: str = "",
+    *,
+    left_out: bool = True,
 ) -> list[Issue]:
     """Return the issue of named items; `noun` and `what` as for `fault`."""
     listed = list(names)
-    return (
-        [Issue(noun, what, len(listed), tuple(listed[:EXAMPLES]), remedy, left_out)]
-        if listed
-        else []
-    )
+    if listed:
+        return [Issue(noun, what, len(listed), tuple(listed[:EXAMPLES]), remedy, left_out)]
+    return []
 
 
 MEND = "correct each; the question counts as unanswered there"
@@ -199,50 +211,87 @@ def answer_table(
         WrongUse: Options are given for a question that there is not.
     """
     faults: list[Issue] = []
-    known_questions = None if scales is None else {scale.question for scale in scales}
+    known_questions = None
+    if scales is not None:
+        known_questions = {scale.question for scale in scales}
+
     if scales is None:
-        scales, faults = _scales_of(records, options or {}, frozenset(nominal) | records.nominal)
+        scales, faults = _scales_of(
+            records,
+            options or {},
+            frozenset(nominal) | records.nominal,
+        )
+
     if not scales or not len(records):
-        raise _nothing_usable("no question has two options or more", faults, records)
+        raise _nothing_usable(
+            "no question has two options or more",
+            faults,
+            records,
+        )
+
     texts = [text for text in dict.fromkeys(records.text) if text]
     X, broken = _build_array(records, texts, scales, known_questions)
     faults += broken
     silent: Bools = np.asarray(np.isnan(X).all(axis=1))
     if silent.all():
         raise _nothing_usable("no answer can be used", faults, records)
+
     usable_texts = tuple(texts[row] for row in np.flatnonzero(~silent))
     groups, several = groups_of(records, usable_texts)
-    faults += fault("text", "without an answer that can be used", silent, texts.__getitem__)
-    return AnswerTable(usable_texts, X[~silent], tuple(scales), groups, (*faults, *several))
+    faults += fault(
+        "text",
+        "without an answer that can be used",
+        silent,
+        texts.__getitem__,
+    )
+
+    return AnswerTable(
+        usable_texts,
+        X[~silent],
+        tuple(scales),
+        groups,
+        (*faults, *several),
+    )
 
 
 def _scales_of(
-    records: Records, options: Mapping[str, Sequence[float]], nominal: Collection[str]
+    records: Records,
+    options: Mapping[str, Sequence[float]],
+    nominal: Collection[str],
 ) -> tuple[tuple[Scale, ...], list[Issue]]:
     names = sorted(dict.fromkeys(records.question), key=natural_key)
     if strangers := sorted(set(options) - set(names)):
         raise WrongUse(
-            f"no question is called {strangers[0]!r}", remedy=f"options are of {', '.join(names)}"
+            f"no question is called {strangers[0]!r}",
+            remedy=f"options are of {', '.join(names)}",
         )
+
     # the different options of each question, where the caller gives none
     option = numbers(records.option)
     pairs = np.stack([codes(records.question, names), option], axis=1)[~np.isnan(option)]
     distinct = np.unique(pairs, axis=0)
-    values_by_question = {
-        name: tuple(distinct[distinct[:, 0] == place, 1].tolist())
-        for place, name in enumerate(names)
-    }
-    values = {
-        name: tuple(sorted(map(float, options.get(name, those))))
-        for name, those in values_by_question.items()
-    }
+    values_by_question = {}
+    for place, name in enumerate(names):
+        values_by_question[name] = tuple(distinct[distinct[:, 0] == place, 1].tolist())
+
+    values = {}
+    for name, those in values_by_question.items():
+        values[name] = tuple(sorted(map(float, options.get(name, those))))
+
     # a question needs two options
-    few = [f"{name!r} with {len(those)}" for name, those in values.items() if len(those) < 2]
+    few = []
+    for name, those in values.items():
+        if len(those) < 2:
+            few.append(f"{name!r} with {len(those)}")
+
     scales = tuple(
         Scale(name, those, name not in nominal) for name, those in values.items() if len(those) > 1
     )
     faults = faults_of(
-        "question", "with fewer than two options", few, "give every option a number and a row"
+        "question",
+        "with fewer than two options",
+        few,
+        "give every option a number and a row",
     )
     return scales, [
         *faults,
@@ -250,7 +299,11 @@ def _scales_of(
     ]
 
 
-def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) -> list[Issue]:
+def _odd_options(
+    pairs: Floats,
+    guessed: Sequence[str],
+    names: Sequence[str],
+) -> list[Issue]:
     """Report options that hardly any text has, which may be typing errors.
 
     Args:
@@ -258,14 +311,15 @@ def _odd_options(pairs: Floats, guessed: Sequence[str], names: Sequence[str]) ->
         guessed: The questions whose options are those that occur.
     """
     distinct, counts = np.unique(pairs, axis=0, return_counts=True)
-    most = {
-        place: int(counts[distinct[:, 0] == place].max()) for place in np.unique(distinct[:, 0])
-    }
-    odd = [
-        f"{option:g} of {names[int(place)]!r} in {count} of {most[place]}"
-        for (place, option), count in zip(distinct.tolist(), counts.tolist(), strict=True)
-        if names[int(place)] in guessed and count < RARE * most[place]
-    ]
+    most = {}
+    for place in np.unique(distinct[:, 0]):
+        most[place] = int(counts[distinct[:, 0] == place].max())
+
+    odd = []
+    for (place, option), count in zip(distinct.tolist(), counts.tolist(), strict=True):
+        if names[int(place)] in guessed and count < RARE * most[place]:
+            odd.append(f"{option:g} of {names[int(place)]!r} in {count} of {most[place]}")
+
     return faults_of(
         "option",
         "that hardly any text has",
@@ -288,9 +342,18 @@ def places(scales: Sequence[Scale], question: Ints, value: Floats) -> Ints:
         order = np.argsort(values)
         answers = value[of_question]
         # place of the first option that is no smaller; it counts only where it is equal
-        in_order = np.clip(np.searchsorted(values[order], answers), 0, len(values) - 1)
+        in_order = np.clip(
+            np.searchsorted(values[order], answers),
+            0,
+            len(values) - 1,
+        )
         no_smaller = order[in_order]
-        place[of_question] = np.where(values[no_smaller] == answers, no_smaller, -1)
+        place[of_question] = np.where(
+            values[no_smaller] == answers,
+            no_smaller,
+            -1,
+        )
+
     return place
 
 
@@ -311,6 +374,7 @@ def _build_array(
         [known_questions is not None and name not in known_questions for name in records.question],
         dtype=bool,
     )
+
     # usable records whose probability is none
     with np.errstate(invalid="ignore"):
         wrong = {
@@ -318,6 +382,7 @@ def _build_array(
             "below 0": (probability < 0) & usable,
             "over 1": (probability > 1 + SUM_TOLERANCE) & usable,
         }
+
     # the cell of each record in X, whose columns are the options of all questions in order
     sizes = np.array([len(scale.values) for scale in scales], dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
@@ -349,20 +414,29 @@ def _build_array(
         ("answer", "whose probabilities sum to more than 1", inside, DIGITS),
         ("row", "with another probability of an option than the first", changed, MEND),
     ]
-    faults = [
-        issue
-        for noun, what, which, remedy in about
-        for issue in fault(noun, what, which, records.describe, remedy)
-    ]
+    faults = []
+    for noun, what, which, remedy in about:
+        faults.extend(fault(noun, what, which, records.describe, remedy))
+
     same = fault(
-        "row", "given again: counted once", again & ~changed, records.describe, left_out=False
+        "row",
+        "given again: counted once",
+        again & ~changed,
+        records.describe,
+        left_out=False,
     )
     return X, [*faults, *same]
 
 
-def _nothing_usable(what: str, faults: Sequence[Issue], records: Records) -> BadInput:
+def _nothing_usable(
+    what: str,
+    faults: Sequence[Issue],
+    records: Records,
+) -> BadInput:
     why = "".join(f"; {issue}" for issue in faults[:3])
     where = records.where(0) if len(records) else ""
     return BadInput(
-        what + why, where=where, remedy="give each text and question a row for every option"
+        what + why,
+        where=where,
+        remedy="give each text and question a row for every option",
     )

@@ -48,17 +48,31 @@ class ByteLimit:
         """
         end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
         self._line += chunk.count(b"\n")
-        self._long = len(chunk) - end - 1 if end >= 0 else self._long + len(chunk)
-        self._blank = self._blank + len(chunk) if chunk.isspace() else 0
+        if end >= 0:
+            self._long = len(chunk) - end - 1
+        else:
+            self._long = self._long + len(chunk)
+
+        if chunk.isspace():
+            self._blank = self._blank + len(chunk)
+        else:
+            self._blank = 0
+
         where = f"{self._source}:{self._line}"
         if self._long > LINE:
             raise BadInput(
-                "a line of more than 512 MB", where=where, remedy="write one conversation a line"
+                "a line of more than 512 MB",
+                where=where,
+                remedy="write one conversation a line",
             )
+
         if self._blank > BLANK:
             raise BadInput(
-                "more than 4 MB of nothing but white space", where=where, remedy="remove it"
+                "more than 4 MB of nothing but white space",
+                where=where,
+                remedy="remove it",
             )
+
         return chunk
 
 
@@ -104,7 +118,11 @@ def _ends_line(part: str) -> bool:
     return part.endswith(("\n", "\r"))
 
 
-def joined_or_cut(parts: Iterable[str], longest: int | None, room: int) -> str:
+def joined_or_cut(
+    parts: Iterable[str],
+    longest: int | None,
+    room: int,
+) -> str:
     """Return the parts together where they have room, else with their long texts cut, else `TooLong`.
 
     Args:
@@ -117,11 +135,10 @@ def joined_or_cut(parts: Iterable[str], longest: int | None, room: int) -> str:
         held_parts.append(part)
         size += len(part)
         if size > room:
-            return (
-                TooLong(held_parts[0][:PART])
-                if longest is None
-                else _cut(chain(held_parts, parts), longest, room)
-            )
+            if longest is None:
+                return TooLong(held_parts[0][:PART])
+            return _cut(chain(held_parts, parts), longest, room)
+
     return "".join(held_parts)
 
 
@@ -153,6 +170,7 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
                 keep(part[at:end])
                 at = end
                 continue
+
             text = _TEXT.match(part, at)
             assert text is not None  # it matches nothing, too
             end = text.end()
@@ -161,6 +179,7 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
                 keep(part[at:end])
                 left -= _fewest_characters(part[at:end])
                 keep("" if left > 0 else CUT)
+
             if part.startswith('"', end):
                 keep('"')
                 inside = False
@@ -171,14 +190,18 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
             else:  # no escape at all, which the parser will say
                 keep(part[end])
                 end += 1
+
             at = end
+
         if size > room:
             return TooLong(pieces[0][:PART])
+
     return "".join([*pieces, torn])
 
 
 def _fewest_characters(written: str) -> int:
     """Return how many characters at least a text of JSON stands for, whatever is escaped in it."""
     return max(
-        len(written) - len(r"\u0000") * written.count("\\"), len(written) // len(r"\ud83d\ude00")
+        len(written) - len(r"\u0000") * written.count("\\"),
+        len(written) // len(r"\ud83d\ude00"),
     )

@@ -52,9 +52,10 @@ class Column:
     @cached_property
     def unique(self) -> bool:
         """Whether each row has a value of its own."""
-        texts = [
-            str(value) for value in self.values if not isinstance(value, list | dict | bool | float)
-        ]
+        texts = []
+        for value in self.values:
+            if not isinstance(value, list | dict | bool | float):
+                texts.append(str(value))
         return len(texts) == len(self.values) == len({*texts}) == self.filled
 
     @cached_property
@@ -67,6 +68,7 @@ class Column:
                     item or "" if item is not False and item != 0 else item
                 ):
                     words.setdefault(str(item).lower() if isinstance(item, bool) else str(item))
+
         return [word for word in words if word.strip().casefold() not in MISSING]
 
     @property
@@ -113,15 +115,19 @@ def columns_in(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
                 if len(by_path) >= MOST_COLUMNS:
                     continue
                 values = by_path[path] = [None] * len(rows)
+
             if "[]" not in path:
                 values[number] = value if values[number] is None else values[number]
             elif value is not None:
                 values[number] = [*(values[number] or []), value]
+
     return [Column(path, values) for path, values in by_path.items()]
 
 
 def _iterate_leaves(
-    value: Mapping[str, Any], before: str = "", depth: int = 0
+    value: Mapping[str, Any],
+    before: str = "",
+    depth: int = 0,
 ) -> Iterator[tuple[str, Any]]:
     for name, field_value in value.items():
         path = f"{before}{name}"
@@ -135,6 +141,7 @@ def _iterate_leaves(
                 part.keys() & PART_KEYS and part.keys().isdisjoint(ROLE_NAMES) for part in inner
             ):
                 yield path, inner
+
             for item in inner:
                 yield from _iterate_leaves(item, f"{path}[].", depth + 1)
         else:
@@ -144,7 +151,9 @@ def _iterate_leaves(
 def words_in(value: Any) -> str:
     """Return the text of a message's content in parts; empty for what is none."""
     try:
-        return text_of(content_in(value)) if isinstance(value, list | Mapping) else ""
+        if isinstance(value, list | Mapping):
+            return text_of(content_in(value))
+        return ""
     except BadInput:
         return ""
 
@@ -155,16 +164,19 @@ def lists_in(rows: Sequence[Mapping[str, Any]]) -> list[ListOfTurns]:
     for row in rows:
         for path, listed in _iterate_lists(row):
             by_path.setdefault(path, []).append(listed)
-    frequent = {
-        path: lists
-        for path, lists in by_path.items()
-        if len(lists) >= 0.5 * len(rows) and any(len(listed) > 1 for listed in lists)
-    }
+
+    frequent = {}
+    for path, lists in by_path.items():
+        if len(lists) >= 0.5 * len(rows) and any(len(listed) > 1 for listed in lists):
+            frequent[path] = lists
+
     return [_list_of_turns(path, lists) for path, lists in frequent.items()]
 
 
 def _iterate_lists(
-    value: Mapping[str, Any], before: str = "", depth: int = 0
+    value: Mapping[str, Any],
+    before: str = "",
+    depth: int = 0,
 ) -> Iterator[tuple[str, list[Any]]]:
     for name, field_value in value.items():
         path = f"{before}{name}"
@@ -180,7 +192,9 @@ def _iterate_lists(
 
 
 def _lists_of_items(
-    items: Sequence[Mapping[str, Any]], path: str, depth: int
+    items: Sequence[Mapping[str, Any]],
+    path: str,
+    depth: int,
 ) -> Iterator[tuple[str, list[Any]]]:
     """Yield the lists that stand in all items of a list, joined."""
     if depth < DEEPEST:
@@ -197,6 +211,7 @@ def _list_of_turns(path: str, lists: Sequence[list[Any]]) -> ListOfTurns:
     for listed in lists:
         starts.append(len(items))
         items += listed
+
     return ListOfTurns(path, columns_in(items), starts)
 
 

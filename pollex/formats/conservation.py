@@ -51,6 +51,7 @@ class Conservation:
                     self._read[source] += number
                     source = row.source
                     number = 0
+
                 number += 1
                 yield row
         finally:
@@ -74,6 +75,9 @@ class Conservation:
                 rows = count(abs(lost), "row was", "rows were")
                 what = f"{rows} {'lost' if lost > 0 else 'read twice'} in reading"
                 raise PollexError(
-                    what, where=source, remedy="report it, with some rows of this kind"
+                    what,
+                    where=source,
+                    remedy="report it, with some rows of this kind",
                 )
+
         return {source: dict(self._became.get(source, {})) for source in self._read if source}

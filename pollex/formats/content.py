@@ -50,8 +50,10 @@ def ending_by_content(title: str, path: Path) -> str:
     """
     with path.open("rb") as file:
         begin = file.read(LOOKED_AT)
+
     if not begin.strip():
         raise BadInput("the file is empty", where=title, remedy="give another")
+
     named = Path(title.lower()).suffix
     # known by their first bytes
     if begin.startswith(PARQUET):
@@ -68,6 +70,7 @@ def ending_by_content(title: str, path: Path) -> str:
         return _inner_ending(title) + ".zst"
     if begin.startswith(SQLITE):
         return ".sqlite"
+
     _refuse_others(title, path, begin)
     return named if named in OF_TEXT else ""
 
@@ -89,16 +92,27 @@ def _refuse_others(title: str, path: Path, begin: bytes) -> None:
     kind = next(kinds, "")
     if not kind and begin[257:262] == b"ustar":
         kind = "packed with tar"
+
     if kind:
         remedy = PACKED_OTHERWISE if kind.startswith("packed") else NO_LOG
-        raise BadInput(f"the file is {kind}, and no log", where=title, remedy=remedy)
+        raise BadInput(
+            f"the file is {kind}, and no log",
+            where=title,
+            remedy=remedy,
+        )
+
     if b"\x00" in begin and not _is_wide_text(path, begin):
-        raise BadInput("the file is neither text nor a known table", where=title, remedy=NO_LOG)
+        raise BadInput(
+            "the file is neither text nor a known table",
+            where=title,
+            remedy=NO_LOG,
+        )
 
 
 def _is_wide_text(path: Path, begin: bytes) -> bool:
     """Return whether zero bytes are those of UTF-16 or UTF-32: every other byte is one, or a mark says so."""
     if begin.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")):
         return True
+
     zeros = max(begin[0::2].count(0), begin[1::2].count(0))
     return zeros > 0.6 * len(begin) / 2 and encoding_of(path) is not None

@@ -31,7 +31,9 @@ RECORD = 128 << 20
 
 
 def csv_rows(
-    source: str, lines: Iterable[str], notes: dict[str, None] | None = None
+    source: str,
+    lines: Iterable[str],
+    notes: dict[str, None] | None = None,
 ) -> Iterator[LogRow | BadRow]:
     """Yield one row for each record; the first record is the header, or the first below a report's title.
 
@@ -45,26 +47,40 @@ def csv_rows(
     notes = {} if notes is None else notes
     records = _records(source, lines)
     begin = list(islice(records, MOST_ABOVE + FEWEST_ROWS))
-    separator_line = _SEPARATOR.fullmatch(begin[0][1]) if begin else None
+    separator_line = None
+    if begin:
+        separator_line = _SEPARATOR.fullmatch(begin[0][1])
+
     begin = begin[1:] if separator_line else begin  # Excel's own line before the header
     if not begin:
         return
-    delimiter = separator_line[1] if separator_line else max(DELIMITERS, key=begin[0][1].count)
+
+    if separator_line:
+        delimiter = separator_line[1]
+    else:
+        delimiter = max(DELIMITERS, key=begin[0][1].count)
+
     if above := _lines_above(source, begin):
         delimiter = max(DELIMITERS, key=begin[above][1].count)
         header = f"{source}:{begin[above][0]}"
         notes[
             f"{header} is the header of the table; {count(above, 'line', 'lines')} above it left out"
         ] = None
+
     # each row but the last, which may have totals
-    names = _header(source, _cells(source, begin[above][0], begin[above][1], delimiter))
+    names = _header(
+        source,
+        _cells(source, begin[above][0], begin[above][1], delimiter),
+    )
     last: tuple[int, str] | None = None
     for record in chain(begin[above + 1 :], records):
         if last is not None:
             yield _row_of(source, last, names, delimiter)
         last = record
+
     if last is None:
         return
+
     if _holds_totals(_cells(source, *last, delimiter)):
         notes[f"{source}:{last[0]} has totals, and is left out"] = None
     else:
@@ -72,33 +88,56 @@ def csv_rows(
 
 
 def _row_of(
-    source: str, record: tuple[int, str], names: list[str], delimiter: str
+    source: str,
+    record: tuple[int, str],
+    names: list[str],
+    delimiter: str,
 ) -> LogRow | BadRow:
     """Return a record as a row; one with too many or too few cells as a bad one."""
     number, text = record
     cells = _cells(source, number, text, delimiter)
     if len(cells) == len(names):
         return _row(source, number, names, cells)
+
     reason = f"{len(cells)} cells where the header has {len(names)}"
-    return BadRow(source, number, reason, "quote cells that hold the delimiter or a line end")
+    return BadRow(
+        source,
+        number,
+        reason,
+        "quote cells that hold the delimiter or a line end",
+    )
 
 
 def _lines_above(source: str, begin: Sequence[tuple[int, str]]) -> int:
     """Return how many lines stand above the header: titles, which fill a cell or two of the table's many."""
-    delimiter = max(DELIMITERS, key=lambda sign: sum(text.count(sign) for _, text in begin))
+    delimiter = max(
+        DELIMITERS,
+        key=lambda sign: sum(text.count(sign) for _, text in begin),
+    )
     try:
         cells = [_cells(source, number, text, delimiter) for number, text in begin]
     except BadInput:
         return 0
+
     width = max(map(len, cells))
     if width < FEWEST_COLUMNS or len(begin) < FEWEST_ROWS:
         return 0
-    filled = [sum(bool(cell.strip()) for cell in row) for row in cells]
+
+    filled = []
+    for row in cells:
+        filled.append(sum(bool(cell.strip()) for cell in row))
+
     if filled[0] > width // 2:
         return 0
-    place = next((n for n, number in enumerate(filled[:MOST_ABOVE]) if number == width), 0)
+
+    place = next(
+        (n for n, number in enumerate(filled[:MOST_ABOVE]) if number == width),
+        0,
+    )
     fits = all(len(row) == width for row in cells[place:])
-    return place if fits and max(filled[:place], default=width) <= width // 2 else 0
+    if fits and max(filled[:place], default=width) <= width // 2:
+        return place
+    return 0
 
 
 def _holds_totals(cells: Sequence[str]) -> bool:
@@ -130,30 +169,45 @@ def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
             if size > RECORD:
                 remedy = "close its quotes, or write JSON lines, of which long texts are cut"
                 raise BadInput(
-                    "a row of more than 128 MB", where=f"{source}:{opened}", remedy=remedy
+                    "a row of more than 128 MB",
+                    where=f"{source}:{opened}",
+                    remedy=remedy,
                 )
+
             if ends and not odd:
                 yield opened, "".join(pending).rstrip("\r\n")
                 pending = []
                 size = 0
+
         number += ends
+
     if odd:
         raise BadInput(
             "a quote is never closed",
             where=f"{source}:{opened}",
             remedy='write a quote in a cell as ""',
         )
+
     if pending:
         yield opened, "".join(pending)
 
 
-def _row(source: str, number: int, names: list[str], cells: list[str]) -> LogRow | BadRow:
+def _row(
+    source: str,
+    number: int,
+    names: list[str],
+    cells: list[str],
+) -> LogRow | BadRow:
     fields: dict[str, Any] = {}
     for name, cell in zip(names, cells, strict=True):
         if fields.setdefault(name, cell) != cell:
             return BadRow(
-                source, number, f"two columns named {name!r:.40} differ", "name every column once"
+                source,
+                number,
+                f"two columns named {name!r:.40} differ",
+                "name every column once",
             )
+
     fields.pop("", None)
     return LogRow(source, number, fields)
 
@@ -161,15 +215,24 @@ def _row(source: str, number: int, names: list[str], cells: list[str]) -> LogRow
 def _header(source: str, names: list[str]) -> list[str]:
     if any(not name.strip() for name in names[1:]) or (len(names) == 1 and not names[0].strip()):
         raise BadInput(
-            "the header has an empty name", where=f"{source}:1", remedy="name every column"
+            "the header has an empty name",
+            where=f"{source}:1",
+            remedy="name every column",
         )
+
     return names
 
 
-def _cells(source: str, number: int, text: str, delimiter: str) -> list[str]:
+def _cells(
+    source: str,
+    number: int,
+    text: str,
+    delimiter: str,
+) -> list[str]:
     # most lines have no quotes, and are split at once
     if '"' not in text:
         return text.split(delimiter)
+
     cells = []
     start = 0
     cell = re.compile(rf'(?:"([^"]*(?:""[^"]*)*)"|([^"{delimiter}]*))({delimiter}|\Z)')
@@ -182,6 +245,7 @@ def _cells(source: str, number: int, text: str, delimiter: str) -> list[str]:
                 where=place,
                 remedy='quote the whole cell, and write a quote in it as ""',
             )
+
         quoted = match.group(1)
         plain = match.group(2)
         cells.append(plain if quoted is None else quoted.replace('""', '"'))
@@ -204,7 +268,9 @@ def escape_formula(value: Any) -> Any:
     A text that already looks escaped gets another apostrophe, so that `unescape_formula` restores
     the original.
     """
-    return f"'{value}" if isinstance(value, str) and _is_run(value.lstrip("'")) else value
+    if isinstance(value, str) and _is_run(value.lstrip("'")):
+        return f"'{value}"
+    return value
 
 
 def unescape_formula(value: Any) -> Any:
@@ -217,5 +283,6 @@ def unescape_formula(value: Any) -> Any:
 def _is_run(text: str) -> bool:
     if NUMBER.fullmatch(text):
         return False
+
     begins = text.lstrip("".join(map(chr, range(33))) + "\x7f\xa0\ufeff")
     return begins.startswith(FORMULA) or text[:1] in ("\t", "\r", "\n", "\0")

@@ -58,21 +58,31 @@ class FailedQuery(Exception):
     """Why a query can't be run, in a line."""
 
     def __init__(self, reason: object) -> None:
-        super().__init__(printable(" ".join(str(reason).partition("\nLINE ")[0].split()), 300))
+        super().__init__(
+            printable(
+                " ".join(str(reason).partition("\nLINE ")[0].split()),
+                300,
+            )
+        )
 
 
 def values_of(
-    connection: DuckDBPyConnection, table: str, parameters: list[str]
+    connection: DuckDBPyConnection,
+    table: str,
+    parameters: list[str],
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table or a query in brackets, as JSON would have their values."""
     relation = connection.sql(f"SELECT * FROM {table}", params=parameters)  # noqa: S608 - ours, or the user's own query
-    quoted = ['"' + name.replace('"', '""') + '"' for name in relation.columns]
+    quoted = []
+    for name in relation.columns:
+        quoted.append('"' + name.replace('"', '""') + '"')
+
     # dates, decimals and the like come as JSON
     plain = [_is_plain(type_) for type_ in relation.types]
-    expressions = [
-        name if as_it_is else f"to_json({name})::VARCHAR"
-        for name, as_it_is in zip(quoted, plain, strict=True)
-    ]
+    expressions = []
+    for name, as_it_is in zip(quoted, plain, strict=True):
+        expressions.append(name if as_it_is else f"to_json({name})::VARCHAR")
+
     rows = connection.execute(f"SELECT {', '.join(expressions)} FROM {table}", parameters)  # noqa: S608
     names = relation.columns
     while batch := rows.fetchmany(BATCH):
@@ -95,11 +105,12 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nulls(inner) for inner in value]
     if isinstance(value, dict):
-        return {
-            name: _without_nulls(inner)
-            for name, inner in value.items()
-            if inner is not None or name == "content"
-        }
+        nulls = {}
+        for name, inner in value.items():
+            if inner is not None or name == "content":
+                nulls[name] = _without_nulls(inner)
+        return nulls
+
     return None if value != value else value
 
 
@@ -173,9 +184,11 @@ def hosts_of(place: str) -> set[str]:
     except psycopg.Error as error:
         reason = " ".join(str(error).split())
         raise BadInput(f"no address of PostgreSQL: {reason:.200}", remedy="check it") from None
+
     hosts = {str(values[name]) for name in ("host", "hostaddr", "service") if name in values}
     if (name := str(values.get("dbname", ""))) and ("=" in name or "://" in name):
         hosts.add(name)
+
     return hosts
 
 
@@ -197,7 +210,8 @@ def postgres_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str
 
             # This protocol takes a single statement; a second one could end the transaction.
             declared = connection.pgconn.exec_params(
-                f"DECLARE pollex NO SCROLL CURSOR FOR {query}".encode(), None
+                f"DECLARE pollex NO SCROLL CURSOR FOR {query}".encode(),
+                None,
             )
             if declared.status != psycopg.pq.ExecStatus.COMMAND_OK:
                 raise FailedQuery(declared.error_message.decode("utf-8", "replace"))
@@ -206,7 +220,9 @@ def postgres_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str
                 cursor := connection.execute(f"FETCH {FETCHED} FROM pollex")
             ).fetchall():
                 names = [column.name for column in cursor.description or ()]
-                yield from (_as_row(names, row) for row in batch)
+                for row in batch:
+                    yield _as_row(names, row)
+
             wrote = connection.execute(
                 "SELECT pg_current_xact_id_if_assigned() IS NOT NULL"
             ).fetchone()
@@ -231,7 +247,11 @@ def _refuse_calls(connection: psycopg.Connection[Any], query: str) -> None:
     code = _NO_CODE.sub(" ", query)
     if re.search(r'\bu&"', code, re.IGNORECASE):
         raise FailedQuery('names by code points (U&"…") are not read')
-    names = [quoted.replace('""', '"') or plain.lower() for quoted, plain in _CALL.findall(code)]
+
+    names = []
+    for quoted, plain in _CALL.findall(code):
+        names.append(quoted.replace('""', '"') or plain.lower())
+
     functions = connection.execute(CALLED, [names]).fetchall()
     if acting := sorted({name for (name,) in functions} - HARMLESS):
         raise FailedQuery(
@@ -258,9 +278,8 @@ def _as_json_value(value: Any) -> Any:
         return bytes(value).decode("utf-8", "replace")
     if isinstance(value, Decimal):
         return float(value)
+
     plain_value = as_plain(value)
-    return (
-        plain_value
-        if isinstance(plain_value, str | int | float | list | dict | None)
-        else str(plain_value)
-    )
+    if isinstance(plain_value, str | int | float | list | dict | None):
+        return plain_value
+    return str(plain_value)

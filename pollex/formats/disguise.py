@@ -48,11 +48,23 @@ def disguise(columns: Sequence[Column]) -> DisguisedColumns:
         repeated = _are_repeated(values)
         shown: dict[str, None] = {}
         for value, _ in values.most_common():
-            disguised = placeholders.redacted(value) if repeated else shape_of(value)
+            if repeated:
+                disguised = placeholders.redacted(value)
+            else:
+                disguised = shape_of(value)
+
             shown.setdefault(disguised)
             if repeated:
                 originals[disguised] = value
-        items.append({"column": column.path, "different": len(values), "values": [*shown][:SHOWN]})
+
+        items.append(
+            {
+                "column": column.path,
+                "different": len(values),
+                "values": [*shown][:SHOWN],
+            }
+        )
+
     return DisguisedColumns(items, originals)
 
 
@@ -84,4 +96,6 @@ def _values_one_by_one(column: Column) -> list[Any]:
 def _as_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)

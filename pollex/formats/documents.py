@@ -21,14 +21,19 @@ _SAID = re.compile(
 def rows_within(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Return the conversations, or else the turns, that an unknown document holds; None if it is one itself."""
     tables = [list(_by_id(document)), *_find_tables(document, 0)]
-    talks = [rows for rows in tables if len(rows) > 1 and are_talks(rows)]
+    talks = []
+    for rows in tables:
+        if len(rows) > 1 and are_talks(rows):
+            talks.append(rows)
+
     if talks:
         return talks[0]
-    turns = [
-        rows
-        for rows in _find_tables(document, 1)
-        if len(rows) > 1 and _are_said(rows) and _have_owners(rows)
-    ]
+
+    turns = []
+    for rows in _find_tables(document, 1):
+        if len(rows) > 1 and _are_said(rows) and _have_owners(rows):
+            turns.append(rows)
+
     return max(turns, key=len) if turns else None
 
 
@@ -72,6 +77,7 @@ def _have_owners(rows: list[dict[str, Any]]) -> bool:
                 and 1 < len({*values}) <= len(rows) / 2
             ):
                 return True
+
     return False
 
 
@@ -80,6 +86,7 @@ def _find_tables(value: Mapping[str, Any], depth: int) -> Iterator[list[dict[str
     for inner in value.values():
         if isinstance(inner, list) and inner and all(isinstance(entry, dict) for entry in inner):
             yield inner
+
     for inner in value.values():
         if isinstance(inner, Mapping) and depth < DEEPEST:
             if rows := list(_by_id(inner)):
@@ -97,15 +104,21 @@ def _by_id(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if len(rows) > 1 and all(isinstance(row, dict) for row in rows):
         common = set.intersection(*(set(row) for row in rows))
         if common:
-            yield from ({"id": name, **row} for name, row in value.items())
+            for name, row in value.items():
+                yield {"id": name, **row}
 
 
 def are_talks(rows: list[dict[str, Any]]) -> bool:
     """Return whether rows are conversations: most hold a list of turns in which something is said."""
-    sizes = [
-        max((len(listed) for listed in _find_lists(row, 0) if _are_said(listed)), default=0)
-        for row in rows
-    ]
+    sizes = []
+    for row in rows:
+        sizes.append(
+            max(
+                (len(listed) for listed in _find_lists(row, 0) if _are_said(listed)),
+                default=0,
+            )
+        )
+
     return bool(sizes) and min(sizes) > 0 and median(sizes) >= FEWEST_TURNS
 
 
@@ -119,6 +132,7 @@ def _find_lists(value: Any, depth: int) -> Iterator[list[Any]]:
                 and all(isinstance(entry, dict) for entry in inner)
             ):
                 yield inner
+
             yield from _find_lists(inner, depth + 1)
 
 
@@ -134,4 +148,5 @@ def _has_speech(value: Any, depth: int) -> bool:
         return False
     if isinstance(value, Mapping):
         value = list(value.values())
+
     return isinstance(value, list) and any(_has_speech(part, depth + 1) for part in value)

@@ -49,6 +49,7 @@ def encoding_of(path: Path, *, whole: bool = False) -> str | None:
     """
     with path.open("rb") as file:
         begin = file.read(BEGINNING if not whole else BEGINNING << 5)
+
     marked = next((name for mark, name in _MARKS if begin.startswith(mark)), None)
     if marked is not None or not _is_other(begin):
         return marked
@@ -62,11 +63,13 @@ def _is_other(begin: bytes) -> bool:
     """
     if _has_two_bytes(begin):
         return True
+
     try:
         codecs.getincrementaldecoder("utf-8")().decode(begin)
     except UnicodeDecodeError:
         odd = [line for line in begin.splitlines() if not line.isascii()]
         return sum(map(_is_utf_8, odd)) * 2 < len(odd)
+
     return False
 
 
@@ -80,6 +83,7 @@ def _is_utf_8(line: bytes) -> bool:
         line.decode("utf-8")
     except UnicodeDecodeError:
         return False
+
     return True
 
 
@@ -87,12 +91,23 @@ def _guess_encoding(begin: bytes) -> str | None:
     from charset_normalizer import from_bytes  # Few files need it.
 
     odd = [line for line in begin.splitlines(keepends=True) if not line.isascii()]
-    sample = begin if _has_two_bytes(begin) or not odd else b"".join(odd[:2000])
+    if _has_two_bytes(begin) or not odd:
+        sample = begin
+    else:
+        sample = b"".join(odd[:2000])
+
     matches = list(from_bytes(sample, cp_isolation=_KNOWN, threshold=0.3))
     if not matches:
         return None
+
     best = min(match.chaos for match in matches)
     alike = [match for match in matches if match.chaos <= best + 0.02]
     western = next((match for match in alike if match.encoding == "cp1252"), None)
-    chosen = western if western and western.coherence >= alike[0].coherence else alike[0]
-    return str(chosen.encoding).replace("_", "-") if chosen.encoding != "cp1252" else "cp1252"
+    if western and western.coherence >= alike[0].coherence:
+        chosen = western
+    else:
+        chosen = alike[0]
+
+    if chosen.encoding != "cp1252":
+        return str(chosen.encoding).replace("_", "-")
+    return "cp1252"

@@ -40,11 +40,20 @@ def comment_of(value: object) -> str | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, Mapping):
-        words = next((value[name] for name in WITHIN if value.get(name) not in (None, "")), None)
-        return comment_of(words) or None if value else ""
+        words = next(
+            (value[name] for name in WITHIN if value.get(name) not in (None, "")),
+            None,
+        )
+        if value:
+            return comment_of(words) or None
+        return ""
+
     if isinstance(value, list):
         comments = [comment_of(comment) for comment in value]
-        return None if None in comments else "\n".join(filter(None, comments))
+        if None in comments:
+            return None
+        return "\n".join(filter(None, comments))
+
     return None
 
 
@@ -55,10 +64,14 @@ def tags_of(value: object) -> tuple[str, ...] | None:
             value = parse_json(value)
         except ValueError:
             return None
+
     if isinstance(value, str):
         value = value.split(",")
+
     tags = list(_iterate_tags(value))
-    return None if None in tags else tuple(dict.fromkeys(tag for tag in tags if tag))
+    if None in tags:
+        return None
+    return tuple(dict.fromkeys(tag for tag in tags if tag))
 
 
 def _iterate_tags(value: object) -> Iterator[str | None]:
@@ -67,7 +80,8 @@ def _iterate_tags(value: object) -> Iterator[str | None]:
             yield from _iterate_tags(entry)
     elif isinstance(value, Mapping):
         yield next(
-            (str(value[name]).strip() for name in _NAME if isinstance(value.get(name), str)), None
+            (str(value[name]).strip() for name in _NAME if isinstance(value.get(name), str)),
+            None,
         )
     elif isinstance(value, str):
         yield value.strip()
@@ -81,7 +95,9 @@ SIDES = ("up", "down")
 def split_field(signal: str) -> tuple[str, str]:
     """Split `retried:down` into the field and the side that a yes speaks for; without one the field holds ratings."""
     name, colon, side = signal.rpartition(":")
-    return (name, side) if colon and side in SIDES else (signal, "")
+    if colon and side in SIDES:
+        return (name, side)
+    return (signal, "")
 
 
 def signals_in(
@@ -100,6 +116,7 @@ def signals_in(
             except BadInput:
                 yield signal, None
                 continue
+
             if label is not Label.NONE:
                 yield signal, label is (Label.POSITIVE if side else Label.NEGATIVE)
 
@@ -109,5 +126,6 @@ def _side_of(value: object, *, says_yes_or_no: bool) -> Label:
     number = as_number(value)
     if says_yes_or_no and number:
         return Label.POSITIVE if float(number) > 0 else Label.NEGATIVE
+
     stars = not says_yes_or_no and number and float(number) > 1
     return Verdicts.of(**(BOUNDS if stars else {"positive": None, "negative": None})).label(value)

@@ -96,7 +96,11 @@ class Picker:
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
-        self._verdicts = Verdicts.of(options.positive, options.negative, options.unrated)
+        self._verdicts = Verdicts.of(
+            options.positive,
+            options.negative,
+            options.unrated,
+        )
         self._label_names: set[str] = set()
         self._ratings: Counter[tuple[str, str]] = Counter()
         self._unread = 0
@@ -125,7 +129,10 @@ class Picker:
         group_name = options.named_group or (None if options.alone else usual.group)
         comment_name = options.comment_field or usual.comment
         tags_name = usual.tags
-        pair = self._opposites(fields) if self._pairs else None
+        pair = None
+        if self._pairs:
+            pair = self._opposites(fields)
+
         beside = fields.get((label_name or "").partition(".")[0])
         beside = beside if isinstance(beside, dict) else {}
         # these are parts, and no metadata; what a row really has of them is noted
@@ -142,6 +149,7 @@ class Picker:
         for name in (*named, *named_too):
             if name and name not in self._found and look_up(fields, name) is not None:
                 self._found.add(name)
+
         return RowFields(
             id=_id_as_text(look_up(fields, id_name)) if id_name else None,
             label=label,
@@ -157,11 +165,22 @@ class Picker:
             number=number,
         )
 
-    def _comment(self, fields: Fields, name: str | None, pair: Opposites | None) -> Any:
+    def _comment(
+        self,
+        fields: Fields,
+        name: str | None,
+        pair: Opposites | None,
+    ) -> Any:
         """Return what was written with the thumb; two columns of thumbs may hold it themselves."""
         if name and (comment := look_up(fields, name)) not in (None, ""):
             return comment
-        return "\n".join(filter(None, (words_with(fields.get(column)) for column in pair or ())))
+
+        return "\n".join(
+            filter(
+                None,
+                (words_with(fields.get(column)) for column in pair or ()),
+            )
+        )
 
     def _label(self, fields: Fields) -> tuple[str | None, str, Label]:
         try:
@@ -176,7 +195,8 @@ class Picker:
             if name.endswith("]") or "[]" in name or "*" in name:
                 return name, "", self._label_of_several(opened(look_up(fields, name)), name)
             value = fields.get(name)
-            value = look_up(fields, name) if value is None else value
+            if value is None:
+                value = look_up(fields, name)
             # numbers wait: whether they are thumbs shows once all rows are read
             if number := self._number(outer, value):
                 self._ratings[outer, number] += 1
@@ -193,13 +213,19 @@ class Picker:
         pair = opposites_in(fields)
         if pair is None or pair in self._pairs:
             return pair
+
         options = self._options
         if named_field := options.label_field:
-            return (
-                pair if named_field in pair and not (options.positive or options.negative) else None
-            )
+            if named_field in pair and not (options.positive or options.negative):
+                return pair
+            return None
+
         usual = (*LABEL_NAMES, *RATING_NAMES)
-        others = [name for name in usual if name not in pair and not _is_blank(fields.get(name))]
+        others = []
+        for name in usual:
+            if name not in pair and not _is_blank(fields.get(name)):
+                others.append(name)
+
         return None if others else pair
 
     def _label_of_both(self, pair: Opposites, fields: Fields) -> Label:
@@ -209,6 +235,7 @@ class Picker:
         self._contradicting += contradicting
         if contradicting and self._options.thumbs == "worst":
             label = Label.NEGATIVE
+
         values = ", ".join(f"{name} {show_value(fields.get(name))}" for name in pair if name)
         self._verdicts.said[values, label] += 1
         return label
@@ -249,7 +276,9 @@ class Picker:
         if self._verdicts.numbers or _is_blank(value):
             return ""
         if self._is_rating(name):
-            return "" if _are_words(value) else rating_of(value)
+            if _are_words(value):
+                return ""
+            return rating_of(value)
         return as_number(value)
 
     def _is_rating(self, name: str) -> bool:
@@ -262,7 +291,9 @@ class Picker:
     def id_of_turn(self, fields: Fields) -> str | None:
         """Return the conversation id of a table's row; raise `BadInput` if it is invalid."""
         name = self._options.id_field or _first_present(fields, TURN_ID_NAMES)
-        return _id_as_text(look_up(fields, name)) if name else None
+        if name:
+            return _id_as_text(look_up(fields, name))
+        return None
 
     def note_found(self, *names: str) -> None:
         """Remember label names found by another reader."""
@@ -274,7 +305,10 @@ class Picker:
         named_fields = {name: getattr(options, name) for name in fields} | {
             "group_field": options.named_group
         }
-        signals = [("label_field", signal_named(signal)[0]) for signal in options.signals]
+        signals = []
+        for signal in options.signals:
+            signals.append(("label_field", signal_named(signal)[0]))
+
         return [
             spell(**{key: name})
             for key, name in (*named_fields.items(), *signals)
@@ -312,11 +346,9 @@ class Picker:
     @property
     def spellings(self) -> Counter[tuple[str, str]]:
         """Number of values of the label field by spelling and what they were taken for, a label or `NEITHER`."""
-        return (
-            Counter(self._verdicts.said)
-            if self._pairs
-            else self._said_of(next(iter(self._read), ""))
-        )
+        if self._pairs:
+            return Counter(self._verdicts.said)
+        return self._said_of(next(iter(self._read), ""))
 
     @property
     def notes(self) -> list[str]:
@@ -325,14 +357,30 @@ class Picker:
             return [note_on_unread(self._unread)]
         if self._pairs:
             return [*self._notes_on_pairs(), *self._note_on_raters()]
-        read = {name: {meant for _, meant in self._said_of(name)} for name in self._read}
-        used = [
-            n for n, meanings in read.items() if meanings & SIDES and n != self._options.label_field
-        ]
-        left = [
-            left_note(name, self._said_of(name), compared=self._verdicts.compared) for name in read
-        ]
-        named = [f"labels come from the field {name!r}" for name in used]
+
+        read = {}
+        for name in self._read:
+            read[name] = {meant for _, meant in self._said_of(name)}
+
+        used = []
+        for n, meanings in read.items():
+            if meanings & SIDES and n != self._options.label_field:
+                used.append(n)
+
+        left = []
+        for name in read:
+            left.append(
+                left_note(
+                    name,
+                    self._said_of(name),
+                    compared=self._verdicts.compared,
+                )
+            )
+
+        named = []
+        for name in used:
+            named.append(f"labels come from the field {name!r}")
+
         return [*named, *self._note_on_raters(), *(note for notes in left for note in notes)]
 
     def _note_on_raters(self) -> Iterator[str]:
@@ -340,14 +388,17 @@ class Picker:
         raters = self._raters
         if not (n := raters["conversations"]):
             return
+
         rated = count(n, "conversation was", "conversations were")
         share = f"{raters['alike']} of {raters['pairs']} pairs of raters agree"
-        ties = (
-            f"; {raters['ties']} with as many of each count {NOT_RATED}" if raters["ties"] else ""
-        )
-        by_rater = (
-            f"; for each rater's own: {spell(judge_field=None)}" if raters["by field"] else ""
-        )
+        ties = ""
+        if raters["ties"]:
+            ties = f"; {raters['ties']} with as many of each count {NOT_RATED}"
+
+        by_rater = ""
+        if raters["by field"]:
+            by_rater = f"; for each rater's own: {spell(judge_field=None)}"
+
         yield f"{rated} rated by several, and the label is the majority's: {share}{ties}{by_rater}"
 
     def _notes_on_pairs(self) -> Iterator[str]:
@@ -355,11 +406,18 @@ class Picker:
         names = dict.fromkeys(name for pair in self._pairs for name in pair if name)
         together = " together" if len(names) > 1 else ""
         yield f"labels come from {' and '.join(map(repr, names))}{together}"
+
         if n := self._contradicting:
-            both = count(n, "row has a thumb up and one", "rows have a thumb up and one")
-            outcome = (
-                "counts as down" if self._options.thumbs == "worst" else f"is taken {NOT_RATED}"
+            both = count(
+                n,
+                "row has a thumb up and one",
+                "rows have a thumb up and one",
             )
+            if self._options.thumbs == "worst":
+                outcome = "counts as down"
+            else:
+                outcome = f"is taken {NOT_RATED}"
+
             yield f"{both} down, which {outcome}"
 
     @property
@@ -386,7 +444,9 @@ class Picker:
                 meant = _side_of_number(number)
             elif number == EMPTY:
                 meant = Label.NONE
+
             counts[number, meant] += n
+
         return counts
 
     def _label_name(self, fields: Fields) -> str | None:
@@ -396,18 +456,27 @@ class Picker:
         present = _usual_names(tuple(fields)).labels
         if not present:
             return None
+
         # the first usual name with a value, unless two of them have one
         for names in orders:
-            there = [name for name in names if name in present and not _is_blank(fields[name])]
+            there = []
+            for name in names:
+                if name in present and not _is_blank(fields[name]):
+                    there.append(name)
             if there and names is RATING_NAMES and self._number(there[0], fields[there[0]]):
                 return there[0]
             self._label_names.update(there)
             if len(self._label_names) > 1:
                 both = sorted(self._label_names)
                 what = f"the label may be in {' and '.join(map(repr, both))}"
-                raise WrongUse(what, remedy="say which", option={"label_field": both[0]})
+                raise WrongUse(
+                    what,
+                    remedy="say which",
+                    option={"label_field": both[0]},
+                )
             if there:
                 return there[0]
+
         # a field that is there and empty says that the row has no label
         blank = (
             name for names in orders for name in names if name in fields and _is_blank(fields[name])
@@ -427,11 +496,13 @@ def _side_of_number(number: str) -> Label:
 
 
 def _first_filled(beside: Fields, names: tuple[str, ...]) -> Any:
-    return (
-        next((beside[name] for name in names if beside.get(name) not in (None, "", [])), None)
-        if beside
-        else None
-    )
+    if beside:
+        return next(
+            (beside[name] for name in names if beside.get(name) not in (None, "", [])),
+            None,
+        )
+
+    return None
 
 
 def _first_present(fields: Collection[str], names: tuple[str, ...]) -> str | None:
@@ -468,9 +539,12 @@ def _thumb_in(fields: Fields, name: str) -> str:
     value = fields.get(name)
     if isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):
         inner = _thumb_in({name: value[0]}, name)
-        return name if inner == name else inner.replace(name, f"{name}[]", 1)
+        if inner == name:
+            return name
+        return inner.replace(name, f"{name}[]", 1)
     if not isinstance(value, Mapping):
         return name
+
     names = (*LABEL_NAMES, *RATING_NAMES, "value", "score")
     there = [inner for inner in names if value.get(inner) is not None]
     sure = (
@@ -503,8 +577,10 @@ def _as_text(name: str, value: object) -> str | None:
         return value or None
     if isinstance(value, bool | int | float):
         return str(value).lower()
+
     raise BadInput(
-        f"{name} is a list or an object", remedy="name a field that holds text or a number"
+        f"{name} is a list or an object",
+        remedy="name a field that holds text or a number",
     )
 
 
@@ -597,21 +673,35 @@ class ReadOptions:
             "thumbs": get_args(Thumbs),
             "redact": get_args(Redact),
         }
-        choices = [(name, getattr(self, name), values) for name, values in allowed.items()]
+        choices = []
+        for name, values in allowed.items():
+            choices.append((name, getattr(self, name), values))
+
         for name, value, values in (
             *choices,
             *(("label_sources", source, LABEL_SOURCES) for source in self.sources),
         ):
             if value is not None and value not in values:
                 remedy = f"use one of {', '.join(values)}"
-                raise WrongUse(f"{name} is {value!r:.60}", remedy=remedy, option={name: values[0]})
+                raise WrongUse(
+                    f"{name} is {value!r:.60}",
+                    remedy=remedy,
+                    option={name: values[0]},
+                )
+
         # numbers within their bounds
         if self.max_bad < 0 or self.max_turn_chars < 1:
-            raise WrongUse("max_bad is negative or the turn limit below 1", remedy="give a count")
+            raise WrongUse(
+                "max_bad is negative or the turn limit below 1",
+                remedy="give a count",
+            )
+
         if not 1 <= self.query_seconds <= LONGEST_QUERY:
             what = f"query_seconds is {self.query_seconds}"
             raise WrongUse(
-                what, remedy=f"give 1 to {LONGEST_QUERY}", option={"query_seconds": str(SECONDS)}
+                what,
+                remedy=f"give 1 to {LONGEST_QUERY}",
+                option={"query_seconds": str(SECONDS)},
             )
 
     def for_scores(self) -> ReadOptions:
@@ -623,7 +713,10 @@ class ReadOptions:
             self.thumbs,
             self.pairs or None,
         )
-        return replace(self, labels_needed=any(option is not None for option in label_options))
+        return replace(
+            self,
+            labels_needed=any(option is not None for option in label_options),
+        )
 
     @property
     def alone(self) -> bool:

@@ -102,8 +102,15 @@ def find_files(sources: Sequence[str | Path]) -> list[str]:
         BadInput: A file doesn't exist.
     """
     if not sources:
-        raise WrongUse("no logs were named", remedy="give a file, a glob, or - for standard input")
-    names = [name for source in sources for name in _expand_source(str(source))]
+        raise WrongUse(
+            "no logs were named",
+            remedy="give a file, a glob, or - for standard input",
+        )
+
+    names = []
+    for source in sources:
+        names.extend(_expand_source(str(source)))
+
     return list(dict.fromkeys(names))
 
 
@@ -114,6 +121,7 @@ def may_hold_tables(files: Sequence[str]) -> bool:
     """Return whether files may hold several tables: several files, a spreadsheet, an archive or a database."""
     if any(map(is_query, files)):
         return False
+
     holders = (*SHEETS, *DATABASES, ".zip")
     return len(files) > 1 or Path(files[0]).suffix.lower() in holders
 
@@ -146,6 +154,7 @@ def rows_of(
     if is_query(source):
         yield from sql_rows(source, query_seconds)
         return
+
     try:
         with (
             _path_of(source) as path,
@@ -156,13 +165,16 @@ def rows_of(
                 yield from _rows_of_path(name, inner, encoding, longest, notes)
     except OSError as error:
         raise BadInput(
-            f"can't be read: {error.strerror or error}", where=source, remedy="check the path"
+            f"can't be read: {error.strerror or error}",
+            where=source,
+            remedy="check the path",
         ) from None
 
 
 def _expand_source(source: str) -> list[str]:
     if is_query(source):
         return [source]
+
     path = Path(source)
     if source == STDIN or path.is_fifo():
         return [source]
@@ -171,6 +183,7 @@ def _expand_source(source: str) -> list[str]:
     if path.exists():
         _require_file(path)
         return [source]
+
     matches = sorted(name for name in glob.glob(source, recursive=True) if Path(name).is_file())  # noqa: PTH207 Path.glob takes no absolute pattern
     if not matches:
         raise BadInput(
@@ -178,6 +191,7 @@ def _expand_source(source: str) -> list[str]:
             where=source,
             remedy="check the path; a glob must match at least one file",
         )
+
     return _without_companions(matches)
 
 
@@ -195,11 +209,11 @@ def _find_logs_inside(folder: Path) -> list[str]:
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     names = [path for path in files if path.suffix.lower() in ENDINGS]
     names = names or [path for path in files if path.suffix.lower() in OF_TALKS]
-    logs = [
-        str(path)
-        for path in names
-        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
+    logs = []
+    for path in names:
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts):
+            logs.append(str(path))
+
     if not logs:
         remedy = f"it must hold files that end in one of: {', '.join(ENDINGS)}"
         raise BadInput("a folder without logs", where=str(folder), remedy=remedy)
@@ -212,6 +226,7 @@ def _path_of(source: str) -> Iterator[Path]:
     if source != STDIN and not piped:
         yield Path(source)
         return
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stdin"
         with _open_pipe(source) if piped else nullcontext(sys.stdin.buffer) as stream:
@@ -224,33 +239,46 @@ def _open_pipe(source: str) -> IO[bytes]:
     pipe = os.open(source, os.O_RDONLY | os.O_NONBLOCK)
     poll = select.poll()
     poll.register(pipe, select.POLLIN)
+
     try:
         if not poll.poll(PATIENCE * 1000) and os.read(pipe, 1) == b"":
             remedy = "start what writes into it, or give a file"
-            raise BadInput("a pipe that nobody writes into", where=source, remedy=remedy)
+            raise BadInput(
+                "a pipe that nobody writes into",
+                where=source,
+                remedy=remedy,
+            )
     except BlockingIOError:  # there is somebody, and nothing is said yet
         pass
     except BadInput:
         os.close(pipe)
         raise
+
     os.set_blocking(pipe, True)
     return os.fdopen(pipe, "rb")
 
 
 def _rows_of_path(
-    source: str, path: Path, encoding: str, longest: int | None, notes: dict[str, None] | None
+    source: str,
+    path: Path,
+    encoding: str,
+    longest: int | None,
+    notes: dict[str, None] | None,
 ) -> Iterator[LogRow | BadRow]:
     # files of tables, known by their first bytes or their ending
     if _is_parquet(path):
         return parquet_rows(source, path)
+
     with path.open("rb") as file:
         begin = file.read(16)
+
     if is_spreadsheet(path, begin):
         return sheet_rows(source, path)
     if begin.startswith(SQLITE):
         return rows_of_tables("sqlite", source, path)
     if begin[8:12] == DUCKDB:
         return rows_of_tables("duckdb", source, path)
+
     if (
         notes is not None
         and encoding == USUAL_ENCODING
@@ -260,11 +288,15 @@ def _rows_of_path(
         note = f"{source} isn't UTF-8, and was read as {encoding}"
         advice = f"{note}; if letters are wrong, name the right one: {spell(encoding=None)}"
         notes[advice] = None
+
     if path.suffix.lower() in OF_YAML:
         whole = joined_or_cut(
-            _read_lines_with_ends(source, path, encoding, whole=True), longest, DOCUMENT
+            _read_lines_with_ends(source, path, encoding, whole=True),
+            longest,
+            DOCUMENT,
         )
         return yaml_rows(source, whole)
+
     # a talk as text, such as one of WhatsApp
     if _is_talk(source, path, encoding):
         return _rows_of_talks(
@@ -273,25 +305,45 @@ def _rows_of_path(
                 _read_lines_with_ends(source, path, encoding, whole=True), longest, DOCUMENT
             ),
         )
+
     # the format: by the ending, else by the first lines
     form = FORMATS.get(path.suffix.lower())
     if form in (None, "lines"):
         with closing(_read_lines_with_ends(source, path, encoding, longest)) as lines:
-            form = _told_format(lines) if form is None else _form_of_lines(lines)
+            if form is None:
+                form = _told_format(lines)
+            else:
+                form = _form_of_lines(lines)
+
     # a text that is no table may be a log of lines
     if form == "csv" and path.suffix.lower() not in FORMATS:
         with closing(_read_lines_with_ends(source, path, encoding, longest)) as lines:
             kind = kind_of_lines(lines)
         refuse_text(source, kind)
         if kind in OF_LINES:
-            return OF_LINES[kind](source, _read_lines_with_ends(source, path, encoding, longest))
+            return OF_LINES[kind](
+                source,
+                _read_lines_with_ends(source, path, encoding, longest),
+            )
+
     if form == "lines":
-        return json_lines(source, _read_lines_with_ends(source, path, encoding, longest))
+        return json_lines(
+            source,
+            _read_lines_with_ends(source, path, encoding, longest),
+        )
+
     if form == "csv":
-        return csv_rows(source, _read_lines_with_ends(source, path, encoding, whole=True), notes)
+        return csv_rows(
+            source,
+            _read_lines_with_ends(source, path, encoding, whole=True),
+            notes,
+        )
+
     # what is left is one JSON document, which is held whole
     whole = joined_or_cut(
-        _read_lines_with_ends(source, path, encoding, whole=True), longest, DOCUMENT
+        _read_lines_with_ends(source, path, encoding, whole=True),
+        longest,
+        DOCUMENT,
     )
     if isinstance(whole, TooLong):
         raise BadInput(
@@ -299,22 +351,32 @@ def _rows_of_path(
             where=source,
             remedy="write it as JSON lines, one row each",
         )
+
     return json_document(source, whole)
 
 
 _STAMPED = re.compile(r"\s*\[\d[\d.:/ -]*[^,\d]")
 """A line that begins with a time in brackets."""
-OF_LINES = {"pairs": rows_of_pairs, "bars": rows_of_bars, "prefixed": rows_of_prefixed}
+OF_LINES = {
+    "pairs": rows_of_pairs,
+    "bars": rows_of_bars,
+    "prefixed": rows_of_prefixed,
+}
 
 
 def _is_talk(source: str, path: Path, encoding: str) -> bool:
     """Return whether a file of text, as phones export it, holds a talk whose turns begin with who speaks."""
     if path.suffix.lower() in FORMATS or path.suffix.lower() == ".json":
         return False
+
     with closing(_read_lines_with_ends(source, path, encoding)) as lines:
-        begin = [line.rstrip("\r\n") for line in islice(lines, LOOKED_AT)]
+        begin = []
+        for line in islice(lines, LOOKED_AT):
+            begin.append(line.rstrip("\r\n"))
+
     if kind_of_lines(begin) in OF_LINES:
         return False
+
     first = next((line.lstrip()[:1] for line in begin if line.strip()), "")
     return first not in ("{", '"') and holds_talks(begin)
 
@@ -322,7 +384,12 @@ def _is_talk(source: str, path: Path, encoding: str) -> bool:
 def _rows_of_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
     """Yield the talks of a file of text, one row each."""
     if isinstance(text, TooLong):
-        raise BadInput("a talk of more than 256 MB", where=source, remedy="split it into files")
+        raise BadInput(
+            "a talk of more than 256 MB",
+            where=source,
+            remedy="split it into files",
+        )
+
     return rows_of_talks(source, text)
 
 
@@ -333,14 +400,21 @@ def _is_parquet(path: Path) -> bool:
 
 def _told_format(lines: Iterable[str]) -> str:
     """Detect the format of text: JSON `lines`, a JSON `document`, or `csv`."""
-    first, second = islice(chain((line for line in lines if line.strip()), ("", "")), 2)
+    first, second = islice(
+        chain((line for line in lines if line.strip()), ("", "")),
+        2,
+    )
     start = first.lstrip()[:1]
     if start != "{":
-        return "document" if start == "[" and not _STAMPED.match(first) else "csv"
+        if start == "[" and not _STAMPED.match(first):
+            return "document"
+        return "csv"
+
     try:
         parse_json(first)
     except ValueError:
         return "document"
+
     return "lines" if second else "document"
 
 
@@ -351,7 +425,12 @@ def _form_of_lines(lines: Iterable[str]) -> str:
 
 
 def _read_lines_with_ends(
-    source: str, path: Path, encoding: str, longest: int | None = None, *, whole: bool = False
+    source: str,
+    path: Path,
+    encoding: str,
+    longest: int | None = None,
+    *,
+    whole: bool = False,
 ) -> Generator[str, None, None]:
     """Yield the text's lines with their ends, each as far as it can be held.
 
@@ -363,7 +442,11 @@ def _read_lines_with_ends(
             io.BufferedReader(Guarded(file, source), PART) as raw,
             io.TextIOWrapper(raw, encoding, errors="surrogateescape", newline="") as text,
         ):
-            lines = iter(partial(text.readline, PART), "") if whole else lines_of(text, longest)
+            if whole:
+                lines = iter(partial(text.readline, PART), "")
+            else:
+                lines = lines_of(text, longest)
+
             for number, line in enumerate(lines, start=1):
                 if not line.isascii():
                     _check_decoded(f"{source}:{number}", line, encoding, path)
@@ -378,16 +461,29 @@ def _read_lines_with_ends(
         raise _not_text(source, encoding, str(error), path) from None
 
 
-def _check_decoded(where: str, line: str, encoding: str, path: Path) -> None:
+def _check_decoded(
+    where: str,
+    line: str,
+    encoding: str,
+    path: Path,
+) -> None:
     try:
         line.encode("utf-8")
     except UnicodeEncodeError as error:
         raise _not_text(
-            where, encoding, f"byte {ord(line[error.start]) & 0xFF:#04x}", path
+            where,
+            encoding,
+            f"byte {ord(line[error.start]) & 0xFF:#04x}",
+            path,
         ) from None
 
 
-def _not_text(where: str, encoding: str, what: str, path: Path) -> NotText:
+def _not_text(
+    where: str,
+    encoding: str,
+    what: str,
+    path: Path,
+) -> NotText:
     """Return an error that suggests the encoding of the byte order mark, or usual ones."""
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
     others = "utf-8, cp1252 (Windows) or latin-1"
@@ -395,7 +491,13 @@ def _not_text(where: str, encoding: str, what: str, path: Path) -> NotText:
     likely = encoding_of(path, whole=True) or likely
     remedy = f"name the file's encoding: {others}"
     option = {"encoding": likely}
-    return NotText(f"not {name} text: {what}", where=where, remedy=remedy, option=option)
+
+    return NotText(
+        f"not {name} text: {what}",
+        where=where,
+        remedy=remedy,
+        option=option,
+    )
 
 
 GZIP = b"\x1f\x8b"
@@ -423,6 +525,7 @@ def files_in(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, 
     """
     with path.open("rb") as file:
         begin = file.read(16)
+
     try:
         if is_spreadsheet(path, begin):
             yield [(source, path)]
@@ -435,11 +538,18 @@ def files_in(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, 
             yield [(source, path)]
     except (zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError) as error:
         raise BadInput(
-            f"can't be unpacked: {error}", where=source, remedy="pack or copy the file again"
+            f"can't be unpacked: {error}",
+            where=source,
+            remedy="pack or copy the file again",
         ) from None
 
 
-def _unpack_stream(source: str, path: Path, folder: Path, begin: bytes) -> Path:
+def _unpack_stream(
+    source: str,
+    path: Path,
+    folder: Path,
+    begin: bytes,
+) -> Path:
     inner = folder / (path.stem if path.suffix in (".gz", ".zst", ".zstd") else path.name)
     with path.open("rb") as raw:
         _write_pieces(source, _unpacked_pieces(source, raw, begin), inner)
@@ -451,6 +561,7 @@ def _unpacked_pieces(source: str, raw: IO[bytes], begin: bytes) -> Iterator[byte
     if not begin.startswith(GZIP):
         yield from _pieces_of_zstandard(source, raw)
         return
+
     with gzip.open(raw) as packed:
         yield from _read_pieces(packed)
 
@@ -471,11 +582,15 @@ def _pieces_of_zstandard(source: str, raw: IO[bytes] | io.RawIOBase) -> Iterator
                 yield frame.decompress(chunk)
                 begun = not frame.eof
                 chunk = frame.unused_data
-                frame = zstandard.ZstdDecompressor().decompressobj() if frame.eof else frame
+                if frame.eof:
+                    frame = zstandard.ZstdDecompressor().decompressobj()
     except zstandard.ZstdError as error:
         raise BadInput(
-            f"can't be unpacked: {error}", where=source, remedy="pack or copy the file again"
+            f"can't be unpacked: {error}",
+            where=source,
+            remedy="pack or copy the file again",
         ) from None
+
     if begun:
         raise BadInput(
             "can't be unpacked: it ends too early",
@@ -484,7 +599,11 @@ def _pieces_of_zstandard(source: str, raw: IO[bytes] | io.RawIOBase) -> Iterator
         )
 
 
-def copy(source: str, packed: IO[bytes] | gzip.GzipFile, inner: Path) -> None:
+def copy(
+    source: str,
+    packed: IO[bytes] | gzip.GzipFile,
+    inner: Path,
+) -> None:
     """Write the data to a file of its own, up to the size limit; raise `BadInput` where no row can come of it."""
     _write_pieces(source, _read_pieces(packed), inner)
 
@@ -502,7 +621,9 @@ def _write_pieces(source: str, pieces: Iterable[bytes], inner: Path) -> None:
 def _require_small(source: str, size: int) -> None:
     if size > LIMIT:
         raise BadInput(
-            "unpacks to more than 20 GB", where=source, remedy="unpack it, and give its parts"
+            "unpacks to more than 20 GB",
+            where=source,
+            remedy="unpack it, and give its parts",
         )
 
 
@@ -522,8 +643,11 @@ def unpacked_size(source: str, path: Path, most: int) -> int:
                 return _count_bytes(_unpacked_pieces(source, raw, begin), most)
         except (zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError) as error:
             raise BadInput(
-                f"can't be unpacked: {error}", where=source, remedy="pack or copy the file again"
+                f"can't be unpacked: {error}",
+                where=source,
+                remedy="pack or copy the file again",
             ) from None
+
     return path.stat().st_size
 
 
@@ -532,9 +656,13 @@ def _unpacked_members(source: str, path: Path, most: int) -> int:
     size = 0
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
-            size += _count_bytes(_pieces_of_member(source, archive, info), most - size)
+            size += _count_bytes(
+                _pieces_of_member(source, archive, info),
+                most - size,
+            )
             if size > most:
                 break
+
     return size
 
 
@@ -544,13 +672,17 @@ def _count_bytes(pieces: Iterable[bytes], most: int) -> int:
         size += len(piece)
         if size > most:
             break
+
     return size
 
 
 def _unpack_members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     with zipfile.ZipFile(path) as archive:
         infos = {info.filename: info for info in archive.infolist()}
-        samples = [name for name in infos if name.startswith("samples/") and name.endswith(".json")]
+        samples = []
+        for name in infos:
+            if name.startswith("samples/") and name.endswith(".json"):
+                samples.append(name)
         readable = sorted(name for name in infos if name.lower().endswith(_READABLE))
         names = sorted(samples) or _without_companions(
             [name for name in readable if not name.startswith("__MACOSX/")]
@@ -561,14 +693,21 @@ def _unpack_members(source: str, path: Path, folder: Path) -> Iterator[tuple[str
                 where=source,
                 remedy="unpack it first",
             )
+
         for number, name in enumerate(names):
             inner = folder / f"{number}{Path(name).suffix.lower()}"
-            _write_pieces(source, _pieces_of_member(source, archive, infos[name]), inner)
+            _write_pieces(
+                source,
+                _pieces_of_member(source, archive, infos[name]),
+                inner,
+            )
             yield f"{source}!{name}", inner
 
 
 def _pieces_of_member(
-    source: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo
+    source: str,
+    archive: zipfile.ZipFile,
+    info: zipfile.ZipInfo,
 ) -> Iterator[bytes]:
     """Yield what a member unpacks to, also with Zstandard.
 
@@ -581,9 +720,13 @@ def _pieces_of_member(
                 yield from _read_pieces(packed)
         except (NotImplementedError, RuntimeError) as error:
             raise BadInput(
-                f"can't be unpacked: {error}", where=source, remedy="unpack it first"
+                f"can't be unpacked: {error}",
+                where=source,
+                remedy="unpack it first",
             ) from None
+
         return
+
     raw = archive.fp
     assert raw is not None
     raw.seek(info.header_offset)
@@ -608,15 +751,21 @@ class _Member(io.RawIOBase):
 def _refuse_database(source: str, path: Path, begin: bytes) -> None:
     if not begin.startswith(SQLITE):
         return
+
     remedies = {
         ("checkpoints",): "export the threads of LangGraph as JSON: client.threads.search()",
         ("feedback", "chat"): "export the feedback in Open WebUI: Admin, Evaluations, Feedbacks",
     }
     tables = _tables_of_database(path)
-    remedy = next((advice for names, advice in remedies.items() if {*names} <= {*tables}), "")
+    remedy = next(
+        (advice for names, advice in remedies.items() if {*names} <= {*tables}),
+        "",
+    )
     if remedy or not tables:
         raise BadInput(
-            "a SQLite database", where=source, remedy=remedy or "export its tables as CSV"
+            "a SQLite database",
+            where=source,
+            remedy=remedy or "export its tables as CSV",
         )
 
 
@@ -650,6 +799,7 @@ def rows_of_tables(kind: str, source: str, path: Path) -> Iterator[LogRow]:
     else:
         listed = rows_of_query(kind, str(path), _TABLES_OF_DUCKDB)
         names = [row["table_name"] for row in listed]
+
     for table in names:
         quoted = table.replace('"', '""')
         rows = rows_of_query(kind, str(path), f'SELECT * FROM "{quoted}"')  # noqa: S608 - a name, quoted

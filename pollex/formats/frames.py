@@ -44,8 +44,10 @@ def rows_in(log: Rows) -> Iterator[dict[str, Any]]:
         for number, row in enumerate(map(in_dicts, rows), start=1):
             if not isinstance(row, Mapping):
                 raise WrongUse(
-                    f"not a log: item {number} is {type(rows[number - 1]).__name__}", remedy=SHAPES
+                    f"not a log: item {number} is {type(rows[number - 1]).__name__}",
+                    remedy=SHAPES,
                 )
+
             yield dict(row)
     else:
         raise WrongUse(f"not a log, but {type(log).__name__}", remedy=SHAPES)
@@ -57,7 +59,9 @@ def as_plain(value: Any) -> Any:
         value = value.tolist()
     if hasattr(value, "isoformat"):
         value = value.isoformat()
-    return None if value != value or value == "NaT" else value
+    if value != value or value == "NaT":
+        return None
+    return value
 
 
 def in_dicts(log: Any) -> Any:
@@ -68,7 +72,12 @@ def in_dicts(log: Any) -> Any:
     if not isinstance(log, Mapping) and isinstance(getattr(log, "values", None), Mapping):
         configurable = (getattr(log, "config", None) or {}).get("configurable") or {}
         facts = {name: getattr(log, name, None) for name in FACTS}
-        log = {"thread_id": configurable.get("thread_id"), "values": log.values, **facts}
+        log = {
+            "thread_id": configurable.get("thread_id"),
+            "values": log.values,
+            **facts,
+        }
+
     if isinstance(log, list | tuple) and log and all(map(_is_message, log)):
         log = {"messages": log}
     return _as_plain_dicts(log)
@@ -79,9 +88,14 @@ def _is_message(value: Any) -> bool:
 
 
 def _as_plain_dicts(value: Any) -> Any:
-    value = value._asdict() if hasattr(value, "_asdict") else value
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+
     if isinstance(value, Mapping):
-        return {name: _as_plain_dicts(inner) for name, inner in value.items()}
+        dicts = {}
+        for name, inner in value.items():
+            dicts[name] = _as_plain_dicts(inner)
+        return dicts
     if isinstance(value, list | tuple):
         return [_as_plain_dicts(inner) for inner in value]
     if _is_message(value):
@@ -91,4 +105,5 @@ def _as_plain_dicts(value: Any) -> Any:
             for name in names
             if (attribute := getattr(value, name, None)) not in (None, [])
         }
+
     return value

@@ -18,10 +18,19 @@ def junit(verdicts: Sequence[Verdict], *, strict: bool = False) -> bytes:
     """Return a suite with a test a condition; an undecided one fails where that is asked for."""
     failures = sum(is_failed(status, strict=strict) for _, status, _ in verdicts)
     skipped = sum(status == "undecided" and not strict for _, status, _ in verdicts)
-    about = {"tests": len(verdicts), "failures": failures, "errors": 0, "skipped": skipped}
+    about = {
+        "tests": len(verdicts),
+        "failures": failures,
+        "errors": 0,
+        "skipped": skipped,
+    }
     counts = {name: str(number) for name, number in about.items()}
     suites = ElementTree.Element("testsuites")
-    suite = ElementTree.SubElement(suites, "testsuite", {"name": "pollex check", **counts})
+    suite = ElementTree.SubElement(
+        suites,
+        "testsuite",
+        {"name": "pollex check", **counts},
+    )
     # a case for each condition, with why it failed or was skipped
     for number, (condition, status, message) in enumerate(verdicts, 1):
         case = ElementTree.SubElement(
@@ -35,7 +44,12 @@ def junit(verdicts: Sequence[Verdict], *, strict: bool = False) -> bytes:
             ElementTree.SubElement(
                 case, kind, message=_without_controls(message)
             ).text = _without_controls(message)
-    xml: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
+
+    xml: bytes = ElementTree.tostring(
+        suites,
+        encoding="utf-8",
+        xml_declaration=True,
+    )
     return xml
 
 
@@ -53,16 +67,17 @@ def workflow_commands(verdicts: Sequence[Verdict], *, strict: bool = False) -> I
     for condition, status, message in unmet[:MOST]:
         kind = "error" if is_failed(status, strict=strict) else "warning"
         yield f"::{kind} title={_escape_property(condition)}::{_escape_data(message)}"
+
     if len(unmet) > MOST:
         yield f"::warning title=pollex check::and {len(unmet) - MOST} more"
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
     """Return a Markdown table of all verdicts for the summary of a step."""
-    rows = [
-        f"| {_escape_cell(condition)} | {status} | {_escape_cell(message)} |"
-        for condition, status, message in verdicts
-    ]
+    rows = []
+    for condition, status, message in verdicts:
+        rows.append(f"| {_escape_cell(condition)} | {status} | {_escape_cell(message)} |")
+
     return "\n".join(
         ["### pollex check", "", "| fails if | | figures |", "|---|---|---|", *rows, ""]
     )

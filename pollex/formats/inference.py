@@ -108,13 +108,21 @@ class Candidate:
 
     def options(self, options: ReadOptions) -> ReadOptions:
         """Return how the log is read; what the user said stays."""
-        labels: dict[str, Any] = {
-            name: value for name, value in self.labels.items() if getattr(options, name) is None
-        }
+        labels: dict[str, Any] = {}
+        for name, value in self.labels.items():
+            if getattr(options, name) is None:
+                labels[name] = value
+
         columns = tuple(self.columns.items()) or options.columns
         if self.doubtful is not None:  # what its values mean is asked for later
             labels["labels_needed"] = False
-        return replace(options, columns=columns, roles=self.roles or options.roles, **labels)
+
+        return replace(
+            options,
+            columns=columns,
+            roles=self.roles or options.roles,
+            **labels,
+        )
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,9 @@ def readings(rows: Rows, options: ReadOptions, read: Read) -> list[Reading]:
             logs = read(rows, candidate.options(options))
         except PollexError:
             continue
+
         ranked.append(judged(candidate, logs, len(rows)))
+
     return sorted(
         ranked,
         key=lambda reading: (not reading.faults, reading.score + reading.candidate.prior),
@@ -158,25 +168,41 @@ def readings(rows: Rows, options: ReadOptions, read: Read) -> list[Reading]:
     )
 
 
-def judged(candidate: Candidate, logs: Logs, rows: int, *, whole: bool = False) -> Reading:
+def judged(
+    candidate: Candidate,
+    logs: Logs,
+    rows: int,
+    *,
+    whole: bool = False,
+) -> Reading:
     """Return how much a reading looks like conversations.
 
     Args:
         whole: Whether all of the log was read, and no sample of it.
     """
-    talks = [
-        [turn for turn in conversation.turns if turn.role in ("user", "assistant")]
-        for conversation in logs
-    ]
+    talks = []
+    for conversation in logs:
+        talks.append([turn for turn in conversation.turns if turn.role in ("user", "assistant")])
+
     spoken = [turns for turns in talks if turns]
-    turns = [turn for talk in spoken for turn in talk]
+    turns = []
+    for talk in spoken:
+        turns.extend(talk)
+
     if not turns:
         return Reading(candidate, logs, 0.0, ("nobody says anything",))
+
     two_sided = sum(len({turn.role for turn in talk}) == 2 for talk in spoken) / len(talks)
-    pairs = [(a, b) for talk in spoken for a, b in pairwise(talk)]
-    in_turns = (
-        sum(a.role != b.role or bool(a.calls) for a, b in pairs) / len(pairs) if pairs else 0.0
-    )
+    pairs = []
+    for talk in spoken:
+        for a, b in pairwise(talk):
+            pairs.append((a, b))
+
+    if pairs:
+        in_turns = sum(a.role != b.role or bool(a.calls) for a, b in pairs) / len(pairs)
+    else:
+        in_turns = 0.0
+
     words = [turn.content for turn in turns if turn.content.strip()]
     full = sum(bool(turn.content.strip() or turn.calls) for turn in turns) / len(turns)
     sentences = sum(looks_said(text) for text in words) / max(len(words), 1)
@@ -187,7 +213,11 @@ def judged(candidate: Candidate, logs: Logs, rows: int, *, whole: bool = False) 
     # The rows that a sample has of several files are one conversation there, where each file is
     # one.
     of_files = candidate.columns.get("conversation") == WHOLE_FILE
-    longest = MOST_OF_SAMPLE if of_files and not whole else MOST_OF_ONE
+    if of_files and not whole:
+        longest = MOST_OF_SAMPLE
+    else:
+        longest = MOST_OF_ONE
+
     faults = [
         *(["most conversations have one side alone"] if two_sided < 0.6 else []),
         *(["turns of one side follow each other"] if in_turns < 0.5 else []),
@@ -213,7 +243,11 @@ def judged(candidate: Candidate, logs: Logs, rows: int, *, whole: bool = False) 
 
 def _repeats(turns: Sequence[Turn], role: str) -> bool:
     """Return whether one side has a few single words alone, as names and kinds are."""
-    texts = [turn.content.strip() for turn in turns if turn.role == role]
+    texts = []
+    for turn in turns:
+        if turn.role == role:
+            texts.append(turn.content.strip())
+
     different = set(texts)
     return (
         len(texts) >= 6
@@ -242,6 +276,7 @@ def looks_said(text: str) -> bool:
         return False
     if UNSPACED.search(start):
         return len(start) > 1
+
     letters = sum(sign.isalpha() for sign in start)
     return (" " in start or letters == len(start.strip("!?.,…"))) and letters * 2 >= len(
         start.replace(" ", "")
@@ -273,6 +308,7 @@ def _of_rows_with_words(rows: Rows, columns: Sequence[Column]) -> Sequence[Colum
     )
     if says is None or says.filled == len(rows):
         return columns
+
     return columns_in(
         [
             row
@@ -293,23 +329,57 @@ def _of_turns(
     Args:
         all_columns: Those of rows without words, too, which may have the label.
     """
-    roles = _likeliest_columns(columns, named_columns, "role", role_likelihood, 5)
-    texts = _likeliest_columns(columns, named_columns, "text", text_likelihood, 3)
-    ids = _likeliest_columns(columns, named_columns, "conversation", owner_likelihood, 4)
+    roles = _likeliest_columns(
+        columns,
+        named_columns,
+        "role",
+        role_likelihood,
+        5,
+    )
+    texts = _likeliest_columns(
+        columns,
+        named_columns,
+        "text",
+        text_likelihood,
+        3,
+    )
+    ids = _likeliest_columns(
+        columns,
+        named_columns,
+        "conversation",
+        owner_likelihood,
+        4,
+    )
     filled = {column.path: column for column in map(_filled_down, columns) if column is not None}
     if "conversation" not in named_columns:
         ids |= _likeliest_columns(
-            list(filled.values()), named_columns, "conversation", owner_likelihood, 1
+            list(filled.values()),
+            named_columns,
+            "conversation",
+            owner_likelihood,
+            1,
         )
+
     # rows may name what they answer
-    replies = {} if "conversation" in named_columns else _reply_columns(columns)
+    if "conversation" in named_columns:
+        replies = {}
+    else:
+        replies = _reply_columns(columns)
+
     ids |= dict.fromkeys(replies, OF_REPLIES)
     # each file may be one, where nothing better is found
     if columns and "conversation" not in named_columns:
         ids[Column(WHOLE_FILE, [None] * len(columns[0].values))] = -1.0
+
     # what orders the turns, if anything does
-    time = next(iter(_likeliest_columns(columns, named_columns, "time", time_likelihood, 1)), None)
-    turn = next(iter(_likeliest_columns(columns, named_columns, "turn", turn_likelihood, 1)), None)
+    time = next(
+        iter(_likeliest_columns(columns, named_columns, "time", time_likelihood, 1)),
+        None,
+    )
+    turn = next(
+        iter(_likeliest_columns(columns, named_columns, "turn", turn_likelihood, 1)),
+        None,
+    )
     # every plausible triple of conversation, role and text is a candidate
     for id_, owned in ids.items():
         for role, speaks in roles.items():
@@ -324,6 +394,7 @@ def _of_turns(
                     parts["time"] = time.path
                 elif turn is not None and turn.path not in parts.values():
                     parts["turn"] = turn.path
+
                 names = _guess_roles(
                     role,
                     _first_said(role, id_),
@@ -335,7 +406,13 @@ def _of_turns(
                     prior = (owned + speaks + says) / 10
                     guesses = _guesses_at_users(columns, id_, role, named)
                     yield _with_labels(
-                        all_columns, parts, named, prior, options, named_columns, without=guesses
+                        all_columns,
+                        parts,
+                        named,
+                        prior,
+                        options,
+                        named_columns,
+                        without=guesses,
                     )
 
 
@@ -351,14 +428,14 @@ def _reply_columns(columns: Sequence[Column]) -> dict[Column, dict[str, str]]:
             names = {as_word(value) for value in own.values}
             if own is parent or len(answered & names) < IN_MOST * len(answered):
                 continue
-            rows = [
-                {"parent": above, "id": id_}
-                for above, id_ in zip(parent.values, own.values, strict=True)
-            ]
+            rows = []
+            for above, id_ in zip(parent.values, own.values, strict=True):
+                rows.append({"parent": above, "id": id_})
             column = Column(own.path, roots_of(rows, "parent", "id"))
             if owner_likelihood(column):
                 replies[column] = {"parent": parent.path, "id": own.path}
             break
+
     return replies
 
 
@@ -367,26 +444,36 @@ def _filled_down(column: Column) -> Column | None:
     there = [value not in (None, "") for value in column.values]
     if not there or not there[0] or not 2 <= sum(there) <= MOST_OF_BLOCKS * len(there):
         return None
+
     values = [value for value, filled in zip(column.values, there, strict=True) if filled]
     if len({*map(str, values)}) < len(values):  # a block has a name of its own
         return None
+
     latest: list[Any] = []
     for value, filled in zip(column.values, there, strict=True):
         latest.append(value if filled else latest[-1])
+
     return Column(column.path, latest)
 
 
 def _guesses_at_users(
-    columns: Sequence[Column], owner: Column, role: Column, named: Sequence[tuple[str, str]]
+    columns: Sequence[Column],
+    owner: Column,
+    role: Column,
+    named: Sequence[tuple[str, str]],
 ) -> list[str]:
     """Return the columns that say something of each turn of users, which are no labels."""
     roles = {plain(name): side for side, name in named}
-    sides = [roles.get(plain(word)) or side_of(word) for word in map(as_word, role.values)]
-    return [
-        column.path
-        for column in columns
-        if label_likelihood(column) > 0 and is_of_users(column, owner.values, sides)
-    ]
+    sides = []
+    for word in map(as_word, role.values):
+        sides.append(roles.get(plain(word)) or side_of(word))
+
+    guesses: list[str] = []
+    for column in columns:
+        if label_likelihood(column) > 0 and is_of_users(column, owner.values, sides):
+            guesses.append(column.path)
+
+    return guesses
 
 
 def _names_the_talk(role: Column, owner: Column) -> bool:
@@ -395,9 +482,11 @@ def _names_the_talk(role: Column, owner: Column) -> bool:
         words = {*map(as_word, role.values)} - {""}
         owners = {*map(str, owner.values)}
         return len(words) > MANY_SPEAKERS // 2 and len(words) >= 0.5 * len(owners)
+
     names: dict[str, set[str]] = {}
     for id_, value in zip(owner.values, role.values, strict=True):
         names.setdefault(str(id_), set()).add(as_word(value))
+
     return sum(len(spoken_names) > 1 for spoken_names in names.values()) < 0.3 * len(names)
 
 
@@ -413,15 +502,37 @@ def _of_exchanges(
     options: ReadOptions,
 ) -> Iterator[Candidate]:
     """Yield ways to read rows that are exchanges: what was asked, and what was answered."""
-    questions = _likeliest_columns(columns, named_columns, "user", _side_likelihood("user"), 3)
+    questions = _likeliest_columns(
+        columns,
+        named_columns,
+        "user",
+        _side_likelihood("user"),
+        3,
+    )
     single = [column for column in columns if not _is_one_of_several(column, columns)]
     answered = _likeliest_columns(
-        single, named_columns, "assistant", _side_likelihood("assistant"), 3
+        single,
+        named_columns,
+        "assistant",
+        _side_likelihood("assistant"),
+        3,
     )
-    owned_by = _likeliest_columns(columns, named_columns, "conversation", owner_likelihood, 2)
+    owned_by = _likeliest_columns(
+        columns,
+        named_columns,
+        "conversation",
+        owner_likelihood,
+        2,
+    )
     # rows may also be conversations of one exchange, without an owner
-    owners = {"": 0.1, **{column.path: likelihood for column, likelihood in owned_by.items()}}
-    time = next(iter(_likeliest_columns(columns, named_columns, "time", time_likelihood, 1)), None)
+    owners = {
+        "": 0.1,
+        **{column.path: likelihood for column, likelihood in owned_by.items()},
+    }
+    time = next(
+        iter(_likeliest_columns(columns, named_columns, "time", time_likelihood, 1)),
+        None,
+    )
     # every pair of a question and an answer, with each owner
     for question, asks in questions.items():
         for answer, other in answered.items():
@@ -433,27 +544,39 @@ def _of_exchanges(
                 if owner and time is not None:
                     parts["time"] = time.path
                 yield _with_labels(
-                    all_columns, parts, (), (asks + other + owned) / 10, options, named_columns
+                    all_columns,
+                    parts,
+                    (),
+                    (asks + other + owned) / 10,
+                    options,
+                    named_columns,
                 )
 
 
 def _of_wide(
-    columns: Sequence[Column], named_columns: Mapping[str, str], options: ReadOptions
+    columns: Sequence[Column],
+    named_columns: Mapping[str, str],
+    options: ReadOptions,
 ) -> Iterator[Candidate]:
     """Yield ways to read rows with a column for each turn: `question_1`, `answer_1`, `question_2` and so on."""
-    numbered = [
-        column
-        for column in columns
-        if re.search(r"\d", column.path) and column.texts and "[]" not in column.path
-    ]
+    numbered = []
+    for column in columns:
+        if re.search(r"\d", column.path) and column.texts and "[]" not in column.path:
+            numbered.append(column)
+
     names = Counter(re.sub(r"\d+", "*", column.path) for column in numbered)
-    several = [name for name, times in names.items() if times > 1 and name.count("*") == 1]
+    several = []
+    for name, times in names.items():
+        if times > 1 and name.count("*") == 1:
+            several.append(name)
+
     # whose turns the columns of a pattern such as `question_*` are
     sides: dict[str, list[str]] = {"user": [], "assistant": []}
     for name in several:
         for side, paths in sides.items():
             if is_called(name, side) or side_of(name.replace("*", " ")) == side:
                 paths.append(name)
+
     for user in sides["user"]:
         for assistant in sides["assistant"]:
             if user != assistant:
@@ -461,7 +584,14 @@ def _of_wide(
                     "user": user,
                     "assistant": assistant,
                 }
-                yield _with_labels(columns, parts, (), 0.3, options, named_columns)
+                yield _with_labels(
+                    columns,
+                    parts,
+                    (),
+                    0.3,
+                    options,
+                    named_columns,
+                )
 
 
 def _is_one_of_several(column: Column, columns: Sequence[Column]) -> bool:
@@ -478,7 +608,10 @@ def _side_likelihood(side: str) -> Callable[[Column], float]:
 
 
 def _of_lists(
-    rows: Rows, columns: Sequence[Column], named_columns: Mapping[str, str], options: ReadOptions
+    rows: Rows,
+    columns: Sequence[Column],
+    named_columns: Mapping[str, str],
+    options: ReadOptions,
 ) -> Iterator[Candidate]:
     """Yield ways to read rows that have a list of turns."""
     for listed in lists_in(rows):
@@ -486,10 +619,26 @@ def _of_lists(
             continue
         inner = listed.columns
         # what the user said of the columns inside the list
-        inside = {part: named_columns[part] for part in ("role", "text") if part in named_columns}
-        roles = _likeliest_columns(inner, inside, "role", role_likelihood, 4)
-        texts = _likeliest_columns(inner, inside, "text", text_likelihood, 3)
+        inside = {}
+        for part in ("role", "text"):
+            if part in named_columns:
+                inside[part] = named_columns[part]
+        roles = _likeliest_columns(
+            inner,
+            inside,
+            "role",
+            role_likelihood,
+            4,
+        )
+        texts = _likeliest_columns(
+            inner,
+            inside,
+            "text",
+            text_likelihood,
+            3,
+        )
         yield from _of_listed_exchanges(columns, listed, named_columns, options)
+
         for role, speaks in roles.items():
             for text, says in texts.items():
                 if role.path == text.path:
@@ -500,7 +649,15 @@ def _of_lists(
                 met = _met_in_lists(listed, role)
                 for named in _guess_roles(role, firsts, options, met, presence=role.sparse):
                     prior = (speaks + says + listed.likelihood) / 10 + 0.05
-                    yield _with_labels(columns, parts, named, prior, options, named_columns, listed)
+                    yield _with_labels(
+                        columns,
+                        parts,
+                        named,
+                        prior,
+                        options,
+                        named_columns,
+                        listed,
+                    )
 
 
 def _of_listed_exchanges(
@@ -519,16 +676,27 @@ def _of_listed_exchanges(
             )
             if named and text_likelihood(column) > 0:
                 side_columns.append(column)
+
     for question in sides["user"]:
         for answer in sides["assistant"]:
             if question.path != answer.path:
                 parts = _owner_of_whole(columns, named_columns) | {"messages": listed.path}
                 parts |= {"user": question.path, "assistant": answer.path}
-                yield _with_labels(columns, parts, (), 0.15, options, named_columns, listed)
+                yield _with_labels(
+                    columns,
+                    parts,
+                    (),
+                    0.15,
+                    options,
+                    named_columns,
+                    listed,
+                )
 
 
 def _of_transcripts(
-    columns: Sequence[Column], named_columns: Mapping[str, str], options: ReadOptions
+    columns: Sequence[Column],
+    named_columns: Mapping[str, str],
+    options: ReadOptions,
 ) -> Iterator[Candidate]:
     """Yield ways to read rows that have a whole talk in a text, with names before colons."""
     for column in columns:
@@ -541,10 +709,17 @@ def _of_transcripts(
         owner = _owner_of_whole(columns, named_columns)
         speakers = Column("", [name for name, _ in names.most_common(MOST_ROLES)])
         met = Counter(name for turns in talks for name in {turn["role"] for turn in turns})
-        shares = {name: times / len(talks) for name, times in met.items()}
+        shares = {}
+        for name, times in met.items():
+            shares[name] = times / len(talks)
         for named in _guess_roles(speakers, firsts, options, shares):
             yield _with_labels(
-                columns, owner | {"messages": column.path}, named, 0.3, options, named_columns
+                columns,
+                owner | {"messages": column.path},
+                named,
+                0.3,
+                options,
+                named_columns,
             )
 
 
@@ -558,12 +733,13 @@ def _likeliest_columns(
     """Return the columns that are likeliest some part, or the one that the user named."""
     if part in named_columns:
         return {column: 1.0 for column in columns if column.path == named_columns[part]}
+
     left = [column for column in columns if column.path not in named_columns.values()]
-    scored = {
-        column: score + 0.6 * is_called(column.path, part)
-        for column in left
-        if (score := float(likelihood(column))) > 0
-    }
+    scored = {}
+    for column in left:
+        if (score := float(likelihood(column))) > 0:
+            scored[column] = score + 0.6 * is_called(column.path, part)
+
     return dict(sorted(scored.items(), key=lambda pair: pair[1], reverse=True)[:most])
 
 
@@ -572,17 +748,23 @@ def text_likelihood(column: Column) -> float:
     texts = column.texts
     if not texts or len(texts) < 0.3 * column.filled:
         return 0.0
-    few = set(texts) if len(texts) < 1000 else set(texts[:1000])
+
+    if len(texts) < 1000:
+        few = set(texts)
+    else:
+        few = set(texts[:1000])
+
     if len(texts) > 4 and len(few) <= MOST_ROLES and all(side_of(text) for text in few):
         return 0.0  # names of who speaks
     if len(texts) >= 10 and len(few) <= MOST_VALUES and max(map(len, few)) <= LONGEST_VALUE:
         return 0.0  # values of a label, or of what else has few
+
     spoken = sum(map(looks_said, texts)) / len(texts)
     several = sum(" " in text.strip() for text in texts) / len(texts)
     different = len(set(texts)) / len(texts)
-    return (
-        spoken * (0.2 + 0.4 * several + 0.4 * different) if several >= 0.2 or spoken >= 0.8 else 0.0
-    )
+    if several >= 0.2 or spoken >= 0.8:
+        return spoken * (0.2 + 0.4 * several + 0.4 * different)
+    return 0.0
 
 
 def role_likelihood(column: Column) -> float:
@@ -597,11 +779,13 @@ def role_likelihood(column: Column) -> float:
         return 0.0  # what a machine says of a turn, or a person
     if CHOSEN.intersection(steps_of(column.path)[-1:]):
         return 0.0  # which answer of several somebody chose
+
     # columns of thumbs, unless their values may stand for two sides
     may_be_bits = any(map(as_number, names)) or {*map(plain, names)} & {"true", "false"}
     thumbs = all(map(is_usual, names)) or label_likelihood(column) > SURE_LABEL
     if thumbs and not may_be_bits:
         return 0.0
+
     # usual names of both sides settle it; else few names that take turns
     usual_share = sum(times for name, times in names.items() if side_of(name)) / len(filled)
     sides = {side_of(name) for name in names} - {None}
@@ -611,6 +795,7 @@ def role_likelihood(column: Column) -> float:
         return 0.35 if column.sparse else 0.0
     if len(names) > len(filled) / 2 and len(filled) > 6:
         return 0.0
+
     few = 1 / len(names) ** 0.5
     pairs = list(pairwise(words))
     turns = sum(a != b for a, b in pairs) / max(len(pairs), 1)
@@ -619,27 +804,38 @@ def role_likelihood(column: Column) -> float:
 
 def owner_likelihood(column: Column) -> float:
     """Return how much a column's values look like ids that the rows of a conversation share, from 0 to 1."""
-    ids = [str(value) for value in column.values if value not in (None, "")]
+    ids = []
+    for value in column.values:
+        if value not in (None, ""):
+            ids.append(str(value))
+
     if len(ids) < 0.8 * len(column.values) or any(
         " " in word.strip() and len(word) > 40 for word in ids
     ):
         return 0.0
+
     # columns that name something else than a conversation
     sizes = Counter(ids)
     if len(sizes) < 2 and (len(ids) > 60 or not is_called(column.path, "conversation")):
         return 0.0
     if re.search("turn|message|utterance", column.path.rpartition(".")[2].casefold()):
         return 0.0  # it names a turn, or a question with its answer
+
     rows = median(sizes.values())
     is_label = label_likelihood(column) > 0 and not is_called(column.path, "conversation")
     if not 2 <= rows <= 200 or is_label:
         return 0.0
     if names_people(column.path) and not is_called(column.path, "conversation"):
         return 0.05  # who asks may come again
+
     # many ids, whose rows follow each other, speak for it
     fine = 0.1 * min(1.0, 10 * len(sizes) / len(ids))
     apart = sum(a == b for a, b in pairwise(ids)) / max(len(ids) - 1, 1)
-    short = 0.0 if any(isinstance(value, bool | float) for value in column.values) else 0.1
+    if any(isinstance(value, bool | float) for value in column.values):
+        short = 0.0
+    else:
+        short = 0.1
+
     return float((0.15 if len(sizes) < 2 else 0.4) + 0.2 * apart + short + fine)
 
 
@@ -656,8 +852,14 @@ def time_likelihood(column: Column) -> float:
 
 def turn_likelihood(column: Column) -> float:
     """Return how much a column numbers turns: numbers that rise, under a name that says so."""
-    numbers = [float(number) for value in column.values if (number := as_number(value))]
-    return 0.5 if len(numbers) == len(column.values) and is_called(column.path, "turn") else 0.0
+    numbers = []
+    for value in column.values:
+        if number := as_number(value):
+            numbers.append(float(number))
+
+    if len(numbers) == len(column.values) and is_called(column.path, "turn"):
+        return 0.5
+    return 0.0
 
 
 def side_of(name: str) -> str | None:
@@ -689,17 +891,22 @@ def _shares_of_talks(role: Column, owner: Column) -> dict[str, float]:
     talks: dict[str, set[str]] = {}
     for id_, value in zip(owner.values, role.values, strict=True):
         talks.setdefault(str(id_), set()).add(as_word(value))
+
     times = Counter(name for names in talks.values() for name in names)
-    return {name: number / len(talks) for name, number in times.items()}
+    shares: dict[str, float] = {}
+    for name, number in times.items():
+        shares[name] = number / len(talks)
+
+    return shares
 
 
 def _met_in_lists(listed: ListOfTurns, role: Column) -> dict[str, float]:
     """Return in which share of the lists each name speaks."""
     ends = [*listed.starts[1:], len(role.values)]
-    talks = [
-        {as_word(speaker) for speaker in role.values[a:b]}
-        for a, b in zip(listed.starts, ends, strict=True)
-    ]
+    talks = []
+    for a, b in zip(listed.starts, ends, strict=True):
+        talks.append({as_word(speaker) for speaker in role.values[a:b]})
+
     times = Counter(name for names in talks for name in names)
     return {name: number / len(talks) for name, number in times.items()}
 
@@ -714,7 +921,10 @@ def _guess_roles(
 ) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield whose turns the names of a column may be; nothing to say where all are usual."""
     names = Counter(as_word(value) for value in role.values)
-    named_roles = {plain(spelling): (side, spelling) for side, spelling in options.roles}
+    named_roles = {}
+    for side, spelling in options.roles:
+        named_roles[plain(spelling)] = (side, spelling)
+
     side_of_name = {
         name: named_roles[plain(name)][0] if plain(name) in named_roles else _usual_side(name)
         for name in names
@@ -727,6 +937,7 @@ def _guess_roles(
     ):
         yield options.roles
         return
+
     sides = {name: side_of_name[name] or side_of(name) for name in names if name}
     sides |= {
         name: NO_ROLE for name in sides if not side_of_name[name] and plain(name) in NO_TURN_WORDS
@@ -741,20 +952,32 @@ def _guess_roles(
             yield _as_pairs(sides, options)
         return
     if len(missing) == 1:
-        yield _as_pairs({name: side or missing[0] for name, side in sides.items()}, options)
+        yield _as_pairs(
+            {name: side or missing[0] for name, side in sides.items()},
+            options,
+        )
         return
+
     if not missing:
-        yield _as_pairs({name: side or "system" for name, side in sides.items()}, options)
+        yield _as_pairs(
+            {name: side or "system" for name, side in sides.items()},
+            options,
+        )
         return
+
     # Neither side is known: whoever begins most conversations asks, and who is in most of them
     # answers.
-    begins = firsts.most_common(1)[0][0] if firsts else open_names[0]
+    if firsts:
+        begins = firsts.most_common(1)[0][0]
+    else:
+        begins = open_names[0]
+
     if len(open_names) == 2:
-        other = (
-            next(name for name in open_names if name != begins)
-            if begins in open_names
-            else open_names[1]
-        )
+        if begins in open_names:
+            other = next(name for name in open_names if name != begins)
+        else:
+            other = open_names[1]
+
         asks = begins if begins in open_names else open_names[0]
         yield _as_pairs(sides | {asks: "user", other: "assistant"}, options)
         yield _as_pairs(sides | {asks: "assistant", other: "user"}, options)
@@ -792,6 +1015,7 @@ def _as_pairs(sides: Mapping[str, str | None], options: ReadOptions) -> tuple[tu
     by_side: dict[str, list[str]] = {}
     for name, side in sides.items():
         by_side.setdefault(side or "system", []).append(name)
+
     pairs = [
         (side, name)
         for side in order
@@ -801,6 +1025,7 @@ def _as_pairs(sides: Mapping[str, str | None], options: ReadOptions) -> tuple[tu
     many = max(by_side, key=lambda side: len(by_side[side]))
     if len(pairs) > MANY_SPEAKERS:
         pairs = [(side, name) for side, name in pairs if side != many] + [(many, ANY_OTHER)]
+
     named_words = {plain(name) for _, name in options.roles}
     return (
         *options.roles,
@@ -812,24 +1037,33 @@ def _owner_of_whole(columns: Sequence[Column], named_columns: Mapping[str, str])
     """Return the column whose values name each row, where rows are whole conversations."""
     if "conversation" in named_columns:
         return {"conversation": named_columns["conversation"]}
-    unique = [
-        column
-        for column in columns
-        if column.unique
-        and len(column.texts) in (0, len(column.values))
-        and "[]" not in column.path
-    ]
-    named = [
-        column
-        for column in unique
-        if is_called(column.path, "id") or is_called(column.path, "conversation")
-    ]
+
+    unique = []
+    for column in columns:
+        if (
+            column.unique
+            and len(column.texts) in (0, len(column.values))
+            and "[]" not in column.path
+        ):
+            unique.append(column)
+
+    named = []
+    for column in unique:
+        if is_called(column.path, "id") or is_called(column.path, "conversation"):
+            named.append(column)
+
     # a column called `id` first, else the one that is called most like a conversation
     usual = next((column for column in named if column.path == "id"), None)
-    order = [
-        (is_called(column.path, "conversation"), is_called(column.path, "id"), -len(column.path))
-        for column in named
-    ]
+    order = []
+    for column in named:
+        order.append(
+            (
+                is_called(column.path, "conversation"),
+                is_called(column.path, "id"),
+                -len(column.path),
+            )
+        )
+
     best = usual or (named[order.index(max(order))] if named else None)
     return {} if best is None else {"conversation": best.path}
 
@@ -852,24 +1086,46 @@ def _with_labels(
     rest = {part: name for part, name in named_columns.items() if part not in parts}
     candidate = Candidate({**parts, **rest}, roles, {}, prior)
     used_paths = set(candidate.columns.values())
+
     # a label that the user named, or one that needs no name
     if options.label_field or "label" in candidate.columns:
         return _with_values(
-            candidate, columns, options.label_field or candidate.columns["label"], options
+            candidate,
+            columns,
+            options.label_field or candidate.columns["label"],
+            options,
         )
-    inside = [replace_path(column, listed) for column in listed.columns] if listed else []
+
+    if listed:
+        inside = []
+        for column in listed.columns:
+            inside.append(replace_path(column, listed))
+    else:
+        inside = []
+
     if opposites_in({column.path: column.example for column in columns if "[]" not in column.path}):
         return candidate
+
     # the likeliest of the columns that are nothing else
-    free = [
-        column for column in [*columns, *inside] if column.path not in used_paths | set(without)
-    ]
+    free = []
+    for column in [*columns, *inside]:
+        if column.path not in used_paths | set(without):
+            free.append(column)
+
     likeliest = next(in_order_of_likelihood(free), None)
     doubtful = next(filter(is_doubtful_label, free), None)
     if likeliest is not None and (doubtful is None or likeliest[1] > SURE_LABEL):
-        return _with_comment(_with_label(candidate, likeliest[0]), [*columns, *inside])
+        return _with_comment(
+            _with_label(candidate, likeliest[0]),
+            [*columns, *inside],
+        )
+
     if doubtful is not None:
-        return _with_comment(replace(candidate, doubtful=doubtful), [*columns, *inside])
+        return _with_comment(
+            replace(candidate, doubtful=doubtful),
+            [*columns, *inside],
+        )
+
     return candidate
 
 
@@ -879,11 +1135,15 @@ def replace_path(column: Column, listed: ListOfTurns) -> Column:
 
 
 def _with_values(
-    candidate: Candidate, columns: Sequence[Column], path: str, options: ReadOptions
+    candidate: Candidate,
+    columns: Sequence[Column],
+    path: str,
+    options: ReadOptions,
 ) -> Candidate:
     column = next((column for column in columns if column.path == path), None)
     if column is None or options.positive or options.negative:
         return candidate
+
     labels = _with_label(candidate, column).labels
     return replace(candidate, labels=labels)
 
@@ -894,8 +1154,13 @@ def _with_label(candidate: Candidate, column: Column) -> Candidate:
     top_level = column.path in (*LABEL_NAMES, *RATING_NAMES)
     if labels is None:
         return candidate
+
     usual = top_level and not labels and not column.sparse
-    columns = candidate.columns if usual else {**candidate.columns, "label": column.path}
+    if usual:
+        columns = candidate.columns
+    else:
+        columns = {**candidate.columns, "label": column.path}
+
     return replace(candidate, columns=columns, labels=labels)
 
 
@@ -909,7 +1174,11 @@ def _with_comment(candidate: Candidate, columns: Sequence[Column]) -> Candidate:
         ):
             is_usual_name = column.path in ("comment", "comments")
             if column.texts and not is_usual_name:
-                return replace(candidate, columns={**candidate.columns, "comment": column.path})
+                return replace(
+                    candidate,
+                    columns={**candidate.columns, "comment": column.path},
+                )
+
     return candidate
 
 
@@ -919,19 +1188,23 @@ def plain_label(rows: Rows, offered: Sequence[str]) -> Candidate | None:
     Args:
         offered: Columns that are named like feedback.
     """
-    plain = [
-        column
-        for column in columns_in(rows)
-        if column.path in offered
-        and is_plainly_label(column.words)
-        and NO_LABELS.isdisjoint(words_of(column.path))
-    ]
+    plain = []
+    for column in columns_in(rows):
+        if (
+            column.path in offered
+            and is_plainly_label(column.words)
+            and NO_LABELS.isdisjoint(words_of(column.path))
+        ):
+            plain.append(column)
+
     if len(plain) != 1 or len(offered) != 1:
         return None
+
     labels = {"label_field": plain[0].path}
     if all(map(as_number, plain[0].words)):
         low, high = sorted(plain[0].words, key=float)
         labels |= {"positive": high, "negative": low}
+
     return Candidate({}, (), labels)
 
 
@@ -949,43 +1222,68 @@ def as_speakers(rows: Rows, options: ReadOptions) -> Iterator[tuple[tuple[str, s
             elif (id_ := _id_of(row, owners, number)) not in begun:
                 begun.add(id_)
                 firsts[as_word(spoken[0])] += 1
+
     if values:
         met = {name: 1.0 for name in map(as_word, values) if side_of(name)}
         yield from _guess_roles(Column("", values), firsts, options, met)
 
 
-def _id_of(row: Mapping[str, Any], owners: Sequence[str], number: int) -> str:
-    name = next((column for column in (*owners, *OWNER_NAMES, "id") if column in row), None)
+def _id_of(
+    row: Mapping[str, Any],
+    owners: Sequence[str],
+    number: int,
+) -> str:
+    name = next(
+        (column for column in (*owners, *OWNER_NAMES, "id") if column in row),
+        None,
+    )
     return str(row[name]) if name else str(number)
 
 
 def _spoken_in(row: Mapping[str, Any], options: ReadOptions) -> Iterator[list[Any]]:
     """Yield the names of roles in a row, of its lists one by one."""
     columns = dict(options.columns)
-    role_columns = [name for name in (columns.get("role"), *ROLE_NAMES) if name and name in row]
+    role_columns = []
+    for name in (columns.get("role"), *ROLE_NAMES):
+        if name and name in row:
+            role_columns.append(name)
+
     if role_columns and any(name in row for name in (columns.get("text"), *TEXT_NAMES) if name):
         yield [row[role_columns[0]]]
+
     for value in row.values():
-        listed = (
-            messages_in(value) if isinstance(value, str) and is_transcript(value) else opened(value)
-        )
+        if isinstance(value, str) and is_transcript(value):
+            listed = messages_in(value)
+        else:
+            listed = opened(value)
+
         if (
             isinstance(listed, list)
             and listed
             and all(isinstance(entry, Mapping) for entry in listed)
         ):
-            names = [
-                next((entry[name] for name in ROLE_NAMES if name in entry), None)
-                for entry in listed
-            ]
+            names = []
+            for entry in listed:
+                names.append(
+                    next(
+                        (entry[name] for name in ROLE_NAMES if name in entry),
+                        None,
+                    )
+                )
+
             if any(name is not None for name in names):
                 yield names
 
 
-def labeled_beside(rows: Rows, candidate: Candidate, options: ReadOptions) -> Iterator[Candidate]:
+def labeled_beside(
+    rows: Rows,
+    candidate: Candidate,
+    options: ReadOptions,
+) -> Iterator[Candidate]:
     """Yield a candidate with the likeliest label, named by its field, where rows are of a known shape."""
     if options.label_field or "label" in candidate.columns:
         return
+
     used_names = {*candidate.columns.values(), *ROLE_NAMES}
     free = [column for column in columns_in(rows) if column.path not in used_names]
     for column, _ in islice(in_order_of_likelihood(free), 1):

@@ -86,7 +86,10 @@ class Table:
     @property
     def words(self) -> set[str]:
         """The words of its name, without an s at their ends."""
-        return {word.removesuffix("s") for word in words_of(Path(self.name).stem)}
+        words: set[str] = set()
+        for word in words_of(Path(self.name).stem):
+            words.add(word.removesuffix("s"))
+        return words
 
     @property
     def rank(self) -> int:
@@ -100,7 +103,9 @@ class Table:
             if column.texts
         ):
             return TALKS
-        return TURNS if any(text_likelihood(column) > 0.2 for column in columns) else 0
+        if any(text_likelihood(column) > 0.2 for column in columns):
+            return TURNS
+        return 0
 
     @property
     def has_speakers(self) -> bool:
@@ -168,28 +173,43 @@ class Joins:
             if any(row.source in table.sources for table in self.idle):
                 yield Skipped(row.source, row.line, LEFT_OUT)
                 continue
-            beside = next((join for join in self.joins if row.source in join.table.sources), None)
+            beside = next(
+                (join for join in self.joins if row.source in join.table.sources),
+                None,
+            )
             if beside is None or isinstance(row, BadRow):
                 yield row
                 continue
             key = key_of(find(row.fields, beside.key.own))
             there = key in self.log_keys[beside.key.of_log]
-            yield Skipped(row.source, row.line, beside.outcome if there else LEFT_OUT)
+            yield Skipped(
+                row.source,
+                row.line,
+                beside.outcome if there else LEFT_OUT,
+            )
 
     def widened(self, row: LogRow) -> dict[str, Any]:
         """Return a row with the fields that other tables have for it."""
         fields = dict(row.fields)
         for join in self.joins:
             place = join.key.of_log
-            value = row.source if place == OWN_FILE else find(fields, place)
+            if place == OWN_FILE:
+                value = row.source
+            else:
+                value = find(fields, place)
+
             # all rows have the same columns, as those of one table have
             fields |= dict.fromkeys(join.names.values()) | dict(join.by_key.get(key_of(value), {}))
+
         return fields
 
     @property
     def labels(self) -> list[str]:
         """Columns of the other tables that may be the label."""
-        return [name for join in self.joins for name in join.labels]
+        labels: list[str] = []
+        for join in self.joins:
+            labels.extend(join.labels)
+        return labels
 
     @property
     def notes(self) -> Iterator[str]:
@@ -197,12 +217,17 @@ class Joins:
         for table in self.idle:
             rows = count(len(table.rows), "row", "rows")
             yield f"{printable(table.name, 60)} has no words, names nothing in the log, and is left out ({rows})"
+
         for join in self.joins:
             log_keys = self.log_keys[join.key.of_log]
             orphans = sum(
                 key_of(find(row, join.key.own)) not in log_keys for row in join.table.rows
             )
-            of_log = "the file's name" if join.key.of_log == OWN_FILE else repr(join.key.of_log)
+            if join.key.of_log == OWN_FILE:
+                of_log = "the file's name"
+            else:
+                of_log = repr(join.key.of_log)
+
             lost = f"; {count(orphans, 'row names', 'rows name')} nothing in the log, and left out"
             yield (
                 f"{printable(join.table.name, 60)} is joined to the log: its {join.key.own!r:.60} "
@@ -230,10 +255,12 @@ def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
             return None
     except PollexError:  # the reading itself says it
         return None
+
     # the keys that the log has: its columns, and its files where it has several
     keys = dict(log.keys)
     if len(log.sources) > 1:
         keys[OWN_FILE] = {key_of(source) for source in log.sources}
+
     owners = dict.fromkeys(keys, log)
     joins: list[Join] = []
     # the best join first; the columns that it brings may be keys of the next
@@ -246,9 +273,11 @@ def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
             if path in join.names:
                 keys[join.names[path]] = values
                 owners[join.names[path]] = table
+
     idle = beside if len(files) == 1 else []
     if not joins and not idle:
         return None
+
     log_keys = {join.key.of_log: frozenset(keys[join.key.of_log]) for join in joins}
     return Joins(frozenset(log.sources), joins, log_keys, idle)
 
@@ -259,7 +288,11 @@ def _tables_of_files(files: Sequence[str], sources: Iterable[Rows]) -> list[Tabl
     of_source: dict[str, Table] = {}
     for file, rows in zip(files, sources, strict=True):
         # where a file is one table, its first rows say which
-        looked_at = rows if may_hold_tables([file]) else islice(rows, SAMPLE)
+        if may_hold_tables([file]):
+            looked_at = rows
+        else:
+            looked_at = islice(rows, SAMPLE)
+
         for row in looked_at:
             if not isinstance(row, LogRow):
                 continue
@@ -274,8 +307,10 @@ def _tables_of_files(files: Sequence[str], sources: Iterable[Rows]) -> list[Tabl
                     gathered.append(table)
                 of_source[row.source] = table
                 table.sources.append(row.source)
+
             if len(table.rows) < SAMPLE:
                 table.rows.append(row.fields)
+
     return gathered
 
 
@@ -287,21 +322,36 @@ def _log_among(tables: Sequence[Table], *, alone: bool) -> Table | None:
     """
     if not 1 < len(tables) <= MANY_TABLES:
         return None
-    log = max(tables, key=lambda table: (table.rank, table.has_speakers, _count_characters(table)))
+
+    log = max(
+        tables,
+        key=lambda table: (table.rank, table.has_speakers, _count_characters(table)),
+    )
     others = [table for table in tables if table is not log]
     if _is_export(log) or (not alone and any(map(_is_export, others))):
         return None
-    return None if not log.rank or any(map(_is_talk, others)) else log
+    if not log.rank or any(map(_is_talk, others)):
+        return None
+    return log
 
 
-def _read_whole(log: Table, beside: Sequence[Table], sources: Iterable[Rows]) -> bool:
+def _read_whole(
+    log: Table,
+    beside: Sequence[Table],
+    sources: Iterable[Rows],
+) -> bool:
     """Take all rows of the tables beside a log, and all keys of the log; return whether they could be held."""
-    of_source = {source: table for table in beside for source in table.sources}
+    of_source = {}
+    for table in beside:
+        for source in table.sources:
+            of_source[source] = table
+
     log_sources = set(log.sources)
     paths = [column.path for column in log.columns if _may_be_key(column)]
     log.keys = {path: set() for path in paths}
     for table in beside:
         table.rows = []
+
     rows_of_log = 0
     for row in chain.from_iterable(sources):
         if not isinstance(row, LogRow):
@@ -314,8 +364,10 @@ def _read_whole(log: Table, beside: Sequence[Table], sources: Iterable[Rows]) ->
             other.rows.append(row.fields)
             if len(other.rows) > MOST_ROWS:
                 return False
+
         if rows_of_log > MOST_ROWS_OF_LOG:
             return False
+
     # a key has several values
     fewest = min(FEWEST_KEYS, 0.5 * rows_of_log)
     log.keys = {path: values - {""} for path, values in log.keys.items() if len(values) >= fewest}
@@ -350,6 +402,7 @@ def _keys_in(table: Table) -> dict[str, set[str]]:
         values = {key_of(find(row, path)) for row in table.rows} - {""}
         if len(values) >= min(FEWEST_KEYS, 0.5 * len(table.rows)):
             gathered[path] = values
+
     return gathered
 
 
@@ -358,6 +411,7 @@ def _may_be_key(column: Column) -> bool:
         return False
     if is_called(column.path, "time") and not is_called(column.path, "conversation"):
         return False
+
     filled = [value for value in column.values if value not in (None, "")]
     short = all(isinstance(value, str | int | float) and len(str(value)) <= 120 for value in filled)
     is_id = bool(_KEY_WORDS & {*words_of(column.path)})  # a file's name may be words
@@ -365,34 +419,53 @@ def _may_be_key(column: Column) -> bool:
 
 
 def _best_of(
-    tables: Sequence[Table], keys: Mapping[str, set[str]], owners: Mapping[str, Table]
+    tables: Sequence[Table],
+    keys: Mapping[str, set[str]],
+    owners: Mapping[str, Table],
 ) -> tuple[Table, Key] | None:
     """Return the table that joins best, and its key; None where none does."""
-    gathered = [
-        (table, key) for table in tables if (key := _key_of(table, keys, owners)) is not None
-    ]
+    gathered = []
+    for table in tables:
+        if (key := _key_of(table, keys, owners)) is not None:
+            gathered.append((table, key))
     return max(gathered, key=lambda pair: pair[1].score, default=None)
 
 
-def _key_of(table: Table, keys: Mapping[str, set[str]], owners: Mapping[str, Table]) -> Key | None:
+def _key_of(
+    table: Table,
+    keys: Mapping[str, set[str]],
+    owners: Mapping[str, Table],
+) -> Key | None:
     """Return by which column a table meets the log."""
     gathered = []
     for path, values in _keys_in(table).items():
         for of_log, others in keys.items():
             shared = len(values & others)
             share = shared / min(len(values), len(others))
-            alike = _likeness_of_names(path, table, of_log, owners.get(of_log, table))
+            alike = _likeness_of_names(
+                path,
+                table,
+                of_log,
+                owners.get(of_log, table),
+            )
             counted = all(value.isdecimal() and len(value) < 7 for value in islice(values, 50))
             if shared < 2 or share < OVERLAP or (counted and not alike):
                 continue
             gathered.append(Key(path, of_log, alike + share, shared))
+
     return max(gathered, key=lambda key: key.score, default=None)
 
 
-def _likeness_of_names(path: str, table: Table, of_log: str, other: Table) -> float:
+def _likeness_of_names(
+    path: str,
+    table: Table,
+    of_log: str,
+    other: Table,
+) -> float:
     """Return how much two names say that they name the same: `message_id`, and `id` of a table of messages."""
     if of_log == OWN_FILE:
         return 1.0
+
     words = _naming_words(path)
     others = _naming_words(of_log)
     if plain(path) == plain(of_log) and words:
@@ -403,6 +476,7 @@ def _likeness_of_names(path: str, table: Table, of_log: str, other: Table) -> fl
         or (not words and others & table.words)
     ):
         return 1.0
+
     both = all(is_called(name, "conversation") for name in (path, of_log))
     return 0.5 if both else 0.0
 
@@ -412,33 +486,51 @@ def _naming_words(name: str) -> set[str]:
     return {word.removesuffix("s") for word in words_of(name)} - _KEY_WORDS
 
 
-def _join_table(table: Table, key: Key, keys: Mapping[str, set[str]]) -> Join:
+def _join_table(
+    table: Table,
+    key: Key,
+    keys: Mapping[str, set[str]],
+) -> Join:
     """Return a table as it is joined; its columns keep their names where the log has none of that name."""
     columns = [column for column in table.columns if column.path != key.own]
     rows_of_key: dict[str, list[Mapping[str, Any]]] = {}
     for row in table.rows:
         rows_of_key.setdefault(key_of(find(row, key.own)), []).append(row)
+
     several = any(len(rows) > 1 for rows in rows_of_key.values())
     top_level = dict.fromkeys(name for row in table.rows[:SAMPLE] for name in row)
     # the names that its columns get in the log's rows
     stem = Path(table.name).stem
     of_raters = frozenset(JUDGE_NAMES if several else ())
-    names = {
-        name: name
-        if _may_keep_its_name(name) and name not in {*keys, *of_raters}
-        else f"{stem}.{name}"
-        for name in top_level
-        if name != key.own
-    }
-    by_key = {value: _fields_of_key(rows, names) for value, rows in rows_of_key.items() if value}
+    names = {}
+    for name in top_level:
+        if name != key.own:
+            names[name] = (
+                name
+                if _may_keep_its_name(name) and name not in {*keys, *of_raters}
+                else f"{stem}.{name}"
+            )
+
+    by_key = {}
+    for value, rows in rows_of_key.items():
+        if value:
+            by_key[value] = _fields_of_key(rows, names)
+
     # what in it may be the label
-    labels = [
-        names[column.path]
-        for column in columns
-        if column.path in names and (label_likelihood(column) > 0 or is_doubtful_label(column))
-    ]
+    labels = []
+    for column in columns:
+        if column.path in names and (label_likelihood(column) > 0 or is_doubtful_label(column)):
+            labels.append(names[column.path])
+
     has_label = any(is_named_label(name) for name in names)
-    return Join(table, key, names, by_key, labels, LABELS if labels or has_label else BESIDE)
+    return Join(
+        table,
+        key,
+        names,
+        by_key,
+        labels,
+        LABELS if labels or has_label else BESIDE,
+    )
 
 
 def _may_keep_its_name(name: str) -> bool:
@@ -456,4 +548,5 @@ def _fields_of_key(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) 
             fields[new] = values[0]
         else:
             fields[new] = values if any(value not in (None, "") for value in values) else None
+
     return fields

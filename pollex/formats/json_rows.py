@@ -61,15 +61,25 @@ def json_lines(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]:
         if not line.strip():
             continue
         if isinstance(line, TooLong):
-            yield BadRow(source, number, "a row of more than 32 MB", "split or remove it")
+            yield BadRow(
+                source,
+                number,
+                "a row of more than 32 MB",
+                "split or remove it",
+            )
             continue
+
         try:
             value = parse_json(line.rstrip())
         except ValueError as error:
             yield BadRow(
-                source, number, f"not a JSON line: {_reason(error)}", "correct or remove the line"
+                source,
+                number,
+                f"not a JSON line: {_reason(error)}",
+                "correct or remove the line",
             )
             continue
+
         yield from rows_in(source, number, value)
 
 
@@ -94,13 +104,16 @@ def json_document(source: str, text: str) -> Iterator[LogRow | BadRow]:
         if parts := _one_after_another(text):
             pages = [_page_of(part) or ([part], {}) for part in parts]
             rows = [(item, beside) for items, beside in pages for item in items]
-            yield from (_row(source, number, *row) for number, row in enumerate(rows, start=1))
+            for number, row in enumerate(rows, start=1):
+                yield _row(source, number, *row)
             return
+
         raise BadInput(
             f"not JSON: {_reason(error)}",
             where=source,
             remedy="correct the file, or use JSON lines",
         ) from None
+
     items, beside = items_of(value)
     for number, item in enumerate(items, start=1):
         yield _row(source, number, item, beside)
@@ -158,7 +171,10 @@ def _one_after_another(text: str) -> list[Any]:
             start = end
     except (ValueError, RecursionError):
         return []
-    return documents if all(isinstance(value, dict) for value in documents) else []
+
+    if all(isinstance(value, dict) for value in documents):
+        return documents
+    return []
 
 
 def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
@@ -177,6 +193,7 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
         return rows, {}
     if page := _page_of(value):
         return page
+
     # an envelope around one conversation
     alone = value.get("data")
     if (
@@ -185,28 +202,37 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
         and {name.casefold() for name in value} <= {"data", "error", *PAGE_NAMES}
     ):
         return [alone], {}
+
     # an envelope around a list of rows
-    inner = (
-        value["data"]
-        if isinstance(value.get("data"), dict) and "examples" in value["data"]
-        else value
-    )
-    lists = [
-        name for name in ENVELOPES if isinstance(inner.get(name), list) and "role" not in inner
-    ]
+    if isinstance(value.get("data"), dict) and "examples" in value["data"]:
+        inner = value["data"]
+    else:
+        inner = value
+
+    lists = []
+    for name in ENVELOPES:
+        if isinstance(inner.get(name), list) and "role" not in inner:
+            lists.append(name)
+
     # A single ShareGPT conversation has a list named like an envelope; its items are turns.
     if len(lists) == 1 and not any(_is_turn(item) for item in inner[lists[0]]):
         return _unwrapped(value, inner, lists[0])
+
     # an object with one list that has owners, or is the export of a tool
     counts = all(isinstance(field, list | int | None) for field in value.values())
-    owned = [
-        name
-        for name, items in value.items()
-        if _are_owned(items) or (counts and _are_exports(items))
-    ]
+    owned = []
+    for name, items in value.items():
+        if _are_owned(items) or (counts and _are_exports(items)):
+            owned.append(name)
+
     if len(owned) == 1 and not export_of(value):
         return _unwrapped(value, value, owned[0])
-    tables = [name for name, items in value.items() if _are_talks(items) or _are_exports(items)]
+
+    tables = []
+    for name, items in value.items():
+        if _are_talks(items) or _are_exports(items):
+            tables.append(name)
+
     if len(tables) == 1 and not export_of(value) and not _is_known(value):
         return _unwrapped(value, value, tables[0])
     return (None if _is_known(value) else rows_within(value)) or [value], {}
@@ -217,6 +243,7 @@ def _rows_of_columns(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     columns = list(value.values())
     if len(columns) < 2 or not all(isinstance(column, dict) and column for column in columns):
         return None
+
     numbers = list(columns[0])
     if not all(number.isdecimal() for number in numbers):
         return None
@@ -233,6 +260,7 @@ def _are_talks(items: object) -> bool:
         or not all(isinstance(item, dict) for item in items)
     ):
         return False
+
     return all(any(_are_turns(inner) for inner in item.values()) for item in items)
 
 
@@ -248,6 +276,7 @@ def _are_owned(items: object) -> bool:
     rows = [item for item in listed if isinstance(item, dict)]
     if len(rows) < len(listed) or not rows:
         return False
+
     names = set.intersection(*(set(row) for row in rows)) & OWNERS
     return any(len({str(row[name]) for row in rows}) > 1 for name in names)
 
@@ -262,12 +291,15 @@ def _page_of(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
     """Return the rows of a value that is nothing but a page of a list, or nothing but tables; None for others."""
     if not isinstance(value, dict):
         return None
+
     for name, inner in value.items():  # most rows end here
         if not isinstance(inner, list) and name.casefold() not in PAGE_NAMES:
             return None
+
     names = [name for name in value if name.casefold() not in PAGE_NAMES]
     if not names or not all(_is_table(value[name], name) for name in names):
         return None
+
     owned = any(
         item.keys() & OWNERS or export_of(item) for name in names for item in value[name][:1]
     )
@@ -275,8 +307,15 @@ def _page_of(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
         return None
     if len(names) == 1:
         return _unwrapped(value, value, names[0])
-    known_names = [name for name in names if value[name] and _is_known(value[name][0])]
-    return ([row for name in known_names for row in value[name]], {}) if known_names else None
+
+    known_names = []
+    for name in names:
+        if value[name] and _is_known(value[name][0]):
+            known_names.append(name)
+
+    if known_names:
+        return ([row for name in known_names for row in value[name]], {})
+    return None
 
 
 def _is_known(row: Mapping[str, Any]) -> bool:
@@ -293,12 +332,15 @@ def _is_table(value: object, name: str) -> bool:
 
 
 def _unwrapped(
-    value: Mapping[str, Any], inner: Mapping[str, Any], name: str
+    value: Mapping[str, Any],
+    inner: Mapping[str, Any],
+    name: str,
 ) -> tuple[list[Any], Mapping[str, Any]]:
     beside = {other: inner_value for other, inner_value in value.items() if other != name}
     items = with_values_by_id(inner[name], beside)
     if not _are_messages(items):
         return items, beside
+
     newest_first = items[0].get("role", "assistant") == "assistant" and items[-1].get(
         "role"
     ) not in (None, "assistant")
@@ -310,8 +352,17 @@ def _are_messages(items: list[Any]) -> bool:
         return False
     if any(_names_talks(items, name) for name in items[0]):
         return False
-    ids = [str(item["id"]) for item in items if item.get("id") is not None]
-    spoken = [item for item in items if "role" in item or is_dialect(item)]
+
+    ids = []
+    for item in items:
+        if item.get("id") is not None:
+            ids.append(str(item["id"]))
+
+    spoken = []
+    for item in items:
+        if "role" in item or is_dialect(item):
+            spoken.append(item)
+
     return bool(spoken) and len(set(ids)) == len(ids)
 
 
@@ -324,7 +375,12 @@ def _names_talks(items: list[dict[str, Any]], name: str) -> bool:
         return False
     if is_called(name, "conversation") and not is_called(name, "time"):
         return True
-    starts = [n for n, value in enumerate(values) if n == 0 or value != values[n - 1]]
+
+    starts = []
+    for n, value in enumerate(values):
+        if n == 0 or value != values[n - 1]:
+            starts.append(n)
+
     begun_by_users = all(str(items[n].get("role")) in ("user", "human") for n in starts)
     return 1 < len(starts) == len(set(values)) < len(items) / 1.5 and begun_by_users
 
@@ -334,6 +390,7 @@ def _is_message(item: dict[str, Any]) -> bool:
         return True
     if item.keys() & OWNERS:
         return False
+
     return (
         {"role", "content"} <= item.keys()
         or {"role", "parts"} <= item.keys()
@@ -345,9 +402,15 @@ def _is_turn(item: object) -> bool:
     return isinstance(item, dict) and item.keys() >= {"from", "value"}
 
 
-def _row(source: str, number: int, value: object, beside: Mapping[str, Any]) -> LogRow | BadRow:
+def _row(
+    source: str,
+    number: int,
+    value: object,
+    beside: Mapping[str, Any],
+) -> LogRow | BadRow:
     if isinstance(value, dict):
         return LogRow(source, number, value, beside)
+
     return BadRow(
         source,
         number,

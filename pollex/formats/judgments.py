@@ -34,7 +34,11 @@ if TYPE_CHECKING:
 
 
 JUDGES = "STRUCT(judge VARCHAR, expected DOUBLE, entropy DOUBLE, probabilities DOUBLE[])[]"
-KINDS = {"text_id": "VARCHAR", "question": "VARCHAR", "judges": JUDGES}
+KINDS = {
+    "text_id": "VARCHAR",
+    "question": "VARCHAR",
+    "judges": JUDGES,
+}
 
 Trusted = Aggregate | Literal["unknown"]
 """How the answers of trusted judges become one, or that of an unknown judge in their place."""
@@ -63,15 +67,21 @@ def rows_of_predictions(
     if aggregate not in ("mean", "unknown") and not scale.ordinal:
         what = f"the answers to {scale.question!r} have no order, so those of several judges are no one figure"
         raise WrongUse(what, remedy="leave it out", option="aggregate")
-    proba_of_judge = {
-        judge: model.predict_proba(table.X, [judge] * len(table.X), scale.question)
-        for judge in judges
-    }
+
+    proba_of_judge = {}
+    for judge in judges:
+        proba_of_judge[judge] = model.predict_proba(
+            table.X,
+            [judge] * len(table.X),
+            scale.question,
+        )
+
     # probabilities of the answers [text, option] for the trusted judges as one
     if aggregate == "unknown":
         proba = model.predict_proba(table.X, question=scale.question)
     else:
         proba = model.proba_for(table.X, list(judges) or None, scale.question)
+
     named = {"text_id": list(table.texts), "question": [scale.question] * len(proba)}
     columns: dict[str, list[Any]] = named | _prediction_columns(proba, scale)
     if aggregate not in ("mean", "unknown"):
@@ -79,25 +89,36 @@ def rows_of_predictions(
         columns["expected"] = model.predict_for(
             table.X, list(judges) or None, how, scale.question
         ).tolist()
+
     # beside them, each judge's own prediction
     if judges:
-        predictions = [
-            _of_judge(judge, judge_proba, scale) for judge, judge_proba in proba_of_judge.items()
-        ]
+        predictions = []
+        for judge, judge_proba in proba_of_judge.items():
+            predictions.append(_of_judge(judge, judge_proba, scale))
         columns["judges"] = [list(of_text) for of_text in zip(*predictions, strict=True)]
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    rows: list[dict[str, Any]] = []
+    for row in zip(*columns.values(), strict=True):
+        rows.append(dict(zip(columns, row, strict=True)))
+
+    return rows
 
 
 def expected_of(proba: Floats, scale: Scale) -> list[float] | list[None]:
     """Compute expected answers; None where the answers have no order, and so no mean."""
     if not scale.ordinal:
         return [None] * len(proba)
+
     means: list[float] = (proba @ np.array(scale.values)).tolist()
     return means
 
 
 def _prediction_columns(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
-    spread = variance(proba, scale.values).tolist() if scale.ordinal else [None] * len(proba)
+    if scale.ordinal:
+        spread = variance(proba, scale.values).tolist()
+    else:
+        spread = [None] * len(proba)
+
     return {
         "expected": expected_of(proba, scale),
         "variance": spread,
@@ -110,17 +131,29 @@ def _prediction_columns(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
 
 def _of_judge(judge: str, proba: Floats, scale: Scale) -> list[dict[str, Any]]:
     columns = expected_of(proba, scale), entropy(proba).tolist(), proba.tolist()
-    return [
-        {"judge": judge, "expected": expected, "entropy": bits, "probabilities": row}
-        for expected, bits, row in zip(*columns, strict=True)
-    ]
+    rows: list[dict[str, Any]] = []
+    for expected, bits, row in zip(*columns, strict=True):
+        rows.append(
+            {
+                "judge": judge,
+                "expected": expected,
+                "entropy": bits,
+                "probabilities": row,
+            }
+        )
+
+    return rows
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Name the columns of predictions, with DuckDB's types: questions may have different options."""
     names = dict.fromkeys(name for row in rows for name in row if name != "judges")
     ends = ["judges"] if "judges" in rows[0] else []
-    return {name: KINDS.get(name, "DOUBLE") for name in [*names, *ends]}
+    columns: dict[str, str] = {}
+    for name in [*names, *ends]:
+        columns[name] = KINDS.get(name, "DOUBLE")
+
+    return columns
 
 
 MAIN_NAMES = ("q0", "overall")
@@ -179,13 +212,25 @@ def judgment_table(
             where=records.where(0),
             remedy="give answers as numbers",
         )
+
     # the questions with their options: those of the calibrator, or those that occur
     if questionnaire is None:
-        questionnaire, odd = _build_questionnaire(records, answers, usable, value, main, nominal)
+        questionnaire, odd = _build_questionnaire(
+            records,
+            answers,
+            usable,
+            value,
+            main,
+            nominal,
+        )
     else:
         odd = _report_strangers(records, questionnaire, usable)
+
     faults += odd
-    question = codes(records.question, [scale.question for scale in questionnaire.scales])
+    question = codes(
+        records.question,
+        [scale.question for scale in questionnaire.scales],
+    )
     answer = places(questionnaire.scales, question, value)
     of_known_question = usable & (question >= 0)
     faults += fault(
@@ -202,21 +247,47 @@ def judgment_table(
         key=natural_key,
     )
     judge = codes_of(records.judge, judges)
-    judgments = Judgments(row[keep], question[keep], judge[keep], answer[keep], tuple(judges))
+    judgments = Judgments(
+        row[keep],
+        question[keep],
+        judge[keep],
+        answer[keep],
+        tuple(judges),
+    )
     judgments, same = _keep_informative(judgments, questionnaire)
     # what is told of the records that were left out, and of judges who say little
     groups, several = groups_of(records, answers.texts)
-    labels = np.bincount(judgments.judge[judgments.judge != NOBODY], minlength=len(judges))
+    labels = np.bincount(
+        judgments.judge[judgments.judge != NOBODY],
+        minlength=len(judges),
+    )
     rare = "with one label only: predicted mostly by the shared part"
     faults += [*same, *several, *_report_doubled(judgments, answers)]
-    faults += fault("judge", rare, labels == 1, lambda judge: judges[judge], left_out=False)
+    faults += fault(
+        "judge",
+        rare,
+        labels == 1,
+        lambda judge: judges[judge],
+        left_out=False,
+    )
     blank = "with an empty cell where an answer should be: other answers there count"
     rows = np.array(records.blank, dtype=np.int64)
-    faults += fault("row", blank, rows, lambda n: place_of(records.rows[n]), left_out=False)
+    faults += fault(
+        "row",
+        blank,
+        rows,
+        lambda n: place_of(records.rows[n]),
+        left_out=False,
+    )
+
     return JudgmentTable(judgments, questionnaire, groups, tuple(faults))
 
 
-def _require_joined(records: Records, answers: AnswerTable, row: Ints) -> None:
+def _require_joined(
+    records: Records,
+    answers: AnswerTable,
+    row: Ints,
+) -> None:
     if not (row >= 0).any():
         here = ", ".join(map(repr, list(dict.fromkeys(records.text))[:3])) or "none"
         there = ", ".join(map(repr, answers.texts[:3]))
@@ -230,7 +301,8 @@ def _require_joined(records: Records, answers: AnswerTable, row: Ints) -> None:
 def _report_unreadable(records: Records, row: Ints, value: Floats) -> list[Issue]:
     remedy = "give each text answers, or leave its judgments out"
     empty = np.array(
-        [option is None or not str(option).strip() for option in records.option], dtype=bool
+        [option is None or not str(option).strip() for option in records.option],
+        dtype=bool,
     )
     return [
         *fault("judgment", "whose text has no answers", row < 0, records.describe, remedy),
@@ -258,24 +330,32 @@ def _build_questionnaire(
     # questions that the judge answers, and those that only people answer
     asked_questions = {scale.question for scale in answers.scales}
     only_people = sorted(
-        {name for name in records.question if name not in asked_questions}, key=natural_key
+        {name for name in records.question if name not in asked_questions},
+        key=natural_key,
     )
     loose = frozenset(nominal) | records.nominal
     of_own = codes(records.question, only_people)
-    values = {
-        name: np.unique(value[usable & (of_own == place)]).tolist()
-        for place, name in enumerate(only_people)
-    }
-    alike = [
-        f"{name!r} with {len(answer_values)}"
-        for name, answer_values in values.items()
-        if len(answer_values) < 2
-    ]
-    people = [
-        Scale(n, tuple(answer_values), n not in loose, asked=False)
-        for n, answer_values in values.items()
-        if len(answer_values) > 1
-    ]
+    values = {}
+    for place, name in enumerate(only_people):
+        values[name] = np.unique(value[usable & (of_own == place)]).tolist()
+
+    alike = []
+    for name, answer_values in values.items():
+        if len(answer_values) < 2:
+            alike.append(f"{name!r} with {len(answer_values)}")
+
+    people = []
+    for n, answer_values in values.items():
+        if len(answer_values) > 1:
+            people.append(
+                Scale(
+                    n,
+                    tuple(answer_values),
+                    n not in loose,
+                    asked=False,
+                )
+            )
+
     # one scale for each, ordered unless somebody said that it is not
     scales = (
         *(
@@ -287,49 +367,73 @@ def _build_questionnaire(
     names = [scale.question for scale in scales]
     if strangers := sorted(set(nominal) - set(names)):
         raise WrongUse(
-            f"no question is called {strangers[0]!r}", remedy=f"use one of {', '.join(names)}"
+            f"no question is called {strangers[0]!r}",
+            remedy=f"use one of {', '.join(names)}",
         )
+
     # the main question is one that people answered
     judged = list(
         dict.fromkeys(n for n, use in zip(records.question, usable.tolist(), strict=True) if use)
     )
     chosen = _choose_main_question(main, names, judged)
     faults = faults_of(
-        "question", "that only people answer, with fewer than two answers", alike, "leave each out"
+        "question",
+        "that only people answer, with fewer than two answers",
+        alike,
+        "leave each out",
     )
     return Questionnaire(scales, chosen), faults
 
 
-def _report_strangers(records: Records, questionnaire: Questionnaire, usable: Bools) -> list[Issue]:
+def _report_strangers(
+    records: Records,
+    questionnaire: Questionnaire,
+    usable: Bools,
+) -> list[Issue]:
     known_questions = {scale.question for scale in questionnaire.scales}
     alien = usable & np.array(
         [name not in known_questions for name in records.question], dtype=bool
     )
     return fault(
-        "judgment", "whose question the questionnaire doesn't have", alien, records.describe
+        "judgment",
+        "whose question the questionnaire doesn't have",
+        alien,
+        records.describe,
     )
 
 
-def _choose_main_question(main: str | None, names: Sequence[str], judged: Sequence[str]) -> str:
+def _choose_main_question(
+    main: str | None,
+    names: Sequence[str],
+    judged: Sequence[str],
+) -> str:
     if main is not None:
         if main not in names:
             raise WrongUse(
-                f"no question is called {main!r}", remedy=f"give one of {', '.join(names)}"
+                f"no question is called {main!r}",
+                remedy=f"give one of {', '.join(names)}",
             )
+
         return main
+
     # by its usual name, or because people answered no other
     answered = [name for name in names if name in judged]
-    candidates = [
-        name for main_name in MAIN_NAMES for name in answered if name.lower() == main_name
-    ]
+    candidates = []
+    for main_name in MAIN_NAMES:
+        for name in answered:
+            if name.lower() == main_name:
+                candidates.append(name)
+
     if not candidates and len(answered) == 1:
         candidates = answered
+
     if not candidates:
         raise WrongUse(
             "which question is the main one?",
             remedy=f"name one of {', '.join(names)}",
             option="main",
         )
+
     return candidates[0]
 
 
@@ -341,7 +445,10 @@ def _keep_informative(
     Raises:
         BadLabels: The main question is not among them.
     """
-    pairs = np.unique(np.stack([judgments.question, judgments.answer], axis=1), axis=0)
+    pairs = np.unique(
+        np.stack([judgments.question, judgments.answer], axis=1),
+        axis=0,
+    )
     several = np.bincount(pairs[:, 0], minlength=len(questions.scales))
     main = questions.index()
     if several[main] < 2:
@@ -350,9 +457,15 @@ def _keep_informative(
             f"nobody answered the main question {questions.main!r}"
         )  # fmt: skip
         raise BadLabels(
-            what, remedy="add judgments that differ, or name another question", option="main"
+            what,
+            remedy="add judgments that differ, or name another question",
+            option="main",
         )
-    alone = [f"{questions.scales[place].question!r}" for place in np.flatnonzero(several == 1)]
+
+    alone = []
+    for place in np.flatnonzero(several == 1):
+        alone.append(f"{questions.scales[place].question!r}")
+
     what = "with the same answer from everybody, which can't be learned from"
     return judgments.where(several[judgments.question] > 1), faults_of("question", what, alone)
 
@@ -367,8 +480,16 @@ def _report_doubled(judgments: Judgments, answers: AnswerTable) -> list[Issue]:
     pairs = named.row[extra] * (len(named.judges) + 1) + named.judge[extra]
     shown = extra[first_of_each(pairs)]
     what = "of a text judged again by the same judge: used, and no further label"
-    descriptions = {
-        int(n): f"{answers.texts[named.row[n]]}, judge {named.judges[named.judge[n]]}"
-        for n in shown
-    }
-    return fault("case", what, shown, descriptions.__getitem__, left_out=False)
+    descriptions = {}
+    for n in shown:
+        descriptions[int(n)] = (
+            f"{answers.texts[named.row[n]]}, judge {named.judges[named.judge[n]]}"
+        )
+
+    return fault(
+        "case",
+        what,
+        shown,
+        descriptions.__getitem__,
+        left_out=False,
+    )

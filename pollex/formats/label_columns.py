@@ -51,17 +51,22 @@ def label_likelihood(column: Column) -> float:
     words = column.words
     if not _may_hold_labels(column) or sides_of_column(column) is None:
         return 0.0
+
     usual = all(map(is_usual, words))
     numbers = all(map(as_number, words))
     if numbers and len(words) < 2:
         return 0.0
     if is_named_label(column.path):
-        return 2.0 if usual and not numbers else 1.5
+        if usual and not numbers:
+            return 2.0
+        return 1.5
     if numbers:
         # a number alone may be anything, `4/5` and `80 %` hardly
         return 0.9 if not any(map(_is_bare, words)) else 0.0
     if all(folded_name(word) in DOUBTFUL for word in words):
-        return 0.6 if column.filled < len(column.values) and len(words) == 2 else 0.0
+        if column.filled < len(column.values) and len(words) == 2:
+            return 0.6
+        return 0.0
     return 1.0 if len(words) > 1 else 0.0
 
 
@@ -69,6 +74,7 @@ def is_doubtful_label(column: Column) -> bool:
     """Return whether a column is named like a thumb, and nobody can tell what its few values mean."""
     if not _may_hold_labels(column) or len(column.words) < 2:
         return False
+
     named = any(is_called(step, "label") for step in steps_of(column.path))
     return named and sides_of_column(column) is None
 
@@ -80,6 +86,7 @@ def columns_of_raters(columns: Sequence[Column]) -> Iterator[Column]:
         begins = _RATER.match(column.path)
         if begins is not None and _may_hold_labels(column):
             by_stem.setdefault(begins[0], []).append(column)
+
     for stem, raters in by_stem.items():
         if len(raters) > 1:
             rows = zip(*(rater.values for rater in raters), strict=True)
@@ -104,7 +111,12 @@ def _may_hold_labels(column: Column) -> bool:
         return False
     if len(words) > (MOST_RATINGS if all(map(as_number, words)) else FEW_LABELS):
         return False
-    last = steps_of(column.path)[-1] if steps_of(column.path) else column.path
+
+    if steps_of(column.path):
+        last = steps_of(column.path)[-1]
+    else:
+        last = column.path
+
     if NO_LABELS & {*words_of(last)}:
         return False
     return not column.path.endswith(("count", "users", "type", "id"))
@@ -119,10 +131,16 @@ def sides_of_column(column: Column) -> dict[str, str] | None:
     words = column.words
     if names_reactions(column.path):
         return {} if any(map(_has_thumb, words)) else None
-    numbers = {float(number) for word in words if (number := as_number(word))}
+
+    numbers = set()
+    for word in words:
+        if number := as_number(word):
+            numbers.add(float(number))
+
     is_scale = bool(_SCALES & {*words_of(column.path)})
     if numbers in CODES and len(numbers) == len(words) and not is_scale:
         return None
+
     named = is_named_label(column.path)
     return sides_of(words, one_is_enough=named)
 
@@ -139,20 +157,27 @@ def sides_of(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, 
     """
     if all(map(is_usual, words)):
         return {}
+
     # numbers alone: the two ends of their scale
     numbers = sorted({float(number) for word in words if (number := as_number(word))})
     if numbers and len(numbers) == len({*words}):
         low, high = bounds_of(numbers)
         return {"positive": f">={high:g}", "negative": f"<={low:g}"}
+
     # words: what each means; of two words one tells the other
     meant = {word: side_meant(word) for word in words}
     unknown = [word for word, side in meant.items() if side is None]
     known_sides = {side for side in meant.values() if side not in (None, Label.NONE)}
     if one_is_enough and len(unknown) == 1 and len(words) == 2 and len(known_sides) == 1:
-        other = Label.NEGATIVE if known_sides == {Label.POSITIVE} else Label.POSITIVE
+        if known_sides == {Label.POSITIVE}:
+            other = Label.NEGATIVE
+        else:
+            other = Label.POSITIVE
+
         meant |= {unknown[0]: other}
     elif unknown:
         return None
+
     sides = {
         "positive": [word for word, side in meant.items() if side is Label.POSITIVE],
         "negative": [word for word, side in meant.items() if side is Label.NEGATIVE],
@@ -175,6 +200,7 @@ def is_plainly_label(words: Sequence[str]) -> bool:
     """Return whether a column's values are thumbs of both sides, and nothing else."""
     if {as_number(word) for word in words} in TWO_NUMBERS:
         return True
+
     sides = {side_meant(word) for word in words}
     both = {Label.POSITIVE, Label.NEGATIVE}
     return sides == both and all(map(is_usual, words)) and not any(map(as_number, words))
@@ -188,17 +214,20 @@ def meaning_of_labels(bad_rows: Sequence[BadRow], taken_labels: Sequence[str]) -
     """
     if not all(row.of_label for row in bad_rows):
         return {}
+
     options: dict[str, object] = {}
     for row in bad_rows:
         options |= {name: value for name, value in row.option.items() if value is not None}
+
     unknown = {row.label for row in bad_rows} - {""}
     if not unknown:
         return options
-    words = [
-        word
-        for word in dict.fromkeys((*sorted(unknown), *taken_labels))
-        if word.strip().casefold() not in MISSING
-    ]
+
+    words = []
+    for word in dict.fromkeys((*sorted(unknown), *taken_labels)):
+        if word.strip().casefold() not in MISSING:
+            words.append(word)
+
     sides = sides_of([word for word in words if word != EMPTY])
     return {} if sides is None else {**options, **sides}
 
@@ -210,30 +239,39 @@ def values_told(column: Column, most: int = FEW_LABELS) -> str:
         for item in value if isinstance(value, list) else [value]:
             if item not in (None, "", [], {}):
                 counts[str(item)] = counts.get(str(item), 0) + 1
+
     most_frequent = sorted(counts.items(), key=lambda pair: -pair[1])[:most]
     return ", ".join(f"{value} ({times})" for value, times in most_frequent)
 
 
-def is_of_users(column: Column, owners: Sequence[object], sides: Sequence[str | None]) -> bool:
+def is_of_users(
+    column: Column,
+    owners: Sequence[object],
+    sides: Sequence[str | None],
+) -> bool:
     """Return whether a column says something of what users say, turn by turn, as a guess at their mood does.
 
     Args:
         owners: The conversation of each row.
         sides: Whose turn each row is.
     """
-    filled = [value not in (None, "", [], {}) for value in column.values]
-    shares = {
-        side: _share(
+    filled = []
+    for value in column.values:
+        filled.append(value not in (None, "", [], {}))
+
+    shares = {}
+    for side in ("user", "assistant"):
+        shares[side] = _share(
             [
                 is_filled
                 for is_filled, row_side in zip(filled, sides, strict=True)
                 if row_side == side
             ]
         )
-        for side in ("user", "assistant")
-    }
+
     if shares["user"] < 0.5 or shares["assistant"] > 0.1:
         return False
+
     # of several turns in most conversations, as a label of the whole is not
     several = [
         str(owner)
@@ -250,7 +288,9 @@ def _share(of: Sequence[bool]) -> float:
 def in_order_of_likelihood(columns: Sequence[Column]) -> Iterator[tuple[Column, float]]:
     """Yield the columns that may be the label, the likeliest first."""
     together = [raters for raters in columns_of_raters(columns) if label_likelihood(raters) > 0]
-    yield from ((raters, 2.0) for raters in together)
+    for raters in together:
+        yield (raters, 2.0)
+
     likelihoods = {column: label_likelihood(column) for column in columns}
     for column in sorted(columns, key=lambda candidate: likelihoods[candidate], reverse=True):
         if likelihoods[column] > 0:

@@ -63,7 +63,12 @@ def write_requests(
     if out.suffix == ".jsonl":
         write_lines(out, (row.get(LOGGED, row) for row in rows))
         return
-    names = [name for name in rows[0] if name not in (LOGGED, "probabilities")] if rows else ["id"]
+
+    if rows:
+        names = [name for name in rows[0] if name not in (LOGGED, "probabilities")]
+    else:
+        names = ["id"]
+
     # What a conversation says is for the eye; ids and judges stay as they are, or nothing would
     # join them again.
     shown = (
@@ -82,11 +87,15 @@ def sheet_for(questionnaire: str | None, out: Path | None) -> list[SheetQuestion
     if questionnaire is not None and out is None:
         what = "a questionnaire makes a sheet to fill in, and no file is named for it"
         raise WrongUse(what, remedy="name one", option={"out": "sheet.csv"})
-    return questionnaire_at(questionnaire) if questionnaire is not None else []
+    if questionnaire is not None:
+        return questionnaire_at(questionnaire)
+    return []
 
 
 def _sheet_rows(
-    row: Request, questions: Sequence[SheetQuestion], conversations: Mapping[str, Conversation]
+    row: Request,
+    questions: Sequence[SheetQuestion],
+    conversations: Mapping[str, Conversation],
 ) -> Iterator[Request]:
     conversation = conversations.get(row.get("id", ""))
     for question in questions:
@@ -150,21 +159,31 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
                 )
                 # the label page calls it `answer`
                 picker = Picker(replace(reading, label_field=field))
+
             try:
                 labels.append((*_read_label(row, picker), row))
             except BadInput as error:
                 bad.append(BadRow(row.source, row.line, error.what, error.remedy))
+
     thumb_numbers = {"", EMPTY} | (picker.numbers if picker else set())
     # numbers that turn out to be no thumbs
-    bad += [
-        BadRow(row.source, row.line, f"{number} is neither up nor down")
-        for _, number, row in labels
-        if number not in thumb_numbers
-    ]
+    for _, number, row in labels:
+        if number not in thumb_numbers:
+            bad.append(
+                BadRow(
+                    row.source,
+                    row.line,
+                    f"{number} is neither up nor down",
+                )
+            )
+
     if len(bad) > reading.max_bad:
         raise BadInput(
-            f"{len(bad)} rows can't be read: {bad[0]}", where=str(path), remedy="correct them"
+            f"{len(bad)} rows can't be read: {bad[0]}",
+            where=str(path),
+            remedy="correct them",
         )
+
     return [
         label
         for label, number, _ in labels
@@ -178,13 +197,19 @@ def labels_in(conversations: Sequence[Conversation], unsaid: str) -> list[GivenL
     Args:
         unsaid: How those labels were drawn whose rows don't say it.
     """
-    return [
-        GivenLabel(
-            c.id, c.label, drawn_of(c) or unsaid, _text_in(c.metadata, SOURCE) or c.judge or ""
-        )
-        for c in conversations
-        if c.label is not Label.NONE
-    ]
+    labels: list[GivenLabel] = []
+    for c in conversations:
+        if c.label is not Label.NONE:
+            labels.append(
+                GivenLabel(
+                    c.id,
+                    c.label,
+                    drawn_of(c) or unsaid,
+                    _text_in(c.metadata, SOURCE) or c.judge or "",
+                )
+            )
+
+    return labels
 
 
 def drawn_of(conversation: Conversation) -> str:
@@ -196,10 +221,13 @@ def _read_label(row: LogRow, picker: Picker) -> tuple[GivenLabel, str]:
     picked = picker.pick(row.fields, IDS)
     if picked.id is None:
         raise BadInput("the label has no conversation id", remedy="add a field `id`")
+
     source = _text_in(picked.rest, SOURCE) or picked.judge or ""
     return GivenLabel(picked.id, picked.label, _text_in(picked.rest, DRAWN), source), picked.number
 
 
 def _text_in(fields: dict[str, object], name: str) -> str:
     value = look_up(fields, name)
-    return value.strip() if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value.strip()
+    return ""

@@ -122,10 +122,19 @@ class Verdicts:
     negative: Rule
     numbers: bool = False
     unrated: Spellings | None = None
-    said: Counter[tuple[str, str]] = field(default_factory=Counter, compare=False, repr=False)
+    said: Counter[tuple[str, str]] = field(
+        default_factory=Counter,
+        compare=False,
+        repr=False,
+    )
 
     @classmethod
-    def of(cls, positive: str | None, negative: str | None, unrated: str | None = None) -> Verdicts:
+    def of(
+        cls,
+        positive: str | None,
+        negative: str | None,
+        unrated: str | None = None,
+    ) -> Verdicts:
         """Parse `--positive`, `--negative` and `--unrated`, with the usual spellings as default.
 
         `*` on one side stands for every other word.
@@ -142,10 +151,18 @@ class Verdicts:
         if any(compared) and (positive is None or negative is None):
             missing = "negative" if negative is None else "positive"
             what = "a rating needs a bound on both sides"
-            raise WrongUse(what, remedy="add the other", option={missing: BOUNDS[missing]})
+            raise WrongUse(
+                what,
+                remedy="add the other",
+                option={missing: BOUNDS[missing]},
+            )
+
         words = f"{positive or ''},{negative or ''}".split(",")
         numbers = any(compared) or any(isinstance(_fold_value(word), float) for word in words)
-        left = None if unrated is None else _spellings(unrated)
+        left = None
+        if unrated is not None:
+            left = _spellings(unrated)
+
         return cls(*_separate_rules(rules, (positive, negative)), numbers, left)
 
     def label(self, value: object, name: str = "FIELD") -> Label:
@@ -159,24 +176,32 @@ class Verdicts:
         if isinstance(value, dict) and value:
             what = f"the label is an object ({printable(', '.join(value), 60)})"
             inside = f"{name}.{printable(next(iter(value), 'x'), 40)}"
-            raise BadLabel(what, remedy="name the field inside it", option={"label_field": inside})
+            raise BadLabel(
+                what,
+                remedy="name the field inside it",
+                option={"label_field": inside},
+            )
         if (several := _several_words(value)) is not None:
             return self.majority(several, name)
         if names_reactions(name) and (reactions := reactions_in(value)) is not None:
             return self._of_reactions(value, reactions)
+
         folded = _fold_value(value)
         if folded in MISSING or (self.unrated and self.unrated.matches(folded)):
             self.said[show_value(value), Label.NONE] += 1
             return Label.NONE
+
         # by the spellings or bounds of each side; `*` is any other word
         good = self.positive.matches(folded)
         bad = self.negative.matches(folded)
         if not good and not bad and isinstance(folded, str):
             good = ANY_OTHER in _words_of(self.positive)
             bad = ANY_OTHER in _words_of(self.negative)
+
         if good and bad:
             raise WrongUse(
-                f"the label {value!r} matches positive and negative", remedy="draw the bounds apart"
+                f"the label {value!r} matches positive and negative",
+                remedy="draw the bounds apart",
             )
         if good or bad:
             label = Label.POSITIVE if good else Label.NEGATIVE
@@ -196,10 +221,12 @@ class Verdicts:
                 counts[Label.POSITIVE] += times
             elif self.negative.matches(folded):
                 counts[Label.NEGATIVE] += times
+
         ups = counts[Label.POSITIVE]
         downs = counts[Label.NEGATIVE]
         label = _of_most(ups, downs)
         self.said[show_value(value), label] += 1
+
         return label
 
     def majority(self, values: Sequence[object], name: str = "FIELD") -> Label:
@@ -231,10 +258,12 @@ def as_number(value: object) -> str:
     """Return a rating's spelling, equal for 1, 1.0 and "1"; empty for what is no number."""
     if isinstance(value, str) and value.isalpha():  # most labels are words
         return ""
+
     try:
         folded = _fold_value(value)
     except BadInput:
         return ""
+
     return f"{folded:g}" if isinstance(folded, float) else ""
 
 
@@ -242,11 +271,16 @@ def _several_words(value: object) -> list[object] | None:
     """Return what several raters said in words; None for one value, and for numbers."""
     if not isinstance(value, list) or not value:
         return None
-    words = [
-        entry for entry in value if not isinstance(entry, list | dict) and not as_number(entry)
-    ]
+
+    words = []
+    for entry in value:
+        if not isinstance(entry, list | dict) and not as_number(entry):
+            words.append(entry)
+
     present = [word for word in words if _fold_value(word) not in MISSING]
-    return list(value) if present and len(words) == len(value) else None
+    if present and len(words) == len(value):
+        return list(value)
+    return None
 
 
 def rating_of(value: object) -> str:
@@ -260,7 +294,9 @@ def rating_of(value: object) -> str:
 
 def show_value(value: object) -> str:
     """Return a value as lists of values show it."""
-    return EMPTY if value is None or value in ("", [], {}) else printable(str(value), 40)
+    if value is None or value in ("", [], {}):
+        return EMPTY
+    return printable(str(value), 40)
 
 
 def is_usual(value: object) -> bool:
@@ -291,25 +327,39 @@ def side_meant(word: str) -> Label | None:
         return Label.NONE
     if (side := _side_of_word(word)) is not None:
         return side
+
     split = _BETWEEN_WORDS.split(word.strip())
-    parts = [part for part in split if part and (part[0] in "+-" or not as_number(part))]
+    parts = []
+    for part in split:
+        if part and (part[0] in "+-" or not as_number(part)):
+            parts.append(part)
+
     if len(parts) < 2:
         return _side_of_negated(folded_name(word))
+
     # what the words at its end mean: `very good`, `not helpful`
-    ends = [" ".join(parts[start:]) for start in range(1, len(parts))]
+    ends = []
+    for start in range(1, len(parts)):
+        ends.append(" ".join(parts[start:]))
+
     sides_of_ends = {_side_of_word(end) for end in ends} - {None}
     negations = [part for part in parts if folded_name(part) in NEGATIONS]
     if negations and sides_of_ends == {Label.POSITIVE}:
         return Label.NEGATIVE
+
     # what its first word means: `Good, thanks`
     first = Label.NONE if is_missing(parts[0]) else _side_of_word(parts[0])
     if first is Label.NONE and len(parts) > 1:
-        return next(iter(sides_of_ends)) if len(sides_of_ends) == 1 else Label.NONE
+        if len(sides_of_ends) == 1:
+            return next(iter(sides_of_ends))
+        return Label.NONE
     if first is not None:
         return first
     if any(map(is_missing, ends)):
         return Label.NONE
-    return next(iter(sides_of_ends)) if len(sides_of_ends) == 1 and not negations else None
+    if len(sides_of_ends) == 1 and not negations:
+        return next(iter(sides_of_ends))
+    return None
 
 
 def _side_of_word(word: str) -> Label | None:
@@ -319,6 +369,7 @@ def _side_of_word(word: str) -> Label | None:
         label = Verdicts.of(None, None).label(word)
     except BadInput:
         label = Label.NONE
+
     if label is not Label.NONE:
         return label
     if folded in GOOD:
@@ -328,11 +379,10 @@ def _side_of_word(word: str) -> Label | None:
 
 def _side_of_negated(folded: str) -> Label | None:
     """Return the side of a word that begins with a negation, as Chinese ones do."""
-    negated_words = {
-        folded.removeprefix(negation)
-        for negation in NEGATIONS
-        if not negation.isascii() and folded.startswith(negation)
-    }
+    negated_words = set()
+    for negation in NEGATIONS:
+        if not negation.isascii() and folded.startswith(negation):
+            negated_words.add(folded.removeprefix(negation))
     return Label.NEGATIVE if negated_words & GOOD else None
 
 
@@ -346,6 +396,7 @@ def _parse_rule(text: str | None, option: str, usual: str) -> Rule:
             f"{option} {text} can't be read",
             remedy="write a comparison like '>=4', or spellings: up,great",
         )
+
     return _spellings(text)
 
 
@@ -362,12 +413,15 @@ def _split_words(words: str) -> list[str]:
     """Return the words between commas, as CSV has them; a text with a comma and a space is one, too."""
     if '"' in words:
         return next(csv.reader([words.replace("\n", " ")], skipinitialspace=True), [])
+
     parts = words.split(",")
     return [*parts, words] if ", " in words else parts
 
 
 def _words_of(rule: Rule) -> frozenset[str]:
-    return rule.words if isinstance(rule, Spellings) else frozenset()
+    if isinstance(rule, Spellings):
+        return rule.words
+    return frozenset()
 
 
 def _separate_rules(
@@ -381,14 +435,17 @@ def _separate_rules(
         return Spellings(positive.words - negative.words), negative
     if options[1] is None:
         return positive, Spellings(negative.words - positive.words)
+
     both = positive.words & negative.words
     # values such as `Good, thanks` and `Bad, thanks`
     if both and all(text and ", " in text for text in options):
         return Spellings(positive.words - both), Spellings(negative.words - both)
     if both:
         raise WrongUse(
-            f"{min(both)!r} is in positive and negative", remedy="give each spelling one side"
+            f"{min(both)!r} is in positive and negative",
+            remedy="give each spelling one side",
         )
+
     return rules
 
 
@@ -404,9 +461,12 @@ def _fold_value(value: object) -> str | float:
         return _require_finite(value)
     if not isinstance(value, str):
         raise BadLabel(
-            f"the label is {type(value).__name__}", remedy="give one label a conversation"
+            f"the label is {type(value).__name__}",
+            remedy="give one label a conversation",
         )
-    return _fold_word(value) if len(value) <= LONGEST_WORD else _fold_text(value)
+    if len(value) <= LONGEST_WORD:
+        return _fold_word(value)
+    return _fold_text(value)
 
 
 LONGEST_WORD = 40
@@ -418,6 +478,7 @@ def _fold_text(value: str) -> str | float:
     text = value.strip()
     if _NUMBER.fullmatch(text):
         return _require_finite(float(text))
+
     text = _EMOJI_VARIANTS.sub("", text).casefold()
     if text in MISSING:
         return text
@@ -439,8 +500,11 @@ def _number_in(text: str) -> float | None:
         return None
     if _DECIMAL_COMMA.fullmatch(text):
         return float(text.replace(",", "."))
+
     written = _OUT_OF.fullmatch(text) or _WITH_UNIT.fullmatch(text)
-    return float(written[1].replace(",", ".")) if written else None
+    if written:
+        return float(written[1].replace(",", "."))
+    return None
 
 
 def _key_of_folded(folded: str | float) -> str:
@@ -453,9 +517,12 @@ def _mean_rating(ratings: list[object]) -> str | float:
     numbers = [rating for rating in folded if isinstance(rating, float)]
     if len(numbers) < len(folded):
         raise BadLabel(
-            "the label is a list, and not of numbers", remedy="give one label a conversation"
+            "the label is a list, and not of numbers",
+            remedy="give one label a conversation",
         )
-    return math.fsum(numbers) / len(numbers) if numbers else ""
+    if numbers:
+        return math.fsum(numbers) / len(numbers)
+    return ""
 
 
 def _require_finite(number: float) -> float:
@@ -463,11 +530,13 @@ def _require_finite(number: float) -> float:
         value = float(number)
     except OverflowError:
         value = math.inf
+
     if not math.isfinite(value):
         raise BadLabel(
             f"the label is {value}, no number",
             remedy="leave the field empty where there is no label",
         )
+
     return value
 
 
@@ -477,11 +546,13 @@ def _unknown_label(value: object, verdicts: Verdicts) -> BadLabel:
             f"the label {value!r:.60} isn't a number",
             remedy="leave positive and negative to spellings",
         )
+
     advice = f"for ratings: {spell(**BOUNDS)}"
     if not isinstance(_fold_value(value), float):
         word = show_value(value)
         sides = spell(positive="A,B", negative="C,D")
         advice = f"others: {sides}, and for no rating {spell(unrated=word)}; `*` is any other"
+
     error = BadLabel(
         f"unknown label {value!r:.60}",
         remedy=f"known are {_describe_known_words(verdicts)}; {advice}",
@@ -493,11 +564,12 @@ def _unknown_label(value: object, verdicts: Verdicts) -> BadLabel:
 def _describe_known_words(verdicts: Verdicts) -> str:
     if verdicts == Verdicts.of(None, None):
         return "up/down, 1/0, true/false, yes/no, 👍/👎, positive/negative, good/bad, like/dislike"
-    words = [
-        sorted(rule.words)[:8]
-        for rule in (verdicts.positive, verdicts.negative)
-        if isinstance(rule, Spellings)
-    ]
+
+    words = []
+    for rule in (verdicts.positive, verdicts.negative):
+        if isinstance(rule, Spellings):
+            words.append(sorted(rule.words)[:8])
+
     return printable(" and ".join(", ".join(side) for side in words), 200)
 
 
@@ -521,11 +593,19 @@ def left_note(field: str, counts: Said, *, compared: bool = False) -> list[str]:
     left = {value: n for (value, meant), n in counts.items() if meant == NEITHER}
     if not left:
         return []
+
     most = sorted(left.items(), key=lambda pair: -pair[1])
     listed = ", ".join(f"{value} ({n})" for value, n in most[:MOST_TOLD])
-    more = f" and {len(left) - MOST_TOLD} more values" if len(left) > MOST_TOLD else ""
+    more = ""
+    if len(left) > MOST_TOLD:
+        more = f" and {len(left) - MOST_TOLD} more values"
+
     rows = count(sum(left.values()), "row counts", "rows count")
-    begins = f"{field}:" if any(_words_of_sides(counts).values()) else f"{field!r} holds ratings:"
+    if any(_words_of_sides(counts).values()):
+        begins = f"{field}:"
+    else:
+        begins = f"{field!r} holds ratings:"
+
     what = f"{begins} {listed}{more} {'is' if len(left) == 1 else 'are'} neither up nor down, and {rows} {NOT_RATED}"
     return [f"{what}; {_suggest_sides(field, counts, compared)}"]
 
@@ -534,6 +614,7 @@ def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
     left = sorted(float(value) for value, meant in counts if meant == NEITHER and as_number(value))
     if not left:
         return f"name the field inside: {spell(label_field=f'{field}.NAME')}"
+
     # a 0 beside -1 may be a thumb or none
     zero_beside_minus_one = left == [0] and any(
         number == "-1" for number, meant in counts if meant != NEITHER
@@ -542,26 +623,34 @@ def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
         return "if it is one, say so with positive and negative"
     if compared:
         return _on_either_side(positive=f">={left[0]:g}", negative=f"<={left[-1]:g}")
+
     # the bounds that the scale suggests
     low, high = bounds_of(sorted({float(value) for value, _ in counts if as_number(value)}))
     spellings = _words_of_sides(counts)
     if not any(spellings.values()) and not {f"{number:g}" for number in left} <= THUMB_NUMBERS:
         return f"to take them: {spell(positive=f'>={high:g}', negative=f'<={low:g}')}"
+
     # the spellings that are taken already, with the ratings beyond each bound
     sides = {
         "positive": [rating for rating in left if rating >= high],
         "negative": [rating for rating in left if rating <= low],
     }
     undecided = not any(sides.values())
-    rules = {
-        side: [
+    rules = {}
+    for side, ratings in sides.items():
+        rules[side] = [
             *spellings[side],
-            *(f"{rating:g}" for rating in left if undecided or rating in sides[side]),
+            *(f"{rating:g}" for rating in left if undecided or rating in ratings),
         ]
-        for side in sides
-    }
-    options = {side: ",".join(values) for side, values in rules.items() if values}
-    return _on_either_side(**options) if undecided else f"to take them: {spell(**options)}"
+
+    options = {}
+    for side, values in rules.items():
+        if values:
+            options[side] = ",".join(values)
+
+    if undecided:
+        return _on_either_side(**options)
+    return f"to take them: {spell(**options)}"
 
 
 def _on_either_side(positive: str, negative: str) -> str:
@@ -569,10 +658,10 @@ def _on_either_side(positive: str, negative: str) -> str:
 
 
 def _words_of_sides(counts: Said) -> dict[str, list[str]]:
-    return {
-        side.value: [value for value, meant in counts if meant == side]
-        for side in (Label.POSITIVE, Label.NEGATIVE)
-    }
+    words: dict[str, list[str]] = {}
+    for side in (Label.POSITIVE, Label.NEGATIVE):
+        words[side.value] = [value for value, meant in counts if meant == side]
+    return words
 
 
 def bounds_of(ratings: Sequence[float]) -> tuple[float, float]:
@@ -588,5 +677,8 @@ def bounds_of(ratings: Sequence[float]) -> tuple[float, float]:
         return 6, 9
     if ratings[0] == 0 and ratings[-1] == 4:
         return 1, 3
+
     top = next((scale for scale in SCALES if ratings[-1] <= scale), ratings[-1])
-    return (0.4, 0.7) if top == 1 else (top * 4 // 10 or ratings[0], -(-top * 7 // 10))
+    if top == 1:
+        return (0.4, 0.7)
+    return (top * 4 // 10 or ratings[0], -(-top * 7 // 10))

@@ -89,19 +89,25 @@ def pairs(written: str | Mapping[str, Any] | Pairs) -> Pairs:
         ValueError: A text of another form.
     """
     if isinstance(written, Mapping):
-        several = {
-            part: [value] if isinstance(value, str) else value for part, value in written.items()
-        }
+        several = {}
+        for part, value in written.items():
+            several[part] = [value] if isinstance(value, str) else value
         return tuple((part, str(value)) for part, values in several.items() for value in values)
     if not isinstance(written, str):
         return tuple(written)
-    cut = [part.partition("=") for part in written.split(",") if part.strip()]
+
+    cut = []
+    for part in written.split(","):
+        if part.strip():
+            cut.append(part.partition("="))
+
     if wrong := [
         part for part, equals, name in cut if not (equals and part.strip() and name.strip())
     ]:
         raise ValueError(
             f"{wrong[0]!r} stands alone: write NAME=VALUE, with commas between several"
         )
+
     return tuple((part.strip(), name.strip()) for part, _, name in cut)
 
 
@@ -142,44 +148,67 @@ class Mapper:
         if "parent" in columns:
             _require_ids(columns)
             columns["conversation"] = ROOT
+
         # an option and the mapping name the same column for a part
         for part, option in FIELDS.items():
             if (other := getattr(options, option)) and other != columns.get(part, other):
-                _refuse_two(part, columns[part], other, {option: columns[part]})
+                _refuse_two(
+                    part,
+                    columns[part],
+                    other,
+                    {option: columns[part]},
+                )
+
         # each spelling has one role, and a known one
-        roles = {_fold_name(spelling): role for role, spelling in options.roles}
+        roles = {}
+        for role, spelling in options.roles:
+            roles[_fold_name(spelling)] = role
+
         usual = (
             (role if role in ROLES.values() else "user", spelling)
             for role, spelling in reversed(options.roles)
         )
-        first = {_fold_name(spelling): (role, spelling) for role, spelling in usual}
+        first = {}
+        for role, spelling in usual:
+            first[_fold_name(spelling)] = (role, spelling)
+
         example = {"roles": pairs_as_typed(reversed(first.values()))}
         for role, spelling in options.roles:
             if role not in (*ROLES.values(), NO_ROLE):
                 role_names = "user, assistant, system, tool, or none for what is no turn"
                 raise WrongUse(
-                    f"no role is called {role!r:.40}", remedy=f"give {role_names}", option=example
+                    f"no role is called {role!r:.40}",
+                    remedy=f"give {role_names}",
+                    option=example,
                 )
+
             if roles[_fold_name(spelling)] != role:
                 raise WrongUse(
-                    f"{spelling!r:.40} is given two roles", remedy="give it one", option=example
+                    f"{spelling!r:.40} is given two roles",
+                    remedy="give it one",
+                    option=example,
                 )
+
         return cls(columns, roles)
 
     def options(self, options: ReadOptions) -> ReadOptions:
         """Return options that name the mapped columns."""
-        named: dict[str, Any] = {
-            option: self.columns[part] for part, option in FIELDS.items() if part in self.columns
-        }
+        named: dict[str, Any] = {}
+        for part, option in FIELDS.items():
+            if part in self.columns:
+                named[option] = self.columns[part]
+
         if nested := self.columns.get("messages"):
-            inside = {
-                name: value.replace(f"{nested}[].", f"{MESSAGES}[].", 1)
-                for name, value in named.items()
-            }
+            inside = {}
+            for name, value in named.items():
+                inside[name] = value.replace(f"{nested}[].", f"{MESSAGES}[].", 1)
             named = inside | {"messages_field": MESSAGES}
+
         if "conversation" in self.columns:
             named["id_field"] = USUAL["conversation"]
-        return replace(options, **named) if named else options
+        if named:
+            return replace(options, **named)
+        return options
 
     def rows(
         self, rows: Iterable[LogRow | BadRow | Skipped]
@@ -188,6 +217,7 @@ class Mapper:
         if not self.columns and not self.roles:
             yield from rows
             return
+
         above: Any = None
         fill = self.columns.get("fill")
         for row in self._with_roots(rows):
@@ -197,8 +227,10 @@ class Mapper:
             fields = row.fields
             if fill is not None:  # as in merged cells, an empty one holds what stands above
                 self.seen.add("fill")
-                above = fields.get(fill) if fields.get(fill) not in (None, "") else above
+                if fields.get(fill) not in (None, ""):
+                    above = fields.get(fill)
                 fields = {**fields, fill: above}
+
             if self.columns.get("conversation") == WHOLE_FILE:
                 fields = {**fields, WHOLE_FILE: row.source}
             renamed = self.renamed(fields)
@@ -215,8 +247,12 @@ class Mapper:
         if parent is None:
             yield from rows
             return
+
         held = list(rows)  # a row may answer one below
-        fields_of_rows = [row.fields if isinstance(row, LogRow) else {} for row in held]
+        fields_of_rows = []
+        for row in held:
+            fields_of_rows.append(row.fields if isinstance(row, LogRow) else {})
+
         roots = roots_of(fields_of_rows, parent, self.columns["id"])
         for row, root in zip(held, roots, strict=True):
             if not isinstance(row, LogRow):
@@ -232,6 +268,7 @@ class Mapper:
         """
         if len(self.there) < MOST_COLUMNS:
             self.there |= dict.fromkeys(fields)
+
         # rows with a column for each turn
         nested = self.columns.get("messages")
         if (
@@ -240,14 +277,20 @@ class Mapper:
             and not nested
         ):
             return self._wide(fields)
+
         # columns of the row itself get the usual names; those inside a list come later
-        inside = {*OF_TURNS, "user", "assistant"} if nested else set()
+        if nested:
+            inside = {*OF_TURNS, "user", "assistant"}
+        else:
+            inside = set()
+
         parts = [part for part in (*USUAL, *FIELDS) if part not in inside]
         row = self._moved(fields, parts)
         if "time" in self.seen and (time := row.get(USUAL["time"])) not in (None, ""):
             self.times.setdefault(is_time(time), time)
         if nested:
             return self._with_messages(row, nested)
+
         # a row that is no turn may have the conversation's label
         silent = "text" in self.columns and USUAL["text"] not in row and "role" in self.columns
         if (silent or self._is_no_turn(row)) and (label := self._label_alone(row, fields)):
@@ -258,6 +301,7 @@ class Mapper:
         # turns in the row or in its lists, with roles that are known
         if (spoken := self._spoken(row)) is None:
             return None
+
         lists = list(spoken) if self.roles else []
         return spoken | {name: self._turns(spoken[name]) for name in lists}
 
@@ -270,21 +314,23 @@ class Mapper:
                 if match := pattern.fullmatch(name):
                     self.seen.add(side)
                     numbered.setdefault(int(match[1]), {})[side] = value
+
         # question 1, answer 1, question 2 and so on
-        turns = [
-            {USUAL["role"]: side, USUAL["text"]: text}
-            for number in sorted(numbered)
-            for side, text in numbered[number].items()
-            if text not in (None, "")
-        ]
-        patterns = [
-            re.escape(self.columns[side]).replace(r"\*", r"\d+") for side in ("user", "assistant")
-        ]
-        rest = {
-            name: value
-            for name, value in fields.items()
-            if not re.fullmatch("|".join(patterns), name)
-        }
+        turns = []
+        for number in sorted(numbered):
+            for side, text in numbered[number].items():
+                if text not in (None, ""):
+                    turns.append({USUAL["role"]: side, USUAL["text"]: text})
+
+        patterns = []
+        for side in ("user", "assistant"):
+            patterns.append(re.escape(self.columns[side]).replace(r"\*", r"\d+"))
+
+        rest = {}
+        for name, value in fields.items():
+            if not re.fullmatch("|".join(patterns), name):
+                rest[name] = value
+
         return {
             MESSAGES: turns,
             **self._moved(rest, [part for part in (*USUAL, *FIELDS) if part not in SIDES]),
@@ -302,29 +348,47 @@ class Mapper:
         owner = row.get(USUAL["conversation"])
         if value is MISSING or value in (None, "", [], {}) or owner in (None, ""):
             return None
+
         self.seen |= {"label", "conversation"}
         label = {USUAL["conversation"]: owner, str(path): value}
         comment = self.columns.get("comment")
-        comment_text = find(fields, comment) if comment else MISSING
-        return label if comment_text in (MISSING, None, "") else {**label, "comment": comment_text}
+        if comment:
+            comment_text = find(fields, comment)
+        else:
+            comment_text = MISSING
+
+        if comment_text in (MISSING, None, ""):
+            return label
+        return {**label, "comment": comment_text}
 
     def _moved(self, fields: Mapping[str, Any], parts: Iterable[str]) -> dict[str, Any]:
-        values = {part: find(fields, name) for part in parts if (name := self.columns.get(part))}
+        values = {}
+        for part in parts:
+            if name := self.columns.get(part):
+                values[part] = find(fields, name)
+
         there = {part: value for part, value in values.items() if value is not MISSING}
         self.seen |= there.keys()
-        moved = {USUAL[part]: value for part, value in there.items() if part in USUAL}
+        moved = {}
+        for part, value in there.items():
+            if part in USUAL:
+                moved[USUAL[part]] = value
+
         if isinstance(content := moved.get(USUAL["text"]), Mapping):
             moved[USUAL["text"]] = content_in(content)
+
         rest: Mapping[str, Any] = fields
         for part in there:
             if part in USUAL:
                 rest = without(rest, self.columns[part])
+
         # whoever names both sides says that the row is an exchange, and no step of a trace
         if {*SIDES} <= there.keys() and not TRACES.isdisjoint(rest):
             rest = {
                 f"{name} (column)" if name in TRACES else name: value
                 for name, value in rest.items()
             }
+
         return moved | {
             f"{name} (column)" if name in moved else name: value for name, value in rest.items()
         }
@@ -334,11 +398,12 @@ class Mapper:
         value = find(fields, path)
         if value is MISSING:
             return fields
+
         self.seen.add("messages")
-        rest = {
-            f"{n} (column)" if n == MESSAGES else n: inner
-            for n, inner in without(fields, path).items()
-        }
+        rest = {}
+        for n, inner in without(fields, path).items():
+            rest[f"{n} (column)" if n == MESSAGES else n] = inner
+
         return {MESSAGES: self._turns(value), **rest}
 
     def _turns(self, value: Any) -> Any:
@@ -347,15 +412,21 @@ class Mapper:
             listed = list(listed.values())
         if isinstance(listed, str) and is_transcript(listed):
             listed = messages_in(listed)
+
         if "messages" in self.columns:
             if (
                 isinstance(listed, list)
                 and listed
                 and all(isinstance(entry, list) for entry in listed)
             ):
-                nested = [turn for exchange in listed for turn in exchange]
-                listed = nested if all(isinstance(turn, Mapping) for turn in nested) else listed
+                nested = []
+                for exchange in listed:
+                    nested.extend(exchange)
+                if all(isinstance(turn, Mapping) for turn in nested):
+                    listed = nested
+
             listed = pairs_as_objects(listed)
+
         if not isinstance(listed, list) or not all(isinstance(entry, Mapping) for entry in listed):
             return value
         if "messages" not in self.columns:
@@ -391,9 +462,14 @@ class Mapper:
 
     def _spoken(self, turn: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return a turn with a role that is known; None where what is said of its role is that it is no turn."""
-        names = [name for name in ROLE_NAMES if name in turn] if self.roles else []
+        if self.roles:
+            names = [name for name in ROLE_NAMES if name in turn]
+        else:
+            names = []
+
         if not names and ANY_OTHER in self.roles and "role" in self.columns:
             names = [USUAL["role"]]
+
         roles = {name: self._role(turn.get(name)) for name in names}
         if NO_ROLE in roles.values():
             self.left_out[as_word(turn.get(names[0]))] += 1
@@ -404,9 +480,15 @@ class Mapper:
         word = as_word(role)
         if isinstance(role, Mapping | list):
             return role
-        named = _fold_name(word) if _fold_name(word) in self.roles else ANY_OTHER
+
+        if _fold_name(word) in self.roles:
+            named = _fold_name(word)
+        else:
+            named = ANY_OTHER
+
         if named not in self.roles or (named == ANY_OTHER and _is_role(word)):
             return role
+
         self.spoken.add(named)
         return self.roles[named]
 
@@ -418,8 +500,13 @@ class Mapper:
                 f"{printable(speaker, 40)!r} ({n})" for speaker, n in self.left_out.most_common(5)
             )
             yield f"no turns, as you said: by {names}"
+
         if self.without_text:
-            items = count(self.without_text, "row or item has", "rows or items have")
+            items = count(
+                self.without_text,
+                "row or item has",
+                "rows or items have",
+            )
             yield f"{items} no {self.columns['text']!r}, and {'is' if self.without_text == 1 else 'are'} no turn"
 
     def check(self, where: str, *, needed: bool = True) -> None:
@@ -449,6 +536,7 @@ class Mapper:
                     remedy=remedy,
                     option=option,
                 )
+
         # the column of times has times
         if self.times.keys() == {False}:
             remedy = "write times as 2026-12-31 14:00, or leave time out of"
@@ -458,23 +546,38 @@ class Mapper:
                 remedy=remedy,
                 option="columns",
             )
+
         # every role that was named speaks
-        silent = [name for name in self.roles if name not in self.spoken and name != ANY_OTHER]
+        silent = []
+        for name in self.roles:
+            if name not in self.spoken and name != ANY_OTHER:
+                silent.append(name)
+
         if needed and silent:
             what = f"no turn is by {silent[0]!r:.40}"
             raise BadInput(
-                what, where=where, remedy="check its spelling, or leave it out of", option="roles"
+                what,
+                where=where,
+                remedy="check its spelling, or leave it out of",
+                option="roles",
             )
 
 
-def roots_of(rows: Sequence[Mapping[str, Any]], parent: str, own: str) -> list[str]:
+def roots_of(
+    rows: Sequence[Mapping[str, Any]],
+    parent: str,
+    own: str,
+) -> list[str]:
     """Return the id of the row that began each row's conversation.
 
     Args:
         parent: The column of what a row answers: the one before it, or the first of all.
         own: The column of a row's own id.
     """
-    answered = {as_word(find(row, own)): _name_at(row, parent) for row in rows}
+    answered = {}
+    for row in rows:
+        answered[as_word(find(row, own))] = _name_at(row, parent)
+
     roots = []
     for row in rows:
         root = _name_at(row, parent) or _name_at(row, own)
@@ -483,17 +586,24 @@ def roots_of(rows: Sequence[Mapping[str, Any]], parent: str, own: str) -> list[s
             passed.add(root)
             root = answered[root]
         roots.append(root)
+
     return roots
 
 
 def _name_at(row: Mapping[str, Any], path: str) -> str:
     value = find(row, path)
-    return "" if value is MISSING else as_word(value)
+    if value is MISSING:
+        return ""
+    return as_word(value)
 
 
 def oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """Return the items of a list in the order of time, where one of their columns says that the newest is first."""
-    names = [name for name in listed[0] if is_called(name, "time")] if len(listed) > 1 else []
+    if len(listed) > 1:
+        names = [name for name in listed[0] if is_called(name, "time")]
+    else:
+        names = []
+
     for name in names:
         times = [moment(item.get(name)) for item in listed]
         known_times = [time for time in times if time is not None]
@@ -503,6 +613,7 @@ def oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, A
             and known_times == sorted(known_times, reverse=True)
         ):
             return listed[::-1]
+
     return listed
 
 
@@ -515,6 +626,7 @@ def _columns_by_part(columns_of_parts: Pairs) -> dict[str, str]:
                 remedy=f"parts are {', '.join(PARTS)}",
                 option="columns",
             )
+
         without = {
             "columns": pairs_as_typed(pair for pair in columns_of_parts if pair != (part, name))
         }
@@ -523,11 +635,11 @@ def _columns_by_part(columns_of_parts: Pairs) -> dict[str, str]:
         if part == "fill":  # the column has a part of its own, too
             continue
         # a column may have one part; a list of turns and what stands in its items may share a name
-        apart = (
-            {part, "messages"}
-            if part in OF_TURNS
-            else {part, *(OF_TURNS if part == "messages" else ())}
-        )
+        if part in OF_TURNS:
+            apart = {part, "messages"}
+        else:
+            apart = {part, *(OF_TURNS if part == "messages" else ())}
+
         apart.add("fill")
         if other := next(
             (
@@ -539,6 +651,7 @@ def _columns_by_part(columns_of_parts: Pairs) -> dict[str, str]:
         ):
             what = f"the column {name!r:.60} is given as {other} and as {part}"
             raise WrongUse(what, remedy="give it one part", option=without)
+
     return columns
 
 
@@ -555,10 +668,19 @@ def _require_ids(columns: Mapping[str, str]) -> None:
         raise WrongUse(what, remedy="name it", option=option)
     if "conversation" in columns:
         what = "two ways to tell conversations: by a column, and by what a row answers"
-        raise WrongUse(what, remedy="give one", option={"columns": pairs_as_typed(typed.items())})
+        raise WrongUse(
+            what,
+            remedy="give one",
+            option={"columns": pairs_as_typed(typed.items())},
+        )
 
 
-def _refuse_two(part: str, column: str, other: str, option: Mapping[str, object]) -> None:
+def _refuse_two(
+    part: str,
+    column: str,
+    other: str,
+    option: Mapping[str, object],
+) -> None:
     what = f"two columns are given for {part}: {column!r:.60} and {other!r:.60}"
     raise WrongUse(what, remedy="give one", option=option)
 
@@ -571,7 +693,9 @@ def as_word(role: object) -> str:
     """Return a name of a role as it is typed: of true, false and numbers, too; empty for nothing."""
     if role is None:
         return ""
-    return str(role).lower() if isinstance(role, bool) else str(role)
+    if isinstance(role, bool):
+        return str(role).lower()
+    return str(role)
 
 
 def _is_role(word: str) -> bool:
@@ -579,4 +703,5 @@ def _is_role(word: str) -> bool:
         role_of(word)
     except (BadInput, UnknownRole):
         return False
+
     return True

@@ -88,7 +88,16 @@ _ABSTAINED = """unknown partly partially somewhat teilweise en_partie in_parte p
     未评价 未评分 一般 미평가 보통 medium neutralny nötr нейтрально"""
 
 _NOT_DECOMPOSED = str.maketrans(
-    {"ä": "ae", "ö": "oe", "ü": "ue", "ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae"}
+    {
+        "ä": "ae",
+        "ö": "oe",
+        "ü": "ue",
+        "ł": "l",
+        "ø": "o",
+        "đ": "d",
+        "ı": "i",
+        "æ": "ae",
+    }
 )
 
 

@@ -57,18 +57,25 @@ def opposites_in(fields: Mapping[str, Any]) -> Opposites | None:
 @lru_cache(maxsize=1024)
 def _pair_of(names: frozenset[str]) -> Opposites | None:
     spelled = {_spell_with_underscores(name): name for name in names}
-    pairs = [
-        Opposites(name, spelled[other])
-        for words, name in spelled.items()
-        for other in _turned_round(words)
-        if other in spelled
-    ]
+    pairs = []
+    for words, name in spelled.items():
+        for other in _turned_round(words):
+            if other in spelled:
+                pairs.append(Opposites(name, spelled[other]))
+
     if pairs:
         return pairs[0] if len(pairs) == 1 else None
-    alone = [(name, _side_of(words)) for words, name in spelled.items() if _FEEDBACK.search(words)]
-    sided = [
-        Opposites(name, "") if side == "up" else Opposites("", name) for name, side in alone if side
-    ]
+
+    alone = []
+    for words, name in spelled.items():
+        if _FEEDBACK.search(words):
+            alone.append((name, _side_of(words)))
+
+    sided = []
+    for name, side in alone:
+        if side:
+            sided.append(Opposites(name, "") if side == "up" else Opposites("", name))
+
     return sided[0] if len(sided) == 1 else None
 
 
@@ -79,7 +86,12 @@ _FEEDBACK = re.compile("_(feedback|rating|vote|reaction)s?_")
 def _side_of(words: str) -> str:
     """Return the side that a name alone speaks for; empty for names that speak for none."""
     ups = [up for up in OPPOSITES if f"_{up}_" in words]
-    downs = [down for listed in OPPOSITES.values() for down in listed if f"_{down}_" in words]
+    downs = []
+    for listed in OPPOSITES.values():
+        for down in listed:
+            if f"_{down}_" in words:
+                downs.append(down)
+
     if ups and not downs:
         return "up"
     if downs and not ups:
@@ -98,9 +110,11 @@ def _turned_round(words: str) -> Iterable[str]:
     """Return the names that say the opposite of one that says something good."""
     for up, downs in OPPOSITES.items():
         if up.isascii() and f"_{up}_" in words:
-            yield from (words.replace(f"_{up}_", f"_{down}_", 1) for down in downs)
+            for down in downs:
+                yield words.replace(f"_{up}_", f"_{down}_", 1)
         elif not up.isascii() and up in words:
-            yield from (words.replace(up, down, 1) for down in downs)
+            for down in downs:
+                yield words.replace(up, down, 1)
 
 
 def _may_count(value: object) -> bool:
@@ -124,8 +138,11 @@ def words_with(value: object) -> str:
     """Return what somebody wrote in place of a yes; empty for counts."""
     if not isinstance(value, str) or not happened(value):
         return ""
+
     words = value.strip()
-    return "" if words.casefold() in _YES or words.replace(".", "").isdigit() else words
+    if words.casefold() in _YES or words.replace(".", "").isdigit():
+        return ""
+    return words
 
 
 def label_of_both(pair: Opposites, fields: Mapping[str, Any]) -> tuple[Label, bool]:

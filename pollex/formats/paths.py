@@ -32,6 +32,7 @@ def find(fields: Mapping[str, Any], path: str) -> Any:
         "." not in path and "[" not in path and "*" not in path
     ):
         return direct
+
     steps = steps_of(path)
     values = list(_values_at(fields, steps))
     if any(step in EVERY for step in steps):
@@ -59,6 +60,7 @@ def opened(value: Any) -> Any:
             return parse_json(value)
         except ValueError:
             return python_literal(value)
+
     return value
 
 
@@ -66,10 +68,12 @@ def python_literal(text: str) -> Any:
     """Return the list or object that a text is as Python writes it, as pandas does in cells; else the text itself."""
     if len(text) > LONGEST_LITERAL or not _PYTHON_KEY.search(text[:LOOKED_AT]):
         return text
+
     try:
         value = ast.literal_eval(_NOT_LITERAL.sub("None", text))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
+
     # what JSON can't say, as bytes and tuples, is no log
     return value if _is_plain(value) else text
 
@@ -86,6 +90,7 @@ def _values_at(value: Any, steps: list[str]) -> Iterator[Any]:
     if not steps:
         yield value
         return
+
     step = steps[0]
     rest = steps[1:]
     inner = opened(value)
@@ -96,6 +101,7 @@ def _values_at(value: Any, steps: list[str]) -> Iterator[Any]:
             items = inner
         elif isinstance(inner, Mapping):
             items = inner.values()
+
         for item in items:
             yield from _values_at(item, rest)
     elif "*" in step and isinstance(inner, Mapping):
@@ -109,6 +115,7 @@ def _values_at(value: Any, steps: list[str]) -> Iterator[Any]:
             if inner.get(name) is not None:
                 yield from _values_at(inner[name], steps[end:])
                 return
+
         if step in inner and not rest:
             yield None
     elif isinstance(inner, list) and step.isdigit() and int(step) < len(inner):
@@ -119,6 +126,7 @@ def without(fields: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Return a row without what a path leads to; the objects around it are copied, not changed."""
     if path in fields:
         return {name: value for name, value in fields.items() if name != path}
+
     name, _, rest = path.partition(".")
     inner = opened(fields.get(name))
     if rest and isinstance(inner, Mapping):
@@ -131,6 +139,7 @@ def content_in(value: Any) -> Any:
     inner = opened(value)
     if not isinstance(inner, Mapping):
         return inner
+
     return next(
         (
             content_in(inner[name])

@@ -96,6 +96,7 @@ class Place:
             self.files.pipe_file(self.path, content)
             note_output(self.files.unstrip_protocol(self.path))
             return
+
         require_output(Path(self.path), named=False)
         draft = Path(self.path).with_name(
             f".{self.name}.{os.uname().nodename}.{secrets.token_hex(4)}{DRAFT}"
@@ -114,6 +115,7 @@ class Place:
             paths = self.files.ls(self.path, detail=False)
         except FileNotFoundError:
             return []
+
         return sorted(str(path).rstrip("/").rpartition("/")[2] for path in paths)
 
     def state(self) -> str:
@@ -150,9 +152,11 @@ class Place:
         if self.local:
             yield Path(self.path)
             return
+
         copy = folder / self.name
         with self.files.open(self.path, "rb") as source, copy.open("wb") as target:
             shutil.copyfileobj(source, target)
+
         yield copy
 
 
@@ -168,18 +172,26 @@ def places_of(url: str) -> list[Place]:
     """
     place = Place.at(url)
     if place.files.isdir(place.path):
-        paths = [
-            path
-            for path in place.files.find(place.path)
-            if not path.rpartition("/")[2].startswith(".")
-        ]
+        paths = []
+        for path in place.files.find(place.path):
+            if not path.rpartition("/")[2].startswith("."):
+                paths.append(path)
     else:
-        paths = place.files.glob(place.path) if glob.has_magic(place.path) else [place.path]
-    files = [Place(place.files, str(path)) for path in sorted(paths) if place.files.isfile(path)]
+        if glob.has_magic(place.path):
+            paths = place.files.glob(place.path)
+        else:
+            paths = [place.path]
+
+    files = []
+    for path in sorted(paths):
+        if place.files.isfile(path):
+            files.append(Place(place.files, str(path)))
+
     if not files:
         raise BadInput(
             "no such file",
             where=url,
             remedy="check the address; a pattern must match at least one file",
         )
+
     return files

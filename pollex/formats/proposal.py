@@ -92,6 +92,7 @@ class Strange:
         for spelling in error.spellings if isinstance(error, UnknownRole) else ():
             if spelling in self.roles or len(self.roles) < MOST_SPELLINGS:
                 self.roles[spelling] += 1
+
         self.last_unshaped = isinstance(error, NoShape) and not error.options
         self.labels += isinstance(error, BadLabel)
         self.rows += isinstance(error, NoShape | NoTurns)
@@ -132,11 +133,15 @@ def unmapped(
     """
     if not rows:
         return None
+
     reading = verified(rows, options, strange, read, read_all)
     columns = columns_in(rows)
     if reading is None and strange.roles and not strange.exports:
         error = Unmapped(
-            refused.what, where=refused.where, remedy=refused.remedy, option=refused.options
+            refused.what,
+            where=refused.where,
+            remedy=refused.remedy,
+            option=refused.options,
         )
         error.columns = columns
         return error
@@ -146,13 +151,27 @@ def unmapped(
     if strange.roles:
         spellings = strange.roles.most_common()
         unknown = ", ".join(f"{printable(role, SHOWN)!r} ({n} rows)" for role, n in spellings)
-        return proposing(reading, columns, f"roles that nobody knows: {unknown}", where)
+        return proposing(
+            reading,
+            columns,
+            f"roles that nobody knows: {unknown}",
+            where,
+        )
+
     return proposing(
-        reading, columns, f"no known shape; its columns are\n{table(columns, reading)}", where
+        reading,
+        columns,
+        f"no known shape; its columns are\n{table(columns, reading)}",
+        where,
     )
 
 
-def proposing(reading: Reading, columns: Sequence[Column], begins: str, where: str) -> Unmapped:
+def proposing(
+    reading: Reading,
+    columns: Sequence[Column],
+    begins: str,
+    where: str,
+) -> Unmapped:
     """Return the error that proposes a reading that holds, with its first conversation.
 
     Args:
@@ -167,15 +186,22 @@ def proposing(reading: Reading, columns: Sequence[Column], begins: str, where: s
     )
     error.reading = reading
     error.columns = columns
+
     return error
 
 
 def verified(
-    rows: Rows, options: ReadOptions, strange: Strange, read: Read, read_all: ReadAll
+    rows: Rows,
+    options: ReadOptions,
+    strange: Strange,
+    read: Read,
+    read_all: ReadAll,
 ) -> Reading | None:
     """Return the best reading that holds for the first rows and for the whole log; None if there is none."""
     roles_alone = sorted(
-        _of_roles_alone(rows, options, strange, read), key=_labels_and_score, reverse=True
+        _of_roles_alone(rows, options, strange, read),
+        key=_labels_and_score,
+        reverse=True,
     )
     readings_of_sample = [*roles_alone, *readings(rows, options, read)]
     for reading in [
@@ -184,11 +210,14 @@ def verified(
         for whole in readings_of_all(reading.candidate, options, read_all):
             if whole.holds:
                 return whole
+
     return None
 
 
 def readings_of_all(
-    candidate: Candidate, options: ReadOptions, read_all: ReadAll
+    candidate: Candidate,
+    options: ReadOptions,
+    read_all: ReadAll,
 ) -> Iterator[Reading]:
     """Yield what comes out when a whole log is read with a candidate, and with the last of thumbs that differ."""
     for thumbs in dict.fromkeys((options.thumbs, options.thumbs or "last")):
@@ -196,10 +225,16 @@ def readings_of_all(
             logs = read_all(replace(candidate.options(options), thumbs=thumbs))
         except PollexError:
             continue
+
         rows = sum(sum(became.values()) for became in logs.account.rows.values())
         if thumbs != options.thumbs:
             labels = {**candidate.labels, "thumbs": thumbs or ""}
-            yield judged(replace(candidate, labels=labels), logs, max(rows, 1), whole=True)
+            yield judged(
+                replace(candidate, labels=labels),
+                logs,
+                max(rows, 1),
+                whole=True,
+            )
         else:
             yield judged(candidate, logs, max(rows, 1), whole=True)
 
@@ -210,11 +245,15 @@ def _labels_and_score(reading: Reading) -> tuple[bool, float]:
 
 
 def _of_roles_alone(
-    rows: Rows, options: ReadOptions, strange: Strange, read: Read
+    rows: Rows,
+    options: ReadOptions,
+    strange: Strange,
+    read: Read,
 ) -> Iterator[Reading]:
     """Yield readings in which only names of roles are new."""
     if not strange.roles:
         return
+
     for roles in as_speakers(rows, options):
         plain = Candidate(dict(options.columns), roles)
         for candidate in (plain, *labeled_beside(rows, plain, options)):
@@ -222,6 +261,7 @@ def _of_roles_alone(
                 logs = read(rows, candidate.options(options))
             except PollexError:
                 continue
+
             if candidate is plain and (logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]):
                 yield replace(judged(candidate, logs, len(rows)), score=1.0)
             else:
@@ -248,12 +288,17 @@ def typed_options(candidate: Candidate) -> dict[str, object]:
     # a doubtful label is proposed, too, and its values are asked for
     if candidate.doubtful is not None:
         named["label"] = candidate.doubtful.path
-    parts = sorted(named.items(), key=lambda pair: order.index(pair[0]) if pair[0] in order else 99)
+
+    parts = sorted(
+        named.items(),
+        key=lambda pair: order.index(pair[0]) if pair[0] in order else 99,
+    )
     options: dict[str, object] = {}
     if parts:
         options["columns"] = printable(pairs_as_typed(parts))
     if candidate.roles:
         options["roles"] = printable(pairs_as_typed(candidate.roles))
+
     return options | {name: printable(value) for name, value in candidate.labels.items()}
 
 
@@ -279,8 +324,10 @@ def talk_lines(talk: Conversation) -> list[str]:
         words = " ".join(turn.content.split())
         more = "…" if len(words) > SHOWN_WORDS else ""
         lines.append(f"    {turn.role}: {printable(words[:SHOWN_WORDS], SHOWN_WORDS)}{more}")
+
     if (rest := len(talk.turns) - SHOWN_TURNS) > 0:
         lines.append(f"    … {rest} more")
+
     return lines
 
 
@@ -293,8 +340,10 @@ def table(columns: Sequence[Column], reading: Reading | None = None) -> str:
         examples = " · ".join(row["values"]) or "(empty)"
         part = f"  ({row['part']}?)" if row["part"] else ""
         lines.append(f"  {row['column']:<{wide}}  {examples}{part}")
+
     if (rest := len(shown) - MOST_LINES) > 0:
         lines.append(f"  and {rest} more")
+
     return "\n".join(lines)
 
 
@@ -309,6 +358,7 @@ def table_rows(
     for part in ("role", "text") if messages else ():
         if part in named:
             parts[f"{messages}[].{named[part]}"] = part
+
     for column in columns:
         # the first different values, those of lists one by one
         values = (
@@ -328,11 +378,15 @@ def table_rows(
 
 
 def _without_reading(
-    rows: Rows, columns: Sequence[Column], strange: Strange, where: str
+    rows: Rows,
+    columns: Sequence[Column],
+    strange: Strange,
+    where: str,
 ) -> Unmapped | None:
     """Return the error for a log that no candidate reads, with what is missing in its own names."""
     if strange.exports or strange.read or strange.unshaped < strange.rows or not strange.rows:
         return None
+
     lacking = "; ".join(missing_in(rows, columns))
     near = f"; perhaps {strange.near}" if strange.near else ""
     error = Unmapped(
@@ -342,6 +396,7 @@ def _without_reading(
         option="columns",
     )
     error.columns = columns
+
     return error
 
 
@@ -353,10 +408,12 @@ def missing_in(rows: Rows, columns: Sequence[Column]) -> Iterator[str]:
         both = " and ".join(repr(column.path) for column in pair)
         yield f"{both} are two answers to one question: a preference, and no conversation with a thumb"
         return
+
     lists = lists_in(rows)
     if not texts:
         yield "no column has sentences that somebody said"
         return
+
     named = ", ".join(repr(column.path) for column in texts[:EXAMPLES])
     if not any(role_likelihood(column) > 0.2 for column in columns) and not lists:
         yield f"words may be in {named}, but no column says who speaks"
@@ -375,6 +432,7 @@ def _two_answers(texts: Sequence[Column]) -> list[Column]:
             stems.setdefault(stem.removesuffix("a").removesuffix("b").rstrip("AB"), []).append(
                 column
             )
+
     return next((columns[:2] for columns in stems.values() if len(columns) > 1), [])
 
 
@@ -386,6 +444,7 @@ def first_rows(sources: Iterable[Any], most: int = MOST_ROWS) -> list[Mapping[st
         first += islice(read, max(most // 2, 1) if first else most)
         if len(first) >= most * 1.5:
             break
+
     return first
 
 

@@ -50,12 +50,17 @@ def parquet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
         # after it comes our own SQL
         reason = " ".join(str(error).partition("\nLINE ")[0].split())
         raise BadInput(
-            f"can't be read as Parquet: {reason:.300}", where=source, remedy="write it again"
+            f"can't be read as Parquet: {reason:.300}",
+            where=source,
+            remedy="write it again",
         ) from error
 
 
 def queried_rows(
-    source: str, connection: DuckDBPyConnection, table: str, parameters: list[str]
+    source: str,
+    connection: DuckDBPyConnection,
+    table: str,
+    parameters: list[str],
 ) -> Iterator[LogRow | BadRow]:
     """Yield the rows of a table, or those of its pages.
 
@@ -111,18 +116,27 @@ def sql_rows(source: str, seconds: float = SECONDS) -> Iterator[LogRow | BadRow]
             where=where,
             remedy=f"give {where}?SELECT …{_describe_tables(kind, place)}",
         )
+
     if not _READS.match(query):
         what = f"not a query that reads: {printable(query.strip(), 60)}"
-        raise WrongUse(what, where=where, remedy=f"give one SELECT: {where}?SELECT …")
+        raise WrongUse(
+            what,
+            where=where,
+            remedy=f"give one SELECT: {where}?SELECT …",
+        )
+
     number = 0
     for row in rows_of_query(kind, place, query, seconds):
         number += 1
         rows = rows_in(where, number, row) if kind == "duckdb" else [LogRow(where, number, row)]
         yield from rows
+
     if not number:
         remedy = f"check its conditions and tables{_describe_tables(kind, place)}"
         raise BadInput(
-            "the query returns no rows, so there are no conversations", where=where, remedy=remedy
+            "the query returns no rows, so there are no conversations",
+            where=where,
+            remedy=remedy,
         )
 
 
@@ -137,22 +151,37 @@ def _split_source(source: str) -> tuple[str, str, str]:
             "leave it out, and give PGPASSWORD or a password file (PGPASSFILE) in the environment"
         )
         raise WrongUse(
-            "a password in the source would be kept with the run", where="postgres", remedy=remedy
+            "a password in the source would be kept with the run",
+            where="postgres",
+            remedy=remedy,
         )
+
     if kind != "postgres" and not Path(place).is_file():
-        raise BadInput("no such database", where=f"{kind}:{place}", remedy="check the path")
+        raise BadInput(
+            "no such database",
+            where=f"{kind}:{place}",
+            remedy="check the path",
+        )
+
     if kind == "postgres" and find_spec("psycopg") is None:
         remedy = "install the extra: pip install 'pollex[postgres]'"
         raise WrongUse(
-            "PostgreSQL needs the package psycopg", where=f"postgres:{place}", remedy=remedy
+            "PostgreSQL needs the package psycopg",
+            where=f"postgres:{place}",
+            remedy=remedy,
         )
+
     return kind, place, query
 
 
 def _has_password(place: str, query: str) -> bool:
     """Tell whether a source names a password: in its address, or in what stands before a query as its parameters."""
     address = unquote(place)
-    parameters = "" if _READS.match(query) else unquote(query)
+    if _READS.match(query):
+        parameters = ""
+    else:
+        parameters = unquote(query)
+
     return (
         re.search(r"//[^@]*:[^@]*@", address) is not None
         or _PASSWORD.search(address + parameters) is not None
@@ -164,8 +193,9 @@ def _describe_tables(kind: str, place: str) -> str:
     for row in rows_of_query(kind, place, TABLES[kind]):
         table, column = row.values()
         tables.setdefault(str(table), []).append(str(column))
-    shown = [
-        f"{printable(name, 60)} ({printable(', '.join(columns), 200)})"
-        for name, columns in tables.items()
-    ]
+
+    shown = []
+    for name, columns in tables.items():
+        shown.append(f"{printable(name, 60)} ({printable(', '.join(columns), 200)})")
+
     return f"; it has {'; '.join(shown[:MOST_TABLES]) or 'no table'}"

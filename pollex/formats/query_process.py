@@ -33,7 +33,10 @@ QUICKER = "ask for less of it, with a LIMIT or a condition"
 
 
 def rows_of_query(
-    kind: str, place: str, query: str, seconds: float = SECONDS
+    kind: str,
+    place: str,
+    query: str,
+    seconds: float = SECONDS,
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a query, once it has ended.
 
@@ -44,20 +47,36 @@ def rows_of_query(
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "rows"
         outcome = Path(folder) / "outcome"
-        request = {"kind": kind, "place": place, "query": query, "seconds": seconds}
+        request = {
+            "kind": kind,
+            "place": place,
+            "query": query,
+            "seconds": seconds,
+        }
         request |= {"rows": str(rows), "outcome": str(outcome)}
         _run_process(request, where, seconds)
-        answer = json.loads(outcome.read_bytes()) if outcome.exists() else {"failed": TOO_LARGE}
+        if outcome.exists():
+            answer = json.loads(outcome.read_bytes())
+        else:
+            answer = {"failed": TOO_LARGE}
+
         if "failed" in answer:
             remedy = f"give one SELECT that runs there: {where}?SELECT …"
             raise BadInput(
-                f"the query can't be run: {answer['failed']}", where=where, remedy=remedy
+                f"the query can't be run: {answer['failed']}",
+                where=where,
+                remedy=remedy,
             )
+
         with rows.open(encoding="utf-8") as file:
             yield from map(json.loads, file)
 
 
-def _run_process(request: dict[str, Any], where: str, seconds: float) -> None:
+def _run_process(
+    request: dict[str, Any],
+    where: str,
+    seconds: float,
+) -> None:
     """Run the process to its end.
 
     Raises:
@@ -100,6 +119,7 @@ def main() -> None:
     # whoever started it hears of them, and ends it
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+
     request = json.loads(sys.stdin.buffer.readline())
     _limit_resources(request["seconds"])
     cancels: list[Callable[[], None]] = []
@@ -119,6 +139,7 @@ def main() -> None:
         outcome = {"failed": f"its rows can't be kept: {error.strerror or error}"}
     except FailedQuery as failed:
         outcome = {"failed": str(failed)}
+
     Path(request["outcome"]).write_text(json.dumps(outcome), encoding="utf-8")
     os._exit(0)  # without waiting for what a database does at its end
 
@@ -133,8 +154,10 @@ def _limit_resources(seconds: float) -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         hard = resource.getrlimit(limit)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        if hard != resource.RLIM_INFINITY:
+            most = min(most, hard)
         resource.setrlimit(limit, (most, hard))
+
     signal.setitimer(signal.ITIMER_REAL, seconds + 4 * GRACE)  # which ends it, whatever it does
 
 

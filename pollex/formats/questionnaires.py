@@ -62,7 +62,10 @@ class SheetQuestion(BaseModel):
     @property
     def for_model(self) -> Question:
         """The question as a model is asked it: what has no answer is the last option, and worth nothing."""
-        options = [Option(text=text, value=value) for value, text in self.options]
+        options = []
+        for value, text in self.options:
+            options.append(Option(text=text, value=value))
+
         options += [Option(text=self.skip, value=0.0)] if self.skip else []
         return Question(id=self.id, text=self.text, options=tuple(options))
 
@@ -80,16 +83,25 @@ def questionnaire_at(name: str | Path) -> list[SheetQuestion]:
     except FileNotFoundError:
         remedy = f"name a file, or {PAPER}, which is bundled"
         raise WrongUse(
-            "no such questionnaire", where=str(name), remedy=remedy, option="questionnaire"
+            "no such questionnaire",
+            where=str(name),
+            remedy=remedy,
+            option="questionnaire",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"it can't be read: {error}", where=str(name), remedy=UNREADABLE) from error
+        raise BadInput(
+            f"it can't be read: {error}",
+            where=str(name),
+            remedy=UNREADABLE,
+        ) from error
 
 
 def bundled_questionnaire(name: str) -> Path | None:
     """Return the file of a bundled questionnaire; None if there is none of this name."""
     path = HOME / f"{name}.toml"
-    return path if Path(name).name == name and path.is_file() else None
+    if Path(name).name == name and path.is_file():
+        return path
+    return None
 
 
 def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
@@ -103,42 +115,56 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
     """
     if len(text.encode()) > LARGEST:
         raise BadInput(
-            "the questionnaire is over 64 kB", where=source, remedy="ask fewer questions"
+            "the questionnaire is over 64 kB",
+            where=source,
+            remedy="ask fewer questions",
         )
+
     try:
         tables = parse_toml(text)
         question_tables = [*tables.get("question", [])]
     except (ValueError, TypeError) as error:
         raise BadInput(
-            f"not a questionnaire as TOML: {error}", where=source, remedy=EXAMPLE
+            f"not a questionnaire as TOML: {error}",
+            where=source,
+            remedy=EXAMPLE,
         ) from error
+
     # the line of each question, for errors
-    lines = [text.count("\n", 0, match.start()) + 1 for match in HEAD.finditer(text)]
-    places = (
-        [f"{source}:{line}".lstrip(":") for line in lines]
-        if len(lines) == len(question_tables)
-        else [source] * len(question_tables)
-    )
-    questions = [
-        _read_question(question_table, place)
-        for question_table, place in zip(question_tables, places, strict=True)
-    ]
+    lines = []
+    for match in HEAD.finditer(text):
+        lines.append(text.count("\n", 0, match.start()) + 1)
+
+    if len(lines) == len(question_tables):
+        places = [f"{source}:{line}".lstrip(":") for line in lines]
+    else:
+        places = [source] * len(question_tables)
+
+    questions = []
+    for question_table, place in zip(question_tables, places, strict=True):
+        questions.append(_read_question(question_table, place))
+
     names = [question.id for question in questions]
     if not questions:
         raise BadInput("it has no question", where=source, remedy=EXAMPLE)
+
     # ids occur once, and the main question is one of them
     for number, name in enumerate(names):
         if name in names[:number]:
             remedy = "give each question an id of its own"
             raise BadInput(
-                f"a second question is called {name!r}", where=places[number], remedy=remedy
+                f"a second question is called {name!r}",
+                where=places[number],
+                remedy=remedy,
             )
+
     if (main := tables.get("main")) is not None and main not in names:
         raise BadInput(
             f"its main question {main!r:.60} is none of its questions",
             where=source,
             remedy="name one of them",
         )
+
     return sorted(questions, key=lambda question: question.id == main)
 
 
@@ -150,8 +176,14 @@ def _read_question(question_table: Any, place: str) -> SheetQuestion:
         reason = first["msg"].removeprefix("Value error, ")
         what = ": ".join(filter(None, (".".join(map(str, first["loc"])), reason)))
         raise BadInput(what, where=place, remedy=EXAMPLE) from error
+
     for part in zip(*question.options, strict=True):
         if len(set(part)) < len(part):
             remedy = "give each option a number and words of its own"
-            raise BadInput(f"two options of {question.id!r} are alike", where=place, remedy=remedy)
+            raise BadInput(
+                f"two options of {question.id!r} are alike",
+                where=place,
+                remedy=remedy,
+            )
+
     return question

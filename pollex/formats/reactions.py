@@ -19,10 +19,12 @@ def reactions_in(value: object) -> list[tuple[str, int]] | None:
     """Return the names of reactions with their numbers; None where a value is no text."""
     if not isinstance(value, str):
         return None
+
     reactions = []
     for part in filter(None, _BETWEEN.split(value.strip())):
         counted = _COUNTED.fullmatch(part)
         assert counted is not None, "any text is a name"
         number = int(counted["in_brackets"] or counted["times"] or counted["after"] or 1)
         reactions += [(name, number) for name in counted["name"].split()]
+
     return reactions

@@ -165,10 +165,16 @@ class ConversationRows:
     rows: int = 0
     bad: BadRow | None = None
 
-    def add(self, draft: Draft, picked: RowFields, feedback: Feedback | None) -> None:
+    def add(
+        self,
+        draft: Draft,
+        picked: RowFields,
+        feedback: Feedback | None,
+    ) -> None:
         """Add a row's turn; what the row before it says, too, is kept once."""
         if self.turns and self.turns[-1].picked == picked:
             picked = self.turns[-1].picked
+
         self.turns += [
             TableTurn(draft.position, n, turn, picked, feedback)
             for n, turn in enumerate(draft.turns)
@@ -180,11 +186,11 @@ class Clock:
 
     def __init__(self, tables: Collection[ConversationRows]) -> None:
         self._ways = date_orders(turn.picked.rest for table in tables for turn in table.turns)
-        ends = [
-            (self.timed(table.turns[0]).at, self.timed(table.turns[-1]).at)
-            for table in tables
-            if table.turns
-        ]
+        ends = []
+        for rows in tables:
+            if rows.turns:
+                ends.append((self.timed(rows.turns[0]).at, self.timed(rows.turns[-1]).at))
+
         self.newest_first = (
             sum((a > b) - (a < b) for a, b in ends if a is not None and b is not None) > 0
         )
@@ -194,11 +200,14 @@ class Clock:
         """Return a turn with its time, of which the fields have ISO text where only the whole file tells the month."""
         rest = turn.picked.rest
         name = time_name(turn.picked.rest)
-        at = None if name is None else moment(rest[name], self._ways[0] if self._ways else None)
+        at = None
+        if name is not None:
+            at = moment(rest[name], self._ways[0] if self._ways else None)
         if name is None or at is None:
             return turn
         if len(self._ways) == 1 and moment(rest[name]) is None:
             turn = turn._replace(picked=replace(turn.picked, rest=rest | {name: iso_time(at)}))
+
         return turn._replace(at=at)
 
     def in_order(self, turns: Sequence[TableTurn]) -> list[TableTurn]:
@@ -206,6 +215,7 @@ class Clock:
         timed = list(map(self.timed, turns))
         if any(turn.position is not None for turn in turns):
             return sorted(timed, key=lambda turn: turn.position or 0)
+
         self.untimed += sum(
             turn.at is None and time_name(turn.picked.rest) is not None for turn in timed
         )
@@ -216,7 +226,11 @@ class Clock:
                 rows[-1].append(turn)
             else:
                 rows.append([turn])
-        ordered = in_order([RowOfTurns(row[0].at, row) for row in rows], self.newest_first)
+
+        ordered = in_order(
+            [RowOfTurns(row[0].at, row) for row in rows],
+            self.newest_first,
+        )
         return [turn for row in ordered for turn in row.turns]
 
     @property
@@ -262,9 +276,15 @@ class Assembler:
         for row in rows:
             if isinstance(row, LogRow):
                 plain = plain_row(row.fields)
-                row = row if plain is row.fields else replace(row, fields=plain)
+                if plain is not row.fields:
+                    row = replace(row, fields=plain)
                 self._joiner.note_page(row)
-            item = self._read_row(row) if isinstance(row, LogRow) else row
+
+            if isinstance(row, LogRow):
+                item = self._read_row(row)
+            else:
+                item = row
+
             if isinstance(item, BadRow) and self._may_be_beside(row, item):
                 continue
             if isinstance(item, BadRow):
@@ -275,9 +295,11 @@ class Assembler:
                 self._moments.setdefault(chat, []).append(item)
             elif item is not None:
                 yield item
+
         # what waited for the end of the file: moments of chats, rows beside tables, tables
         for moments in self._moments.values():
             yield from self._joined_moments(moments)
+
         yield from self._beside_tables()
         clock = Clock(self._tables.values())
         for id_ in list(self._tables):
@@ -285,12 +307,14 @@ class Assembler:
             yield from (
                 [replace(table.bad, rows=table.rows)] if table.bad else self._joined(table, clock)
             )
+
         self._joiner.notes += clock.notes
 
     def _may_be_beside(self, row: object, bad: BadRow) -> bool:
         """Keep a row without words that has an id: at the end of the file it may be a conversation's own row."""
         if not isinstance(row, LogRow) or len(self._wordless) >= MOST_WORDLESS:
             return False
+
         id_ = row.fields.get("id", row.fields.get("_id"))
         if (
             not isinstance(id_, str | int)
@@ -298,6 +322,7 @@ class Assembler:
             or has_words(row.fields)
         ):
             return False
+
         self._wordless.append((str(id_), row, bad))
         return True
 
@@ -310,6 +335,7 @@ class Assembler:
             else:
                 self._joiner.unread.append(bad)
                 yield bad
+
         self._wordless = []
 
     def _read_row(self, row: LogRow) -> Placed | list[Placed] | Skipped | BadRow | None:
@@ -317,7 +343,11 @@ class Assembler:
         try:
             if self._options.messages_field is not None:
                 self._joiner.account.general["messages"] += 1
-                return self._whole(row, read_field(row.fields, self._options.messages_field))
+                return self._whole(
+                    row,
+                    read_field(row.fields, self._options.messages_field),
+                )
+
             if (
                 not self._options.columns
                 and not self._label_of_turns(row)
@@ -327,17 +357,22 @@ class Assembler:
                 if not _are_scores(parts) or not has_words(row.fields):
                     self._take(row, export, parts)
                     return None
+
             try:
                 reader = reader_of(row.fields)
             except NoShape as error:
                 return self._reread(row, error)
+
             if reader.row_is_turn:
                 self._joiner.account.general[reader.name] += 1
                 self._put_aside(row, reader)
                 return None
+
             self._joiner.account.general[reader.name] += 1
             draft = reader.read(row.fields)
-            return self._whole(row, draft) if draft else Skipped(row.source, row.line)
+            if draft:
+                return self._whole(row, draft)
+            return Skipped(row.source, row.line)
         except WrongFile as error:
             if self._begun:  # the file is right, and this row is damaged
                 return _bad_row_of(row, error)
@@ -371,7 +406,9 @@ class Assembler:
         if label := _label_without_words(row.fields):
             what = "the row has no words, and names a conversation"
             unlabeled = NoShape(
-                what, remedy="if it labels it, say where", option={"label_field": label}
+                what,
+                remedy="if it labels it, say where",
+                option={"label_field": label},
             )
             unlabeled.label = str(row.fields[label])
             raise unlabeled from None
@@ -382,16 +419,21 @@ class Assembler:
             and (fields := with_sides(row.fields) or with_turns(row.fields)) is not None
         ):
             return self._read_row(replace(row, fields=fields))
+
         # all rows of a table resemble the same
         if (names := frozenset(row.fields)) not in self._compared:
             self._compared.add(names)
             error.near = nearest_format(row.fields)
+
         raise error from None
 
     def _labels_alone(self, fields: Mapping[str, Any]) -> Iterator[ToolScore]:
         """Yield the label of a row that has no words, but a conversation's id and the field that the user named."""
         name = self._options.label_field
-        value = None if name is None else look_up(fields, name)
+        value = None
+        if name is not None:
+            value = look_up(fields, name)
+
         says = any(
             fields.get(USUAL[part])
             for part, _ in self._options.columns
@@ -399,6 +441,7 @@ class Assembler:
         )
         if name is None or value is None or says or _has_sentences(fields):
             return
+
         id_ = next(
             (
                 fields[owner_name]
@@ -421,10 +464,20 @@ class Assembler:
                 None,
             )
             yield ToolScore(
-                "conversation", str(id_), value, name=name, comment=comment, person=person
+                "conversation",
+                str(id_),
+                value,
+                name=name,
+                comment=comment,
+                person=person,
             )
 
-    def _take(self, row: LogRow, export: Export, parts: Sequence[LogPart]) -> None:
+    def _take(
+        self,
+        row: LogRow,
+        export: Export,
+        parts: Sequence[LogPart],
+    ) -> None:
         """Have a row's parts joined with those of other rows, and count what they are."""
         self._joiner.take(row, export.name, parts)
         self._begun = True
@@ -446,6 +499,7 @@ class Assembler:
                 remedy="name the column that holds it",
                 option="id_field",
             )
+
         table = self._tables.get(id_) or self._tables.setdefault(
             id_, ConversationRows(row.source, row.line)
         )
@@ -463,25 +517,39 @@ class Assembler:
     def _whole(self, row: LogRow, draft: Draft) -> Placed | list[Placed]:
         if draft.left:
             self._joiner.odd.add(ANSWERS_LEFT, (row.source, row.line))
+
         self._joiner.odd.look_at(draft.turns, (row.source, row.line))
         if draft.turns and (path := self._label_of_turns(row)):
             parts = list(self._parted(self._rated_turns(row, draft, path), row))
-            return [placed._replace(rows=0 if number else 1) for number, placed in enumerate(parts)]
+            placeds = []
+            for number, placed in enumerate(parts):
+                placeds.append(placed._replace(rows=0 if number else 1))
+            return placeds
+
         picked = self._picked(draft)
         if picked.label is Label.NONE and not picked.number and not self._picker.label_field:
             self._note_feedback_in(row)
+
         feedback = self._feedback(picked, row)
         conversation = _make_conversation(
-            draft.turns, picked, (feedback,) if feedback else (), self._options, row
+            draft.turns,
+            picked,
+            (feedback,) if feedback else (),
+            self._options,
+            row,
         )
         conversation = self._joiner.with_signals(conversation, (row.source, row.line))
         return Placed(conversation, row.source, row.line, picked.number)
 
     def _note_feedback_in(self, row: LogRow) -> None:
         """Note what looks like feedback inside the messages of the first rows."""
-        name = next((messages_name for messages_name in NAMES if messages_name in row.fields), None)
+        name = next(
+            (messages_name for messages_name in NAMES if messages_name in row.fields),
+            None,
+        )
         if name is None or row.line > MOST_SEARCHED:
             return
+
         for message in objects(row.fields[name]):
             if message.keys() - USUAL_OF_MESSAGES:
                 self._joiner.unused.update(f"{name}[].{path}" for path in likely_feedback(message))
@@ -491,17 +559,24 @@ class Assembler:
         before, listed, path = self._label_path
         if not listed:
             return ""
+
         field = self._options.messages_field or next(
             (name for name in NAMES if name in row.fields), ""
         )
-        return path if listed and before == field else ""
+        if listed and before == field:
+            return path
+        return ""
 
     def _rated_turns(self, row: LogRow, draft: Draft, path: str) -> Iterator[TableTurn]:
         """Yield the turns of a row with the label and the comment that each message has."""
         listed = self._label_path[0]
         comment = (self._options.comment_field or "").removeprefix(f"{listed}[].")
         messages = without_left(opened(look_up(row.fields, listed)))
-        spoken = [turns_in(message) for message in messages] if isinstance(messages, list) else []
+        if isinstance(messages, list):
+            spoken = [turns_in(message) for message in messages]
+        else:
+            spoken = []
+
         # turns before the list, such as a system prompt, have no label of their own
         before = len(draft.turns) - sum(map(len, spoken))
         own_label = self._picked(
@@ -509,6 +584,7 @@ class Assembler:
         )
         for turn in draft.turns[:before]:
             yield TableTurn(None, 0, turn, own_label, None)
+
         for message, turns in zip(messages, spoken, strict=True):
             label_fields = {str(self._options.label_field): look_up(message, path)}
             if comment:
@@ -535,25 +611,33 @@ class Assembler:
     def _feedback(self, picked: RowFields, row: LogRow) -> Feedback | None:
         if picked.comment in (None, "") and picked.tags is None:  # as in most rows
             return None
+
         comment, tags = self._joiner.odd.written(
-            picked.comment, picked.tags, (row.source, row.line)
+            picked.comment,
+            picked.tags,
+            (row.source, row.line),
         )
-        return (
-            Feedback(comment=comment, tags=tags, author=picked.judge) if comment or tags else None
-        )
+        if comment or tags:
+            return Feedback(comment=comment, tags=tags, author=picked.judge)
+        return None
 
     def _joined(self, table: ConversationRows, clock: Clock) -> Iterator[Placed | BadRow]:
         """Yield the conversation of a table; several where its thumbs or its raters part it."""
         first = LogRow(table.source, table.line, {})
         try:
             _require_places(table.turns)
-            turns = without_left_turns(clock.in_order(table.turns), _fields_of_turn, _role_of_turn)
+            turns = without_left_turns(
+                clock.in_order(table.turns),
+                _fields_of_turn,
+                _role_of_turn,
+            )
             if len(turns) < len(table.turns):
                 self._joiner.odd.add(ANSWERS_LEFT, (table.source, table.line))
             parts = list(self._parted(turns, first))
         except BadInput as error:
             yield replace(_bad_row_of(first, error), rows=table.rows)
             return
+
         for number, placed in enumerate(parts):
             yield placed._replace(rows=0 if number else table.rows)
 
@@ -567,28 +651,35 @@ class Assembler:
         if by_judge := turns_by_judge(ordered):
             yield from self._of_raters(by_judge, row)
             return
+
         thumbed = self._thumbed(ordered)
         if self._options.thumbs == "each" and 0 < len(thumbed) < len(ordered):
             for place in thumbed:
-                cut = [
-                    turn._replace(picked=_without_label(turn.picked)) for turn in ordered[:place]
-                ]
+                cut = []
+                for turn in ordered[:place]:
+                    cut.append(turn._replace(picked=_without_label(turn.picked)))
                 yield self._made([*cut, ordered[place]], row, f"#{place}")
+
             return
+
         yield self._made(self._with_one_label(ordered, thumbed), row)
 
     def _thumbed(self, turns: Sequence[TableTurn]) -> list[int]:
         """Return the places of turns with a thumb; none where numbers in the label's field are no thumbs."""
         labels = {turn.picked.label for turn in turns if not turn.picked.number} - {Label.NONE}
-        thumb_numbers = (
-            self._picker.numbers if any(turn.picked.number for turn in turns) else frozenset()
-        )
-        return [
-            place
-            for place, turn in enumerate(turns)
-            if turn.picked.label is not Label.NONE
-            and (turn.picked.number in thumb_numbers or not turn.picked.number or labels)
-        ]
+        if any(turn.picked.number for turn in turns):
+            thumb_numbers = self._picker.numbers
+        else:
+            thumb_numbers = frozenset()
+
+        places: list[int] = []
+        for place, turn in enumerate(turns):
+            if turn.picked.label is not Label.NONE and (
+                turn.picked.number in thumb_numbers or not turn.picked.number or labels
+            ):
+                places.append(place)
+
+        return places
 
     def _with_one_label(
         self, turns: Sequence[TableTurn], thumbed: Sequence[int]
@@ -605,8 +696,13 @@ class Assembler:
             return [turn._replace(picked=_without_label(turn.picked)) for turn in turns]
         if self._options.thumbs is None:
             raise _differing_labels(labels)
+
         worst = [place for place in thumbed if turns[place].picked.label is Label.NEGATIVE]
-        counting_place = worst[-1] if self._options.thumbs == "worst" else thumbed[-1]
+        if self._options.thumbs == "worst":
+            counting_place = worst[-1]
+        else:
+            counting_place = thumbed[-1]
+
         return [
             turn if place == counting_place else turn._replace(picked=_without_label(turn.picked))
             for place, turn in enumerate(turns)
@@ -624,6 +720,7 @@ class Assembler:
             for judge, turns in judged.items():
                 yield self._made(turns, row, f"#{judge}")
             return
+
         # one conversation with the label of the majority, and everybody's comments
         rated = {
             judge: _combine_row_fields([turn.picked for turn in turns])
@@ -631,27 +728,38 @@ class Assembler:
         }
         label = self._picker.settle_raters([rater_label.label for rater_label in rated.values()])
         number = next(
-            (rater_label.number for rater_label in rated.values() if rater_label.label is label), ""
+            (rater_label.number for rater_label in rated.values() if rater_label.label is label),
+            "",
         )
         turns = next(iter(judged.values()))
-        beside = [
-            turn.feedback
-            for rater_turns in by_judge.values()
-            for turn in rater_turns
-            if turn.feedback
-        ]
+        beside = []
+        for rater_turns in by_judge.values():
+            for turn in rater_turns:
+                if turn.feedback:
+                    beside.append(turn.feedback)
+
         chosen = replace(turns[0].picked, label=label, number=number, judge=None)
-        bare = [
-            turn._replace(picked=replace(chosen, rest=turn.picked.rest), feedback=None)
-            for turn in turns
-        ]
+        bare = []
+        for turn in turns:
+            bare.append(
+                turn._replace(
+                    picked=replace(chosen, rest=turn.picked.rest),
+                    feedback=None,
+                )
+            )
+
         placed = self._made(bare, row)
         feedback = tuple(dict.fromkeys(beside))
         yield placed._replace(
             conversation=placed.conversation.model_copy(update={"feedback": feedback})
         )
 
-    def _made(self, ordered: Sequence[TableTurn], row: LogRow, behind: str = "") -> Placed:
+    def _made(
+        self,
+        ordered: Sequence[TableTurn],
+        row: LogRow,
+        behind: str = "",
+    ) -> Placed:
         """Return the conversation of turns with one label.
 
         Args:
@@ -659,10 +767,22 @@ class Assembler:
         """
         picked = _combine_row_fields([turn.picked for turn in ordered])
         if behind:
-            picked = replace(picked, id=f"{picked.id}{behind}", group=picked.group or picked.id)
+            picked = replace(
+                picked,
+                id=f"{picked.id}{behind}",
+                group=picked.group or picked.id,
+            )
+
         turns = tuple(turn.turn for turn in ordered)
         feedback = _place_feedback([turn.feedback for turn in ordered])
-        conversation = _make_conversation(turns, picked, feedback, self._options, row)
+        conversation = _make_conversation(
+            turns,
+            picked,
+            feedback,
+            self._options,
+            row,
+        )
+
         return Placed(
             self._joiner.with_signals(conversation, (row.source, row.line)),
             row.source,
@@ -694,6 +814,7 @@ class Assembler:
             ):
                 yield early
                 continue
+
             self._conservation.add(early.source, REPEATED, early.rows)
             late = waiting[place]
             if (
@@ -716,11 +837,10 @@ class Assembler:
 
 def _has_sentences(fields: Mapping[str, Any]) -> bool:
     """Return whether a row may hold what somebody said, beside a comment."""
-    texts = [
-        value
-        for name, value in fields.items()
-        if isinstance(value, str) and not is_called(name, "comment")
-    ]
+    texts = []
+    for name, value in fields.items():
+        if isinstance(value, str) and not is_called(name, "comment"):
+            texts.append(value)
     return any(len(text.split()) >= FEWEST_WORDS for text in texts) or has_words(fields)
 
 
@@ -732,17 +852,30 @@ def _vote_in(fields: Mapping[str, Any]) -> ToolScore | None:
     """Return the thumb of a row without words that names a conversation in a column of any name; None for others."""
     if len(fields) > MOST_OF_VOTE or _has_sentences(fields):
         return None
-    thumbs = [name for name in LABEL_NAMES if name in fields and is_usual(fields[name])]
-    ids = [
-        name for name, value in fields.items() if _may_name_talk(name, value) and name not in thumbs
-    ]
+
+    thumbs = []
+    for name in LABEL_NAMES:
+        if name in fields and is_usual(fields[name]):
+            thumbs.append(name)
+
+    ids = []
+    for name, value in fields.items():
+        if _may_name_talk(name, value) and name not in thumbs:
+            ids.append(name)
+
     if len(thumbs) != 1 or len(ids) != 1:
         return None
+
     comment = next(
         (fields[feedback_name] for feedback_name in FEEDBACK_NAMES if fields.get(feedback_name)),
         None,
     )
-    return ToolScore("conversation", str(fields[ids[0]]), fields[thumbs[0]], comment=comment)
+    return ToolScore(
+        "conversation",
+        str(fields[ids[0]]),
+        fields[thumbs[0]],
+        comment=comment,
+    )
 
 
 def _may_name_talk(name: str, value: object) -> bool:
@@ -756,7 +889,12 @@ def _label_without_words(fields: Mapping[str, Any]) -> str:
         fields
     ):
         return ""
-    named = [name for name in fields if is_called(name, "label") and name not in OWNER_NAMES]
+
+    named = []
+    for name in fields:
+        if is_called(name, "label") and name not in OWNER_NAMES:
+            named.append(name)
+
     return named[0] if len(named) == 1 else ""
 
 
@@ -770,11 +908,15 @@ def _outcome_of(parts: Sequence[LogPart]) -> str:
         return TURNS
     if any(isinstance(part, Message) and part.turns for part in parts):
         return TURNS
-    return LABELS if any(isinstance(part, ToolScore) for part in parts) else BESIDE
+    if any(isinstance(part, ToolScore) for part in parts):
+        return LABELS
+    return BESIDE
 
 
 def _without_label(picked: RowFields) -> RowFields:
-    return picked if picked.label is Label.NONE else replace(picked, label=Label.NONE, number="")
+    if picked.label is Label.NONE:
+        return picked
+    return replace(picked, label=Label.NONE, number="")
 
 
 def turns_by_judge(turns: Sequence[TableTurn]) -> dict[str, list[TableTurn]]:
@@ -782,9 +924,14 @@ def turns_by_judge(turns: Sequence[TableTurn]) -> dict[str, list[TableTurn]]:
     by_judge: dict[str, list[TableTurn]] = {}
     for turn in turns:
         by_judge.setdefault(turn.picked.judge or "", []).append(turn)
+
     if len(by_judge) < 2 or "" in by_judge:
         return {}
-    conversations = {tuple(turn.turn for turn in judge_turns) for judge_turns in by_judge.values()}
+
+    conversations = set()
+    for judge_turns in by_judge.values():
+        conversations.add(tuple(turn.turn for turn in judge_turns))
+
     return by_judge if len(conversations) == 1 else {}
 
 
@@ -800,6 +947,7 @@ def _differing_labels(labels: Sequence[Label]) -> BadInput:
 def _place_feedback(feedbacks: Sequence[Feedback | None]) -> tuple[Feedback, ...]:
     if len(set(feedbacks)) == 1:
         return tuple(filter(None, feedbacks[:1]))
+
     return tuple(
         feedback.model_copy(update={"turn": turn})
         for turn, feedback in enumerate(feedbacks)
@@ -811,12 +959,18 @@ def _chat_of(conversation: Conversation) -> str | None:
     """Return the chat that a row with a thumb names beside its own id: it may hold one moment of it."""
     if conversation.label is Label.NONE or _OWNERS.isdisjoint(conversation.metadata):
         return None
+
     owners = (conversation.metadata.get(name) for name in OWNER_NAMES)
-    return next((str(value) for value in owners if isinstance(value, str | int)), None)
+    return next(
+        (str(value) for value in owners if isinstance(value, str | int)),
+        None,
+    )
 
 
 def label_joined(
-    joiner: Joiner, picker: Picker, options: ReadOptions
+    joiner: Joiner,
+    picker: Picker,
+    options: ReadOptions,
 ) -> Iterator[Placed | Skipped | Voted | BadRow]:
     """Yield labeled conversations from rows that may be in several files.
 
@@ -832,15 +986,33 @@ def label_joined(
         row = LogRow(*item.place, {})
         try:
             for turns, picked, feedback in labeller.label(item):
-                conversation = _make_conversation(turns, picked, feedback, options, row)
-                yield Placed(joiner.with_signals(conversation, item.place), *item.place, rows=0)
+                conversation = _make_conversation(
+                    turns,
+                    picked,
+                    feedback,
+                    options,
+                    row,
+                )
+                yield Placed(
+                    joiner.with_signals(conversation, item.place),
+                    *item.place,
+                    rows=0,
+                )
         except BadInput as error:
             reason = f"{item.id!r:.60}: {error.what}"
             of_label = isinstance(error, BadLabel)
             label = error.value if isinstance(error, BadLabel) else ""
             yield BadRow(
-                row.source, row.line, reason, error.advice, 0, of_label, label, error.options
+                row.source,
+                row.line,
+                reason,
+                error.advice,
+                0,
+                of_label,
+                label,
+                error.options,
             )
+
     # votes on conversations, by their ids
     for id_, scores in joiner.votes.items():
         try:
@@ -849,8 +1021,16 @@ def label_joined(
             label = error.value if isinstance(error, BadLabel) else ""
             of_label = isinstance(error, BadLabel)
             yield BadRow(
-                "", 0, f"{id_!r:.60}: {error.what}", error.advice, 0, of_label, label, error.options
+                "",
+                0,
+                f"{id_!r:.60}: {error.what}",
+                error.advice,
+                0,
+                of_label,
+                label,
+                error.options,
             )
+
     yield from [Skipped("", 0, rows=0)] * joiner.steps
     # what was found, for the account of the reading
     joiner.notes += labeller.notes
@@ -860,7 +1040,11 @@ def label_joined(
         options.label_field if taken_scores else None,
         options.comment_field if joiner.comments_found else None,
     ]
-    picker.note_found(*labeller.found, *filter(None, named), *joiner.signals_found)
+    picker.note_found(
+        *labeller.found,
+        *filter(None, named),
+        *joiner.signals_found,
+    )
 
 
 def _require_places(turns: Sequence[TableTurn]) -> None:
@@ -871,12 +1055,26 @@ def _require_places(turns: Sequence[TableTurn]) -> None:
 
 
 def _bad_row_of(row: LogRow, error: BadInput) -> BadRow:
-    reason = f"{error.where}: {error.what}" if error.where else error.what
-    label = error.value if isinstance(error, BadLabel) else getattr(error, "label", "")
+    if error.where:
+        reason = f"{error.where}: {error.what}"
+    else:
+        reason = error.what
+
+    if isinstance(error, BadLabel):
+        label = error.value
+    else:
+        label = getattr(error, "label", "")
+
     of_label = isinstance(error, BadLabel) or bool(label)
     option = error.options if of_label else {}
     return BadRow(
-        row.source, row.line, reason, error.advice, of_label=of_label, label=label, option=option
+        row.source,
+        row.line,
+        reason,
+        error.advice,
+        of_label=of_label,
+        label=label,
+        option=option,
     )
 
 
@@ -893,6 +1091,7 @@ def _make_conversation(
         turns = tuple(_shorten_turns(turns, options.max_turn_chars))
     if "surrogates" in flags:
         turns = tuple(turn.mapped(writable) for turn in turns)
+
     return Conversation(
         id=writable(picked.id) or (_rated_id(turns) if picked.judge else _content_id(row)),
         turns=turns,
@@ -922,16 +1121,21 @@ def _find_flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
     sizes = [turn.size for turn in turns]
     if sum(sizes) > MOST_TURNS * max_turn_chars or max(sizes, default=0) > max_turn_chars:
         flags.add("too_large")
+
     for turn in turns:
         for text in (turn.content, *[call.arguments for call in turn.calls]):
             if not text.isascii() or "\x00" in text:
                 flags.update(flag for flag, odd in _ODD.items() if odd.search(text))
+
     return tuple(flag for flag in get_args(Flag) if flag in flags)
 
 
 def _rated_id(turns: Sequence[Turn]) -> str:
     """Return an id of what was said alone: another rater's row of the same talk has the same."""
-    content = json.dumps([[turn.role, turn.content] for turn in turns], ensure_ascii=True)
+    content = json.dumps(
+        [[turn.role, turn.content] for turn in turns],
+        ensure_ascii=True,
+    )
     return CONTENT_ID + hashlib.sha256(content.encode("ascii")).hexdigest()[:16]
 
 
@@ -965,13 +1169,17 @@ def _only_value(name: str, values: Iterable[T | None]) -> T | None:
             f"its turns have different values of the {name}",
             remedy="give a conversation one of them",
         )
+
     return distinct[0] if distinct else None
 
 
 def _merge_metadata(rests: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return each field's value if all turns agree, else its values in the turns' order."""
     names = dict.fromkeys(name for rest in rests for name in rest)
-    columns = {name: [rest.get(name) for rest in rests] for name in names}
+    columns = {}
+    for name in names:
+        columns[name] = [rest.get(name) for rest in rests]
+
     return {
         name: column[0] if all(v == column[0] for v in column) else column
         for name, column in columns.items()
@@ -1000,7 +1208,11 @@ def read_logs(
     """
     options = options or ReadOptions()
     named = [sources] if isinstance(sources, str | Path) else sources
-    where = str(sources) if isinstance(sources, str | Path) else ", ".join(map(str, sources[:3]))
+    if isinstance(sources, str | Path):
+        where = str(sources)
+    else:
+        where = ", ".join(map(str, sources[:3]))
+
     files = find_files(named)
     notes = dict[str, None]()
 
@@ -1009,26 +1221,54 @@ def read_logs(
     def open_file(source: str) -> Iterable[LogRow | BadRow]:
         if source in held:
             return held[source]
+
         longest = options.max_turn_chars
-        rows = rows_of(source, options.encoding, longest, options.query_seconds, notes)
+        rows = rows_of(
+            source,
+            options.encoding,
+            longest,
+            options.query_seconds,
+            notes,
+        )
         chosen = _with_chosen(rows, notes)
-        return _holding(source, chosen, held) if may_hold_tables([source]) else chosen
+        if may_hold_tables([source]):
+            return _holding(source, chosen, held)
+        return chosen
 
     def open_files() -> Iterator[Iterable[LogRow | BadRow]]:
         every = map(open_file, files)
-        return every if most_rows is None else (islice(rows, most_rows) for rows in every)
+        if most_rows is None:
+            return every
+        return (islice(rows, most_rows) for rows in every)
 
     # several tables may be joined; that needs a look at all of them first
     again = STDIN not in files
-    joins = joins_of(files, open_files) if again and may_hold_tables(files) else None
+    if again and may_hold_tables(files):
+        joins = joins_of(files, open_files)
+    else:
+        joins = None
+
     if joins is None:
-        return _read_or_propose(open_files, options, where, again=again, notes=notes)
+        return _read_or_propose(
+            open_files,
+            options,
+            where,
+            again=again,
+            notes=notes,
+        )
+
     notes.update(dict.fromkeys(joins.notes))
 
     def open_joined() -> Iterator[Iterable[LogRow | BadRow | Skipped]]:
         return map(joins.rows, open_files())
 
-    return _read_or_propose(open_joined, options, where, notes=notes, beside=joins.labels)
+    return _read_or_propose(
+        open_joined,
+        options,
+        where,
+        notes=notes,
+        beside=joins.labels,
+    )
 
 
 def read_rows(rows: Rows, *, options: ReadOptions | None = None) -> Logs:
@@ -1050,7 +1290,9 @@ def _number_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[LogRow]:
 
 
 def _holding(
-    source: str, rows: Iterable[LogRow | BadRow], held: dict[str, list[LogRow | BadRow]]
+    source: str,
+    rows: Iterable[LogRow | BadRow],
+    held: dict[str, list[LogRow | BadRow]],
 ) -> Iterator[LogRow | BadRow]:
     """Yield rows, and hold those of a small archive, database or spreadsheet, which is read several times."""
     first = list[LogRow | BadRow]()
@@ -1060,7 +1302,9 @@ def _holding(
             first.append(row)
         else:
             first.clear()
+
         yield row
+
     if number <= MOST_HELD:
         held[source] = first
 
@@ -1071,12 +1315,15 @@ def _with_chosen(
     """Yield rows of which lists of candidates gave way to the chosen one; how many is noted at their end."""
     settled_rows = 0
     for row in rows:
-        fields = with_chosen_alone(row.fields) if isinstance(row, LogRow) else None
+        fields = None
+        if isinstance(row, LogRow):
+            fields = with_chosen_alone(row.fields)
         if fields is None or not isinstance(row, LogRow) or fields is row.fields:
             yield row
         else:
             settled_rows += 1
             yield replace(row, fields=fields)
+
     if settled_rows:
         notes[f"{ANSWERS_LEFT} ({count(settled_rows, 'row')} with several)"] = None
 
@@ -1103,10 +1350,13 @@ def _read_or_propose(
     strange = Strange()
     if options.kept_mapping and again:
         options = _as_kept(opened, options)
+
     try:
         logs = _read_sources(opened(), options, where, strange, notes)
         strange.offered = strange.offered or tuple(beside)
-        label = _plain_label(opened, options, logs, strange) if again else None
+        label = None
+        if again:
+            label = _plain_label(opened, options, logs, strange)
         if label is None:
             _require_named(opened, options, logs, beside, where)
             if again:
@@ -1125,7 +1375,10 @@ def _read_or_propose(
 
 
 def _plain_label(
-    opened: Callable[[], Sources], options: ReadOptions, logs: Logs, strange: Strange
+    opened: Callable[[], Sources],
+    options: ReadOptions,
+    logs: Logs,
+    strange: Strange,
 ) -> Candidate | None:
     """Return the one column that is plainly the label of a log that has no other; None if none is, or several are."""
     named = (
@@ -1163,10 +1416,12 @@ def _require_named(
     named = options.label_field or "label" in dict(options.columns)
     if not beside or named or not options.labels_needed or not unlabeled:
         return
+
     columns = [column for column in columns_in(first_rows(opened())) if column.path in beside]
     label_columns = [column for column, _ in in_order_of_likelihood(columns)] or columns
     if not label_columns:
         return
+
     sides = sides_of_column(label_columns[0]) or {}
     raise BadInput(
         f"{label_columns[0].path!r:.60} of a table that is joined to the log may be the label: "
@@ -1220,11 +1475,19 @@ def _with_plain_label(
 ) -> Logs | None:
     """Return the log with the label that is plainly one; None where it can't be read so."""
     try:
-        logs = _read_sources(opened(), label.options(options), where, Strange(), notes)
+        logs = _read_sources(
+            opened(),
+            label.options(options),
+            where,
+            Strange(),
+            notes,
+        )
     except PollexError:
         return None
+
     if not (logs.counts[Label.POSITIVE] and logs.counts[Label.NEGATIVE]):
         return None
+
     name = str(label.labels["label_field"])
     note = f"labels come from {name!r}, the one column that looks like a thumb; for another: {spell(label_field=None)}"
     return replace(logs, notes=(*logs.notes, note))
@@ -1236,11 +1499,12 @@ def _as_kept(opened: Callable[[], Sources], options: ReadOptions) -> ReadOptions
         first = first_rows(opened(), 1)
     except PollexError:
         return options
-    needed = [
-        name
-        for part, name in options.columns
-        if part in ("conversation", "messages", "user", "assistant", "parent")
-    ]
+
+    needed = []
+    for part, name in options.columns:
+        if part in ("conversation", "messages", "user", "assistant", "parent"):
+            needed.append(name)
+
     needed += (
         []
         if dict(options.columns).get("messages")
@@ -1271,13 +1535,25 @@ def _better_error(
         rows = first_rows(opened())
     except PollexError:
         return None
-    return unmapped(rows, options, strange, where, error, read_sample, read_all)
+
+    return unmapped(
+        rows,
+        options,
+        strange,
+        where,
+        error,
+        read_sample,
+        read_all,
+    )
 
 
 def read_sample(rows: Sequence[Mapping[str, Any]], options: ReadOptions) -> Logs:
     """Read some rows of a log as it is tried; what is cut off or differs at their end stops nothing."""
     tried = replace(
-        options, max_bad=len(rows), on_duplicate="first", thumbs=options.thumbs or "last"
+        options,
+        max_bad=len(rows),
+        on_duplicate="first",
+        thumbs=options.thumbs or "last",
     )
     return _read_sources([_number_rows(rows)], tried, IN_MEMORY, Strange())
 
@@ -1298,7 +1574,10 @@ def _read_sources(
     picker = Picker(options)
     tally = LogTally(options, conservation=conservation)
     originals = dict[tuple[str, str], dict[str, str]]()
-    finders = finders_of(options.redact) if options.redact else None
+    finders = None
+    if options.redact:
+        finders = finders_of(options.redact)
+
     joiner = Joiner(options, tally.owner_of)
     users = Users(at_once=bool(finders))
     # one conversation after the other: users are found before their names are masked
@@ -1310,16 +1589,28 @@ def _read_sources(
             masked, replaced = mask(item.conversation, finders)
             item = item._replace(conversation=masked)
             originals |= {(masked.id, masked.text_hash): replaced} if replaced else {}
+
         if isinstance(item, Placed):
             structure.look_at(item.conversation)
         tally.add(item)
+
     # once all rows are read: whether numbers are thumbs, and whose conversations belong together
     joiner.account.rows = conservation.check()
     joiner.account.spellings.update(picker.spellings)
     tally.settle(picker.numbers, picker.settle_raters)
-    group_field, *of_users = _group_by_users(users, tally, options, picker, redacted=bool(finders))
+    group_field, *of_users = _group_by_users(
+        users,
+        tally,
+        options,
+        picker,
+        redacted=bool(finders),
+    )
     has_label = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
-    unused = describe_unused(joiner.unused) if options.labels_needed and not has_label else []
+    if options.labels_needed and not has_label:
+        unused = describe_unused(joiner.unused)
+    else:
+        unused = []
+
     strange.offered = tuple(joiner.unused)
     # the log, with notes on how it was read
     of_reading = [
@@ -1347,19 +1638,29 @@ def _read_sources(
         meaning_of_labels(logs.bad_rows, [spelling for spelling, _ in picker.spellings]),
     )
     tally.check_clashes()
+
     if not logs.conversations:
-        bad = f", and {describe_bad_rows(logs.bad_rows)}" if logs.bad_rows else ""
+        bad = ""
+        if logs.bad_rows:
+            bad = f", and {describe_bad_rows(logs.bad_rows)}"
         raise BadInput(
-            f"no conversations{bad}", where=where, remedy="check that the file is the one you meant"
+            f"no conversations{bad}",
+            where=where,
+            remedy="check that the file is the one you meant",
         )
+
     if user_options.labels_needed and (
         user_options.label_field or "label" in dict(user_options.columns)
     ):
         _require_labels(logs, picker, where)
+
     if missing := picker.never_found(user_options):
         raise BadInput(
-            f"no row has the field of {missing[0]}", where=where, remedy="check its spelling"
+            f"no row has the field of {missing[0]}",
+            where=where,
+            remedy="check its spelling",
         )
+
     return logs
 
 
@@ -1371,9 +1672,11 @@ def _require_labels(logs: Logs, picker: Picker, where: str) -> None:
     """
     if logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]:
         return
+
     left = {value: rows for (value, meant), rows in picker.spellings.items() if meant == NEITHER}
     if not left:
         return
+
     most_frequent = sorted(left.items(), key=lambda pair: -pair[1])[:MOST_TOLD]
     values = ", ".join(f"{value} ({rows})" for value, rows in most_frequent)
     sides = sides_of_column(Column(picker.label_field, list(left)))
@@ -1386,16 +1689,28 @@ def _require_labels(logs: Logs, picker: Picker, where: str) -> None:
 
 
 def _group_by_users(
-    users: Users, tally: LogTally, options: ReadOptions, picker: Picker, *, redacted: bool
+    users: Users,
+    tally: LogTally,
+    options: ReadOptions,
+    picker: Picker,
+    *,
+    redacted: bool,
 ) -> tuple[str, ...]:
     """Group conversations by the field that names users, unless somebody named another; return it, and a note."""
     named = options.group_field or picker.has_groups
     if named:
         return ("",)
     if (chosen := users.chosen(tally.labels.keys())) is None:
-        copies = {} if tally.grouped else users.near_copies(tally.labels, tally.conversations)
+        if tally.grouped:
+            copies = {}
+        else:
+            copies = users.near_copies(tally.labels, tally.conversations)
+
         tally.group(copies)
-        return ("", note_on_copies(copies)) if copies else ("",)
+        if copies:
+            return ("", note_on_copies(copies))
+        return ("",)
+
     path, by_id = chosen
     tally.group({id_: pseudonym(user) for id_, user in by_id.items()} if redacted else by_id)
     return path, note_on_users(path, by_id, len(tally.labels))
@@ -1411,13 +1726,20 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
     tally = LogTally(ReadOptions())
     remedy = "read a log first: pollex.read_logs(PATH)"
     if isinstance(conversations, str) or not isinstance(conversations, Iterable):
-        raise WrongUse(f"not conversations, but {type(conversations).__name__}", remedy=remedy)
+        raise WrongUse(
+            f"not conversations, but {type(conversations).__name__}",
+            remedy=remedy,
+        )
+
     for number, conversation in enumerate(conversations, start=1):
         if not isinstance(conversation, Conversation):
             raise WrongUse(
-                f"not conversations: item {number} is {type(conversation).__name__}", remedy=remedy
+                f"not conversations: item {number} is {type(conversation).__name__}",
+                remedy=remedy,
             )
+
         tally.add(Placed(conversation, "conversation", number))
+
     tally.check_clashes()
     return tally.logs([])
 
@@ -1432,5 +1754,6 @@ def _assemble_items(
 ) -> Iterator[Placed | Skipped | Voted | BadRow]:
     for rows in sources:
         yield from Assembler(picker, options, joiner, strange, conservation).assemble(rows)
+
     if joiner.account.formats:
         yield from label_joined(joiner, picker, options)

@@ -45,7 +45,13 @@ def read_answers(
     """
     records, bad_rows = _read_records(sources, "answers")
     table = answer_table(records, scales=scales, options=options, nominal=nominal)
-    return AnswerTable(table.texts, table.X, table.scales, table.groups, (*bad_rows, *table.faults))
+    return AnswerTable(
+        table.texts,
+        table.X,
+        table.scales,
+        table.groups,
+        (*bad_rows, *table.faults),
+    )
 
 
 def read_judgments(
@@ -73,15 +79,25 @@ def read_judgments(
     joined = {*answers.texts, *(scale.question for scale in answers.scales)}
     records, bad_rows = _read_records(sources, "judgments", joined)
     table = judgment_table(
-        records, answers, main=main, nominal=nominal, questionnaire=questionnaire
+        records,
+        answers,
+        main=main,
+        nominal=nominal,
+        questionnaire=questionnaire,
     )
+
     return JudgmentTable(
-        table.judgments, table.questionnaire, table.groups, (*bad_rows, *table.faults)
+        table.judgments,
+        table.questionnaire,
+        table.groups,
+        (*bad_rows, *table.faults),
     )
 
 
 def _read_records(
-    sources: Sources, side: Side, joined: Collection[str] = ()
+    sources: Sources,
+    side: Side,
+    joined: Collection[str] = (),
 ) -> tuple[Records, list[Issue]]:
     """Read the records of all files, and report rows that could not be read.
 
@@ -97,21 +113,30 @@ def _read_records(
     good |= {file: _unguarded(rows, joined) for file, rows in perhaps_ours.items()}
     bad = [str(row) for rows in read.values() for row in rows if isinstance(row, BadRow)]
     tables = [_find_shape(file, rows, side, bad).records(rows, side) for file, rows in good.items()]
+
     return reduce(Records.joined, tables), faults_of("row", "that can't be read", bad)
 
 
 def _read_rows(file: str) -> list[LogRow | BadRow]:
     try:
         read = rows_of(file, ENCODING)  # ids and names go into other files
-        return [
-            replace(row, fields=writable(row.fields)) if isinstance(row, LogRow) else row
-            for row in read
-        ]
+        rows: list[LogRow | BadRow] = []
+        for row in read:
+            rows.append(
+                replace(row, fields=writable(row.fields)) if isinstance(row, LogRow) else row
+            )
+
+        return rows
     except NotText as error:  # tables have one encoding, so there is none to name
         raise BadInput(error.what, where=error.where, remedy="save it as UTF-8") from None
 
 
-def _find_shape(file: str, rows: Sequence[LogRow], side: Side, bad: Sequence[str]) -> Shape:
+def _find_shape(
+    file: str,
+    rows: Sequence[LogRow],
+    side: Side,
+    bad: Sequence[str],
+) -> Shape:
     try:
         return shape_of(rows, side)
     except BadInput as error:
@@ -127,21 +152,22 @@ def _unguarded(rows: Sequence[LogRow], joined: Collection[str]) -> list[LogRow]:
     A file that has one of the texts both with and without the apostrophe was not written by pollex,
     and stays as it is. An id that the other table has in this spelling stays, too.
     """
-    texts = {
-        text
-        for row in rows
-        for pair in row.fields.items()
-        for text in pair
-        if isinstance(text, str)
-    }
+    texts = set()
+    for row in rows:
+        for pair in row.fields.items():
+            for text in pair:
+                if isinstance(text, str):
+                    texts.add(text)
+
     # the spelling without the apostrophe, of texts that may have got one
-    bare = {
-        text: unescaped
-        for text in texts
-        if text not in joined and (unescaped := unescape_formula(text)) != text
-    }
+    bare = {}
+    for text in texts:
+        if text not in joined and (unescaped := unescape_formula(text)) != text:
+            bare[text] = unescaped
+
     if not bare or texts & (set(bare.values()) - bare.keys()):
         return list(rows)
+
     return [
         replace(
             row,
@@ -155,4 +181,6 @@ def _unguarded(rows: Sequence[LogRow], joined: Collection[str]) -> list[LogRow]:
 
 
 def _unescape_value(value: Any, bare: Mapping[str, str]) -> Any:
-    return bare.get(value, value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return bare.get(value, value)
+    return value

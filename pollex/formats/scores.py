@@ -70,20 +70,23 @@ def scores_out(
         | _rating_columns(rubrics, judges)
     )
     if wide or path.suffix == ".csv":
-        rubric_ids = [
-            rubric.id
-            for rubric_set in (rubrics, other)
-            if rubric_set
-            for rubric in rubric_set.rubrics
-        ]
+        rubric_ids = []
+        for rubric_set in (rubrics, other):
+            if rubric_set:
+                for rubric in rubric_set.rubrics:
+                    rubric_ids.append(rubric.id)
+
         columns |= {wide_column_of(rubric): "DOUBLE" for rubric in rubric_ids}
+
     if path.suffix == ".csv":
         del columns["answers"]
+
     # CSV and JSON lines are written row by row, Parquet from arrays
     if path.suffix != ".parquet":
         with rows_out(path, columns) as put:
             yield lambda scores: put(rows(scores, rubrics, judges, other, wide=True))
         return
+
     with arrays_out(path, columns) as put_arrays:
         yield (
             lambda scores: (
@@ -106,17 +109,21 @@ def _tables_of_scores(
     answers = _answer_rows(scores.answers, rubrics, other)
     values = _columns_of_scores(scores, rubrics, judges, other, answers)
     about, sql = arrays_of(
-        plain, list(zip(*(map(make_encodable, values[name]) for name in plain), strict=True))
+        plain,
+        list(zip(*(map(make_encodable, values[name]) for name in plain), strict=True)),
     )
-    structs = [tuple(map(make_encodable, map(answer.get, ANSWER))) for answer in answers]
+    structs = []
+    for answer in answers:
+        structs.append(tuple(map(make_encodable, map(answer.get, ANSWER))))
+
     different, every = list_as_sql(ANSWER, structs)
     about |= {f"_{place}": column + 1 for place, column in enumerate(scores.answers.index.T)}
     index = ", ".join(f"r._{place}" for place in range(scores.answers.index.shape[1]))
-    places = (
-        f"list_filter([{index}], one -> one > 0)"
-        if (scores.answers.index < 0).any()
-        else f"[{index}]"
-    )
+    if (scores.answers.index < 0).any():
+        places = f"list_filter([{index}], one -> one > 0)"
+    else:
+        places = f"[{index}]"
+
     lists = {"answers": f"list_select({every.format('different')}, {places}::BIGINT[])"}
     query = f"SELECT {', '.join((sql | lists)[name] for name in columns)} FROM about AS r"  # noqa: S608 - our own names
     return {"about": about, "different": different}, query
@@ -137,7 +144,13 @@ def rows(
 ) -> Iterator[dict[str, Any]]:
     """Turn scores into plain values; None where a conversation has no figure."""
     different = _answer_rows(scores.answers, rubrics, other)
-    columns = _columns_of_scores(scores, rubrics, judges, other, different if wide else None)
+    columns = _columns_of_scores(
+        scores,
+        rubrics,
+        judges,
+        other,
+        different if wide else None,
+    )
     for index, values in zip(
         scores.answers.index.tolist(), zip(*columns.values(), strict=True), strict=True
     ):
@@ -155,7 +168,10 @@ def _columns_of_scores(
     judged = scores.column("judges")
     whose = [rubrics.judge.name] * len(scores)
     if other is not None:
-        whose = [(other if answered_by(other, score) else rubrics).judge.name for score in scores]
+        whose = []
+        for score in scores:
+            whose.append((other if answered_by(other, score) else rubrics).judge.name)
+
     # the columns that every score has
     values_by_column: dict[str, Sequence[Any]] = {"id": scores.ids}
     values_by_column |= {
@@ -178,6 +194,7 @@ def _columns_of_scores(
         values_by_column |= {
             name: [rating.get(name) for rating in score_ratings] for name in ratings
         }
+
     # each rubric's value; None where it was not asked
     if wide is not None:
         unasked = [None] * len(scores)
@@ -192,6 +209,7 @@ def _columns_of_scores(
             scores.answers.rubrics, scores.answers.index.T.tolist(), strict=True
         ):
             values_by_column[wide_column_of(rubric)] = [values[place] for place in places]
+
     return {
         name: values_by_column[name]
         for name in [*COLUMNS, *(name for name in values_by_column if name not in COLUMNS)]
@@ -199,13 +217,15 @@ def _columns_of_scores(
 
 
 def _answer_rows(
-    answers: AnswerColumns, rubrics: RubricSet, other: RubricSet | None
+    answers: AnswerColumns,
+    rubrics: RubricSet,
+    other: RubricSet | None,
 ) -> list[dict[str, Any]]:
-    polarities = {
-        rubric.id: rubric.polarity
-        for rubric_set in (other or rubrics, rubrics)
-        for rubric in rubric_set.rubrics
-    }
+    polarities = {}
+    for rubric_set in (other or rubrics, rubrics):
+        for rubric in rubric_set.rubrics:
+            polarities[rubric.id] = rubric.polarity
+
     return [
         answer_row(
             answer,
@@ -219,13 +239,21 @@ def _answer_rows(
 def _rating_columns(rubrics: RubricSet, judges: Sequence[str]) -> dict[str, str]:
     if rubrics.calibrator is None or (record := rubrics.calibrator.rating) is None:
         return {}
-    grades = [f"rating_{value:g}" for value in record.scales[record.question]]
-    return dict.fromkeys(["rating", *grades, *(f"rating_by_{judge}" for judge in judges)], "DOUBLE")
+
+    grades = []
+    for value in record.scales[record.question]:
+        grades.append(f"rating_{value:g}")
+
+    return dict.fromkeys(
+        ["rating", *grades, *(f"rating_by_{judge}" for judge in judges)],
+        "DOUBLE",
+    )
 
 
 def _rating_columns_of(score: Score) -> dict[str, float]:
     if score.rating is None:
         return {}
+
     ratings = {"rating": score.rating} | {f"rating_{grade}": p for grade, p in score.grades.items()}
     return ratings | {f"rating_by_{judge}": value for judge, value in score.judge_ratings.items()}
 
@@ -240,7 +268,9 @@ def _is_answered_by(rubrics: RubricSet, answer: Answer | Unanswered) -> bool:
 
 
 def answer_row(
-    answer: Answer | Unanswered, polarity: Polarity, rubrics: RubricSet
+    answer: Answer | Unanswered,
+    polarity: Polarity,
+    rubrics: RubricSet,
 ) -> dict[str, Any]:
     """Turn one rubric's answer, or the reason for none, into plain values."""
     row: dict[str, Any] = {
@@ -250,6 +280,7 @@ def answer_row(
     }
     if isinstance(answer, Unanswered):
         return row | {"outcome": answer.outcome, "detail": answer.detail}
+
     return row | {
         "option": answer.word,
         "value": value_in(answer, rubrics),
@@ -264,5 +295,7 @@ def answer_row(
 def value_in(answer: Answer, rubrics: RubricSet) -> float:
     """Return what an answer counts as in a set's NetSAT, before its sign."""
     return value_of(
-        answer, rubrics.judge.options.value, rubrics.never.get(answer.question_id, NEUTRAL)
+        answer,
+        rubrics.judge.options.value,
+        rubrics.never.get(answer.question_id, NEUTRAL),
     )

@@ -27,6 +27,7 @@ def is_spreadsheet(path: Path, begin: bytes) -> bool:
         return True
     if not begin.startswith(b"PK\x03\x04"):
         return False
+
     try:
         with zipfile.ZipFile(path) as archive:
             return not set(_PARTS).isdisjoint(archive.namelist())
@@ -45,21 +46,32 @@ def sheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
     except ImportError:
         remedy = "save it as CSV, or install what reads it: pip install 'pollex[excel]'"
         raise BadInput("a spreadsheet", where=source, remedy=remedy) from None
+
     try:
         book = CalamineWorkbook.from_path(str(path))
-        sheets = [(name, book.get_sheet_by_name(name).to_python()) for name in book.sheet_names]
+        sheets = []
+        for name in book.sheet_names:
+            sheets.append((name, book.get_sheet_by_name(name).to_python()))
     except CalamineError as error:
         raise BadInput(
-            f"can't be opened: {error}", where=source, remedy="save it again, or as CSV"
+            f"can't be opened: {error}",
+            where=source,
+            remedy="save it again, or as CSV",
         ) from None
+
     # a sheet needs a header and a row
-    filled = [(name, rows) for name, rows in sheets if len(rows) > 1]
+    filled = []
+    for name, rows in sheets:
+        if len(rows) > 1:
+            filled.append((name, rows))
+
     if not filled:
         raise BadInput(
             "a spreadsheet without rows",
             where=source,
             remedy="check that the file is the one you meant",
         )
+
     for name, rows in filled:
         yield from rows_of_sheet(source if len(filled) == 1 else f"{source}!{name}", rows)
 
@@ -70,30 +82,43 @@ def rows_of_sheet(source: str, rows: list[list[Any]]) -> Iterator[LogRow]:
     names = [str(cell).strip() for cell in rows[begin]]
     above = _said_above(rows[:begin], names)
     for number, row in enumerate(rows[begin + 1 :], start=begin + 2):
-        cells = {name: _as_plain_cell(cell) for name, cell in zip(names, row, strict=False) if name}
+        cells = {}
+        for name, cell in zip(names, row, strict=False):
+            if name:
+                cells[name] = _as_plain_cell(cell)
         if any(cell != "" for cell in cells.values()):
             yield LogRow(source, number, {**above, **cells})
 
 
 def _header_of(rows: list[list[Any]]) -> int:
     """Return which row is the header: the first, or the first below lines of a title, which fill a cell or two."""
-    filled = [sum(cell != "" for cell in row) for row in rows[:LOOKED_AT]]
+    filled = []
+    for row in rows[:LOOKED_AT]:
+        filled.append(sum(cell != "" for cell in row))
+
     first = next((number for number, cells in enumerate(filled) if cells), 0)
     if max(filled, default=0) < FEWEST_COLUMNS:
         return first
+
     wide = next(number for number, cells in enumerate(filled) if cells >= 0.7 * max(filled))
-    return wide if wide <= MOST_ABOVE and all(cells <= 2 for cells in filled[:wide]) else first
+    if wide <= MOST_ABOVE and all(cells <= 2 for cells in filled[:wide]):
+        return wide
+    return first
 
 
 def _said_above(rows: list[list[Any]], names: list[str]) -> dict[str, Any]:
     """Return what lines above a sheet's header say of all its rows: a name and its value, or a title."""
     above: dict[str, Any] = {}
     for row in rows:
-        cells = [_as_plain_cell(cell) for cell in row if cell != ""]
+        cells = []
+        for cell in row:
+            if cell != "":
+                cells.append(_as_plain_cell(cell))
         if len(cells) == 2:
             above.setdefault(str(cells[0]).strip(" :"), cells[1])
         elif cells:
             above.setdefault("title", cells[0])
+
     return {name: value for name, value in above.items() if name not in names}
 
 
@@ -103,4 +128,6 @@ def _as_plain_cell(cell: Any) -> Any:
         return cell.isoformat()
     if isinstance(cell, timedelta):
         return cell.total_seconds()
-    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
+    if isinstance(cell, float) and cell.is_integer():
+        return int(cell)
+    return cell

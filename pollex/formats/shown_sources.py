@@ -38,12 +38,14 @@ def take_sources(fields: Mapping[str, Any]) -> tuple[tuple[Source, ...], dict[st
     """Return the documents that a row's fields hold, each once, and the fields without them."""
     if _NAMED.isdisjoint(fields):  # as in most rows
         return (), dict(fields)
+
     for name in NAMES:
         value = _parse_if_json(fields.get(name))
         if isinstance(value, str) and name != NAMES[0]:
             continue
         if documents := dict.fromkeys(_sources_in(value)):
             return tuple(documents), {key: field for key, field in fields.items() if key != name}
+
     return (), dict(fields)
 
 
@@ -63,7 +65,9 @@ def _sources_in(value: Any) -> Iterator[Source]:
             yield from _sources_in(entry)
     elif isinstance(value, Mapping) and (text := _first_text(value, TEXT_NAMES)):
         turn = value.get("turn")
-        shown = turn if isinstance(turn, int) and not isinstance(turn, bool) and turn >= 0 else None
+        shown = None
+        if isinstance(turn, int) and not isinstance(turn, bool) and turn >= 0:
+            shown = turn
         yield Source(text=text, name=_first_text(value, TITLE_NAMES), turn=shown)
 
 
@@ -71,7 +75,12 @@ def _first_text(value: Mapping[str, Any], names: tuple[str, ...]) -> str:
     for name in names:
         inner: Any = value
         for part in (name,) if name in value else name.split("."):
-            inner = inner.get(part) if isinstance(inner, Mapping) else None
+            if isinstance(inner, Mapping):
+                inner = inner.get(part)
+            else:
+                inner = None
+
         if isinstance(inner, str) and inner.strip():
             return inner
+
     return ""

@@ -64,13 +64,16 @@ class Structure:
                 turn for turn in conversation.turns if turn.role in spoken and not turn.content
             )
             self.empty += sum(not turn.calls for turn in empty_turns)
+
         # how many texts differ, of the first ones
         if self.compared < MOST_KEPT:
-            spoken_texts = [
-                text for role, text in zip(roles, texts, strict=True) if role in spoken and text
-            ]
+            spoken_texts = []
+            for role, text in zip(roles, texts, strict=True):
+                if role in spoken and text:
+                    spoken_texts.append(text)
             self.compared += len(spoken_texts)
             self.texts.update(map(hash, spoken_texts))
+
         # conversations of one side, and sides whose turns follow each other
         if not spoken["user"] or not spoken["assistant"]:
             self.one_sided.update(role for role, turns in spoken.items() if turns)
@@ -89,7 +92,9 @@ class Structure:
     @property
     def different(self) -> float:
         """The share of different words among the turns that were compared."""
-        return len(self.texts) / self.compared if self.compared else 1.0
+        if self.compared:
+            return len(self.texts) / self.compared
+        return 1.0
 
     @property
     def faults(self) -> Iterator[str]:
@@ -97,6 +102,7 @@ class Structure:
         n = self.conversations
         if n < FEWEST:
             return
+
         one_sided = self.one_sided.total()
         if one_sided >= MUCH * n:
             roles = " and ".join(
@@ -104,9 +110,11 @@ class Structure:
             )
             of = count(n, "conversation")
             yield f"{one_sided} of {of} have turns of one side alone, the {roles}"
+
         for role, times in self.in_a_row.items():
             if times >= MUCH * n:
                 yield f"in {times} of {n} conversations turns of the {role} follow each other, with no other between"
+
         if self.empty >= MANY_EMPTY * self.turns and self.empty:
             yield f"{self.empty} of {self.turns} turns of user and assistant have no words"
         if self.compared >= FEWEST_TURNS and self.different < FEW_WORDS:
@@ -116,4 +124,7 @@ class Structure:
     @property
     def notes(self) -> list[str]:
         """A note on what is out of the ordinary; none in most logs."""
-        return [f"{fault}: look whether it was read rightly" for fault in self.faults]
+        notes: list[str] = []
+        for fault in self.faults:
+            notes.append(f"{fault}: look whether it was read rightly")
+        return notes

@@ -46,13 +46,16 @@ class SpilledList(Sequence[Conversation]):
 
     def _grouped(self, conversation: Conversation) -> Conversation:
         group = self._groups.get(conversation.id)
-        return conversation if group is None else conversation.model_copy(update={"group": group})
+        if group is None:
+            return conversation
+        return conversation.model_copy(update={"group": group})
 
     def append(self, conversation: Conversation) -> None:
         """Put one more at the end."""
         if self._file is not None:
             self._places.append(self._written(self._file, conversation))
             return
+
         self._kept.append(conversation)
         self._room -= sum(turn.size + TURN_OVERHEAD for turn in conversation.turns)
         if self._room < 0:
@@ -176,7 +179,11 @@ class LogTally:
         self._conservation = conservation or Conservation()
         self._on_duplicate = options.on_duplicate
         self._labels_needed = options.labels_needed
-        self._shelf = SpilledList() if memory is None else SpilledList(memory)
+        if memory is None:
+            self._shelf = SpilledList()
+        else:
+            self._shelf = SpilledList(memory)
+
         self._entries: dict[str, Recorded] = {}
         self._bad_rows: list[BadRow] = []
         self._clashes: list[str] = []
@@ -207,19 +214,25 @@ class LogTally:
         else:
             before = self._counts["overruled"]
             self._meet(entry, item)
-            outcome = OVERRULED if self._counts["overruled"] > before else REPEATED
+            if self._counts["overruled"] > before:
+                outcome = OVERRULED
+            else:
+                outcome = REPEATED
+
             self._conservation.add(item.source, outcome, item.rows)
 
     def owner_of(self, score: ToolScore) -> str | None:
         """Return the conversation that a score names by its id, or by a message's; None if there is none."""
         if score.target == "conversation" and score.id in self._entries:
             return score.id
+
         if self._messages is None:
             self._messages = {
                 key: conversation.id
                 for conversation in self._shelf
                 for key in _message_keys(conversation)
             }
+
         named = self._messages.get(score.message or score.id)
         return named or self._owner_by_value(score.id) or self._owner_by_file(score.id)
 
@@ -231,6 +244,7 @@ class LogTally:
                 path = Path(entry.place.rpartition(":")[0])
                 for spelled in {path.name, path.stem}:
                     self._files[spelled] = None if spelled in self._files else id_
+
         return self._files.get(name)
 
     def _owner_by_value(self, value: str) -> str | None:
@@ -243,6 +257,7 @@ class LogTally:
                 for value_beside in _short_values(conversation):
                     is_shared = value_beside in self._values
                     self._values[value_beside] = None if is_shared else conversation.id
+
         return self._values.get(value)
 
     def _label(self, voted: Voted) -> None:
@@ -251,11 +266,20 @@ class LogTally:
         changes: dict[str, Any] = {"feedback": (*conversation.feedback, *voted.feedback)}
         if entry.label is Label.NONE and voted.label is not Label.NONE:
             changes |= {"label": voted.label, "judge": voted.judge or conversation.judge}
+
         self._replace(voted.id, entry, conversation.model_copy(update=changes))
 
-    def _replace(self, id_: str, entry: Recorded, conversation: Conversation) -> None:
+    def _replace(
+        self,
+        id_: str,
+        entry: Recorded,
+        conversation: Conversation,
+    ) -> None:
         source, _, line = entry.place.rpartition(":")
-        self._entries[id_] = _make_entry(entry.index, Placed(conversation, source, int(line)))
+        self._entries[id_] = _make_entry(
+            entry.index,
+            Placed(conversation, source, int(line)),
+        )
         self._shelf.replace(entry.index, conversation)
 
     def settle(self, numbers: frozenset[str], majority: Callable[[Sequence[Label]], Label]) -> None:
@@ -268,16 +292,24 @@ class LogTally:
         for id_, rated in self._rated.items():
             label = majority(list(rated.values()))
             entry = self._entries[id_]
-            self._replace(id_, entry, self._shelf[entry.index].model_copy(update={"label": label}))
+            self._replace(
+                id_,
+                entry,
+                self._shelf[entry.index].model_copy(update={"label": label}),
+            )
+
         for recorded, item in self._by_number:
             if {recorded.number, item.number} - {""} <= numbers:
                 self._meet_another(recorded, item)
             else:
                 self._counts["duplicates"] += 1
+
         for id_, entry in self._entries.items():
             if entry.number not in numbers | {""} and entry.label is not Label.NONE:
                 self._replace(
-                    id_, entry, self._shelf[entry.index].model_copy(update={"label": Label.NONE})
+                    id_,
+                    entry,
+                    self._shelf[entry.index].model_copy(update={"label": Label.NONE}),
                 )
 
     @property
@@ -304,7 +336,9 @@ class LogTally:
             ids = count(len(self._clashes), "id has", "ids have")
             what = f"{ids} different conversations:{as_list(self._clashes)}\n "
             raise BadInput(
-                what, remedy="make ids unique, or say which counts", option={"on_duplicate": "last"}
+                what,
+                remedy="make ids unique, or say which counts",
+                option={"on_duplicate": "last"},
             )
 
     def logs(self, notes: Sequence[str]) -> Logs:
@@ -314,6 +348,7 @@ class LogTally:
         for id_, entry in entries.items():
             for flag in entry.flags:
                 flags.setdefault(flag, []).append(id_)
+
         counts = Counter(entry.label for entry in entries.values())
         return Logs(
             conversations=self._shelf if self._shelf.on_disk else tuple(self._shelf),
@@ -349,6 +384,7 @@ class LogTally:
         before = self._shelf[recorded.index]
         conversation = item.conversation
         judges = {before.judge, conversation.judge, *self._rated.get(conversation.id, ())}
+
         return (
             before.turns == conversation.turns
             and None not in judges - {before.judge}
@@ -360,20 +396,26 @@ class LogTally:
         conversation = item.conversation
         before = self._shelf[recorded.index]
         if self._each_judge:
-            of_rater = conversation.model_copy(
-                update={
-                    "id": f"{conversation.id}#{conversation.judge}",
-                    "group": conversation.group or conversation.id,
-                }
-            )
+            update = {
+                "id": f"{conversation.id}#{conversation.judge}",
+                "group": conversation.group or conversation.id,
+            }
+            of_rater = conversation.model_copy(update=update)
             if of_rater.id not in self._entries:
                 self._entries[of_rater.id] = _make_entry(
-                    len(self._shelf), item._replace(conversation=of_rater)
+                    len(self._shelf),
+                    item._replace(conversation=of_rater),
                 )
                 self._shelf.append(of_rater)
+
             return
+
         # votes by judge; the majority is taken when all rows are in
-        first = {str(before.judge): before.label} if conversation.id not in self._rated else {}
+        if conversation.id not in self._rated:
+            first = {str(before.judge): before.label}
+        else:
+            first = {}
+
         self._rated.setdefault(conversation.id, first)[str(conversation.judge)] = conversation.label
         both = dict.fromkeys((*before.feedback, *conversation.feedback))
         self._replace(
@@ -383,12 +425,14 @@ class LogTally:
         )
 
     def _differ_in_label(self, recorded: Recorded, item: Placed) -> bool:
-        unrated = [
-            _make_entry(
-                0, Placed(conversation.model_copy(update={"label": Label.NONE}), "", 0)
-            ).digest
-            for conversation in (self._shelf[recorded.index], item.conversation)
-        ]
+        unrated = []
+        for conversation in (self._shelf[recorded.index], item.conversation):
+            unrated.append(
+                _make_entry(
+                    0, Placed(conversation.model_copy(update={"label": Label.NONE}), "", 0)
+                ).digest
+            )
+
         return unrated[0] == unrated[1]
 
     def _meet_another(self, recorded: Recorded, item: Placed) -> None:
@@ -416,6 +460,7 @@ class LogTally:
         if nameless:
             have = count(nameless, "conversation has", "conversations have")
             yield f"{have} no id; a hash of the row stands in for it ({CONTENT_ID}…)"
+
         if self._counts["skipped"]:
             rows = count(
                 self._counts["skipped"],
@@ -448,9 +493,9 @@ def _short_values(conversation: Conversation) -> set[str]:
 def _message_keys(conversation: Conversation) -> Iterator[str]:
     for name in ("id", "message_id", "messageId", "uuid"):
         value = conversation.metadata.get(name)
-        yield from (
-            str(key) for key in (value if isinstance(value, list) else [value]) if key is not None
-        )
+        for key in value if isinstance(value, list) else [value]:
+            if key is not None:
+                yield str(key)
 
 
 def _make_entry(index: int, item: Placed) -> Recorded:
@@ -463,6 +508,12 @@ def _make_entry(index: int, item: Placed) -> Recorded:
         conversation.group,
     ]
     digest = hashlib.sha256(json.dumps(content).encode("ascii")).digest()
+
     return Recorded(
-        index, digest, conversation.label, conversation.flags, f"{source}:{line}", number
+        index,
+        digest,
+        conversation.label,
+        conversation.flags,
+        f"{source}:{line}",
+        number,
     )

@@ -49,6 +49,7 @@ def _may_be_table(lines: Sequence[str]) -> bool:
     text = "\n".join(lines)
     if '"' in lines[0] or text.count('"') >= len(lines):
         return True  # quoted cells may go over several lines
+
     sign = max(_SEPARATORS, key=lines[0].count)
     filled = [line for line in lines if line.strip()]
     number = lines[0].count(sign)
@@ -61,9 +62,14 @@ def _pairs_in(line: str) -> list[tuple[str, str]]:
     start = 0
     while (pair := _PAIR.match(line, start)) is not None and pair.end() > start:
         quoted = pair[2]
-        value = pair[3] if quoted is None else _ESCAPED.sub(_unescaped, quoted)
+        if quoted is None:
+            value = pair[3]
+        else:
+            value = _ESCAPED.sub(_unescaped, quoted)
+
         pairs.append((pair[1], value))
         start = pair.end()
+
     return pairs if start == len(line) else []
 
 
@@ -130,6 +136,7 @@ def refuse_text(source: str, kind: str) -> None:
             where=source,
             remedy="restore it and query it, or export the table of messages, joined with its labels, as CSV",
         )
+
     if kind == "prose":
         remedy = (
             "write a turn a line, as `NAME: words`, with a line of dashes between conversations; "

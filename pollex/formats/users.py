@@ -98,6 +98,7 @@ class Users:
             user = self._same.setdefault(value, value)
             self.known.setdefault(path, {})[conversation.id] = user
             names_user = True
+
         if self.at_once or not names_user:
             self._hash(conversation)
 
@@ -139,16 +140,17 @@ class Users:
         for conversation in conversations if unhashed else ():
             if any(conversation.id in users for users in self.known.values()):
                 self._hash(conversation)
+
         sizes = Counter(asked_hash for id_, asked_hash in self.asked.items() if id_ in labels)
-        copies = {
-            id_: asked_hash
-            for id_, asked_hash in self.asked.items()
-            if id_ in labels and sizes[asked_hash] > 1
-        }
+        copies = {}
+        for id_, asked_hash in self.asked.items():
+            if id_ in labels and sizes[asked_hash] > 1:
+                copies[id_] = asked_hash
+
         lost = len(copies) - len(set(copies.values()))
-        return (
-            copies if lost <= FEW_COPIES * len(labels) or _have_alike_thumbs(copies, labels) else {}
-        )
+        if lost <= FEW_COPIES * len(labels) or _have_alike_thumbs(copies, labels):
+            return copies
+        return {}
 
     def _rank(self, path: str) -> int | None:
         if path not in self.ranks:
@@ -157,12 +159,18 @@ class Users:
 
     def chosen(self, ids: Set[str]) -> tuple[str, dict[str, str]] | None:
         """Return the field that names the users of conversations with these ids, with each one's; None if none does."""
-        order = sorted(self.known, key=lambda path: (self.ranks[path], path.count("."), path))
+        order = sorted(
+            self.known,
+            key=lambda path: (self.ranks[path], path.count("."), path),
+        )
         users_by_path = (
             (path, {id_: user for id_, user in self.known[path].items() if id_ in ids})
             for path in order
         )
-        return next(((path, users) for path, users in users_by_path if _names_users(users)), None)
+        return next(
+            ((path, users) for path, users in users_by_path if _names_users(users)),
+            None,
+        )
 
 
 def rank_of(path: str) -> int | None:
@@ -172,9 +180,14 @@ def rank_of(path: str) -> int | None:
     metadata or a session.
     """
     words = [word.lower() for word in _WORD.findall(path)]
-    named = words[:-1] if words and words[-1] in IDS else words
+    if words and words[-1] in IDS:
+        named = words[:-1]
+    else:
+        named = words
+
     if not named:
         return None
+
     has_id = len(named) < len(words)
     last = named[-1]
     if last in PERSONS:
@@ -182,7 +195,9 @@ def rank_of(path: str) -> int | None:
     # in one word: userid, Kundennummer
     if any(last == f"{person}{id_}" for person in PERSONS for id_ in IDS):
         return 0
-    return 2 if has_id and last in PARTIES else None
+    if has_id and last in PARTIES:
+        return 2
+    return None
 
 
 def _have_alike_thumbs(groups: Mapping[str, str], labels: Mapping[str, Label]) -> bool:
@@ -191,12 +206,17 @@ def _have_alike_thumbs(groups: Mapping[str, str], labels: Mapping[str, Label]) -
     for id_, group in groups.items():
         if labels[id_] is not Label.NONE:
             thumbs[group].append(labels[id_] is Label.POSITIVE)
+
     several = [group_thumbs for group_thumbs in thumbs.values() if len(group_thumbs) > 1]
-    every = [up for group_thumbs in several for up in group_thumbs]
+    every = []
+    for group_thumbs in several:
+        every.extend(group_thumbs)
+
     share = sum(every) / max(len(every), 1)
     freedom = len(several) - 1
     if freedom < 1 or not 0 < share < 1:
         return False
+
     spread = sum(
         len(group_thumbs) * (sum(group_thumbs) / len(group_thumbs) - share) ** 2
         for group_thumbs in several
@@ -219,12 +239,19 @@ def _names_users(users: Mapping[str, str]) -> bool:
     return FEWEST <= len(set(users.values())) < len(users)
 
 
-def note_on_users(path: str, users: Mapping[str, str], conversations: int) -> str:
+def note_on_users(
+    path: str,
+    users: Mapping[str, str],
+    conversations: int,
+) -> str:
     """Say by which field conversations are grouped, and how not to."""
     different = len(set(users.values()))
     most = Counter(users.values()).most_common(1)[0][1]
     alone = conversations - len(users)
-    rest = f"; {count(alone, 'conversation names', 'conversations name')} none" if alone else ""
+    rest = ""
+    if alone:
+        rest = f"; {count(alone, 'conversation names', 'conversations name')} none"
+
     return (
         f"the field {path!r} names {different:,} users, up to {most:,} conversations each{rest}: "
         f"a user's conversations count together ({spell(group_field=NONE)}: each alone)"

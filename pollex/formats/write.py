@@ -32,7 +32,12 @@ GROUP = 4096
 Source = str | Path | None
 
 
-def require_writable(path: Path, *read: Source, regular: bool = False, named: bool = True) -> None:
+def require_writable(
+    path: Path,
+    *read: Source,
+    regular: bool = False,
+    named: bool = True,
+) -> None:
     """Refuse an output path that can't be written, or that is read, before any work.
 
     Args:
@@ -47,20 +52,33 @@ def require_writable(path: Path, *read: Source, regular: bool = False, named: bo
     require_output(path, regular=regular, named=named)
     if path.exists() and not path.is_file():
         return  # a pipe, or what swallows everything
-    target = path.resolve() if path.is_symlink() else path.absolute()
+
+    if path.is_symlink():
+        target = path.resolve()
+    else:
+        target = path.absolute()
+
     folder = next(folder for folder in target.parents if folder.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise WrongUse(
-            f"{folder} is not a writable folder", where=str(path), remedy="give another place"
+            f"{folder} is not a writable folder",
+            where=str(path),
+            remedy="give another place",
         )
+
     if path.exists() and any(path.samefile(file) for source in read for file in _files_of(source)):
         raise WrongUse(
-            "it would overwrite an input file", where=str(path), remedy="give another name"
+            "it would overwrite an input file",
+            where=str(path),
+            remedy="give another name",
         )
+
     where = path.resolve()
     if where.name in _of_a_store(where.parent):
         raise WrongUse(
-            "it would overwrite a file of the store", where=str(path), remedy="give another name"
+            "it would overwrite a file of the store",
+            where=str(path),
+            remedy="give another name",
         )
 
 
@@ -81,7 +99,12 @@ def require_apart(*written: Path | None) -> None:
     for path in (candidate for candidate in written if candidate is not None):
         if path.resolve() in resolved:
             what = "two files would be written there, and one would take the place of the other"
-            raise WrongUse(what, where=str(path), remedy="give each a name of its own")
+            raise WrongUse(
+                what,
+                where=str(path),
+                remedy="give each a name of its own",
+            )
+
         resolved.add(path.resolve())
 
 
@@ -111,12 +134,23 @@ def require_format(path: Path, *read: Source, formats: Sequence[str] = FORMATS) 
         return
     if path.suffix not in formats:
         what = f"no format ends in {path.suffix or 'nothing'!r}"
-        raise WrongUse(what, where=str(path), remedy=f"use {', '.join(formats)}")
+        raise WrongUse(
+            what,
+            where=str(path),
+            remedy=f"use {', '.join(formats)}",
+        )
+
     require_writable(path, *read)
     path.parent.mkdir(parents=True, exist_ok=True)
 
 
-def write_rows(path: Path, rows: Rows, columns: Mapping[str, str], *, named: bool = True) -> None:
+def write_rows(
+    path: Path,
+    rows: Rows,
+    columns: Mapping[str, str],
+    *,
+    named: bool = True,
+) -> None:
     """Write rows in the format that the name ends in.
 
     Args:
@@ -144,7 +178,11 @@ MARK = "pollex"
 """Stands in most files that pollex makes for other tools."""
 
 
-def write_folder(folder: Path, texts: Mapping[str, str], *read: Source) -> None:
+def write_folder(
+    folder: Path,
+    texts: Mapping[str, str],
+    *read: Source,
+) -> None:
     """Write files into a folder that the user named; none of the user's own is written over.
 
     Args:
@@ -170,6 +208,7 @@ def write_folder(folder: Path, texts: Mapping[str, str], *read: Source) -> None:
                 remedy="give another folder",
                 option="out",
             )
+
     for name, text in texts.items():
         write_text(folder / name, text, named=False)
 
@@ -178,13 +217,16 @@ def _is_like(text: str, there: str) -> bool:
     """Tell whether a file that is there can be an earlier one of ours: by its mark, or by the keys of its rows."""
     if MARK in text:
         return MARK in there
+
     keys = _keys_of_first(text)
     return bool(keys) and keys == _keys_of_first(there)
 
 
 def _text_there(path: Path) -> str | None:
     """Return the text of a file; None where there is no file."""
-    return path.read_text("utf-8", "replace") if path.is_file() else None
+    if path.is_file():
+        return path.read_text("utf-8", "replace")
+    return None
 
 
 def _keys_of_first(text: str) -> list[str]:
@@ -193,7 +235,10 @@ def _keys_of_first(text: str) -> list[str]:
         row = json.loads(text.partition("\n")[0])
     except (ValueError, RecursionError):
         return []
-    return list(row) if isinstance(row, dict) else []
+
+    if isinstance(row, dict):
+        return list(row)
+    return []
 
 
 def write_lines(path: Path, rows: Iterable[Any], *, named: bool = True) -> None:
@@ -230,11 +275,9 @@ def _csv_out(path: Path, columns: Mapping[str, str]) -> Iterator[Put]:
 
 
 def _guard_cell(value: Any) -> Any:
-    return (
-        json.dumps(value, ensure_ascii=False)
-        if isinstance(value, list | dict)
-        else escape_formula(value)
-    )
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return escape_formula(value)
 
 
 @contextmanager
@@ -272,7 +315,11 @@ def arrays_out(
         def put(tables: Mapping[str, Arrays], sql: str) -> None:
             for name, arrays in tables.items():
                 database.register(name, arrays)
-            write(f"FROM no_rows UNION ALL {sql}", Path(folder) / f"{next(numbers):09}.parquet")
+
+            write(
+                f"FROM no_rows UNION ALL {sql}",
+                Path(folder) / f"{next(numbers):09}.parquet",
+            )
 
         put({}, "FROM no_rows")
         yield put
@@ -281,7 +328,11 @@ def arrays_out(
             # Folders named like `id=1` would take the columns' place.
             files = f"{glob.escape(folder)}/*.parquet"
             place = path_in_text(draft.absolute().parent) / draft.name
-            write("FROM read_parquet(?, hive_partitioning = false)", place, [files])
+            write(
+                "FROM read_parquet(?, hive_partitioning = false)",
+                place,
+                [files],
+            )
 
 
 _STRUCTS = re.compile(r"STRUCT\((.*)\)\[\]", re.DOTALL)
@@ -292,9 +343,10 @@ def _tables_of_rows(
     rows: Sequence[Sequence[Any]], columns: Mapping[str, str]
 ) -> tuple[dict[str, Arrays], str]:
     """Return rows of plain values as arrays, and the query that gives them back; lists of objects have own tables."""
-    plain = {
-        name: "INTEGER[]" if _STRUCTS.match(type_) else type_ for name, type_ in columns.items()
-    }
+    plain = {}
+    for name, type_ in columns.items():
+        plain[name] = "INTEGER[]" if _STRUCTS.match(type_) else type_
+
     tables = dict[str, Arrays]()
     cells = dict[str, list[Any]]()
     lists = dict[str, str]()
@@ -304,10 +356,12 @@ def _tables_of_rows(
         if structs := _STRUCTS.match(type_):
             items = [entry for cell in column_cells for entry in cell or ()]
             members = dict(_MEMBER.findall(structs[1]))
-            members_of_entries = [
-                tuple(_cell_of(kind, entry.get(member)) for member, kind in members.items())
-                for entry in items
-            ]
+            members_of_entries = []
+            for entry in items:
+                members_of_entries.append(
+                    tuple(_cell_of(kind, entry.get(member)) for member, kind in members.items())
+                )
+
             tables[name], lists[name] = list_as_sql(members, members_of_entries)
             ends = np.cumsum([len(cell or ()) for cell in column_cells]).tolist()
             cells[name] = [
@@ -316,6 +370,7 @@ def _tables_of_rows(
             ]
         else:
             cells[name] = [_cell_of(type_, cell) for cell in column_cells]
+
     tables["given"], sql = arrays_of(plain, list(zip(*cells.values(), strict=True)))
     # the query cuts each cell's objects out of that table
     for name, every in lists.items():
@@ -323,6 +378,7 @@ def _tables_of_rows(
         sql[name] = (
             f"CASE WHEN {name}_n > 0 THEN {whole} END" if f"{name}_0" in tables["given"] else "NULL"
         )
+
     return tables, f"SELECT {', '.join(sql.values())} FROM given AS r"  # noqa: S608 - our own names
 
 
@@ -341,17 +397,17 @@ def _cell_of(type_: str, value: Any) -> Any:
             value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         )
     if type_ == "DOUBLE":
-        return None if value is None or not math.isfinite(value) else float(value)
+        if value is None or not math.isfinite(value):
+            return None
+        return float(value)
     return value
 
 
 def make_encodable(value: Any) -> Any:
     """Replace lone surrogates in a text as the other formats do."""
-    return (
-        value
-        if not isinstance(value, str) or value.isascii()
-        else value.encode(errors="replace").decode()
-    )
+    if not isinstance(value, str) or value.isascii():
+        return value
+    return value.encode(errors="replace").decode()
 
 
 def _quote_name(name: str) -> str:

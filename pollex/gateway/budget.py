@@ -52,14 +52,17 @@ class StageUsage:
         """Return the cost with estimates for what the endpoint didn't count; None without a price."""
         if price is None:
             return None
+
         tokens = self.prompt + self.prompt_estimated, self.completion + self.completion_estimated
         return price.cost(*tokens) - price.discount * price.cost(*self.batched)
 
     def __iadd__(self, other: StageUsage) -> StageUsage:
         for name in ("asked", "sent", "known", "prompt", "completion", "uncounted"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+
         for name in ("prompt_estimated", "completion_estimated"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+
         self.batched = (self.batched[0] + other.batched[0], self.batched[1] + other.batched[1])
         self.outcomes += other.outcomes
         return self
@@ -99,7 +102,12 @@ class UsageTable:
             self.models[outcome.model, outcome.fingerprint] += 1
 
     def bill(
-        self, stage: str, usage: Usage, *, estimated: Usage | None = None, by_batch: bool = False
+        self,
+        stage: str,
+        usage: Usage,
+        *,
+        estimated: Usage | None = None,
+        by_batch: bool = False,
     ) -> None:
         """Add the tokens of one call that is or may be charged, even without reply.
 
@@ -112,11 +120,13 @@ class UsageTable:
         row.uncounted += not usage.known
         row.prompt += prompt
         row.completion += completion
+
         if estimated is not None:
             row.prompt_estimated += (estimated.prompt or 0) if usage.prompt is None else 0
             row.completion_estimated += (
                 (estimated.completion or 0) if usage.completion is None else 0
             )
+
         if by_batch:
             row.batched = (row.batched[0] + prompt, row.batched[1] + completion)
 
@@ -145,9 +155,14 @@ class Price:
                 remedy="give numbers from 0 on",
                 option="price",
             )
+
         if not 0 <= self.discount <= 1:
             what = f"a discount of {self.discount:g}"
-            raise WrongUse(what, remedy="give a share from 0 to 1", option="batch_discount")
+            raise WrongUse(
+                what,
+                remedy="give a share from 0 to 1",
+                option="batch_discount",
+            )
 
     def cost(self, prompt: int, completion: int) -> float:
         """Compute the price of these numbers of tokens."""
@@ -187,16 +202,25 @@ class Limits:
     cut_prompts: int = 3
 
     def __post_init__(self) -> None:
-        a_minute = 1 if self.calls_per_minute is None else self.calls_per_minute
+        if self.calls_per_minute is None:
+            a_minute = 1
+        else:
+            a_minute = self.calls_per_minute
+
         # whole numbers from 1 on
         counted = min(
-            self.concurrency, self.max_attempts, self.failures, self.cut_prompts, a_minute
+            self.concurrency,
+            self.max_attempts,
+            self.failures,
+            self.cut_prompts,
+            a_minute,
         )
         if counted < 1 or not self.deadline > 0:  # NaN is above nothing
             raise WrongUse(
                 "a limit is below 1",
                 remedy="give positive numbers for concurrency, calls a minute, deadline and attempts",
             )
+
         for name in ("max_wait", "max_calls", "max_cost"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
@@ -205,9 +229,12 @@ class Limits:
                     remedy="give a number from 0 on, or leave it out",
                     option=name,
                 )
+
         if self.max_cost is not None and self.price is None:
             raise WrongUse(
-                "a limit of costs needs prices", remedy="add them", option={"price": "0.15:0.60"}
+                "a limit of costs needs prices",
+                remedy="add them",
+                option={"price": "0.15:0.60"},
             )
 
     @property
@@ -217,11 +244,14 @@ class Limits:
 
     def shared(self, workers: int) -> Limits:
         """Return the part of one of so many workers, in what is not leased: concurrency and calls a minute."""
-        a_minute = (
-            None if self.calls_per_minute is None else max(1, self.calls_per_minute // workers)
-        )
+        a_minute = None
+        if self.calls_per_minute is not None:
+            a_minute = max(1, self.calls_per_minute // workers)
+
         return replace(
-            self, concurrency=max(1, self.concurrency // workers), calls_per_minute=a_minute
+            self,
+            concurrency=max(1, self.concurrency // workers),
+            calls_per_minute=a_minute,
         )
 
 
@@ -289,14 +319,17 @@ class Budget:
                 remedy="resume with a higher limit",
                 option="max_calls",
             )
+
         if limits.max_cost is not None and self.cost >= limits.max_cost:
             raise LimitReached(
                 f"max_cost {limits.max_cost:g} reached",
                 remedy="resume with a higher limit",
                 option="max_cost",
             )
+
         if self._whole is not None:
             self._whole.take()
+
         self.calls += 1
 
     def give_back(self) -> None:

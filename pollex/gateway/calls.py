@@ -47,7 +47,11 @@ class Ledger(Protocol):
         """Return the last record of `key`, None when there is none."""
 
     async def intend(
-        self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE
+        self,
+        key: str,
+        attempt: int,
+        about: Mapping[str, Any],
+        seconds: float = LEASE,
     ) -> bool:
         """Record durably, before it returns, that a call is about to be sent.
 
@@ -62,7 +66,13 @@ class Ledger(Protocol):
     async def is_out(self, key: str) -> bool:
         """Return whether somebody else has the call out."""
 
-    async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:
+    async def record(
+        self,
+        key: str,
+        attempt: int,
+        outcome: Mapping[str, Any],
+        raw: str,
+    ) -> None:
         """Record durably, before it returns, what came back."""
 
 
@@ -236,6 +246,7 @@ def estimate(text: str) -> int:
     """Estimate the tokens in `text`: six letters each, or three bytes beyond ASCII."""
     if text.isascii():
         return len(_SIX_LETTERS.findall(text))
+
     parts = _PART.findall(text)
     sizes = (
         (len(part), 6) if part.isascii() else (len(part.encode("utf-8", "replace")), 3)
@@ -263,7 +274,11 @@ def prompt_estimate(messages: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _contents(messages: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [content for message in messages if isinstance(content := message.get("content"), str)]
+    contents: list[str] = []
+    for message in messages:
+        if isinstance(content := message.get("content"), str):
+            contents.append(content)
+    return contents
 
 
 Form = Literal["json_schema", "tool", "json_object", "text"]
@@ -319,7 +334,11 @@ class Call:
     item: str = ""
     written: int = 0
     apart: bool = False
-    on_text: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
+    on_text: Callable[[str], None] | None = field(
+        default=None,
+        repr=False,
+        compare=False,
+    )
 
     def longer(self) -> Call:
         """Return the call with room for twice the tokens, to be asked once after `Truncated`.
@@ -342,8 +361,18 @@ class Call:
             "top_logprobs": self.top_logprobs,
         }
         sampling = {name: value for name, value in settings.items() if value is not None}
-        fields = {**self._answer_format(), **sampling, **_STREAMED[self.stream]}
-        return {"model": model, "messages": list(self.messages), **fields, **extra}
+        fields = {
+            **self._answer_format(),
+            **sampling,
+            **_STREAMED[self.stream],
+        }
+
+        return {
+            "model": model,
+            "messages": list(self.messages),
+            **fields,
+            **extra,
+        }
 
     def _answer_format(self) -> dict[str, Any]:
         if self.schema is None or self.form == "text":
@@ -351,10 +380,22 @@ class Call:
         if self.form == "json_object":
             return {"response_format": {"type": "json_object"}}
         if self.form == "tool":
-            function = {"name": self.schema_name, "parameters": self.schema, "strict": True}
+            function = {
+                "name": self.schema_name,
+                "parameters": self.schema,
+                "strict": True,
+            }
             chosen = {"type": "function", "function": {"name": self.schema_name}}
-            return {"tools": [{"type": "function", "function": function}], "tool_choice": chosen}
-        named = {"name": self.schema_name, "schema": self.schema, "strict": True}
+            return {
+                "tools": [{"type": "function", "function": function}],
+                "tool_choice": chosen,
+            }
+
+        named = {
+            "name": self.schema_name,
+            "schema": self.schema,
+            "strict": True,
+        }
         return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
@@ -368,7 +409,10 @@ class Request:
 
 
 def request_for(
-    place: str, model: str, call: Call, extra: Mapping[str, Any] | None = None
+    place: str,
+    model: str,
+    call: Call,
+    extra: Mapping[str, Any] | None = None,
 ) -> Request:
     """Return the body to send and its key: SHA-256 (hex) of place, body and replicate, all that the answer depends on.
 
@@ -382,11 +426,17 @@ def request_for(
     """
     # the bytes that are hashed are those that are sent
     payload = call.payload(model, extra or {})
-    text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(
+        payload,
+        ensure_ascii=False,
+        separators=(",", ":"),
+        allow_nan=False,
+    )
     try:
         body = text.encode()
     except UnicodeEncodeError:
         body = _LONE_SURROGATE.sub("\ufffd", text).encode()
+
     digest = hashlib.sha256(json.dumps([place, call.replicate]).encode())
     digest.update(body)
     return Request(digest.hexdigest(), body, call)
@@ -432,11 +482,11 @@ class Reply:
     def stored(cls, call: StoredCall) -> Reply:
         """Return the reply that a ledger kept."""
         facts = call.outcome
-        stored_facts = {
-            name: facts[name]
-            for name in ("status", "problem", "detail", "seconds")
-            if name in facts
-        }
+        stored_facts = {}
+        for name in ("status", "problem", "detail", "seconds"):
+            if name in facts:
+                stored_facts[name] = facts[name]
+
         return cls(body=call.raw, **stored_facts)
 
 

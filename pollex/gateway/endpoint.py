@@ -46,8 +46,11 @@ class Endpoint:
         refuse_no_address(self.base_url)
         if not is_name(self.model):
             raise WrongUse(
-                f"{self.model!r:.80} is no name of a model", remedy=NAMED, option="model"
+                f"{self.model!r:.80} is no name of a model",
+                remedy=NAMED,
+                option="model",
             )
+
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise WrongUse(
                 "the API key has characters that no HTTP header may have",
@@ -61,7 +64,10 @@ class Endpoint:
         host = parts.hostname or ""
         host = f"[{host}]" if ":" in host else host
         default = {"http": 80, "https": 443}[parts.scheme]
-        port = f":{parts.port}" if parts.port and parts.port != default else ""
+        port = ""
+        if parts.port and parts.port != default:
+            port = f":{parts.port}"
+
         return urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), parts.query, ""))
 
     @cached_property
@@ -96,7 +102,14 @@ class Endpoint:
         secrets |= {value for name, value in self.headers.items() if names_secret(name)}
         if not self.api_key and self.authorization:
             secrets.add(self.authorization.removeprefix("Basic "))
-        return tuple(sorted((secret for secret in secrets if secret), key=len, reverse=True))
+
+        return tuple(
+            sorted(
+                (secret for secret in secrets if secret),
+                key=len,
+                reverse=True,
+            )
+        )
 
     @cached_property
     def exposed(self) -> bool:
@@ -111,11 +124,9 @@ class Endpoint:
     @cached_property
     def _userinfo(self) -> tuple[str, ...]:
         parts = urlsplit(self.base_url)
-        return (
-            ()
-            if parts.username is None
-            else (unquote(parts.username), unquote(parts.password or ""))
-        )
+        if parts.username is None:
+            return ()
+        return (unquote(parts.username), unquote(parts.password or ""))
 
 
 def refuse_no_address(url: str, what: str = "the base URL", option: str = "base_url") -> None:

@@ -120,11 +120,17 @@ class Session:
         flights = list(self.flights.values())
         for flight in flights:
             flight.abandon()
+
         if not flights:
             return
-        _, late = await asyncio.wait([flight.task for flight in flights], timeout=seconds)
+
+        _, late = await asyncio.wait(
+            [flight.task for flight in flights],
+            timeout=seconds,
+        )
         for task in late:
             task.cancel()
+
         await asyncio.gather(*late, return_exceptions=True)
 
 
@@ -157,12 +163,18 @@ class RetryPolicy:
         """Return the seconds to wait before the next try; None if there is none."""
         if isinstance(meaning, Empty):
             self._empty += 1
-            return self._spread(self._empty) if self._empty < _MOST_EMPTY else None
+            if self._empty < _MOST_EMPTY:
+                return self._spread(self._empty)
+            return None
+
         if isinstance(meaning, Malformed):
             self._malformed += 1
-            return self._spread(self._malformed) if self._malformed < _MOST_MALFORMED else None
+            if self._malformed < _MOST_MALFORMED:
+                return self._spread(self._malformed)
+            return None
         if meaning.action != "retry":
             return None
+
         self._faults += 1
         if self._faults >= self._limits.max_attempts:
             return None
@@ -234,28 +246,38 @@ class Outage:
         """Return whether others were answered since this call failed first."""
         return self._failed_at.get(key, self._answers) < self._answers
 
-    def note_fault(self, key: str, fault: HttpFault, sent_at: float, now: float) -> bool:
+    def note_fault(
+        self,
+        key: str,
+        fault: HttpFault,
+        sent_at: float,
+        now: float,
+    ) -> bool:
         """Count a fault; return whether the outage began with it."""
         self._failed_at.setdefault(key, self._answers)
         if self.is_own(key) and not self.begun:
             return False
         if not self._calls:
             self._since = now
+
         self._calls.add(key)
         self.faults += 1
         if not (fault.away or len(self._calls) >= self._failures):
             return False
+
         begins = not self.begun
         # not another of those that were out together
         if begins or sent_at >= self._paused_until:
             self._pause = min(_LONGEST_PAUSE, max(2 * self._pause, self._first_pause))
             self._paused_until = now + max(self._pause, fault.wait or 0.0)
+
         return begins
 
     def note_answer(self) -> None:
         """End the outage, if there is one. Where too many calls failed, it says nothing against any of them."""
         if len(self._calls) >= self._failures:
             self._failed_at.clear()
+
         self._calls.clear()
         self._pause = 0.0
         self.faults = 0
@@ -264,7 +286,9 @@ class Outage:
 
     def pause(self, now: float) -> float:
         """Return the seconds for which nothing is to be sent."""
-        return max(0.0, self._paused_until - now) if self.begun else 0.0
+        if self.begun:
+            return max(0.0, self._paused_until - now)
+        return 0.0
 
 
 class CircuitBreaker:
@@ -299,8 +323,13 @@ class CircuitBreaker:
                 and self._refused_in_a_row < self._limits.failures
             ):
                 return None
+
             missing = fault.name == "key" and self._keyless
-            return self._say(ModelRefused, fault.detail, NO_KEY if missing else fault.remedy)
+            return self._say(
+                ModelRefused,
+                fault.detail,
+                NO_KEY if missing else fault.remedy,
+            )
         if (fault.wait or 0.0) > self._limits.max_wait:
             what = f"the endpoint asks to wait {fault.wait:g} s, more than max_wait={self._limits.max_wait:g}"
             return self._say(ModelUnavailable, what, "resume later")
@@ -314,7 +343,11 @@ class CircuitBreaker:
     def of_starving(self) -> PollexError:
         """Return the error that ends a run of which nothing was accepted for `max_wait`."""
         what = f"nothing but HTTP 429 for {self._limits.max_wait:g} s"
-        return self._say(ModelUnavailable, what, "resume later, or ask for a higher rate limit")
+        return self._say(
+            ModelUnavailable,
+            what,
+            "resume later, or ask for a higher rate limit",
+        )
 
     def of_outage(self, fault: HttpFault) -> PollexError:
         """Return the error for an endpoint that was down for `max_wait`."""
@@ -322,6 +355,7 @@ class CircuitBreaker:
         remedy = "check the endpoint with `pollex doctor`, then resume"
         error = ModelUnavailable(what, where=self._where, remedy=remedy)
         error.fault = fault.name
+
         return error
 
     def waiting(self, fault: HttpFault) -> str:
@@ -338,12 +372,19 @@ class CircuitBreaker:
         """
         # failures in a row: another call's answer ends the row
         failed = isinstance(outcome, Failed | Malformed | Empty)
-        self._failed_in_a_row = self._failed_in_a_row + (not is_own_failure) if failed else 0
+        if failed:
+            self._failed_in_a_row = self._failed_in_a_row + (not is_own_failure)
+        else:
+            self._failed_in_a_row = 0
+
         if self._failed_in_a_row >= self._limits.failures:
             what = f"{self._failed_in_a_row} calls in a row failed, the last with {outcome.detail}"
             return self._say(
-                ModelUnavailable, what, "check the endpoint with `pollex doctor`, then resume"
+                ModelUnavailable,
+                what,
+                "check the endpoint with `pollex doctor`, then resume",
             )
+
         # prompts that were cut without a word, in the whole run
         self._cut_prompts += isinstance(outcome, SilentlyTruncated)
         if self._cut_prompts >= self._limits.cut_prompts:
@@ -353,9 +394,15 @@ class CircuitBreaker:
                 what,
                 "raise the server's context window (num_ctx in Ollama), then resume",
             )
+
         return None
 
-    def _say(self, kind: Callable[..., PollexError], what: str, remedy: str) -> PollexError:
+    def _say(
+        self,
+        kind: Callable[..., PollexError],
+        what: str,
+        remedy: str,
+    ) -> PollexError:
         return kind(what, where=self._where, remedy=remedy)
 
 
@@ -413,13 +460,16 @@ class Gateway:
         self._window = window
         self._budget = budget or Budget(self.limits)
         self._health = CircuitBreaker(
-            self.limits, f"{endpoint.model} at {endpoint.shown}", keyless=endpoint.keyless
+            self.limits,
+            f"{endpoint.model} at {endpoint.shown}",
+            keyless=endpoint.keyless,
         )
         self._session: Session | None = None
         self._stopped: PollexError | None = None
         self._desk = desk
         if desk is not None:
             desk.serve(self.used, self._budget, self.stop, self._flights)
+
         self._jitter = random.Random()  # only spreads retries over time; enters no result
 
     async def __aenter__(self) -> Self:
@@ -450,8 +500,10 @@ class Gateway:
         flight = session.flights.get(request.key)
         if flight is None or flight.abandoned:
             flight = session.start(
-                request.key, lambda flight: self._settle(session, request, flight)
+                request.key,
+                lambda flight: self._settle(session, request, flight),
             )
+
         try:
             return await flight.wait()
         except asyncio.CancelledError:
@@ -481,26 +533,43 @@ class Gateway:
     async def _opened(self) -> Session:
         if self._session is None:
             limiter = Limiter(
-                self.limits.concurrency, self.limits.spacing, backoff=self.limits.backoff
+                self.limits.concurrency,
+                self.limits.spacing,
+                backoff=self.limits.backoff,
             )
             wire = connect(self.endpoint, self.limits.concurrency)
             self._session = Session(
-                wire, limiter, Outage(self.limits.failures, self.limits.backoff)
+                wire,
+                limiter,
+                Outage(self.limits.failures, self.limits.backoff),
             )
             if self._stopped is not None:
                 limiter.close(self._error)
             await anext(self._session.open)  # takes no turn of the loop
+
         return self._session
 
     def _flights(self) -> int:
-        return len(self._session.flights) if self._session is not None else 0
+        if self._session is not None:
+            return len(self._session.flights)
+        return 0
 
     def _error(self) -> PollexError:
         """Return the error that stopped the run, as a new object for each waiter."""
         error = self._stopped or Interrupted("stopped")
-        return type(error)(error.what, where=error.where, remedy=error.remedy, option=error.options)
+        return type(error)(
+            error.what,
+            where=error.where,
+            remedy=error.remedy,
+            option=error.options,
+        )
 
-    async def _settle(self, session: Session, request: Request, flight: SharedCall) -> Outcome:
+    async def _settle(
+        self,
+        session: Session,
+        request: Request,
+        flight: SharedCall,
+    ) -> Outcome:
         # from the ledger, or known to be too long; else from a batch, else sent now
         stored = await self._ledger.lookup(request.key)
         outcome = self._known(stored, request) or self._too_long(request.call)
@@ -508,12 +577,19 @@ class Gateway:
             if self._stopped is not None:
                 raise self._error()
             await self._desk.leave(request, _attempts_so_far(stored) + 1)
+
         if outcome is None:
-            outcome = await self._send_until_settled(session, request, flight, stored)
+            outcome = await self._send_until_settled(
+                session,
+                request,
+                flight,
+                stored,
+            )
             if error := self._health.of_outcome(
                 outcome, is_own_failure=session.outage.is_own(request.key)
             ):
                 self.stop(error)
+
         outcome = replace(outcome, key=request.key)
         self.used.settle(request.call.stage, outcome)
         return outcome
@@ -521,6 +597,7 @@ class Gateway:
     def _known(self, stored: StoredCall | None, request: Request) -> Outcome | None:
         if stored is None:
             return None
+
         meaning = read(Reply.stored(stored), request.call)
         outcome = _failed(meaning) if isinstance(meaning, HttpFault) else meaning
         # what was paid for in vain may be asked again
@@ -529,17 +606,22 @@ class Gateway:
         return outcome
 
     def _just_failed(
-        self, meaning: Outcome | HttpFault, request: Request, stored: StoredCall
+        self,
+        meaning: Outcome | HttpFault,
+        request: Request,
+        stored: StoredCall,
     ) -> bool:
         """Return whether a batch that this command fetched brought a failure that would only come again."""
         if self._desk is None or request.key not in self._desk.fresh:
             return False
+
         passing = isinstance(meaning, HttpFault) and meaning.action in ("retry", "wait")
         return not passing or _attempts_so_far(stored) >= self.limits.max_attempts
 
     def _too_long(self, call: Call) -> Outcome | None:
         if self._window is None:
             return None
+
         # a bound that is quick to compute first, then the estimate
         room = self._window - (call.max_tokens or 0)
         if (
@@ -547,26 +629,38 @@ class Gateway:
             or (needed := prompt_estimate(call.messages)) <= room
         ):
             return None
+
         needed += call.max_tokens or 0
         return ContextExceeded(
             detail=f"about {needed} tokens needed, the window has {self._window}"
         )
 
     async def _send_until_settled(
-        self, session: Session, request: Request, flight: SharedCall, stored: StoredCall | None
+        self,
+        session: Session,
+        request: Request,
+        flight: SharedCall,
+        stored: StoredCall | None,
     ) -> Outcome:
         # attempts count on from those that the ledger has
         patience = RetryPolicy(self.limits, self._jitter)
         number = _attempts_so_far(stored)
         sent = 0
         while True:
-            meaning = await self._attempt(session, request, flight, patience, number + 1)
+            meaning = await self._attempt(
+                session,
+                request,
+                flight,
+                patience,
+                number + 1,
+            )
             if meaning is None:
                 stored = await self._from_elsewhere(request.key)
                 if outcome := self._known(stored, request):
                     return replace(outcome, attempts=sent)
                 number = _attempts_so_far(stored)
                 continue
+
             # it was sent and paid for, whatever came
             number = number + 1
             sent = sent + 1
@@ -587,7 +681,12 @@ class Gateway:
             elif (seconds := patience.backoff(meaning)) is not None:
                 await asyncio.sleep(seconds)
                 continue
-            outcome = _failed(meaning) if isinstance(meaning, HttpFault) else meaning
+
+            if isinstance(meaning, HttpFault):
+                outcome = _failed(meaning)
+            else:
+                outcome = meaning
+
             return replace(outcome, attempts=sent)
 
     async def _from_elsewhere(self, key: str) -> StoredCall | None:
@@ -599,6 +698,7 @@ class Gateway:
                 raise self._error()
             await asyncio.sleep(pause * self._jitter.uniform(0.5, 1.5))
             pause = min(2 * pause, _LONGEST_LOOK)
+
         return await self._ledger.lookup(key)
 
     async def _attempt(
@@ -615,7 +715,13 @@ class Gateway:
         """
         await self._budget.enter()
         try:
-            return await self._attempt_in_turn(session, request, flight, patience, number)
+            return await self._attempt_in_turn(
+                session,
+                request,
+                flight,
+                patience,
+                number,
+            )
         finally:
             self._budget.leave()
 
@@ -650,20 +756,31 @@ class Gateway:
         try:
             # the intent is on disk before anything is sent
             self._budget.take()
-            about = {"stage": call.stage, "item": call.item, "request": request.body.decode()}
+            about = {
+                "stage": call.stage,
+                "item": call.item,
+                "request": request.body.decode(),
+            }
             if not await self._ledger.intend(
                 request.key, number, about, max(LEASE, 1.1 * self.limits.deadline)
             ):
                 self._budget.give_back()
                 return None
+
             if self._stopped is not None and not isinstance(
                 self._stopped, LimitReached | Interrupted
             ):
                 # a reply could not be kept, or is refused to all: this one's would be, too
                 raise self._error()
+
             self.used.stage(call.stage).sent += 1
             reply = await session.wire.send(request, self.limits.deadline)
-            await self._ledger.record(request.key, number, reply.facts(number), reply.body)
+            await self._ledger.record(
+                request.key,
+                number,
+                reply.facts(number),
+                reply.body,
+            )
         except PollexError as error:
             self.stop(error)
             raise
@@ -675,15 +792,21 @@ class Gateway:
                 )
             )
             raise
+
         return reply
 
     def _adapt(
-        self, limiter: Limiter, meaning: Outcome | HttpFault, given_at: float, patience: RetryPolicy
+        self,
+        limiter: Limiter,
+        meaning: Outcome | HttpFault,
+        given_at: float,
+        patience: RetryPolicy,
     ) -> None:
         fault = meaning if isinstance(meaning, HttpFault) else None
         if fault is not None and (error := self._health.of_fault(fault)):
             self.stop(error)
             raise self._error()
+
         if fault is not None and fault.action == "wait":
             patience.note_rejection(asyncio.get_running_loop().time())
             limiter.reject(given_at, fault.wait)
@@ -692,7 +815,11 @@ class Gateway:
             limiter.accept(given_at)
 
     def _note(
-        self, session: Session, key: str, meaning: Outcome | HttpFault, given_at: float
+        self,
+        session: Session,
+        key: str,
+        meaning: Outcome | HttpFault,
+        given_at: float,
     ) -> None:
         """Count consecutive faults; hold calls back during an outage. Timeouts don't count."""
         if isinstance(meaning, HttpFault) and meaning.action == "retry":
@@ -719,13 +846,18 @@ class Gateway:
                 return True
             self.stop(self._health.of_outage(fault))
             raise self._error()
+
         return sent < most
 
     def _starved(self, session: Session, patience: RetryPolicy) -> bool:
         """Return whether a call got only 429 for too long; end if all did."""
         now = asyncio.get_running_loop().time()
         # refused since then; the whole endpoint, if nothing was accepted since
-        since = now if patience.rejected_at is None else patience.rejected_at
+        if patience.rejected_at is None:
+            since = now
+        else:
+            since = patience.rejected_at
+
         if now - since <= self.limits.max_wait:
             return False
         if session.limiter.accepted_at < since:
@@ -733,29 +865,54 @@ class Gateway:
             raise self._error()
         return True
 
-    def _bill(self, call: Call, reply: Reply, meaning: Outcome | HttpFault) -> None:
+    def _bill(
+        self,
+        call: Call,
+        reply: Reply,
+        meaning: Outcome | HttpFault,
+    ) -> None:
         """Count tokens of replies that an endpoint charges for, or may; an error is none, whatever its status."""
         # what timed out may be charged, too
         answered = reply.status == HTTPStatus.OK and not isinstance(meaning, HttpFault | Failed)
         if not answered and reply.problem != "timeout":
             return
+
         # where the endpoint counts no tokens, they are estimated
-        usage = meaning.usage if isinstance(meaning, Outcome) else Usage()
+        if isinstance(meaning, Outcome):
+            usage = meaning.usage
+        else:
+            usage = Usage()
+
         estimated = None
         if not usage.known:
-            written = estimate(meaning.text) if isinstance(meaning, Outcome) else 0
-            estimated = Usage(prompt=prompt_estimate(call.messages), completion=written)
+            if isinstance(meaning, Outcome):
+                written = estimate(meaning.text)
+            else:
+                written = 0
+
+            estimated = Usage(
+                prompt=prompt_estimate(call.messages),
+                completion=written,
+            )
+
         self.used.bill(call.stage, usage, estimated=estimated)
         if not usage.known and self.limits.price is not None:
-            usage = Usage(prompt=prompt_estimate(call.messages), completion=call.max_tokens or 0)
+            usage = Usage(
+                prompt=prompt_estimate(call.messages),
+                completion=call.max_tokens or 0,
+            )
+
         self._budget.spend(usage)
 
 
 def _failed(fault: HttpFault) -> Failed:
     return Failed(
-        fault=fault.name, detail=f"{fault.name}: {fault.detail}" if fault.detail else fault.name
+        fault=fault.name,
+        detail=f"{fault.name}: {fault.detail}" if fault.detail else fault.name,
     )
 
 
 def _attempts_so_far(stored: StoredCall | None) -> int:
-    return int(stored.outcome.get("attempt", 0)) if stored is not None else 0
+    if stored is not None:
+        return int(stored.outcome.get("attempt", 0))
+    return 0

@@ -56,6 +56,7 @@ def last_object(text: str) -> Block | None:
     begin = behind_thoughts(text)
     if begin is None:
         return None
+
     # from brace to brace; behind an object the search goes on at its end
     mended = last_block = None
     for _ in range(_MOST_STARTS):
@@ -64,10 +65,13 @@ def last_object(text: str) -> Block | None:
             break
         block = _decode(text, begin)
         if block is None:
-            mended = _mended(text) if mended is None else mended
+            if mended is None:
+                mended = _mended(text)
             block = _decode(mended, begin)
+
         last_block = block or last_block
         begin = block.end if block else begin + 1
+
     return last_block
 
 
@@ -82,12 +86,16 @@ def behind_thoughts(text: str) -> int | None:
     last_mark = max(closing[-1][0] if closing else -1, last_begin(text))
     if last_mark < 0:
         return 0
+
     for begin in (0, closing[0][1]) if closing else (0,):
         # an object that spans the last mark holds it: the marks are part of the answer
         lead = _LEAD.match(text, begin)
-        block = (_decode(text, lead.end()) or _decode(_mended(text), lead.end())) if lead else None
+        block = None
+        if lead:
+            block = _decode(text, lead.end()) or _decode(_mended(text), lead.end())
         if block is not None and block.end > last_mark:
             return begin
+
     return closing[-1][1] if closing else None
 
 
@@ -115,6 +123,7 @@ def value_spans(text: str, block: Block) -> dict[JsonPath, tuple[int, int]]:
                 match.start() + quote,
                 match.end() - quote,
             )
+
     return spans
 
 
@@ -123,12 +132,16 @@ def _decode(text: str, begin: int) -> Block | None:
         value, end = _DECODER.raw_decode(text, begin)
     except (ValueError, RecursionError):
         return None
+
     return Block(value, begin, end)
 
 
 def _mended(text: str) -> str:
     """Replace the commas that JSON doesn't allow by spaces, so that offsets stay the same."""
-    return _TRAILING_COMMA.sub(lambda match: " " if match.group() == "," else match.group(), text)
+    return _TRAILING_COMMA.sub(
+        lambda match: " " if match.group() == "," else match.group(),
+        text,
+    )
 
 
 def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

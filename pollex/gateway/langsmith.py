@@ -15,6 +15,7 @@ def switch_tracing(*, on: bool) -> None:
     """Switch LangSmith tracing on (`--langsmith`) or off in this process and its children, before any run."""
     for name in _SWITCHES:
         os.environ[name] = str(on).lower()
+
     # it may have read the environment already, and keeps what it has read
     if "langsmith" in sys.modules:
         from langsmith import configure

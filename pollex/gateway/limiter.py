@@ -97,6 +97,7 @@ class Limiter:
         if not self._waiting and self._closed is None and self._may_go():
             self._take()
             return self._loop.time()
+
         while True:
             await self._turn(first=first)
             now = self._loop.time()
@@ -120,9 +121,11 @@ class Limiter:
         if self._before_outage is not None:
             self._limit = self._before_outage
             self._before_outage = None
+
         if given_at is None or given_at >= self._resume_at:
             self._served = True
             self._end_feeling(now)
+
         # slots double each round until a first 429, then grow by one
         growth = 1.0 / self._limit if self._throttled else 1.0
         self._limit = min(float(self._ceiling), self._limit + growth)
@@ -142,9 +145,18 @@ class Limiter:
         if given_at < self._resume_at:  # of the same burst
             self._pause_until(now + asked_wait if named and asked_wait is not None else now)
             return
+
         # the first 429 of an episode cuts slots and rate; later ones prolong the pause
-        began = now if self._served or self._episode_at is None else self._episode_at
-        pause = asked_wait if named and asked_wait is not None else self._own_pause(now - began)
+        if self._served or self._episode_at is None:
+            began = now
+        else:
+            began = self._episode_at
+
+        if named and asked_wait is not None:
+            pause = asked_wait
+        else:
+            pause = self._own_pause(now - began)
+
         if self._served:
             self._feeling = not named
             self._refused_feelers = 0
@@ -152,6 +164,7 @@ class Limiter:
         else:
             self._feeling = True
             self._refused_feelers += 1
+
         self._served = False
         self._pause_until(now + pause)
         self._counted_from = self._resume_at
@@ -174,10 +187,12 @@ class Limiter:
     async def _turn(self, *, first: bool) -> None:
         if self._closed is not None:
             raise self._closed()
+
         # in the order of asking, those who had their turn already first
         turn: asyncio.Future[None] = self._loop.create_future()
         (self._waiting.appendleft if first else self._waiting.append)(turn)
         self._pump()
+
         try:
             await turn
         except asyncio.CancelledError:
@@ -219,6 +234,7 @@ class Limiter:
         self._refused_feelers = 0
         if not refused or now - (self._episode_at or now) < _STORM:
             return
+
         # two storms in a row say that the rate is too high after all
         again = self._storm_ended_at is not None and now - self._storm_ended_at < _SAME_WEATHER
         self._storm_ended_at = now
@@ -253,7 +269,15 @@ class Limiter:
             if not turn.done():
                 self._take()
                 turn.set_result(None)
+
         # who waits for the pace is woken by a timer
-        free = self._feeler_at is None if self._feeling else self._out < int(self._limit)
+        if self._feeling:
+            free = self._feeler_at is None
+        else:
+            free = self._out < int(self._limit)
+
         if self._waiting and free and self._timer is None:
-            self._timer = self._loop.call_at(self._ready_at, lambda: self._pump(rung=True))
+            self._timer = self._loop.call_at(
+                self._ready_at,
+                lambda: self._pump(rung=True),
+            )

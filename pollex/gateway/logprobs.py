@@ -25,7 +25,12 @@ class _Choice:
 class Tokens:
     """The tokens of one answer, laid over its text."""
 
-    def __init__(self, entries: Sequence[Mapping[str, Any]], text: str, offset: int) -> None:
+    def __init__(
+        self,
+        entries: Sequence[Mapping[str, Any]],
+        text: str,
+        offset: int,
+    ) -> None:
         self._entries = entries
         self._text = text
         sizes = [len(_bytes(entry)) for entry in entries]
@@ -41,16 +46,23 @@ class Tokens:
             isinstance(entry, Mapping) and "token" in entry for entry in entries
         ):
             return None
+
         # bytes, since a token may be part of a character
         offset = b"".join(_bytes(entry) for entry in entries).rfind(text.encode("utf-8", "replace"))
-        return cls(entries, text, offset) if text and offset >= 0 else None
+        if text and offset >= 0:
+            return cls(entries, text, offset)
+        return None
 
     def alternatives(self, start: int) -> int:
         """Return how many alternatives are listed for the token at `start` in the text."""
         return len(_listed(self._entries[self._locate(start)[0]]))
 
     def distribution(
-        self, start: int, labels: Sequence[str], *, folded: bool = False
+        self,
+        start: int,
+        labels: Sequence[str],
+        *,
+        folded: bool = False,
     ) -> tuple[float, ...] | None:
         """Return the probability of each of `labels` for the answer at `start` in the text; their sum is at most 1.
 
@@ -72,6 +84,7 @@ class Tokens:
         index, lead = self._locate(start)
         if not _listed(self._entries[index]):
             return None
+
         spelled = [
             (label.lower() if folded else label).encode("utf-8", "replace") for label in labels
         ]
@@ -80,6 +93,7 @@ class Tokens:
             index, lead.lower() if folded else lead, spelled, folded=folded
         ):
             chances[label] += chance
+
         scale = 1.0 / max(math.fsum(chances), 1.0)  # rounding alone can bring a sum above 1
         return tuple(chance * scale for chance in chances)
 
@@ -90,19 +104,23 @@ class Tokens:
         return index, _bytes(self._entries[index])[: place - self._starts[index]]
 
     def _branches(
-        self, index: int, lead: bytes, labels: Sequence[bytes], *, folded: bool
+        self,
+        index: int,
+        lead: bytes,
+        labels: Sequence[bytes],
+        *,
+        folded: bool,
     ) -> Iterator[tuple[int, float]]:
         """Yield index and probability of a label, for each alternative that determines one."""
         # what was written so far, and its probability
         path: _Choice | None = _Choice(b"", 1.0)
         while path is not None:
             if index == len(self._entries):
-                yield from (
-                    (label, path.probability)
-                    for label, text in enumerate(labels)
-                    if text == path.text
-                )
+                for label, text in enumerate(labels):
+                    if text == path.text:
+                        yield (label, path.probability)
                 return
+
             chosen_text = _as_compared(_bytes(self._entries[index]), folded=folded)
             following = None
             for choice in _choices(self._entries[index], folded=folded):
@@ -111,13 +129,15 @@ class Tokens:
                 written = (path.text + choice.text[len(lead) :]).lstrip()
                 probability = path.probability * choice.probability
                 # labels that this alternative leaves open: one alone gets its probability
-                open_labels = [
-                    label for label, text in enumerate(labels) if _may_become(written, text)
-                ]
+                open_labels = []
+                for label, text in enumerate(labels):
+                    if _may_become(written, text):
+                        open_labels.append(label)
                 if len(open_labels) == 1:
                     yield open_labels[0], probability
                 elif open_labels and choice.text == chosen_text:
                     following = _Choice(written, probability)
+
             path = following
             lead = b""
             index = index + 1
@@ -127,6 +147,7 @@ def _may_become(written: bytes, label: bytes) -> bool:
     """Return whether `written` begins `label`, or is `label` followed by a word end."""
     if label.startswith(written):
         return True
+
     return (
         written.startswith(label)
         and not written[len(label) :].decode("utf-8", "replace")[0].isalnum()
@@ -135,9 +156,9 @@ def _may_become(written: bytes, label: bytes) -> bool:
 
 def _listed(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     top = entry.get("top_logprobs")
-    return (
-        [choice for choice in top if isinstance(choice, Mapping)] if isinstance(top, list) else []
-    )
+    if isinstance(top, list):
+        return [choice for choice in top if isinstance(choice, Mapping)]
+    return []
 
 
 def _choices(entry: Mapping[str, Any], *, folded: bool = False) -> list[_Choice]:
@@ -152,20 +173,21 @@ def _choices(entry: Mapping[str, Any], *, folded: bool = False) -> list[_Choice]
         logprob = choice.get("logprob")
         if isinstance(logprob, int | float) and not math.isnan(logprob):
             probabilities.setdefault(_bytes(choice), math.exp(min(logprob, 1.0)))
+
     if math.fsum(probabilities.values()) > 1 + _ROUNDING:
         return []
-    return [
-        _Choice(_as_compared(text, folded=folded), probability)
-        for text, probability in probabilities.items()
-    ]
+
+    choices: list[_Choice] = []
+    for text, probability in probabilities.items():
+        choices.append(_Choice(_as_compared(text, folded=folded), probability))
+
+    return choices
 
 
 def _as_compared(text: bytes, *, folded: bool) -> bytes:
-    return (
-        text.decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape")
-        if folded
-        else text
-    )
+    if folded:
+        return text.decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape")
+    return text
 
 
 def _bytes(entry: Mapping[str, Any]) -> bytes:

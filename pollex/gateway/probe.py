@@ -76,8 +76,12 @@ async def probe(
     if endpoint.keyless and isinstance(endpoint, Endpoint) and endpoint.place == OPENAI:
         remedy = "set OPENAI_API_KEY, or name another server"
         raise ModelRefused(
-            "no API key is set", where=endpoint.shown, remedy=remedy, option="base_url"
+            "no API key is set",
+            where=endpoint.shown,
+            remedy=remedy,
+            option="base_url",
         )
+
     bench = _Bench(endpoint, max_wait, backoff)
     profile = _profile(endpoint)
     call, outcome = await _most_accepted(bench, _question(profile))
@@ -85,6 +89,7 @@ async def probe(
     json_schema = call.form == "json_schema" and _obeys(outcome)
     tools = json_schema or _obeys(await bench.ask(replace(bare, form="tool")))
     json_object = tools or _object(await bench.ask(replace(bare, form="json_object"))) is not None
+
     return Capabilities(
         model=endpoint.model,
         json_schema=json_schema,
@@ -120,7 +125,13 @@ def _question(profile: Mapping[str, Any]) -> Call:
     """
     words = "Greet me in one short JSON object."
     messages = [{"role": "user", "content": words}]
-    plain = Call(messages=messages, schema=_SCHEMA, max_tokens=_ROOM, seed=1, stage="probe")
+    plain = Call(
+        messages=messages,
+        schema=_SCHEMA,
+        max_tokens=_ROOM,
+        seed=1,
+        stage="probe",
+    )
     if profile.get("temperature") is False:
         return plain
     return replace(plain, temperature=0.0, top_logprobs=MOST_ALTERNATIVES)
@@ -135,10 +146,19 @@ class _Bench:
             no such refusal.
     """
 
-    def __init__(self, endpoint: Endpoint | ChatModel, max_wait: float, backoff: float) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint | ChatModel,
+        max_wait: float,
+        backoff: float,
+    ) -> None:
         self.endpoint = endpoint
         self._limits = Limits(
-            concurrency=1, deadline=_SECONDS, max_attempts=2, max_wait=0.0, backoff=backoff
+            concurrency=1,
+            deadline=_SECONDS,
+            max_attempts=2,
+            max_wait=0.0,
+            backoff=backoff,
         )
         self._max_wait = max_wait
         self._ledger = MemoryLedger()
@@ -154,12 +174,16 @@ class _Bench:
         """
         outcome = await self._send(replace(call, max_tokens=self._room))
         while isinstance(outcome, Truncated) and self._room < _MOST_ROOM:
-            room = min(_MOST_ROOM, max(4 * self._room, 2 * (outcome.usage.reasoning or 0)))
+            room = min(
+                _MOST_ROOM,
+                max(4 * self._room, 2 * (outcome.usage.reasoning or 0)),
+            )
             longer = await self._send(replace(call, max_tokens=room))
             if not _accepted(longer):
                 break
             outcome = longer
             self._room = room
+
         return outcome
 
     async def _send(self, call: Call) -> Outcome:
@@ -171,13 +195,17 @@ class _Bench:
         # What was answered before has shown that the endpoint is up: one more failure is enough.
         try:
             return await self._exchange(
-                call, replace(self._limits, max_attempts=1) if self._served else self._limits
+                call,
+                replace(self._limits, max_attempts=1) if self._served else self._limits,
             )
         except ModelUnavailable as error:
             if error.fault == "connection":
                 # A connection that broke tells of the network, and of nothing that the endpoint can
                 # do.
-                return await self._exchange(call, replace(self._limits, max_wait=self._max_wait))
+                return await self._exchange(
+                    call,
+                    replace(self._limits, max_wait=self._max_wait),
+                )
             if self._served:
                 return Failed(fault="unavailable", detail=error.what)
             plain = _plain(call)
@@ -188,13 +216,18 @@ class _Bench:
         # It may have been away for a moment, or still be.
         if self._served:
             return await self._send(call)
-        return await self._exchange(call, replace(self._limits, max_wait=self._max_wait))
+
+        return await self._exchange(
+            call,
+            replace(self._limits, max_wait=self._max_wait),
+        )
 
     async def _answers(self, call: Call) -> bool:
         try:
             await self._exchange(call, replace(self._limits, max_attempts=1))
         except ModelUnavailable:
             return False
+
         return True
 
     async def _exchange(self, call: Call, limits: Limits) -> Outcome:
@@ -215,8 +248,11 @@ class _Bench:
             return self.refusal
         if isinstance(outcome, Failed) and outcome.fault not in {"bad_request", "refused"}:
             return ModelUnavailable(
-                outcome.detail, where=where, remedy="check the address and that the server runs"
+                outcome.detail,
+                where=where,
+                remedy="check the address and that the server runs",
             )
+
         remedy = "check the base URL, up to and including the version, and the model's name"
         return ModelRefused(outcome.detail, where=where, remedy=remedy)
 
@@ -233,8 +269,10 @@ async def _most_accepted(bench: _Bench, everything: Call) -> tuple[Call, Outcome
             break
         call = less
         outcome = await bench.ask(less)
+
     if _accepted(outcome):
         return call, outcome
+
     call = await _narrowed(bench, call)
     return call, await bench.ask(call)
 
@@ -270,10 +308,12 @@ def _without_what_is_named(call: Call, refusal: str) -> Call:
         changes["form"] = "text"
     if "limit_field" in named and call.limit_field == "max_completion_tokens":
         changes["limit_field"] = "max_tokens"
+
     if "stream_options" in named and call.stream == "counted":
         changes["stream"] = "bare"
     elif "stream" in named and not call.stream:
         changes["stream"] = "counted"
+
     return replace(call, **changes)
 
 
@@ -287,9 +327,11 @@ async def _narrowed(bench: _Bench, everything: Call) -> Call:
     if everything.top_logprobs and _accepted(await bench.ask(usual)):
         fewer = replace(everything, top_logprobs=_FEW_ALTERNATIVES)
         return fewer if _accepted(await bench.ask(fewer)) else usual
+
     formless = replace(everything, form="text")
     if _accepted(await bench.ask(formless)):
         return formless
+
     plain = accepted = await _plainest(bench, everything)
     changes: list[dict[str, Any]] = [
         {"form": everything.form},
@@ -302,6 +344,7 @@ async def _narrowed(bench: _Bench, everything: Call) -> Call:
         changed = replace(plain, **change)
         if changed == plain or _accepted(await bench.ask(changed)):
             accepted = replace(accepted, **change)
+
     return accepted
 
 
@@ -323,27 +366,35 @@ async def _plainest(bench: _Bench, everything: Call) -> Call:
         first = first or bench.error(outcome)
         if bench.refusal is not None:
             break  # a key, a name or an address, which no other way mends
+
     assert first is not None
     raise first
 
 
 def _plain(call: Call) -> Call:
     """Return the call without any parameter that an endpoint may not know."""
-    return replace(call, form="text", temperature=None, seed=None, top_logprobs=None)
+    return replace(
+        call,
+        form="text",
+        temperature=None,
+        seed=None,
+        top_logprobs=None,
+    )
 
 
 async def _window(endpoint: Endpoint | ChatModel) -> int | None:
     if isinstance(endpoint, ChatModel):
         return None
+
     wire = OpenAIWire(endpoint, 1)
     try:
         reply = await wire.fetch("models", _SECONDS)
         models = json.loads(reply.body)["data"]
-        model = (
-            models[0]
-            if len(models) == 1
-            else next(row for row in models if row["id"] == endpoint.model)
-        )
+        if len(models) == 1:
+            model = models[0]
+        else:
+            model = next(row for row in models if row["id"] == endpoint.model)
+
         places = (model, *(model.get(name) or {} for name in _NESTED_WINDOWS))
         windows = (_whole_number(place.get(name)) for place in places for name in _WINDOW_FIELDS)
         return next((value for value in windows if value), None)
@@ -354,7 +405,9 @@ async def _window(endpoint: Endpoint | ChatModel) -> int | None:
 
 
 def _whole_number(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    return None
 
 
 def _accepted(outcome: Outcome) -> bool:
@@ -362,13 +415,16 @@ def _accepted(outcome: Outcome) -> bool:
 
 
 def _object(outcome: Outcome) -> Block | None:
-    return last_object(outcome.text) if isinstance(outcome, Completed) else None
+    if isinstance(outcome, Completed):
+        return last_object(outcome.text)
+    return None
 
 
 def _obeys(outcome: Outcome) -> bool:
     """Tell whether the answer is the schema's; one that was cut says nothing, and the parameter was accepted."""
     if isinstance(outcome, Truncated):
         return True
+
     block = _object(outcome)
     return block is not None and set(block.value) == {"answer"} and block.value["answer"] in _WORDS
 
@@ -378,7 +434,12 @@ def _lists_alternatives(outcome: Outcome) -> bool:
     tokens = Tokens.of(outcome.logprobs, outcome.text)
     if tokens is None:
         return False
+
     block = _object(outcome)
-    spans = value_spans(outcome.text, block) if block else {}
+    if block:
+        spans = value_spans(outcome.text, block)
+    else:
+        spans = {}
+
     start, _ = next(iter(spans.values()), (0, 0))
     return tokens.alternatives(start) > 0

@@ -48,7 +48,12 @@ class RecordedEndpoint(Endpoint):
 
     base_url: str = PLACE
     file: Path = field(kw_only=True)
-    composed: set[str] = field(default_factory=set, compare=False, repr=False, kw_only=True)
+    composed: set[str] = field(
+        default_factory=set,
+        compare=False,
+        repr=False,
+        kw_only=True,
+    )
 
     @cached_property
     def shown(self) -> str:
@@ -60,7 +65,11 @@ class RecordedEndpoint(Endpoint):
         """What was recorded, by key."""
         if not self.file.exists():
             return {}
-        lines = map(json.loads, gzip.decompress(self.file.read_bytes()).decode().splitlines())
+
+        lines = map(
+            json.loads,
+            gzip.decompress(self.file.read_bytes()).decode().splitlines(),
+        )
         return {line["key"]: line for line in lines}
 
     @cached_property
@@ -71,27 +80,42 @@ class RecordedEndpoint(Endpoint):
             if "statements" in line:
                 recorded = json.loads(json.loads(line["body"])["choices"][0]["message"]["content"])
                 for number, statement in enumerate(line["statements"], 1):
-                    answers.setdefault((line["form"], statement), recorded[str(number)])
+                    answers.setdefault(
+                        (line["form"], statement),
+                        recorded[str(number)],
+                    )
+
         return answers
 
     def reply(self, request: Request) -> str | None:
         """Return the body of a reply, as recorded or put together; None where that can't be."""
         if request.key in self.lines:
             return str(self.lines[request.key]["body"])
+
         form, statements = asked(request)
-        answers = [self.answers.get((form, statement)) for statement in statements]
+        answers = []
+        for statement in statements:
+            answers.append(self.answers.get((form, statement)))
+
         if not answers or None in answers:
             return None
+
         self.composed.add(request.key)
         text = json.dumps(
-            {str(number): answer for number, answer in enumerate(answers, 1)}, ensure_ascii=False
+            {str(number): answer for number, answer in enumerate(answers, 1)},
+            ensure_ascii=False,
         )
         return body_of(self.model, text, request)
 
     @property
     def capabilities(self) -> Capabilities:
         """What the model could do when it was recorded."""
-        return replace(Capabilities(self.model), tools=False, json_object=False, logprobs=0)
+        return replace(
+            Capabilities(self.model),
+            tools=False,
+            json_object=False,
+            logprobs=0,
+        )
 
     async def send(self, request: Request, seconds: float) -> Reply:  # noqa: ARG002
         """Return the recorded reply: it is its own `Wire`.
@@ -106,6 +130,7 @@ class RecordedEndpoint(Endpoint):
                 where=str(self.file),
                 remedy="record it (`make record`), or look at the recorded result",
             )
+
         return Reply(status=200, body=body)
 
     async def close(self) -> None:
@@ -119,6 +144,7 @@ def asked(request: Request) -> tuple[str, list[str]]:
     head = last[: first.start()] if first else last
     identity = json.dumps([*before, head, request.call.replicate])
     data = "\n".join(before[1:])
+
     return hashlib.sha256(identity.encode()).hexdigest()[:16], [
         _named(statement, data) for statement in _LISTED.findall(last)
     ]
@@ -126,7 +152,9 @@ def asked(request: Request) -> tuple[str, list[str]]:
 
 def _named(statement: str, data: str) -> str:
     check = _CHECK.fullmatch(statement)
-    return f"check: {check[1] is None or check[1] in data}" if check else statement
+    if check:
+        return f"check: {check[1] is None or check[1] in data}"
+    return statement
 
 
 def body_of(model: str, text: str, request: Request) -> str:
@@ -138,4 +166,12 @@ def body_of(model: str, text: str, request: Request) -> str:
         "finish_reason": "stop",
         "message": {"role": "assistant", "content": text},
     }
-    return json.dumps({"model": model, "choices": [choice], "usage": usage}, ensure_ascii=False)
+
+    return json.dumps(
+        {
+            "model": model,
+            "choices": [choice],
+            "usage": usage,
+        },
+        ensure_ascii=False,
+    )

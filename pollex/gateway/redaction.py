@@ -20,7 +20,8 @@ _RANDOM = re.compile(r"(?=[^\W\d_]*\d)(?=\d*[^\W\d_])\w{6}|\w{20}")
 """Six letters and digits side by side, or twenty of either."""
 
 _NAMES_SECRET = re.compile(
-    r"key|token|secret|sig|auth|cookie|code|pass|pwd|cred|jwt", re.IGNORECASE
+    r"key|token|secret|sig|auth|cookie|code|pass|pwd|cred|jwt",
+    re.IGNORECASE,
 )
 _JSON_WORDS = {"true", "false", "null", "none"}
 
@@ -49,6 +50,7 @@ def secrets_of_address(url: str) -> set[str]:
         password = unquote(parts.password or "")
     except ValueError:  # no address at all
         return set()
+
     secrets = {f"{user}:{password}", password} if password else {user}
     # a user's name alone may be a key; a word of letters has to be longer to be taken for one
     shortest = _SHORTEST_RANDOM if user.isalpha() else _STANDS_ALONE
@@ -63,11 +65,14 @@ def secrets_of_address(url: str) -> set[str]:
     }
     # values of the query, by their names or their length
     pairs = [pair.partition("=") for pair in parts.query.split("&")]
-    values = {
-        value for name, _, value in pairs if names_secret(name) or len(value) >= _SHORTEST_RANDOM
-    }
+    values = set()
+    for name, _, value in pairs:
+        if names_secret(name) or len(value) >= _SHORTEST_RANDOM:
+            values.add(value)
+
     for value in values:
         secrets |= {unquote(value), unquote_plus(value)}
+
     return secrets - {""}
 
 
@@ -90,6 +95,7 @@ def strip_secrets(secrets: Collection[str], text: str) -> str:
             # The slower of the two, and hardly ever needed.
             if "%" in text or f"u{ord(secret[0]):04x}" in text.lower():
                 text = escaped.sub(BLANK, text)
+
     return text
 
 
@@ -103,7 +109,11 @@ def _spellings(secret: str, *, quoted: bool) -> tuple[re.Pattern[str], re.Patter
     escaped = _escaped_or_quoted if quoted else _escaped
     begin = secret[0]
     rest = "".join(f"(?:{_plain(character)}|{escaped(character)})" for character in secret[1:])
-    plainly = _plain(begin) if begin.isalnum() else _RUN_BEGINS + _plain(begin)
+    if begin.isalnum():
+        plainly = _plain(begin)
+    else:
+        plainly = _RUN_BEGINS + _plain(begin)
+
     before, after = ("(?<![^\\W_])", "(?![^\\W_])") if len(secret) < _STANDS_ALONE else ("", "")
     return re.compile(before + plainly + rest + after), re.compile(
         _RUN_BEGINS + escaped(begin) + rest + after
@@ -112,7 +122,9 @@ def _spellings(secret: str, *, quoted: bool) -> tuple[re.Pattern[str], re.Patter
 
 def _plain(character: str) -> str:
     """Match a character, or a punctuation character behind backslashes."""
-    return re.escape(character) if character.isalnum() else rf"\\*{re.escape(character)}"
+    if character.isalnum():
+        return re.escape(character)
+    return rf"\\*{re.escape(character)}"
 
 
 def _escaped(character: str) -> str:

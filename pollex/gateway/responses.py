@@ -51,7 +51,11 @@ def read(reply: Reply, call: Call) -> Outcome | HttpFault:
     if fault is not None:
         return _settled(fault)
     if reply.problem:
-        return Malformed(detail=f"reply {reply.problem.replace('_', ' ')}", seconds=reply.seconds)
+        return Malformed(
+            detail=f"reply {reply.problem.replace('_', ' ')}",
+            seconds=reply.seconds,
+        )
+
     try:
         body = json.loads(reply.body)
         if (fault := fault_inside(body, reply.headers)) is not None:
@@ -59,7 +63,9 @@ def read(reply: Reply, call: Call) -> Outcome | HttpFault:
         choice = body["choices"][0]
         message = choice["message"]
         logprobs = choice.get("logprobs")
-        tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+        tokens = None
+        if isinstance(logprobs, dict):
+            tokens = logprobs.get("content")
         common: dict[str, Any] = {
             "text": _text(message, call),
             "logprobs": tokens if isinstance(tokens, list) and tokens else None,
@@ -91,10 +97,16 @@ def _reason(provider_reason: Any) -> str:
 
 def _settled(fault: HttpFault) -> Outcome | HttpFault:
     settled = {"context": ContextExceeded, "refused": Refused}.get(fault.action)
-    return settled(detail=fault.detail) if settled else fault
+    if settled:
+        return settled(detail=fault.detail)
+    return fault
 
 
-def _judge(call: Call, message: Mapping[str, Any], common: dict[str, Any]) -> Outcome:
+def _judge(
+    call: Call,
+    message: Mapping[str, Any],
+    common: dict[str, Any],
+) -> Outcome:
     text = common["text"]
     reason = common["finish_reason"]
     refusal = str(message.get("refusal") or "")
@@ -128,7 +140,11 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thoughts", "reasonin
 """Fields in which servers put what the model thought; none of them is an answer."""
 
 
-def _nothing_but(message: Mapping[str, Any], reason: str, usage: Usage) -> str:
+def _nothing_but(
+    message: Mapping[str, Any],
+    reason: str,
+    usage: Usage,
+) -> str:
     """Describe what came in place of an answer."""
     # why it stopped, what it cost, and where the thoughts are
     facts = [f"finish reason {reason or 'not told'}"]
@@ -136,6 +152,7 @@ def _nothing_but(message: Mapping[str, Any], reason: str, usage: Usage) -> str:
         facts.append(f"{usage.reasoning} reasoning tokens")
     elif usage.completion:
         facts.append(f"{usage.completion} tokens")
+
     facts += [f"thoughts in `{name}` alone" for name in _THOUGHTS if message.get(name)][:1]
     return f"empty answer ({', '.join(facts)})"
 
@@ -154,10 +171,12 @@ def _text(message: Mapping[str, Any], call: Call) -> str:
     content = message.get("content")
     if isinstance(content, list):
         content = "".join(part["text"] for part in content if part.get("type") in _TEXTS)
+
     if (call.form == "tool" or not content) and (calls := message.get("tool_calls")):
         content = calls[-1]["function"]["arguments"]
     elif not content and isinstance(older := message.get("function_call"), dict):
         content = older["arguments"]
+
     if isinstance(content, dict):  # some gateways parse what the model wrote
         content = json.dumps(content, ensure_ascii=False)
     if content is not None and not isinstance(content, str):
@@ -169,6 +188,7 @@ def read_usage(usage: Any) -> Usage:
     """Return the token counts that are there; a prompt of 0 tokens is missing."""
     if not isinstance(usage, dict):
         return Usage()
+
     return Usage(
         prompt=_count(usage, "prompt_tokens") or _count(usage, "input_tokens") or None,
         completion=_either(_count(usage, "completion_tokens"), _count(usage, "output_tokens")),
@@ -182,7 +202,9 @@ def _either(first: int | None, second: int | None) -> int | None:
 
 
 def _count(counts: Any, name: str) -> int | None:
-    value = counts.get(name) if isinstance(counts, dict) else None
+    value = None
+    if isinstance(counts, dict):
+        value = counts.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
         return None
     return value if 0 <= value <= MOST_TOKENS else None
@@ -192,6 +214,7 @@ def _cut_prompt(usage: Usage, call: Call) -> str:
     """Describe how much of the prompt the server read; empty if all of it."""
     if usage.prompt is None:
         return ""
+
     # Counting takes time; a prompt with a token for every four characters was hardly cut.
     characters = sum(
         len(content)
@@ -200,6 +223,7 @@ def _cut_prompt(usage: Usage, call: Call) -> str:
     )
     if usage.prompt * _CHARACTERS_A_TOKEN >= characters:
         return ""
+
     # fewer tokens than the prompt has at least: it was cut
     least = prompt_floor(call.messages)
     if usage.prompt >= CUT_SHORT * least:
@@ -222,10 +246,12 @@ _QUOTA = re.compile(
     re.IGNORECASE,
 )
 _FILTERED = re.compile(
-    r"content[_ ]?filter|content management policy|content_policy|moderation|flagged", re.IGNORECASE
+    r"content[_ ]?filter|content management policy|content_policy|moderation|flagged",
+    re.IGNORECASE,
 )
 _INVALID = re.compile(
-    r"\bvalidation error|literal_error|failed to parse (?:grammar|json)", re.IGNORECASE
+    r"\bvalidation error|literal_error|failed to parse (?:grammar|json)",
+    re.IGNORECASE,
 )
 """Servers built on FastAPI, llama-cpp-python's for one, may call a request that they don't understand a 500."""
 _NEVER_FITS = re.compile(r"request too large", re.IGNORECASE)
@@ -310,14 +336,25 @@ def fault_of(reply: Reply) -> HttpFault | None:
         return HttpFault("connection", "retry", reply.detail, away=True)
     if reply.problem == "certificate":
         remedy = "check the address and its certificate, then resume"
-        return HttpFault("certificate", "stop", reply.detail, remedy, concerns_all=True)
+        return HttpFault(
+            "certificate",
+            "stop",
+            reply.detail,
+            remedy,
+            concerns_all=True,
+        )
     if reply.status == HTTPStatus.OK:
         return None
+
     # by status and words
     text = error_text(reply.body)
     wait = _wait_asked(reply.headers, reply.body)
     return _status_fault(
-        reply.status, reply.headers, text, f"HTTP {reply.status} {text}".strip(), wait
+        reply.status,
+        reply.headers,
+        text,
+        f"HTTP {reply.status} {text}".strip(),
+        wait,
     )
 
 
@@ -325,10 +362,14 @@ def fault_inside(body: Any, headers: Mapping[str, str]) -> HttpFault | None:
     """Return the fault that a body with status 200 holds in place of an answer; None where it has an answer."""
     if not isinstance(body, dict):
         return None
+
     choices = body.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
+    first = None
+    if isinstance(choices, list) and choices:
+        first = choices[0]
     if isinstance(first, dict) and (not first.get("error") or _has_text(first)):
         return None
+
     # an error in place of the answer
     inside = first if isinstance(first, dict) else body
     body_text = json.dumps(inside, ensure_ascii=False)
@@ -336,8 +377,13 @@ def fault_inside(body: Any, headers: Mapping[str, str]) -> HttpFault | None:
     status = _status_inside(inside, body_text)
     if status is None:
         return None
+
     return _status_fault(
-        status, headers, text, f"HTTP 200, and in it: {text}", _wait_asked(headers, body_text)
+        status,
+        headers,
+        text,
+        f"HTTP 200, and in it: {text}",
+        _wait_asked(headers, body_text),
     )
 
 
@@ -356,20 +402,30 @@ _NESTED = ("error", "errors", "detail", "metadata", "base_resp", "status", "data
 def _status_inside(value: Any, body_text: str) -> int | None:
     """Return the HTTP status that an error in a body names, or that its words mean; None where it is no error."""
     for name in _CODES:
-        code = value.get(name) if isinstance(value, dict) else None
+        code = None
+        if isinstance(value, dict):
+            code = value.get(name)
         number = int(code) if isinstance(code, str) and code.isdecimal() else code
         if isinstance(number, int) and not isinstance(number, bool) and 400 <= number < 600:
             return number
+
     for part in value if isinstance(value, list) else [value.get(name) for name in _NESTED]:
         if isinstance(part, dict | list) and (status := _status_inside(part, "")) is not None:
             return status
+
     if _TOO_FAST.search(body_text):
         return int(HTTPStatus.TOO_MANY_REQUESTS)
-    return int(HTTPStatus.SERVICE_UNAVAILABLE) if _BUSY.search(body_text) else None
+    if _BUSY.search(body_text):
+        return int(HTTPStatus.SERVICE_UNAVAILABLE)
+    return None
 
 
 def _status_fault(
-    status: int, headers: Mapping[str, str], text: str, detail: str, wait: float | None
+    status: int,
+    headers: Mapping[str, str],
+    text: str,
+    detail: str,
+    wait: float | None,
 ) -> HttpFault:
     if status in _FINAL:
         return HttpFault("bad_request", "fail", detail)
@@ -381,9 +437,16 @@ def _status_fault(
             f"HTTP {status} to {target}",
             "set the base URL to where the endpoint is",
         )
+
     if status == HTTPStatus.TOO_MANY_REQUESTS or _is_too_fast(status, text):
         if _QUOTA.search(text):
-            return HttpFault("quota", "stop", detail, _REMEDIES[402][1], concerns_all=True)
+            return HttpFault(
+                "quota",
+                "stop",
+                detail,
+                _REMEDIES[402][1],
+                concerns_all=True,
+            )
         if _NEVER_FITS.search(text):
             return HttpFault("bad_request", "fail", detail)
         return HttpFault("rate_limited", "wait", detail, wait=wait)
@@ -392,7 +455,13 @@ def _status_fault(
     if status == HTTPStatus.INTERNAL_SERVER_ERROR and _is_misunderstood(text):
         return HttpFault("bad_request", "fail", detail)
     if status >= 500 or status in _RETRIED:
-        return HttpFault("server", "retry", detail, wait=wait, away=status in _AWAY)
+        return HttpFault(
+            "server",
+            "retry",
+            detail,
+            wait=wait,
+            away=status in _AWAY,
+        )
     if _FILTERED.search(text) and status in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN}:
         return HttpFault("filter", "refused", detail)
     if status in _REMEDIES and not _names_an_ability(status, text):
@@ -434,6 +503,7 @@ def _wait_asked(headers: Mapping[str, str], body: str) -> float | None:
     """Return the seconds to wait that headers ask for, else the body's fields or words; None without any."""
     if (seconds := retry_after(headers)) is not None:
         return seconds
+
     start = body[: 20 * _LONGEST_DETAIL]
     if field_ := _DELAY.search(start):
         return float(field_[1])
@@ -452,12 +522,16 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     """
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
+
     value = headers.get("retry-after")
     if (seconds := _number(value)) is not None:
         return seconds
+
     until = _date(value)
     now = _date(headers.get("date")) or datetime.now(UTC)
-    return max((until - now).total_seconds(), 0.0) if until else None
+    if until:
+        return max((until - now).total_seconds(), 0.0)
+    return None
 
 
 def _number(value: str | None) -> float | None:
@@ -465,7 +539,10 @@ def _number(value: str | None) -> float | None:
         number = float(value or "")
     except ValueError:
         return None
-    return number if math.isfinite(number) and number >= 0 else None
+
+    if math.isfinite(number) and number >= 0:
+        return number
+    return None
 
 
 def _date(value: str | None) -> datetime | None:
@@ -473,7 +550,10 @@ def _date(value: str | None) -> datetime | None:
         date = parsedate_to_datetime(value or "")
     except (ValueError, IndexError):
         return None
-    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+    if date.tzinfo:
+        return date
+    return date.replace(tzinfo=UTC)
 
 
 def error_text(body: str) -> str:
@@ -482,17 +562,27 @@ def error_text(body: str) -> str:
         error = json.loads(body)
     except (ValueError, RecursionError):
         error = body
+
     if isinstance(error, dict):
         error = error.get("error") or error.get("detail") or error.get("message") or body
+
     if isinstance(error, dict):
-        words = [str(error[name]) for name in ("code", "type", "message") if error.get(name)]
+        words = []
+        for name in ("code", "type", "message"):
+            if error.get(name):
+                words.append(str(error[name]))
         param = error.get("param")
         named = isinstance(param, str) and param and param not in " ".join(words)
         words += [f"(param {param})"] if named else []
         error = " ".join(words) if words else error
+
     return redact(" ".join(_plain(error).split())[:_LONGEST_DETAIL])
 
 
 def _plain(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        text = value
+    else:
+        text = json.dumps(value, ensure_ascii=False)
+
     return re.sub(r"<[^<>]{0,200}>", " ", text[: 20 * _LONGEST_DETAIL])

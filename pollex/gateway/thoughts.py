@@ -52,7 +52,10 @@ def without_thoughts(text: str) -> str:
     text = text.strip()
     closing = ends(text)
     if opening := BEGIN.match(text):
-        rest = next((text[end:] for start, end in closing if start >= opening.end()), "")
+        rest = next(
+            (text[end:] for start, end in closing if start >= opening.end()),
+            "",
+        )
         return _bare(rest)
     if len(closing) == 1 and last_begin(text) < 0:
         return _bare(text[closing[0][1] :])

@@ -74,6 +74,7 @@ class Heard:
         """Return the reply as JSON: a completion, or the error that came in its place."""
         if self._error is not None:
             return json.dumps({"error": self._error}, ensure_ascii=False)
+
         message: dict[str, Any] = {
             "role": "assistant",
             "content": self._text,
@@ -81,21 +82,30 @@ class Heard:
         }
         if self._thoughts:
             message["reasoning_content"] = self._thoughts
+
         if self._calls:
             message["tool_calls"] = [
                 {"type": "function", "function": call} for call in self._calls.values()
             ]
-        choice = {"index": 0, "message": message, "finish_reason": self._finish}
+
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": self._finish,
+        }
         if self._tokens:
             choice["logprobs"] = {"content": self._tokens}
+
         return json.dumps(
-            self._about | {"object": "chat.completion", "choices": [choice]}, ensure_ascii=False
+            self._about | {"object": "chat.completion", "choices": [choice]},
+            ensure_ascii=False,
         )
 
     def _take(self, value: str) -> None:
         if value == _LAST:
             self.whole = True
             return
+
         try:
             part = json.loads(value)
             self._error = part.get("error", self._error)
@@ -110,12 +120,15 @@ class Heard:
         self._thoughts += delta.get("reasoning_content") or ""
         for number, call in enumerate(delta.get("tool_calls") or ()):
             self._add_call(call.get("index", number), call.get("function") or {})
+
         if isinstance(about := choice.get("logprobs"), dict):
             self._tokens += about.get("content") or []
+
         self._refusal += delta.get("refusal") or ""
         if choice.get("finish_reason"):
             self._finish = choice["finish_reason"]
             self.whole = True
+
         if delta.get("content"):
             self._text += delta["content"]
             if self._tell is not None:
@@ -162,7 +175,9 @@ def connect(place: Endpoint | ChatModel, concurrency: int) -> Wire:
     """Return a wire to `place` for the running event loop."""
     if isinstance(place, ChatModel):
         return ChatModelWire(place)
-    return place if isinstance(place, RecordedEndpoint) else OpenAIWire(place, concurrency)
+    if isinstance(place, RecordedEndpoint):
+        return place
+    return OpenAIWire(place, concurrency)
 
 
 @cache
@@ -211,19 +226,51 @@ class OpenAIWire:
         if (tell := request.call.on_text) is not None:
             heard = Heard(lambda text: tell(strip_secrets(self._endpoint.secrets, text)))
             arriving = _Arriving(MOST_BYTES_WITH_LOGPROBS, heard)
-            body = request.body if request.call.stream else request.body[:-1] + _IN_PIECES
-            return await self._send("POST", self._url, body, arriving, seconds)
+            if request.call.stream:
+                body = request.body
+            else:
+                body = request.body[:-1] + _IN_PIECES
+
+            return await self._send(
+                "POST",
+                self._url,
+                body,
+                arriving,
+                seconds,
+            )
+
         if request.call.stream:
             arriving = _Arriving(MOST_BYTES_WITH_LOGPROBS)
-            return await self._send("POST", self._url, request.body, arriving, seconds)
+            return await self._send(
+                "POST",
+                self._url,
+                request.body,
+                arriving,
+                seconds,
+            )
+
         # alternatives of every token take much more room
-        cap = MOST_BYTES if request.call.top_logprobs is None else MOST_BYTES_WITH_LOGPROBS
-        return await self._send("POST", self._url, request.body, _Arriving(cap), seconds)
+        if request.call.top_logprobs is None:
+            cap = MOST_BYTES
+        else:
+            cap = MOST_BYTES_WITH_LOGPROBS
+
+        return await self._send(
+            "POST",
+            self._url,
+            request.body,
+            _Arriving(cap),
+            seconds,
+        )
 
     async def fetch(self, path: str, seconds: float) -> Reply:
         """Return a document beside the chat operation, for example `models`."""
         return await self._send(
-            "GET", self._endpoint.url(path), None, _Arriving(MOST_BYTES_WITH_LOGPROBS), seconds
+            "GET",
+            self._endpoint.url(path),
+            None,
+            _Arriving(MOST_BYTES_WITH_LOGPROBS),
+            seconds,
         )
 
     async def close(self) -> None:
@@ -251,12 +298,17 @@ class OpenAIWire:
             # a certificate that isn't trusted, else the connection
             certificate = _certificate(error)
             # Whatever the library's class: an address where nothing listens is no matter of time.
-            name = "ConnectionRefused" if REFUSED in str(error) else type(error).__name__
+            if REFUSED in str(error):
+                name = "ConnectionRefused"
+            else:
+                name = type(error).__name__
+
             words = redact(f"{name}: {certificate or error}", self._endpoint.secrets)
             arriving.fail(
                 "certificate" if certificate else "cut" if arriving.status == 200 else "connection",
                 words,
             )
+
         return arriving.reply(self._endpoint.secrets, loop.time() - began)
 
 
@@ -298,6 +350,7 @@ class _Arriving:
             if size > self._cap:
                 self.fail("too_large", f"more than {self._cap} bytes")
                 return
+
         if heard is not None and not heard.whole:
             self.fail("cut", "the stream ended before the reply did")
 
@@ -313,9 +366,11 @@ class _Arriving:
 
     def reply(self, secrets: tuple[str, ...], seconds: float) -> Reply:
         heard = self._heard if self.status else None
-        body = (
-            heard.body() if heard is not None else b"".join(self._chunks).decode("utf-8", "replace")
-        )
+        if heard is not None:
+            body = heard.body()
+        else:
+            body = b"".join(self._chunks).decode("utf-8", "replace")
+
         return Reply(
             status=self.status,
             body=strip_secrets(secrets, body),
@@ -328,15 +383,16 @@ class _Arriving:
 
 def _headers(defaults: Mapping[str, str | Omit], endpoint: Endpoint) -> dict[str, str]:
     """Merge default headers with the endpoint's; drop those from the environment."""
-    default_headers = {
-        name: value
-        for name, value in defaults.items()
-        if isinstance(value, str) and OWN_HEADER.match(name)
-    }
+    default_headers = {}
+    for name, value in defaults.items():
+        if isinstance(value, str) and OWN_HEADER.match(name):
+            default_headers[name] = value
+
     # Uncompressed, so that the cap holds for what arrives; replies are small.
     headers = default_headers | dict(endpoint.headers) | {"Accept-Encoding": "identity"}
     if endpoint.authorization:
         headers["Authorization"] = endpoint.authorization
+
     return headers
 
 
@@ -345,6 +401,7 @@ def _certificate(error: BaseException | None) -> str:
         if isinstance(error, ssl.SSLError | ssl.CertificateError):
             return str(error)
         error = error.__cause__ or error.__context__
+
     return ""
 
 
@@ -379,7 +436,11 @@ class ChatModel:
     def place(self) -> str:
         """Class and settings of the model: what a base URL is to an endpoint."""
         kind = type(self.chat)
-        settings = json.dumps(self.chat._identifying_params, sort_keys=True, default=repr)
+        settings = json.dumps(
+            self.chat._identifying_params,
+            sort_keys=True,
+            default=repr,
+        )
         digest = hashlib.sha256(
             strip_secrets(self.secrets, settings).encode("utf-8", "replace")
         ).hexdigest()[:16]
@@ -413,14 +474,20 @@ class ChatModelWire:
         self._place = place
         self._chat = place.chat
         self._http: AsyncClient | None = None
+
         if isinstance(place.chat, BaseChatOpenAI):
             if place.chat.http_async_client is None:
                 # By default all models share connections, which die with the event loop that opened
                 # them.
-                self._http = DefaultAioHttpClient(follow_redirects=False, trust_env=False)
+                self._http = DefaultAioHttpClient(
+                    follow_redirects=False,
+                    trust_env=False,
+                )
+
             # Its own retries are off: the gateway retries.
             client = place.chat.root_async_client.with_options(
-                max_retries=0, http_client=self._http
+                max_retries=0,
+                http_client=self._http,
             )
             changes = {"root_async_client": client, "async_client": client.chat.completions}
             self._chat = place.chat.model_copy(update=changes)
@@ -441,9 +508,12 @@ class ChatModelWire:
             )
         except Exception as error:  # what a provider's package raises, nobody knows
             return _reply_to(error, self._place.secrets, loop.time() - began)
+
         body = json.dumps(_completion(message), ensure_ascii=False, default=str)
         return Reply(
-            status=200, body=strip_secrets(self._place.secrets, body), seconds=loop.time() - began
+            status=200,
+            body=strip_secrets(self._place.secrets, body),
+            seconds=loop.time() - began,
         )
 
     async def close(self) -> None:
@@ -455,28 +525,43 @@ class ChatModelWire:
         if isinstance(self._chat, BaseChatOpenAI):
             fields = call.payload(self._place.model, {})
             chat_fields = {"model", "messages", "stream", "stream_options"}
-            chat = self._chat.model_copy(update={"streaming": True}) if call.stream else self._chat
-            return chat.bind(
-                extra_body={
-                    name: value for name, value in fields.items() if name not in chat_fields
-                }
-            )
+            if call.stream:
+                chat = self._chat.model_copy(update={"streaming": True})
+            else:
+                chat = self._chat
+
+            extra_body = {name: value for name, value in fields.items() if name not in chat_fields}
+            return chat.bind(extra_body=extra_body)
+
         if call.schema is not None and call.form == "tool":
-            tool = {"title": call.schema_name, "description": "The answer.", **call.schema}
+            tool = {
+                "title": call.schema_name,
+                "description": "The answer.",
+                **call.schema,
+            }
             return self._chat.bind_tools([tool], tool_choice=call.schema_name)
+
         return self._chat
 
 
 def _completion(message: BaseMessage) -> dict[str, Any]:
     about = message.response_metadata
     reason = str(about.get("finish_reason") or about.get("stop_reason") or "stop").lower()
-    usage = message.usage_metadata if isinstance(message, AIMessage) else None
+    usage = None
+    if isinstance(message, AIMessage):
+        usage = message.usage_metadata
+
     calls = message.tool_calls if isinstance(message, AIMessage) else []
-    arguments = [
-        {"function": {"name": call["name"], "arguments": json.dumps(call["args"])}}
-        for call in calls
-    ]
-    content = message.content if message.content or not arguments else None
+    arguments = []
+    for call in calls:
+        arguments.append(
+            {"function": {"name": call["name"], "arguments": json.dumps(call["args"])}}
+        )
+
+    content = None
+    if message.content or not arguments:
+        content = message.content
+
     return {
         "model": about.get("model_name") or about.get("model"),
         "system_fingerprint": about.get("system_fingerprint"),
@@ -500,7 +585,11 @@ def _completion(message: BaseMessage) -> dict[str, Any]:
     }
 
 
-def _reply_to(error: Exception, secrets: tuple[str, ...], seconds: float) -> Reply:
+def _reply_to(
+    error: Exception,
+    secrets: tuple[str, ...],
+    seconds: float,
+) -> Reply:
     """Return the reply behind a provider's exception: its status, or a fault of the connection."""
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
@@ -512,7 +601,11 @@ def _reply_to(error: Exception, secrets: tuple[str, ...], seconds: float) -> Rep
         # a model that can't call tools: it is asked otherwise
         return Reply(status=400, body=words, seconds=seconds)
     if isinstance(error, ValueError) and error.args and isinstance(error.args[0], dict):
-        inside = json.dumps({"error": error.args[0]}, ensure_ascii=False, default=str)
+        inside = json.dumps(
+            {"error": error.args[0]},
+            ensure_ascii=False,
+            default=str,
+        )
         # an error in place of an answer
         return Reply(status=200, body=redact(inside, secrets), seconds=seconds)
     if isinstance(error, ValueError | TypeError | LookupError):
@@ -544,8 +637,14 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
             if left <= 0:
                 limit.reschedule(loop.time())
                 return
+
             length = min(left, SLICE)
-            timer = loop.call_later(length, tick, left - length, loop.time() + length)
+            timer = loop.call_later(
+                length,
+                tick,
+                left - length,
+                loop.time() + length,
+            )
 
         timer = loop.call_soon(tick, seconds, loop.time())
         try:

@@ -15,12 +15,20 @@ Item = TypeVar("Item")
 def numbers_of(names: Iterable[Hashable]) -> Ints:
     """Give names numbers from 0 on, in the order in which they first come `[name]`."""
     places: dict[Hashable, int] = {}
-    return np.array([places.setdefault(name, len(places)) for name in names], dtype=np.int64)
+    return np.array(
+        [places.setdefault(name, len(places)) for name in names],
+        dtype=np.int64,
+    )
 
 
-def some_of(items: Sequence[Item], max_items: int, rng: np.random.Generator) -> list[Item]:
+def some_of(
+    items: Sequence[Item],
+    max_items: int,
+    rng: np.random.Generator,
+) -> list[Item]:
     """Draw so many at random, in their order; all where there aren't more."""
     if len(items) <= max_items:
         return list(items)
+
     places = np.sort(rng.choice(len(items), max_items, replace=False)).tolist()
     return [items[place] for place in places]

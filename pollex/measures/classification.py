@@ -163,11 +163,20 @@ def assess(
         ),
     }
     metrics = _estimate_figures(measures, sample, rng, resamples)
-    return Assessment(n=sum(sizes), positives=sizes[0], negatives=sizes[1], **metrics)
+
+    return Assessment(
+        n=sum(sizes),
+        positives=sizes[0],
+        negatives=sizes[1],
+        **metrics,
+    )
 
 
 def assess_window(
-    over: Bools, under: Bools, positive: Bools, together: Ints | None = None
+    over: Bools,
+    under: Bools,
+    positive: Bools,
+    together: Ints | None = None,
 ) -> WindowAssessment:
     """Measure how much lies outside a window, and how often it is right there.
 
@@ -178,21 +187,43 @@ def assess_window(
         together: As for `assess`.
     """
     nothing = "nothing is outside the window"
-    unit = np.arange(len(positive)) if together is None else np.asarray(together)
+    if together is None:
+        unit = np.arange(len(positive))
+    else:
+        unit = np.asarray(together)
+
+    yield_rate = _exact_figure(
+        over | under,
+        np.ones(len(positive), bool),
+        unit,
+        "no conversations",
+    )
+    accuracy = _exact_figure(
+        (over & positive) | (under & ~positive),
+        over | under,
+        unit,
+        nothing,
+    )
     return WindowAssessment(
-        yield_rate=_exact_figure(
-            over | under, np.ones(len(positive), bool), unit, "no conversations"
-        ),
-        accuracy=_exact_figure(
-            (over & positive) | (under & ~positive), over | under, unit, nothing
-        ),
+        yield_rate=yield_rate,
+        accuracy=accuracy,
         positive=_exact_figure(over & positive, over, unit, f"{nothing} on this side"),
         negative=_exact_figure(under & ~positive, under, unit, f"{nothing} on this side"),
     )
 
 
-def _exact_figure(part: Bools, whole: Bools, unit: Ints, empty: str) -> Figure:
-    return exact_share(int(part.sum()), int(whole.sum()), len(np.unique(unit[whole])), empty)
+def _exact_figure(
+    part: Bools,
+    whole: Bools,
+    unit: Ints,
+    empty: str,
+) -> Figure:
+    return exact_share(
+        int(part.sum()),
+        int(whole.sum()),
+        len(np.unique(unit[whole])),
+        empty,
+    )
 
 
 def auc(scores: Floats, positive: Bools) -> float:
@@ -222,9 +253,15 @@ def auc_of_scores(
     """
     # an AUC of 0 or 1 has the exact interval of as many pairs as share no conversation
     order, sample = _order_positives_first(positive, together)
-    exact = _all_or_none(min(sample.having)) if 0 not in sample.sizes else None
+    exact = None
+    if 0 not in sample.sizes:
+        exact = _all_or_none(min(sample.having))
+
     measure = _Measure(
-        auc_statistic(scores[order], sample.sizes[0]), len(order), exact=exact, odds=True
+        auc_statistic(scores[order], sample.sizes[0]),
+        len(order),
+        exact=exact,
+        odds=True,
     )
     return _estimate_figures({"auc": measure}, sample, rng, resamples)["auc"]
 
@@ -250,16 +287,22 @@ def auc_difference(
     auc_of_first, auc_of_second = (
         auc_statistic(scores[order], sample.sizes[0]) for scores in (first, second)
     )
-    measure = _Measure(lambda weights: auc_of_first(weights) - auc_of_second(weights), len(order))
+    measure = _Measure(
+        lambda weights: auc_of_first(weights) - auc_of_second(weights),
+        len(order),
+    )
     figure = _estimate_figures({"difference": measure}, sample, rng, resamples)["difference"]
     # an interval of no width, though an AUC of 0 or 1 is not certain
     if figure.low is None or figure.low != figure.high:
         return figure
-    values = [
-        float(statistic(np.ones((1, len(order))))[0]) for statistic in (auc_of_first, auc_of_second)
-    ]
+
+    values = []
+    for statistic in (auc_of_first, auc_of_second):
+        values.append(float(statistic(np.ones((1, len(order))))[0]))
+
     if not {0.0, 1.0} & set(values):
         return figure
+
     # as wide as the exact intervals of both allow
     exact = _all_or_none(min(sample.having))
     (low, high), (others_low, others_high) = (
@@ -309,16 +352,24 @@ def _order_positives_first(
 
 
 def _estimate_figures(
-    measures: Mapping[str, _Measure], sample: ClassSample, rng: np.random.Generator, resamples: int
+    measures: Mapping[str, _Measure],
+    sample: ClassSample,
+    rng: np.random.Generator,
+    resamples: int,
 ) -> dict[str, Figure]:
     if sum(sample.sizes) == 0:
-        return {name: Figure(None, None, None, 0, "no conversations") for name in measures}
+        figures: dict[str, Figure] = {}
+        for name in measures:
+            figures[name] = Figure(None, None, None, 0, "no conversations")
+        return figures
+
     # the values of all resamples, by measure
     actual = np.ones((1, sum(sample.sizes)))
     draws: dict[str, list[Floats]] = {name: [] for name in measures}
     for weights in sample.resampled(resamples, rng):
         for name, measure in measures.items():
             draws[name].append(measure.statistic(weights))
+
     return {
         name: _make_figure(
             measure, float(measure.statistic(actual)[0]), np.concatenate(draws[name]), sample
@@ -327,24 +378,43 @@ def _estimate_figures(
     }
 
 
-def _make_figure(measure: _Measure, value: float, draws: Floats, sample: ClassSample) -> Figure:
+def _make_figure(
+    measure: _Measure,
+    value: float,
+    draws: Floats,
+    sample: ClassSample,
+) -> Figure:
     if measure.needs_labels and 0 in sample.sizes:
         only_class = "negative" if sample.sizes[0] == 0 else "positive"
-        return Figure(None, None, None, measure.n, f"only {only_class} conversations")
+        return Figure(
+            None,
+            None,
+            None,
+            measure.n,
+            f"only {only_class} conversations",
+        )
     if np.isnan(value):
         return Figure(None, None, None, measure.n, measure.empty)
+
     # too few independent units have no interval; a share of 0 or 1 has an exact one
-    units = min(sample.having) if measure.needs_labels else max(sample.having)
+    if measure.needs_labels:
+        units = min(sample.having)
+    else:
+        units = max(sample.having)
+
     if measure.exact and value in (0.0, 1.0) and units > 1:
         return Figure(value, *measure.exact(value), measure.n)
+
     units = min(units, measure.units or units)
     defined = draws[~np.isnan(draws)]
     if units < FEWEST or len(defined) < 2:
         return Figure(value, None, None, measure.n)
+
     if measure.odds:
         low, high = bounds_on_log_odds(value, defined, units)
     else:
         low, high = interval_bounds(defined, units)
+
     return Figure(value, low, high, measure.n)
 
 
@@ -359,12 +429,24 @@ def _share_statistic(part: ArrayLike, whole: ArrayLike) -> Statistic:
 
 
 def _share_measure(
-    part: Bools, whole: Bools, sample: ClassSample, empty: str = "", needs_labels: bool = True
+    part: Bools,
+    whole: Bools,
+    sample: ClassSample,
+    empty: str = "",
+    needs_labels: bool = True,
 ) -> _Measure:
     units = sample.units(whole)
     share = _share_statistic(part, whole)
     n = int(whole.sum())
-    return _Measure(share, n, empty, needs_labels, _all_or_none(units), units=units)
+
+    return _Measure(
+        share,
+        n,
+        empty,
+        needs_labels,
+        _all_or_none(units),
+        units=units,
+    )
 
 
 def _all_or_none(n: int) -> Exact:
@@ -380,7 +462,11 @@ OF_RATIOS, GUESSING = 500, 0.5
 
 
 def recovered(
-    ours: Floats, plain: Floats, positive: Bools, unit: Ints, rng: np.random.Generator
+    ours: Floats,
+    plain: Floats,
+    positive: Bools,
+    unit: Ints,
+    rng: np.random.Generator,
 ) -> Figure:
     """Compute (AUC − ½) of our scores over (AUC − ½) of a plain method's.
 
@@ -392,6 +478,7 @@ def recovered(
     """
     if positive.all() or not positive.any():
         return Figure(None, n=len(positive), undefined="there is only one class")
+
     # there is nothing to recover where the plain method itself only guesses
     order = _order_positives_first(positive)[0]
     our_auc, plain_auc = (
@@ -404,6 +491,7 @@ def recovered(
             n=len(positive),
             undefined="the plain method itself is not surely better than guessing",
         )
+
     share = Measure(
         lambda weights: ratio(our_auc(weights) - GUESSING, plain_auc(weights) - GUESSING)
     )
@@ -451,9 +539,13 @@ def learning_curve(
         str(size): Measure(partial(mean_auc, of_draws)) for size, of_draws in statistics.items()
     }
     estimates = estimate(
-        {**measures, "more": Measure(lambda weights: step * (centered @ mean_aucs(weights)))},
+        {
+            **measures,
+            "more": Measure(lambda weights: step * (centered @ mean_aucs(weights))),
+        },
         unit[order],
         rng,
         OF_RATIOS,
     )
+
     return {size: estimates[str(size)] for size in scores}, estimates["more"]

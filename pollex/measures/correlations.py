@@ -52,6 +52,7 @@ def spearman_statistic(x: Floats, y: Floats) -> Statistic:
             np.einsum("rxy,ry->r", tables, b * b),
             np.einsum("rxy,rx,ry->r", tables, a, b, optimize=True),
         ]
+
         return _correlate_moments(np.stack(moments), (0.0, 0.0))
 
     return _statistic_of_tables(of_tables, x, y)
@@ -71,17 +72,29 @@ def kendall_statistic(x: Floats, y: Floats) -> Statistic:
         higher = above.sum(axis=2, keepdims=True) - lower - above
         agreement = (tables * (lower - higher)).sum(axis=(1, 2))
         total = tables.sum(axis=(1, 2))
-        untied = [(total**2 - (tables.sum(axis=axis) ** 2).sum(axis=1)) / 2 for axis in (2, 1)]
+        untied = []
+        for axis in (2, 1):
+            untied.append((total**2 - (tables.sum(axis=axis) ** 2).sum(axis=1)) / 2)
+
         return ratio(agreement, np.sqrt(untied[0] * untied[1]))
 
     return _statistic_of_tables(of_tables, x, y)
 
 
-def mean_correlation(values: Floats, unit: Ints, rng: np.random.Generator) -> Figure:
+def mean_correlation(
+    values: Floats,
+    unit: Ints,
+    rng: np.random.Generator,
+) -> Figure:
     """Compute the mean of Pearson's correlation over all pairs of columns `[conversation, rubric]`."""
     first, second = np.triu_indices(values.shape[1], 1)
     if not len(first):
-        return Figure(None, n=len(values), undefined="there are fewer than two rubrics")
+        return Figure(
+            None,
+            n=len(values),
+            undefined="there are fewer than two rubrics",
+        )
+
     # sums over conversations of products and squares, of all pairs of columns at once
     products = values[:, first] * values[:, second]
     squares = values**2
@@ -92,7 +105,13 @@ def mean_correlation(values: Floats, unit: Ints, rng: np.random.Generator) -> Fi
         spread = np.sqrt(np.maximum(weights @ squares / total - mean**2, 0))
         together = weights @ products / total - mean[:, first] * mean[:, second]
         both = spread[:, first] * spread[:, second]
-        correlation: Floats = np.divide(together, both, out=np.zeros_like(both), where=both > 1e-9)
+        correlation: Floats = np.divide(
+            together,
+            both,
+            out=np.zeros_like(both),
+            where=both > 1e-9,
+        )
+
         return np.asarray(correlation.mean(axis=1))
 
     return estimate({"mean": Measure(statistic)}, unit, rng, 500)["mean"]
@@ -105,7 +124,11 @@ def interval_alpha_statistic(x: Floats, y: Floats) -> Statistic:
     one pool.
     """
     # raw moments of values far from 0 would cancel
-    middle = np.concatenate([x, y]).mean() if len(x) else 0.0
+    if len(x):
+        middle = np.concatenate([x, y]).mean()
+    else:
+        middle = 0.0
+
     a = x - middle
     b = y - middle
     columns = np.stack([(a - b) ** 2, a * a + b * b, a + b, np.ones(len(a))], axis=1)
@@ -136,7 +159,9 @@ def kappa_statistic(x: Floats | Ints, y: Floats | Ints) -> Statistic:
 
 
 def _statistic_of_tables(
-    of_tables: Callable[[Floats], Floats], x: npt.NDArray[Any], y: npt.NDArray[Any]
+    of_tables: Callable[[Floats], Floats],
+    x: npt.NDArray[Any],
+    y: npt.NDArray[Any],
 ) -> Statistic:
     # place of each judgment in the table of values of x and y
     xs, row = np.unique(x, return_inverse=True)
@@ -153,14 +178,16 @@ def _statistic_of_tables(
         return (
             np.bincount(flat, weights.ravel(), len(weights) * size)
             .astype(float)
-            .reshape(-1, *shape)
+            .reshape(
+                -1,
+                *shape,
+            )
         )
 
     def statistic(weights: Floats) -> Floats:
-        blocks = [
-            of_tables(table(weights[start : start + step]))
-            for start in range(0, len(weights), step)
-        ]
+        blocks = []
+        for start in range(0, len(weights), step):
+            blocks.append(of_tables(table(weights[start : start + step])))
         return np.concatenate(blocks)
 
     return statistic
@@ -175,7 +202,10 @@ def _correlate_moments(moments: Floats, floors: tuple[float, float]) -> Floats:
     a, b, aa, bb, ab = moments
     spread = aa - a * a, bb - b * b
     varies = (spread[0] > floors[0]) & (spread[1] > floors[1])
-    correlation = ratio(ab - a * b, np.sqrt(np.where(varies, spread[0] * spread[1], 0.0)))
+    correlation = ratio(
+        ab - a * b,
+        np.sqrt(np.where(varies, spread[0] * spread[1], 0.0)),
+    )
     return np.clip(correlation, -1.0, 1.0)  # rounding
 
 
@@ -210,22 +240,45 @@ def alpha(
     if not n:
         return Figure(None, undefined="no text has two judges", units=0)
     if (counts.sum(axis=0) > 0).sum() < 2:
-        return Figure(None, n=n, undefined="all answers are alike", units=len(counts))
+        return Figure(
+            None,
+            n=n,
+            undefined="all answers are alike",
+            units=len(counts),
+        )
+
     from krippendorff import alpha as value_of
 
-    value = value_of(value_counts=counts, value_domain=np.array(values), level_of_measurement=level)
+    value = value_of(
+        value_counts=counts,
+        value_domain=np.array(values),
+        level_of_measurement=level,
+    )
     measure = Measure(_alpha_statistic(counts, np.array(values), level))
     # A unit of resampling is a text, so each stands for all its judgments here.
     figure = estimate({"alpha": measure}, np.arange(len(counts)), rng, resamples)["alpha"]
     # so does every resample, which doesn't make it certain
     if (counts.max(axis=1) == counts.sum(axis=1)).all():
         return Figure(1.0, n=n, units=len(counts))
-    return Figure(float(value), figure.low, figure.high, n, units=len(counts))
+
+    return Figure(
+        float(value),
+        figure.low,
+        figure.high,
+        n,
+        units=len(counts),
+    )
 
 
-def _count_answers(text: Ints, judge: Ints, answer: Ints, options: int) -> Ints:
+def _count_answers(
+    text: Ints,
+    judge: Ints,
+    answer: Ints,
+    options: int,
+) -> Ints:
     if not len(text):
         return np.zeros((0, options), np.int64)
+
     # A number of its own for everybody who is not known.
     who = np.where(judge < 0, judge.max() + 1 + np.arange(len(judge)), judge)
     # the first answer of each judge to each text
@@ -233,6 +286,7 @@ def _count_answers(text: Ints, judge: Ints, answer: Ints, options: int) -> Ints:
     firsts = np.unique(pairs, axis=0, return_index=True)[1]
     row = np.unique(text, return_inverse=True)[1][firsts]
     cells = row * options + answer[firsts]
+
     return np.bincount(cells, minlength=(row.max() + 1) * options).reshape(-1, options)
 
 
@@ -240,7 +294,10 @@ def _alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
     # pairs of answers within a text, divided so that a text counts by its number of answers
     options = counts.shape[1]
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(options)
-    coincidences = (pairs / (counts.sum(axis=1) - 1)[:, None, None]).reshape(len(counts), -1)
+    coincidences = (pairs / (counts.sum(axis=1) - 1)[:, None, None]).reshape(
+        len(counts),
+        -1,
+    )
 
     def statistic(weights: Floats) -> Floats:
         # observed coincidences, and those expected by chance `[resample, option, option]`
@@ -252,8 +309,12 @@ def _alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
         disagreements = (observed * distances).sum(axis=(1, 2))
         by_chance = (chance * distances).sum(axis=(1, 2)) / (n - 1)
         disagreement: Floats = np.divide(
-            disagreements, by_chance, out=np.full(len(n), np.nan), where=by_chance > 0
+            disagreements,
+            by_chance,
+            out=np.full(len(n), np.nan),
+            where=by_chance > 0,
         )
+
         return 1 - disagreement
 
     return statistic
@@ -261,18 +322,27 @@ def _alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
 
 def _compute_distances(totals: Floats, values: Floats, level: Level) -> Floats:
     if level == "nominal":
-        return np.broadcast_to(1 - np.eye(len(values)), (len(totals), len(values), len(values)))
+        return np.broadcast_to(
+            1 - np.eye(len(values)),
+            (len(totals), len(values), len(values)),
+        )
+
     if level == "interval":
         return np.broadcast_to(
-            (values[:, None] - values) ** 2, (len(totals), len(values), len(values))
+            (values[:, None] - values) ** 2,
+            (len(totals), len(values), len(values)),
         )
+
     # The weight of all options from the one to the other, of the two ends one half.
     middles = totals.cumsum(axis=1) - totals / 2
     return np.asarray((middles[:, :, None] - middles[:, None, :]) ** 2)
 
 
 def weighted_kappa(
-    first: Floats, second: Floats, unit: Ints, rng: np.random.Generator | None = None
+    first: Floats,
+    second: Floats,
+    unit: Ints,
+    rng: np.random.Generator | None = None,
 ) -> Figure:
     """Compute Cohen's κ with quadratic weights between two sets of answers to the same questions.
 

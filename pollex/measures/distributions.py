@@ -122,9 +122,19 @@ def smece(
     """
     options = proba.shape[1]
     if len(answer) < 2:
-        reason = "fewer than two judgments" if len(answer) else "no judgments"
-        nothing = Figure(None, n=len(answer), undefined=reason, units=len(answer))
+        if len(answer):
+            reason = "fewer than two judgments"
+        else:
+            reason = "no judgments"
+
+        nothing = Figure(
+            None,
+            n=len(answer),
+            undefined=reason,
+            units=len(answer),
+        )
         return nothing, [nothing] * options
+
     # errors of the data itself `[option]`, and of each resample `[resample, option]`
     hits = np.eye(options)[answer]
     codes = unit_codes(text)
@@ -138,10 +148,18 @@ def smece(
     # an interval for each answer, and for the mean over answers
     n = len(answer)
     texts = int(codes.max()) + 1
-    by_answer = [
-        with_interval(float(value), draw, n, texts, kind="basic")
-        for value, draw in zip(values, draws.T, strict=True)
-    ]
+    by_answer = []
+    for value, draw in zip(values, draws.T, strict=True):
+        by_answer.append(
+            with_interval(
+                float(value),
+                draw,
+                n,
+                texts,
+                kind="basic",
+            )
+        )
+
     return with_interval(
         float(values.mean()), draws.mean(axis=1), n, texts, kind="basic"
     ), by_answer
@@ -149,7 +167,10 @@ def smece(
 
 def _smooth_errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
     # each resample as rows, as often as it drew them
-    copies = [np.repeat(np.arange(len(proba)), row.astype(int)) for row in weights]
+    copies = []
+    for row in weights:
+        copies.append(np.repeat(np.arange(len(proba)), row.astype(int)))
+
     options = proba.shape[1]
     # of two answers, one is the mirror image of the other
     apart = 1 if options == 2 else options
@@ -163,7 +184,10 @@ def _smooth_errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
 
 
 def reliability(
-    proba: Floats, answer: Ints, text: Ints, values: tuple[float, ...]
+    proba: Floats,
+    answer: Ints,
+    text: Ints,
+    values: tuple[float, ...],
 ) -> list[Reliability]:
     """Return a diagram for each answer, its smECE without an interval; none when there are fewer than two judgments.
 
@@ -175,21 +199,29 @@ def reliability(
     """
     if len(answer) < 2:
         return []
+
     errors = smece(proba, answer, text)[1]
     hits = np.eye(len(values))[answer]
-    return [
-        Reliability(
-            value=value,
-            smece=error,
-            bins=tuple(bin_predictions(probability, hit, text)),
-            **_draw_curve(probability, hit, text),
+    reliabilities: list[Reliability] = []
+    for value, error, probability, hit in zip(values, errors, proba.T, hits.T, strict=True):
+        reliabilities.append(
+            Reliability(
+                value=value,
+                smece=error,
+                bins=tuple(bin_predictions(probability, hit, text)),
+                **_draw_curve(probability, hit, text),
+            )
         )
-        for value, error, probability, hit in zip(values, errors, proba.T, hits.T, strict=True)
-    ]
+
+    return reliabilities
 
 
 def smooth_hits(
-    probability: Floats, hit: Floats, weights: Floats, mesh: Floats, width: float
+    probability: Floats,
+    hit: Floats,
+    weights: Floats,
+    mesh: Floats,
+    width: float,
 ) -> Floats:
     """Smooth hits over probabilities by kernel regression `[resample, mesh]`.
 
@@ -203,12 +235,19 @@ def smooth_hits(
     kernel, _ = _evaluate_kernel(probability, mesh, width)
     below = weights @ kernel
     shares: Floats = np.divide(
-        (weights * hit) @ kernel, below, out=np.full(below.shape, np.nan), where=below > 0
+        (weights * hit) @ kernel,
+        below,
+        out=np.full(below.shape, np.nan),
+        where=below > 0,
     )
     return shares
 
 
-def _evaluate_kernel(probability: Floats, mesh: Floats, width: float) -> tuple[Floats, Floats]:
+def _evaluate_kernel(
+    probability: Floats,
+    mesh: Floats,
+    width: float,
+) -> tuple[Floats, Floats]:
     """Evaluate the reflected normal density of mesh points around probabilities, without norm.
 
     Five images on either side: farther ones contribute less than e⁻⁷ of the nearest, even at width
@@ -237,6 +276,7 @@ def _draw_curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
     density = kernel.sum(axis=0) * scale
     curve = smooth_hits(probability, hit, np.ones((1, len(hit))), mesh, width)[0]
     low, high = wilson(curve, _count_texts_behind(kernel, unit_codes(text)))
+
     return {
         "mesh": mesh,
         "curve": curve,
@@ -269,10 +309,15 @@ def wilson(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     below = 1 + Z * Z / size
     center = (p + Z * Z / (2 * size)) / below
     half = Z * np.sqrt(p * (1 - p) / size + Z * Z / (4 * size * size)) / below
+
     return np.maximum(center - half, 0.0), np.minimum(center + half, 1.0)
 
 
-def bin_predictions(probability: Floats, hit: Floats | Bools, text: Ints) -> list[Bin]:
+def bin_predictions(
+    probability: Floats,
+    hit: Floats | Bools,
+    text: Ints,
+) -> list[Bin]:
     """Bin predictions by probability into at most 8 bins of at least 10.
 
     Equal probabilities stay in one bin.
@@ -288,6 +333,7 @@ def bin_predictions(probability: Floats, hit: Floats | Bools, text: Ints) -> lis
     if len(probability):
         quantiles = np.arange(1, bin_count) / bin_count
         cuts = np.quantile(probability, quantiles, method="lower")
+
     numbers = np.searchsorted(np.unique(cuts), probability, side="left")
 
     # the share of hits in each bin, with Wilson's interval over texts
@@ -298,8 +344,12 @@ def bin_predictions(probability: Floats, hit: Floats | Bools, text: Ints) -> lis
         texts = len(np.unique(text[part]))
         low, high = map(float, wilson(share, texts))
         bins.append(
-            Bin(float(probability[part].mean()), Figure(share, low, high, len(part), units=texts))
+            Bin(
+                float(probability[part].mean()),
+                Figure(share, low, high, len(part), units=texts),
+            )
         )
+
     return bins
 
 
@@ -322,6 +372,7 @@ def smooth_error(probability: Floats, hit: Floats) -> tuple[float, float]:
             low = middle
         else:
             width = middle
+
     return _error_at(width, probability, hit), width
 
 
@@ -338,7 +389,15 @@ def _error_at(width: float, probability: Floats, hit: Floats) -> float:
         on_lower = np.bincount(below, mass * (1 - share), steps + 1)
         on_upper = np.bincount(below + 1, mass * share, steps + 1)
         grid = on_lower + on_upper
-        return np.asarray(gaussian_filter1d(grid, width * steps, mode="mirror", radius=steps // 2))
+
+        return np.asarray(
+            gaussian_filter1d(
+                grid,
+                width * steps,
+                mode="mirror",
+                radius=steps // 2,
+            )
+        )
 
     return float(np.abs(smooth(probability - hit)).sum() / smooth(np.ones_like(probability)).sum())
 
@@ -378,13 +437,18 @@ class Predictions:
     def nearest(self) -> Ints:
         """Index of the option nearest to the expected answer `[judgment]`; the lower of two."""
         return np.asarray(
-            np.abs(self.expected[:, None] - np.array(self.values)).argmin(axis=1), dtype=np.int64
+            np.abs(self.expected[:, None] - np.array(self.values)).argmin(axis=1),
+            dtype=np.int64,
         )
 
     def where(self, keep: Bools | Ints) -> Predictions:
         """Return those that `keep` picks."""
         return Predictions(
-            self.proba[keep], self.answer[keep], self.text[keep], self.values, self.ordinal
+            self.proba[keep],
+            self.answer[keep],
+            self.text[keep],
+            self.values,
+            self.ordinal,
         )
 
 
@@ -434,11 +498,21 @@ def assess(
     texts = len(np.unique(predictions.text))
     if smooth:
         mean, by_answer = smece(
-            predictions.proba, predictions.answer, predictions.text, rng, smece_resamples
+            predictions.proba,
+            predictions.answer,
+            predictions.text,
+            rng,
+            smece_resamples,
         )
     else:
-        mean = Figure(None, n=len(predictions), undefined="not asked for", units=texts)
+        mean = Figure(
+            None,
+            n=len(predictions),
+            undefined="not asked for",
+            units=texts,
+        )
         by_answer = [mean] * len(predictions.values)
+
     return Quality(
         n=len(predictions),
         texts=texts,
@@ -500,8 +574,12 @@ def platt_targets(answers: Ints, options: int) -> Floats:
     Source: Platt 1999, "Probabilistic outputs for support vector machines".
     """
     counts = np.bincount(answers, minlength=options)[answers].astype(np.float64)
-    targets = np.repeat(1 / (counts + options), options).reshape(len(answers), options)
+    targets = np.repeat(1 / (counts + options), options).reshape(
+        len(answers),
+        options,
+    )
     targets[np.arange(len(answers)), answers] = (counts + 1) / (counts + options)
+
     return targets
 
 
@@ -540,6 +618,7 @@ def figures_of(predictions: Predictions) -> dict[str, Measure]:
     impossible = int(np.isinf(losses).sum())
     rated = (predictions.nearest, predictions.answer)
     square = mean_of((expected - answers) ** 2)
+
     return {
         "rmse": Measure(lambda weights: np.sqrt(square(weights)), unordered),
         "pearson": Measure(pearson_statistic(expected, answers), constant),
@@ -562,7 +641,9 @@ def _say_what_is_constant(expected: Floats, answers: Floats) -> str:
     if np.ptp(answers) == 0:
         return "all answers are alike"
     # Σ p·value of one and the same distribution differs by rounding.
-    return "all predictions are alike" if np.ptp(expected) <= 1e-12 * np.abs(expected).max() else ""
+    if np.ptp(expected) <= 1e-12 * np.abs(expected).max():
+        return "all predictions are alike"
+    return ""
 
 
 NAMES = tuple(
@@ -596,11 +677,17 @@ def cumulative(grades: Floats, levels: Floats) -> Floats:
     present = grades[~np.isnan(grades)]
     if not len(present):
         return np.full(len(levels), np.nan)
-    return np.asarray(np.searchsorted(np.sort(present), levels, side="right") / len(present), float)
+
+    return np.asarray(
+        np.searchsorted(np.sort(present), levels, side="right") / len(present),
+        float,
+    )
 
 
 def agreement_of_grades(
-    grades: Floats, human: Floats, rng: np.random.Generator
+    grades: Floats,
+    human: Floats,
+    rng: np.random.Generator,
 ) -> dict[str, Figure]:
     """Compute how far a judge's grades agree with people's of the same texts: Pearson, Spearman, Krippendorff's alpha.
 
@@ -621,7 +708,10 @@ def agreement_of_grades(
         "spearman": spearman_statistic,
         "alpha": interval_alpha_statistic,
     }
-    measurements = {name: Measure(make(x, y), empty=why) for name, make in measures.items()}
+    measurements = {}
+    for name, make in measures.items():
+        measurements[name] = Measure(make(x, y), empty=why)
+
     figures = estimate(measurements, np.arange(len(x)), rng)
     if not (x == y).all():
         return figures
@@ -630,7 +720,10 @@ def agreement_of_grades(
 
 
 def areas(
-    judges: dict[str, Floats], human: Floats, rng: np.random.Generator, resamples: int = RESAMPLES
+    judges: dict[str, Floats],
+    human: Floats,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
 ) -> dict[str, Figure]:
     """Compute the area between each judge's cumulative distribution and people's, in grades.
 
@@ -647,29 +740,52 @@ def areas(
     # only texts that people and all judges graded
     both = ~np.isnan(np.stack([human, *judges.values()])).any(axis=0)
     n = int(both.sum())
-    pairs = {name: _Pair.of(grades[both], human[both]) for name, grades in judges.items()}
-    differences = {f"{a} - {b}": (a, b) for a, b in combinations(pairs, 2)}
+    pairs = {}
+    for name, grades in judges.items():
+        pairs[name] = _Pair.of(grades[both], human[both])
+
+    differences = {}
+    for a, b in combinations(pairs, 2):
+        differences[f"{a} - {b}"] = (a, b)
+
     if not n:
         return dict.fromkeys(
-            [*pairs, *differences], Figure(None, undefined="no grades in common", units=0)
+            [*pairs, *differences],
+            Figure(None, undefined="no grades in common", units=0),
         )
+
     # areas of all resamples, by judge, on the same resamples for the differences
     weights = list(resample(np.arange(n), resamples, rng))
-    drawn = {
-        name: np.concatenate([[], *(pair.areas(w) for w in weights)])
-        for name, pair in pairs.items()
-    }
-    values = {name: float(pair.areas(np.ones((1, n)))[0]) for name, pair in pairs.items()}
+    drawn = {}
+    for name, pair in pairs.items():
+        drawn[name] = np.concatenate([[], *(pair.areas(w) for w in weights)])
+
+    values = {}
+    for name, pair in pairs.items():
+        values[name] = float(pair.areas(np.ones((1, n)))[0])
+
     # each judge's area beside those where texts have their two grades swapped
     figures = {}
     for name, pair in pairs.items():
         swaps = (rng.choice([1.0, -1.0], size=w.shape) for w in weights)
         alike = np.concatenate([[], *map(pair.areas, swaps)])
-        figures[name] = _make_area_figure(values[name], drawn[name], alike, n)
+        figures[name] = _make_area_figure(
+            values[name],
+            drawn[name],
+            alike,
+            n,
+        )
+
     # differences between two judges
     for name, (a, b) in differences.items():
         value = values[a] - values[b]
-        figures[name] = Figure(value, *_widest_interval(value, drawn[a] - drawn[b], n), n, units=n)
+        figures[name] = Figure(
+            value,
+            *_widest_interval(value, drawn[a] - drawn[b], n),
+            n,
+            units=n,
+        )
+
     return figures
 
 
@@ -689,7 +805,8 @@ class _Pair:
     def of(cls, grades: Floats, human: Floats) -> _Pair:
         levels = np.unique(np.concatenate([grades, human]))
         return cls(
-            (grades[:, None] <= levels).astype(float) - (human[:, None] <= levels), np.diff(levels)
+            (grades[:, None] <= levels).astype(float) - (human[:, None] <= levels),
+            np.diff(levels),
         )
 
     def areas(self, weights: Floats) -> Floats:
@@ -698,7 +815,12 @@ class _Pair:
         return np.asarray(gaps @ self.widths, float)
 
 
-def _make_area_figure(value: float, draws: Floats, alike: Floats, texts: int) -> Figure:
+def _make_area_figure(
+    value: float,
+    draws: Floats,
+    alike: Floats,
+    texts: int,
+) -> Figure:
     """Give an area its interval, which begins at 0 if a permutation test fails.
 
     Args:
@@ -707,7 +829,14 @@ def _make_area_figure(value: float, draws: Floats, alike: Floats, texts: int) ->
     low, high = _widest_interval(value, draws, texts)
     if low is not None and value <= np.quantile(alike, LEVEL):
         low = 0.0
-    return Figure(value, None if low is None else max(0.0, low), high, texts, units=texts)
+
+    return Figure(
+        value,
+        None if low is None else max(0.0, low),
+        high,
+        texts,
+        units=texts,
+    )
 
 
 def _widest_interval(value: float, draws: Floats, texts: int) -> tuple[float | None, float | None]:
@@ -719,6 +848,7 @@ def _widest_interval(value: float, draws: Floats, texts: int) -> tuple[float | N
     """
     if len(draws) < 2:
         return None, None
+
     low, high = interval_bounds(draws, texts)
     moved = float(draws.mean()) - value
     return min(value, 2 * value - high, low - moved), max(value, 2 * value - low, high - moved)

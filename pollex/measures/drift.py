@@ -47,7 +47,10 @@ class Stability:
 
 
 def stability(
-    before: Floats, after: Floats, rng: np.random.Generator, resamples: int = RESAMPLES
+    before: Floats,
+    after: Floats,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
 ) -> Stability:
     """Compare two samples' distributions over ten bins with equal shares of `before`.
 
@@ -72,19 +75,29 @@ def counts_of(values: Floats, edges: Floats) -> Floats:
 
 
 def stability_of_counts(
-    then: Floats, now: Floats, rng: np.random.Generator, resamples: int = RESAMPLES
+    then: Floats,
+    now: Floats,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
 ) -> Stability:
     """Compare two samples' counts over the same bins `[bin]`."""
     # what sampling alone gives, from both samples' shares, and the bootstrap of the index
     n = int(then.sum())
     m = int(now.sum())
     pooled = (then + now) / (n + m)
-    same = index(rng.multinomial(n, pooled, resamples), rng.multinomial(m, pooled, resamples))
-    drawn = index(rng.multinomial(n, then / n, resamples), rng.multinomial(m, now / m, resamples))
+    same = index(
+        rng.multinomial(n, pooled, resamples),
+        rng.multinomial(m, pooled, resamples),
+    )
+    drawn = index(
+        rng.multinomial(n, then / n, resamples),
+        rng.multinomial(m, now / m, resamples),
+    )
     value = float(index(then, now))
     expected = float(same.mean())
     # A resample adds sampling's part once more: the value has it once, a resample twice.
     low, high = np.quantile(drawn - 2 * expected, [0.025, 0.975])
+
     return Stability(value, expected, float(low), float(high), n, m)
 
 
@@ -108,7 +121,10 @@ def share_unlike(taken_for_second: Bools, second: Bools) -> Figure:
         second: Whether the text is of the second sample `[text]`.
     """
     # false and true positive rate of the classifier
-    shares = [float(taken_for_second[side].mean()) for side in (~second, second)]
+    shares = []
+    for side in (~second, second):
+        shares.append(float(taken_for_second[side].mean()))
+
     sizes = [int((~second).sum()), int(second.sum())]
     error = np.sqrt(sum(p * (1 - p) / n for p, n in zip(shares, sizes, strict=True)))
     value = max(0.0, shares[1] - shares[0])

@@ -35,12 +35,16 @@ class ConfidenceSequence:
     _variance: float = 0.25
     _above: Floats = field(default_factory=lambda: np.zeros(GRID + 1), repr=False)
     _below: Floats = field(default_factory=lambda: np.zeros(GRID + 1), repr=False)
-    _possible: Floats = field(default_factory=lambda: np.ones(GRID + 1, dtype=float), repr=False)
+    _possible: Floats = field(
+        default_factory=lambda: np.ones(GRID + 1, dtype=float),
+        repr=False,
+    )
 
     def add(self, values: Floats) -> ConfidenceSequence:
         """Add values `[n]`, 0 … 1, in their order; return the sequence itself."""
         for value in values:
             self._bet(float(value))
+
         # the interval spans all means that were never ruled out; empty: low over high
         possible = np.flatnonzero(self._possible)
         self.low = 1.0
@@ -48,6 +52,7 @@ class ConfidenceSequence:
         if len(possible):
             self.low = max(0.0, (possible[0] - 1) / GRID)
             self.high = min(1.0, (possible[-1] + 1) / GRID)
+
         return self
 
     @property
@@ -63,6 +68,7 @@ class ConfidenceSequence:
         with np.errstate(divide="ignore"):
             up = np.minimum(stake, 0.5 / means)
             down = np.minimum(stake, 0.5 / (1 - means))
+
         # At a mean of 0 or 1 the cap is infinite, and the bet is the stake: it can lose everything,
         # not more.
         self._above += np.log(np.maximum(1 + up * (value - means), 1e-300))

@@ -63,6 +63,7 @@ class Figure:
         """Write it with its interval, or why it is undefined: `0.812  [0.751, 0.866]`; signed with `+.3f`."""
         if self.value is None:
             return f"undefined: {self.undefined}"
+
         digits = digits or ".3f"
         if self.low is None or self.high is None:
             return f"{self.value:{digits}}  (n = {self.n}, no interval)"
@@ -87,6 +88,7 @@ def widened(figure: Figure, factor: float) -> Figure:
     """Return a share or AUC with an interval so many times as wide, within 0 and 1."""
     if figure.value is None or figure.low is None or figure.high is None:
         return figure
+
     low, high = (figure.value + factor * (end - figure.value) for end in (figure.low, figure.high))
     return replace(figure, low=max(0.0, low), high=min(1.0, high))
 
@@ -118,6 +120,7 @@ class Support:
             return f"{self.doubt} ({self.labels} labels)"
         if self.enough:
             return f"calibrated on {self.labels} labels"
+
         verb = "is" if self.missing == 1 else "are"
         return (
             f"not yet calibrated: {self.labels} of {ENOUGH} labels, {self.missing} {verb} missing"
@@ -138,25 +141,40 @@ def estimate(
     """
     if not len(unit):
         return {name: Figure(None, undefined="no judgments", units=0) for name in measures}
+
     # values on the data itself, then on each block of resamples
     n = len(unit)
     codes = unit_codes(unit)
     defined = {name: measure for name, measure in measures.items() if not measure.undefined}
-    values = {
-        name: float(measure.statistic(np.ones((1, n)))[0]) for name, measure in defined.items()
-    }
+    values = {}
+    for name, measure in defined.items():
+        values[name] = float(measure.statistic(np.ones((1, n)))[0])
+
     draws: dict[str, list[Floats]] = {name: [] for name in defined}
     for weights in resample(codes, resamples, rng):
         for name, measure in defined.items():
             draws[name].append(measure.statistic(weights))
+
     units = int(codes.max()) + 1
     figures = {}
     for name, measure in measures.items():
         if name in defined:
             of_resamples = np.concatenate([[], *draws[name]])
-            figures[name] = with_interval(values[name], of_resamples, n, units, measure.empty)
+            figures[name] = with_interval(
+                values[name],
+                of_resamples,
+                n,
+                units,
+                measure.empty,
+            )
         else:
-            figures[name] = Figure(None, n=n, undefined=measure.undefined, units=units)
+            figures[name] = Figure(
+                None,
+                n=n,
+                undefined=measure.undefined,
+                units=units,
+            )
+
     return figures
 
 
@@ -165,7 +183,11 @@ def unit_codes(unit: Ints) -> Ints:
     return np.asarray(np.unique(unit, return_inverse=True)[1], dtype=np.int64)
 
 
-def resample(codes: Ints, count: int, rng: np.random.Generator | None) -> Iterator[Floats]:
+def resample(
+    codes: Ints,
+    count: int,
+    rng: np.random.Generator | None,
+) -> Iterator[Floats]:
     """Yield weights of resamples `[resample, observation]`, in blocks.
 
     There are none without a generator, or with too few units.
@@ -176,6 +198,7 @@ def resample(codes: Ints, count: int, rng: np.random.Generator | None) -> Iterat
     units = int(codes.max()) + 1
     if rng is None or units < FEWEST:
         return
+
     for rows in _blocks(count, len(codes)):
         yield resample_counts(rows, units, rng)[:, codes]
 
@@ -189,6 +212,7 @@ def resample_counts(rows: int, size: int, rng: np.random.Generator) -> Floats:
     """Draw `size` of `size` with replacement, and count how often each was drawn `[row, size]`."""
     if size == 0:
         return np.zeros((rows, 0))
+
     # picks of each row get numbers of their own, so that one count does for all rows
     picks = rng.integers(size, size=(rows, size)) + size * np.arange(rows)[:, None]
     return np.bincount(picks.ravel(), minlength=rows * size).reshape(rows, size).astype(float)
@@ -213,10 +237,17 @@ class ClassSample:
 
     def __init__(self, sizes: tuple[int, int], together: Ints | None) -> None:
         self.sizes = sizes
-        self.unit = np.arange(sum(sizes)) if together is None else unit_codes(together)
+        if together is None:
+            self.unit = np.arange(sum(sizes))
+        else:
+            self.unit = unit_codes(together)
+
         # which blocks have a conversation of each class `[block]`
         positive = np.arange(sum(sizes)) < sizes[0]
-        classes = [np.bincount(self.unit, side) > 0 for side in (positive, ~positive)]
+        classes = []
+        for side in (positive, ~positive):
+            classes.append(np.bincount(self.unit, side) > 0)
+
         self.having = int(classes[0].sum()), int(classes[1].sum())
         present = [has_class for has_class in classes if has_class.any()]
         self._has = np.stack(present or [np.ones(len(classes[0]), bool)], axis=1)
@@ -253,7 +284,12 @@ def mean_of(values: Floats) -> Statistic:
 
 def ratio(part: Floats, whole: Floats) -> Floats:
     """Divide `[resample]` by `[resample]`; NaN where the divisor is not positive."""
-    ratios: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    ratios: Floats = np.divide(
+        part,
+        whole,
+        out=np.full(len(whole), np.nan),
+        where=whole > 0,
+    )
     return ratios
 
 
@@ -275,14 +311,17 @@ def with_interval(
     """
     if np.isnan(value):
         return Figure(None, n=n, undefined=empty, units=units)
+
     # resamples in which the figure has a value
     defined = draws[~np.isnan(draws)]
     if len(defined) < 2:
         return Figure(value, n=n, units=units)
+
     low, high = interval_bounds(defined, units)
     if kind == "basic":
         # mirrored at the value, cut at 0, and drawn out to the value
         low, high = max(0.0, min(value, 2 * value - high)), max(value, 2 * value - low)
+
     return Figure(value, low, high, n, units=units)
 
 
@@ -334,13 +373,27 @@ def share_interval(hits: float, n: int, *, units: int | None = None) -> tuple[fl
     if units is not None and n:
         hits = hits * units / n
         n = units
+
     tail = (1 - LEVEL) / 2
-    low = float(beta.ppf(tail, hits, n - hits + 1)) if hits else 0.0
-    high = float(beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
+    if hits:
+        low = float(beta.ppf(tail, hits, n - hits + 1))
+    else:
+        low = 0.0
+
+    if hits < n:
+        high = float(beta.ppf(1 - tail, hits + 1, n - hits))
+    else:
+        high = 1.0
+
     return low, high
 
 
-def exact_share(hits: int, n: int, units: int | None = None, empty: str = "") -> Figure:
+def exact_share(
+    hits: int,
+    n: int,
+    units: int | None = None,
+    empty: str = "",
+) -> Figure:
     """Compute a share with its `share_interval`; of nothing it is undefined."""
     if not n:
         return Figure(None, undefined=empty)

@@ -44,6 +44,7 @@ def given_selected(z: float, threshold: float) -> Selected:
     weights /= weights.sum()
     tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
     low, high = (float(means[np.searchsorted(weights.cumsum(), tail)]) for tail in tails)
+
     return Selected(float(weights @ means), low, high)
 
 

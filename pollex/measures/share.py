@@ -111,7 +111,15 @@ def wilson_share(good: Bools | Floats, method: str) -> Share:
     p = float(np.mean(good))
     n = len(good)
     low, high = wilson(p, n)
-    return Share(p, float(low), float(high), float(np.sqrt(p * (1 - p) / n)), n, method)
+
+    return Share(
+        p,
+        float(low),
+        float(high),
+        float(np.sqrt(p * (1 - p) / n)),
+        n,
+        method,
+    )
 
 
 def share_at_random(labeled: Labeled) -> Share:
@@ -131,12 +139,23 @@ def share_at_random(labeled: Labeled) -> Share:
     if gain < LEAST_GAIN and labeled.user is None:
         note = "scores tell too little of the labels to narrow the interval"
         return replace(
-            classical, method="labels at random, alone", correlation=correlation, note=note
+            classical,
+            method="labels at random, alone",
+            correlation=correlation,
+            note=note,
         )
+
     se = _standard_error(influence)
     low, high = _interval_ends(value, se, len(influence))
     return Share(
-        value, low, high, se, len(labeled.good), "labels at random, with scores", gain, correlation
+        value,
+        low,
+        high,
+        se,
+        len(labeled.good),
+        "labels at random, with scores",
+        gain,
+        correlation,
     )
 
 
@@ -158,6 +177,7 @@ def difference_at_random(a: Labeled, b: Labeled) -> Share:
     value = value_b - value_a
     half = float(t.ppf((1 + LEVEL) / 2, len(part_a) + len(part_b) - 2)) * se
     n = len(a.good) + len(b.good)
+
     return Share(
         value,
         value - half,
@@ -169,7 +189,12 @@ def difference_at_random(a: Labeled, b: Labeled) -> Share:
     )
 
 
-def adjusted_share(voted: Bools, good: Bools, outcome: Floats, propensity: Floats) -> Share:
+def adjusted_share(
+    voted: Bools,
+    good: Bools,
+    outcome: Floats,
+    propensity: Floats,
+) -> Share:
     """Estimate the share of all from voluntary votes (doubly robust).
 
     Votes are assumed to depend on the conversation alone.
@@ -184,7 +209,10 @@ def adjusted_share(voted: Bools, good: Bools, outcome: Floats, propensity: Float
     value = float(np.clip(influence.mean(), 0.0, 1.0))
     se = float(influence.std(ddof=1) / np.sqrt(len(influence)))
     low, high = _interval_ends(value, se, int(voted.sum()))
-    note = f"{trimmed} propensities under {LEAST_PROPENSITY} were raised to it" if trimmed else ""
+    note = ""
+    if trimmed:
+        note = f"{trimmed} propensities under {LEAST_PROPENSITY} were raised to it"
+
     return Share(
         value,
         low,
@@ -218,20 +246,39 @@ def bounds_of_share(
         for sign in (-1.0, 1.0):
             moved = expit(odds + sign * np.log(factor)) + residual
             ends.append(moved.mean() + sign * ONE_SIDED * moved.std(ddof=1) / np.sqrt(len(moved)))
-        bounds.append(Bounds(factor, max(0.0, float(ends[0])), min(1.0, float(ends[1]))))
+        bounds.append(
+            Bounds(
+                factor,
+                max(0.0, float(ends[0])),
+                min(1.0, float(ends[1])),
+            )
+        )
+
     return bounds
 
 
-def dependence_of_votes(at_random: Share, adjusted: Share, outcome: Floats) -> Dependence:
+def dependence_of_votes(
+    at_random: Share,
+    adjusted: Share,
+    outcome: Floats,
+) -> Dependence:
     """Test whether voters differ from those asked at random by more than their conversations show."""
     # how far voters differ, and how far they would at odds of 2
     se = float(np.hypot(at_random.se, adjusted.se))
     difference = adjusted.value - at_random.value
     odds = logit(np.clip(outcome, 1e-6, 1 - 1e-6))
     shift = float(np.abs(expit(odds - np.log(2.0)) - outcome).mean())
-    p = float(2 * norm.sf(abs(difference) / se)) if se else 1.0
+    if se:
+        p = float(2 * norm.sf(abs(difference) / se))
+    else:
+        p = 1.0
+
     reach = float(norm.ppf(0.975))
-    power = float(norm.cdf(shift / se - reach) + norm.cdf(-shift / se - reach)) if se else 0.0
+    if se:
+        power = float(norm.cdf(shift / se - reach) + norm.cdf(-shift / se - reach))
+    else:
+        power = 0.0
+
     return Dependence(difference, p, power)
 
 
@@ -240,7 +287,12 @@ def expected_half_width(n: int, share: float) -> float:
     return float(norm.ppf(0.975)) * float(np.sqrt(share * (1 - share) / n))
 
 
-def expected_share(total: float, squares: float, n: int, error: float) -> Figure:
+def expected_share(
+    total: float,
+    squares: float,
+    n: int,
+    error: float,
+) -> Figure:
     """Estimate the share of good conversations from probabilities alone: their mean.
 
     Its interval has the sampling of these conversations and the calibration's own error, whatever
@@ -254,6 +306,7 @@ def expected_share(total: float, squares: float, n: int, error: float) -> Figure
     """
     if not n:
         return Figure(None, undefined="no conversation has a probability")
+
     mean = total / n
     sampling = max(squares / n - mean**2, 0.0) / n
     half = float(norm.ppf((1 + LEVEL) / 2)) * float(np.sqrt(sampling + error**2))
@@ -263,12 +316,19 @@ def expected_share(total: float, squares: float, n: int, error: float) -> Figure
 def share_of_probabilities(probability: Floats, error: float) -> Figure:
     """Estimate the share of good conversations from all of their probabilities; see `expected_share`."""
     return expected_share(
-        float(probability.sum()), float(probability @ probability), len(probability), error
+        float(probability.sum()),
+        float(probability @ probability),
+        len(probability),
+        error,
     )
 
 
 def labels_for_difference(
-    difference: float, share: float, correlation: float = 0.0, *, reserve: float = 1.05
+    difference: float,
+    share: float,
+    correlation: float = 0.0,
+    *,
+    reserve: float = 1.05,
 ) -> int:
     """Compute the labels for each side that detect a difference of shares with a power of .8.
 
@@ -291,7 +351,10 @@ def _choose_weight(sides: Sequence[Labeled]) -> float:
         covariance += float(centered @ side.good) / n
         everything = np.concatenate([side.probability, side.rest])
         spread += (1 + n / rest) * float(everything.var())
-    return float(np.clip(covariance / spread, 0.0, 1.0)) if spread > 0 else 0.0
+
+    if spread > 0:
+        return float(np.clip(covariance / spread, 0.0, 1.0))
+    return 0.0
 
 
 def _compute_influence(side: Labeled, weight: float) -> tuple[float, Floats]:
@@ -333,7 +396,10 @@ def _correlate(good: Bools | Floats, probability: Floats) -> float:
 
 
 def _estimate_doubly_robust(
-    voted: Bools, good: Bools, outcome: Floats, propensity: Floats
+    voted: Bools,
+    good: Bools,
+    outcome: Floats,
+    propensity: Floats,
 ) -> tuple[Floats, int]:
     # rare voters stand for many: weights by propensity, that sum to all conversations
     trimmed = int(((propensity < LEAST_PROPENSITY) & voted).sum())
@@ -346,7 +412,10 @@ ALPHA = 0.05
 
 
 def mean_differences(
-    values: Mapping[str, Floats], second: Bools, unit: Ints, rng: np.random.Generator
+    values: Mapping[str, Floats],
+    second: Bools,
+    unit: Ints,
+    rng: np.random.Generator,
 ) -> dict[str, Figure]:
     """Estimate differences of the samples' means, second minus first, with bootstrap intervals.
 
@@ -369,9 +438,15 @@ def _difference_statistic(values: Floats, second: Bools) -> Statistic:
     filled = np.where(present, values, 0.0)
 
     def statistic(weights: Floats) -> Floats:
-        means = [
-            ratio(weights[:, side] @ filled[side], weights[:, side].sum(axis=1)) for side in sides
-        ]
+        means = []
+        for side in sides:
+            means.append(
+                ratio(
+                    weights[:, side] @ filled[side],
+                    weights[:, side].sum(axis=1),
+                )
+            )
+
         return np.asarray(means[1] - means[0])
 
     sides = [np.flatnonzero(present & ~second), np.flatnonzero(present & second)]
@@ -395,7 +470,12 @@ def names_that_moved(differences: Mapping[str, Figure]) -> frozenset[str]:
             p[name] = float(2 * norm.sf(z))
         else:
             p[name] = float(not figure.value)
-    adjusted = false_discovery_control(list(p.values())) if p else ()
+
+    if p:
+        adjusted = false_discovery_control(list(p.values()))
+    else:
+        adjusted = ()
+
     return frozenset(
         name for name, adjusted_p in zip(p, adjusted, strict=True) if adjusted_p <= ALPHA
     )

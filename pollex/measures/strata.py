@@ -64,6 +64,7 @@ def compare_within(held: Bools, hit: Bools, stratum: Ints) -> Within | None:
     """
     if held.all() or not held.any():
         return None
+
     strata = int(stratum.max()) + 1
     cells = (
         np.bincount(stratum * 4 + held * 2 + hit, minlength=4 * strata)
@@ -80,10 +81,19 @@ def compare_within(held: Bools, hit: Bools, stratum: Ints) -> Within | None:
     overlap = float(weights.sum() / (n[:, 0].sum() * n[:, 1].sum() / n.sum()))
     if not len(weights):
         return Within(over_all, over_all, -1.0, 1.0, 0.0, 1.0)
+
     value = float(((hits1 * n0 - hits0 * n1) / size).sum() / weights.sum())
     spread = (hits1 * (n1 - hits1) * n0**3 + hits0 * (n0 - hits0) * n1**3) / (n1 * n0 * size**2)
     half = Z * float(np.sqrt(spread.sum()) / weights.sum())
-    return Within(over_all, value, value - half, value + half, overlap, _beside(cells))
+
+    return Within(
+        over_all,
+        value,
+        value - half,
+        value + half,
+        overlap,
+        _beside(cells),
+    )
 
 
 def _beside(cells: np.ndarray) -> float:
@@ -101,4 +111,7 @@ def _beside(cells: np.ndarray) -> float:
                 (np.square(table[:, 1] - sizes * share) / (sizes * share * (1 - share))).sum()
             )
             freedom += len(table) - 1
-    return float(chi2.sf(statistic, freedom)) if freedom else 1.0
+
+    if freedom:
+        return float(chi2.sf(statistic, freedom))
+    return 1.0

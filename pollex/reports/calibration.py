@@ -50,18 +50,30 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
     """Return what the templates of a calibrator's page are filled with."""
     choice = data.choice
     shares = data.choice.weights if data.choice else {}
-    weighted = [choice.trials[place] for place in shares] if choice else []
-    weights = [
-        f"{trial.name} ({number(share)})"
-        for trial, share in zip(weighted, shares.values(), strict=True)
-    ]
+    if choice:
+        weighted = [choice.trials[place] for place in shares]
+    else:
+        weighted = []
+
+    weights = []
+    for trial, share in zip(weighted, shares.values(), strict=True):
+        weights.append(f"{trial.name} ({number(share)})")
+
     calibrator_smece, *others = (
         model.assessment.smece for model in data.compared if model.assessment is not None
     )
-    figures = [
-        Figure(leverage.mean, leverage.low, leverage.high, leverage.n, leverage.undefined)
-        for leverage in data.leverages
-    ]
+    figures = []
+    for leverage in data.leverages:
+        figures.append(
+            Figure(
+                leverage.mean,
+                leverage.low,
+                leverage.high,
+                leverage.n,
+                leverage.undefined,
+            )
+        )
+
     return {
         "data": data,
         "titles": TITLES,
@@ -99,6 +111,7 @@ def verdict(data: CalibrationData) -> str:
     where = f"On {count(data.labels, 'label')} of {count(data.texts, 'text')}, held out in turn"
     if not known(loss.value):
         return f"{where}, the log-loss of the predictions is undefined: {loss.undefined}."
+
     bounds = interval_in_words(loss, 3, NO_INTERVAL)
     return f"{where}, the predictions have a log-loss of {number(loss.value, 3)} ({bounds})."
 
@@ -107,12 +120,14 @@ def describe_model(data: CalibrationData) -> str:
     """Say which model it is, how it was tested, and how far judges agree."""
     alpha = data.agreement
     bounds = interval_in_words(data.agreement, 2, NO_INTERVAL)
-    agree = (
-        f"Judges agree with each other by {number(alpha.value)} (Krippendorff's α, {bounds}; "
-        f"{count(alpha.n, 'label')} of {count(alpha.units or 0, 'text')}); 1 is full agreement, 0 is chance."
-        if known(alpha.value)
-        else f"Agreement between judges can't be measured: {alpha.undefined}."
-    )
+    if known(alpha.value):
+        agree = (
+            f"Judges agree with each other by {number(alpha.value)} (Krippendorff's α, {bounds}; "
+            f"{count(alpha.n, 'label')} of {count(alpha.units or 0, 'text')}); 1 is full agreement, 0 is chance."
+        )
+    else:
+        agree = f"Agreement between judges can't be measured: {alpha.undefined}."
+
     return (
         f"Model: {short(data.title, REASON)}. {count(data.judges, 'judge')}; {data.folds} folds by text, "
         f"seed {data.seed}. {agree} Where judges disagree, no model can predict an unknown judge."
@@ -122,23 +137,30 @@ def describe_model(data: CalibrationData) -> str:
 def cautions(data: CalibrationData) -> Iterator[str]:
     """Say what the figures don't show."""
     yield _sentence(str(data.support))
-    others = [(model.title, model.behind) for model in data.compared[1:] if model.behind]
+    others = []
+    for model in data.compared[1:]:
+        if model.behind:
+            others.append((model.title, model.behind))
+
     for title, behind in others:
         if title == "constant" and known(behind.low) and behind.low <= 0:
             yield "By log-loss, it is not clearly better than a constant, which uses neither text nor judge."
+
     for title, behind in others:
         if known(behind.high) and behind.high < 0:
             yield f"{title} has the lower log-loss here, by {number(-(behind.value or 0.0), 3)}."
+
     if data.unlike:
         yield _sentence(data.unlike)
     if data.choice is not None:
         yield "Models were compared again inside every fold, so the choice does not make the figures optimistic."
+
     if data.learned_from != 0:
-        learned = (
-            "It is not known which texts the kept calibrator learned from"
-            if data.learned_from is None
-            else f"The kept calibrator learned from {data.learned_from:,} of these texts"
-        )
+        if data.learned_from is None:
+            learned = "It is not known which texts the kept calibrator learned from"
+        else:
+            learned = f"The kept calibrator learned from {data.learned_from:,} of these texts"
+
         yield (
             f"{learned}; the figures are of models fitted anew, with the same settings, "
             "without the texts they predict."

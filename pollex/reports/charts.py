@@ -52,21 +52,37 @@ def scale_over(low: float, high: float) -> Axis:
 
 def scale_of(figures: Iterable[Figure]) -> Axis:
     """Make one scale for all rows of a table, with 0 on it."""
-    ends = [
-        end for figure in figures for end in (figure.value, figure.low, figure.high) if known(end)
-    ]
+    ends = []
+    for figure in figures:
+        for end in (figure.value, figure.low, figure.high):
+            if known(end):
+                ends.append(end)
+
     low = min([0.0, *ends])
     high = max([0.0, *ends])
     step = nice_step(high - low if high - low >= NARROWEST else 1.0, 4)
-    return scale_over(math.floor(low / step) * step, math.ceil(high / step) * step or step)
+
+    return scale_over(
+        math.floor(low / step) * step,
+        math.ceil(high / step) * step or step,
+    )
 
 
 def axis(scale: Axis, values: Sequence[float] = ()) -> Markup:
     """Label a scale above a table's rows: at these values, else ends and 0."""
     places = dict.fromkeys(values or [scale.low, 0.0, scale.high])
-    labels = [
-        text(scale(value), 11, tick_label(round(value, 6)), "tick", "middle") for value in places
-    ]
+    labels = []
+    for value in places:
+        labels.append(
+            text(
+                scale(value),
+                11,
+                tick_label(round(value, 6)),
+                "tick",
+                "middle",
+            )
+        )
+
     title = f"Axis from {tick_label(round(scale.low, 6))} to {tick_label(round(scale.high, 6))}"
     return svg(title, labels, width=WIDTH, height=14, class_="spark")
 
@@ -83,15 +99,26 @@ def whiskers(
         figures: By side (`training`, `held out`), from the top.
         reference: A value to compare with, for example chance: a dotted line.
     """
-    known_figures = [(side, figure) for side, figure in figures if figure is not None]
+    known_figures = []
+    for side, figure in figures:
+        if figure is not None:
+            known_figures.append((side, figure))
+
     figures_told = ", ".join(f"{side} {number(figure.value)}" for side, figure in known_figures)
     height = ROW * len(figures) + 6
     middle = ROW * len(figures) / 2 + 3
-    rows = [
-        _whisker(figure, scale, 9.0 + ROW * row, side.replace(" ", "-"))
-        for row, (side, figure) in enumerate(figures)
-        if figure
-    ]
+    rows = []
+    for row, (side, figure) in enumerate(figures):
+        if figure:
+            rows.append(
+                _whisker(
+                    figure,
+                    scale,
+                    9.0 + ROW * row,
+                    side.replace(" ", "-"),
+                )
+            )
+
     return svg(
         f"{name}: {figures_told}",
         line(scale.start, middle, scale.end, middle, "grid"),
@@ -110,32 +137,60 @@ def whisker(name: str, figure: Figure, scale: Axis) -> Markup:
     return whiskers(name, [("held out", figure)], scale, 0.0)
 
 
-def _whisker(figure: Figure, scale: Axis, y: float, class_: str) -> Markup | None:
+def _whisker(
+    figure: Figure,
+    scale: Axis,
+    y: float,
+    class_: str,
+) -> Markup | None:
     if not known(figure.value):
         return None
+
     mark = disc(scale(figure.value), y, class_)
     if not (known(figure.low) and known(figure.high)):
         return mark
+
     return element(
-        "g", line(scale(figure.low), y, scale(figure.high), y, f"whisker {class_}"), mark
+        "g",
+        line(scale(figure.low), y, scale(figure.high), y, f"whisker {class_}"),
+        mark,
     )
 
 
 def trend(name: str, shares: Mapping[str, Figure]) -> Markup:
     """Draw shares in their order as a small line, with the band of their intervals; a single one as a dot."""
-    points = [(at, share) for at, share in enumerate(shares.values()) if known(share.value)]
+    points = []
+    for at, share in enumerate(shares.values()):
+        if known(share.value):
+            points.append((at, share))
+
     high = max([share.high or share.value or 0.0 for _, share in points], default=0.0) or 1.0
     across = scale_over(0, max(len(points) - 1, 1))
-    placed = [(across(at), share) for at, (_, share) in enumerate(points)]
-    rows = [
-        (x, *(18 - 16 * (end or 0.0) / high for end in (share.value, share.low, share.high)))
-        for x, share in placed
-    ]
+    placed = []
+    for at, (_, share) in enumerate(points):
+        placed.append((across(at), share))
+
+    rows = []
+    for x, share in placed:
+        rows.append(
+            (x, *(18 - 16 * (end or 0.0) / high for end in (share.value, share.low, share.high)))
+        )
+
     band = [(x, top) for x, _, _, top in rows] + [(x, low) for x, _, low, _ in reversed(rows)]
     shares_told = ", ".join(f"{period} {number(share.value)}" for period, share in shares.items())
-    lines = [line(a[0], a[1], b[0], b[1], "trend") for a, b in pairwise(rows)]
-    dots = [disc(x, y, "held-out", 2.0) for x, y, _, _ in rows[-1:]]
-    shade = element("polygon", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in band), class_="band")
+    lines = []
+    for a, b in pairwise(rows):
+        lines.append(line(a[0], a[1], b[0], b[1], "trend"))
+
+    dots = []
+    for x, y, _, _ in rows[-1:]:
+        dots.append(disc(x, y, "held-out", 2.0))
+
+    shade = element(
+        "polygon",
+        points=" ".join(f"{x:.1f},{y:.1f}" for x, y in band),
+        class_="band",
+    )
     return svg(
         f"{name}: {shares_told or 'no scored run'}",
         shade if len(rows) > 1 else None,
@@ -153,10 +208,18 @@ def share_bar(title: str, share: float) -> Markup:
     return svg(title, *bars, width=100, height=10, class_="share")
 
 
-def two_means(positive: float | None, negative: float | None, scale: Axis) -> Markup:
+def two_means(
+    positive: float | None,
+    negative: float | None,
+    scale: Axis,
+) -> Markup:
     """Draw the mean answers of both classes on one scale."""
     marks = [(negative, diamond, "negative"), (positive, disc, "positive")]
-    drawn = [mark(scale(value), 10, class_) for value, mark, class_ in marks if known(value)]
+    drawn = []
+    for value, mark, class_ in marks:
+        if known(value):
+            drawn.append(mark(scale(value), 10, class_))
+
     title = f"Mean agreement: positive {number(positive, 1)}, negative {number(negative, 1)} of 10"
     return svg(
         title,
@@ -192,18 +255,22 @@ class Bars:
 def bars_over(rubrics: RubricSet, sides: Iterable[Scores]) -> Bars:
     """Choose bars that fit the scores of all sides."""
     every = list(sides)
-    marks = [
-        mark for mark in (rubrics.theta, rubrics.window.lower, rubrics.window.upper) if known(mark)
-    ]
+    marks = []
+    for mark in (rubrics.theta, rubrics.window.lower, rubrics.window.upper):
+        if known(mark):
+            marks.append(mark)
+
     values = np.concatenate([*(scores.netsat for scores in every), marks])
     bars = int(np.clip(4 * max(map(len, every)) ** (1 / 3), 8, 32))
     step = nice_step(float(np.ptp(values)), bars)
     first = int(np.floor(values.min() / step))
     last = int(np.floor(values.max() / step)) + 1
     edges = step * np.arange(first, last + 1, dtype=float)
-    counts = [
-        np.histogram(scores.netsat[side], edges)[0] for scores in every for side in _classes(scores)
-    ]
+    counts = []
+    for scores in every:
+        for side in _classes(scores):
+            counts.append(np.histogram(scores.netsat[side], edges)[0])
+
     return Bars(edges, max(1, *(int(count.max()) for count in counts)))
 
 
@@ -211,13 +278,19 @@ def _classes(scores: Scores) -> tuple[Bools, Bools]:
     return scores.positive, ~scores.positive
 
 
-def distribution(side: str, scores: Scores, rubrics: RubricSet, bars: Bars) -> Markup:
+def distribution(
+    side: str,
+    scores: Scores,
+    rubrics: RubricSet,
+    bars: Bars,
+) -> Markup:
     """Draw a histogram of NetSAT: positive conversations upward, negative ones downward, θ, and the window."""
     room = 1.25 * bars.highest  # for the names in the corners
     frame = Frame.over(bars.ends, (-room, room))
     step = nice_step(bars.highest, 3)
     levels = np.arange(-np.floor(bars.highest / step), np.floor(bars.highest / step) + 1) * step
     counts = [int(which.sum()) for which in _classes(scores)]
+
     return svg(
         f"{side}: histogram of NetSAT, {counts[0]} positive and {counts[1]} negative conversations, "
         f"θ at {number(rubrics.theta, 1)}",
@@ -233,13 +306,29 @@ def distribution(side: str, scores: Scores, rubrics: RubricSet, bars: Bars) -> M
     )
 
 
-def _histogram(frame: Frame, edges: Floats, netsat: Floats, sign: int, class_: str) -> list[Markup]:
+def _histogram(
+    frame: Frame,
+    edges: Floats,
+    netsat: Floats,
+    sign: int,
+    class_: str,
+) -> list[Markup]:
     heights = (sign * np.histogram(netsat, edges)[0]).tolist()
-    spans = zip(edges[:-1].tolist(), edges[1:].tolist(), heights, strict=True)
+    spans = zip(
+        edges[:-1].tolist(),
+        edges[1:].tolist(),
+        heights,
+        strict=True,
+    )
     return [frame.bar(left, right, 0, height, class_) for left, right, height in spans if height]
 
 
-def _corner(frame: Frame, y: float, class_: str, n: int) -> Markup:
+def _corner(
+    frame: Frame,
+    y: float,
+    class_: str,
+    n: int,
+) -> Markup:
     x = frame.x.start + 8
     return element(
         "g",
@@ -248,13 +337,20 @@ def _corner(frame: Frame, y: float, class_: str, n: int) -> Markup:
     )
 
 
-def precision_curves(side: str, scores: Scores, rubrics: RubricSet, bars: Bars) -> Markup:
+def precision_curves(
+    side: str,
+    scores: Scores,
+    rubrics: RubricSet,
+    bars: Bars,
+) -> Markup:
     """Draw Prec+ and Prec− against θ, their tanh curves, and the window; both classes are there."""
     plot = losses.precision_curves(
-        scores.netsat[None, scores.positive], scores.netsat[None, ~scores.positive]
+        scores.netsat[None, scores.positive],
+        scores.netsat[None, ~scores.positive],
     )
     thresholds = plot.thresholds[0].tolist()
     frame = Frame.over(bars.ends, (0.0, 1.0))
+
     return svg(
         f"{side}: Prec+ and Prec− against the threshold on NetSAT",
         frame.y_axis(SHARES),
@@ -272,20 +368,20 @@ def precision_curves(side: str, scores: Scores, rubrics: RubricSet, bars: Bars) 
 def probability_points(side: str, scores: Scores, bars: Bars) -> Markup:
     """Draw each conversation's probability against its NetSAT, one mark a pixel."""
     frame = Frame.over(bars.ends, (0.0, 1.0))
-    marks = [
-        mark(x, y, class_, 3.0)
-        for (class_, mark), which in zip(MARKS, _classes(scores), strict=True)
-        for x, y in sorted(_pixels(frame, scores.netsat[which], scores.probability[which]))
-    ]
+    marks = []
+    for (class_, mark), which in zip(MARKS, _classes(scores), strict=True):
+        for x, y in sorted(_pixels(frame, scores.netsat[which], scores.probability[which])):
+            marks.append(mark(x, y, class_, 3.0))
+
     title = f"Probability of positive against NetSAT, {side.lower()}"
     return svg(title, frame.y_axis(SHARES), marks, frame.x_axis("NetSAT"))
 
 
 def _pixels(frame: Frame, xs: Floats, ys: Floats) -> set[tuple[int, int]]:
-    return {
-        (round(frame.x(x)), round(frame.y(y)))
-        for x, y in zip(xs.tolist(), ys.tolist(), strict=True)
-    }
+    pixels: set[tuple[int, int]] = set()
+    for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
+        pixels.add((round(frame.x(x)), round(frame.y(y))))
+    return pixels
 
 
 def reliability(bins: Sequence[Bin], n: int) -> Markup:
@@ -306,13 +402,15 @@ def rating_reliability(rating: RatingRecord) -> Markup:
     low = values[0]
     high = values[-1]
     frame = Frame.over((low, high), (low, high))
-    points = [
-        group(
-            f"{count(n, 'conversation')}: predicted {mean:.2f}, given {rated:.2f}",
-            disc(frame.x(mean), frame.y(rated), "ink", 4.5),
+    points = []
+    for mean, rated, n in rating.reliability:
+        points.append(
+            group(
+                f"{count(n, 'conversation')}: predicted {mean:.2f}, given {rated:.2f}",
+                disc(frame.x(mean), frame.y(rated), "ink", 4.5),
+            )
         )
-        for mean, rated, n in rating.reliability
-    ]
+
     return svg(
         f"Mean {rating.question} given against predicted",
         frame.y_axis(values),
@@ -322,14 +420,30 @@ def rating_reliability(rating: RatingRecord) -> Markup:
     )
 
 
-def bin_mark(frame: Frame, bin_: Bin, noun: str, verb: str, radius: float) -> Markup | None:
+def bin_mark(
+    frame: Frame,
+    bin_: Bin,
+    noun: str,
+    verb: str,
+    radius: float,
+) -> Markup | None:
     """Draw one reliability bin with its interval; nothing if its share is undefined."""
     share = bin_.share
     if not known(share.value):
         return None
+
     title = f"{count(share.n, noun)}: predicted {percent(bin_.predicted)}, {verb} {percent(share.value)}"
-    mark = disc(frame.x(bin_.predicted), frame.y(share.value), "ink", radius)
-    return group(title, frame.whisker(bin_.predicted, share.low, share.high), mark)
+    mark = disc(
+        frame.x(bin_.predicted),
+        frame.y(share.value),
+        "ink",
+        radius,
+    )
+    return group(
+        title,
+        frame.whisker(bin_.predicted, share.low, share.high),
+        mark,
+    )
 
 
 THIN = 0.2
@@ -337,12 +451,19 @@ THIN = 0.2
 
 
 def reliability_chart(
-    diagram: Reliability, labels: int, title: str = "", noun: str = "judgment"
+    diagram: Reliability,
+    labels: int,
+    title: str = "",
+    noun: str = "judgment",
 ) -> Markup:
     """Draw observed against predicted frequency: a smoothed curve with band, and bins."""
     frame = Frame.over((0.0, 1.0), (0.0, 1.0))
     thick = np.flatnonzero(diagram.density >= THIN)
-    within = slice(int(thick[0]), int(thick[-1]) + 1) if len(thick) else slice(0)
+    if len(thick):
+        within = slice(int(thick[0]), int(thick[-1]) + 1)
+    else:
+        within = slice(0)
+
     mesh, low, curve, high = (
         array[within].tolist() for array in (diagram.mesh, diagram.low, diagram.curve, diagram.high)
     )
@@ -357,12 +478,17 @@ def reliability_chart(
     )
 
 
-def response_chart(title: str, mesh: Sequence[float], curves: Sequence[ResponseCurve]) -> Markup:
+def response_chart(
+    title: str,
+    mesh: Sequence[float],
+    curves: Sequence[ResponseCurve],
+) -> Markup:
     """Draw a line for each judge; an unknown judge bold, the LLM's answer dotted."""
     every = [value for curve in curves for value in curve.predicted]
     low = min([*mesh, *every])
     high = max([*mesh, *every])
     frame = Frame.over((mesh[0], mesh[-1]), (low, high))
+
     return svg(
         title,
         frame.y_axis(ticks(low, high, 5)),
@@ -396,16 +522,24 @@ def density_chart(title: str, scores: PredictedScores) -> Markup:
 
 def learning_chart(points: Sequence[LearningPoint]) -> Markup:
     """Draw log-loss against labels, with the standard deviation over draws."""
-    measured = [
-        (point, point.log_loss, point.deviation or 0.0)
-        for point in points
-        if point.log_loss is not None
-    ]
-    ends = [loss + sign * spread for _, loss, spread in measured for sign in (-1, 1)]
+    measured = []
+    for point in points:
+        if point.log_loss is not None:
+            measured.append((point, point.log_loss, point.deviation or 0.0))
+
+    ends = []
+    for _, loss, spread in measured:
+        for sign in (-1, 1):
+            ends.append(loss + sign * spread)
+
     room = 0.05 * (max(ends) - min(ends)) or 0.01
     low = min(ends) - room
     high = max(ends) + room
-    frame = Frame.over((0.0, max(point.labels for point, _, _ in measured)), (low, high))
+    frame = Frame.over(
+        (0.0, max(point.labels for point, _, _ in measured)),
+        (low, high),
+    )
+
     return svg(
         "Held-out log-loss against labels in training",
         frame.y_axis(ticks(low, high, 5)),

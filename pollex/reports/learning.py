@@ -242,21 +242,24 @@ def findings_of(
         marks: Of rubrics that are hard to judge.
     """
     ids = dict.fromkeys(mark.id for mark in marks)
-    places = Places(conversations, {id_: [mark for mark in marks if mark.id == id_] for id_ in ids})
+    places = Places(
+        conversations,
+        {id_: [mark for mark in marks if mark.id == id_] for id_ in ids},
+    )
     every = rubrics.rubrics
     total = rubrics.data.held_out
-    leading: dict[Polarity, list[Finding]] = {
-        side: [
+    leading: dict[Polarity, list[Finding]] = {}
+    for side in SIDES:
+        leading[side] = [
             finding(headline.rubric, places, total, also=headline.also)
             for headline in headlines(every, side)
         ]
-        for side in SIDES
-    }
 
     # the strongest hints of a side stand with its findings, and nowhere else
-    strongest: dict[Polarity, list[ChosenRubric]] = {
-        side: strongest_hints(every, side) for side in SIDES
-    }
+    strongest: dict[Polarity, list[ChosenRubric]] = {}
+    for side in SIDES:
+        strongest[side] = strongest_hints(every, side)
+
     shown_above = {rubric.id for hints in strongest.values() for rubric in hints}
     hints = [rubric for rubric in hints_of(every) if rubric.id not in shown_above]
 
@@ -267,14 +270,21 @@ def findings_of(
     def opening_of(id_: str) -> str:
         return conversations[id_].opening if id_ in conversations else ""
 
-    topics = [(topic, openings(topic)) for topic in topics_apart(rubrics.segments)[:SEGMENTS]]
-    wrong = [
-        (score, places.example(score.conversation_id), opening_of(score.conversation_id))
-        for score in most_wrong(scores)
-    ]
+    topics = []
+    for topic in topics_apart(rubrics.segments)[:SEGMENTS]:
+        topics.append((topic, openings(topic)))
+
+    wrong = []
+    for score in most_wrong(scores):
+        wrong.append(
+            (score, places.example(score.conversation_id), opening_of(score.conversation_id))
+        )
 
     def findings(several: Sequence[ChosenRubric], examples: int = EXAMPLES) -> list[Finding]:
-        return [finding(rubric, places, total, examples) for rubric in several]
+        findings: list[Finding] = []
+        for rubric in several:
+            findings.append(finding(rubric, places, total, examples))
+        return findings
 
     return Findings(
         leading=leading,
@@ -343,6 +353,7 @@ def trim(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
     text = quote.text
     if len(text) <= LONGEST_QUOTE:
         return text, quote.marks
+
     begin = max(0, min((low for low, _ in quote.marks), default=0) - AROUND)
     end = begin + LONGEST_QUOTE
     head = "…" * (begin > 0)
@@ -351,6 +362,7 @@ def trim(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
     marks = tuple(
         (low - shift, min(high, end) - shift) for low, high in quote.marks if begin <= low < end
     )
+
     return f"{head}{text[begin:end]}{tail}", marks
 
 
@@ -370,10 +382,15 @@ def of_thumb(score: LabelledScore) -> float:
 def named_in(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
     """List the ids of the conversations that the page shows."""
     leading = [rubric for rubric in rubrics.rubrics if is_shown(rubric)]
-    quoted = [id_ for rubric in leading for id_ in quoted_in(rubric)[:EXAMPLES]]
-    quoted += [
-        case.quote.conversation_id for rubric in leading for case in rubric.apart if case.quote
-    ]
+    quoted = []
+    for rubric in leading:
+        quoted.extend(quoted_in(rubric)[:EXAMPLES])
+
+    for rubric in leading:
+        for case in rubric.apart:
+            if case.quote:
+                quoted.append(case.quote.conversation_id)
+
     topics = [
         id_ for segment in topics_apart(rubrics.segments)[:SEGMENTS] for id_ in segment.examples
     ]
@@ -399,16 +416,20 @@ def prepare(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
         for quote in (*rubric.best_quotes, *behind) if is_shown(rubric) else ():
             turns = quotes.setdefault(quote.conversation_id, {})
             turns.setdefault(quote.turn, []).append((quote.text, rubric.polarity))
-    return [
-        {
-            "id": id_,
-            "place": place,
-            "label": places.texts[id_].label.value,
-            "turns": marked_turns(cut_turns(places.texts[id_].turns), quotes.get(id_, {})),
-            "said_of_it": [comment.text for comment in places.texts[id_].feedback],
-        }
-        for id_, place in places.given.items()
-    ]
+
+    rows: list[Mapping[str, object]] = []
+    for id_, place in places.given.items():
+        rows.append(
+            {
+                "id": id_,
+                "place": place,
+                "label": places.texts[id_].label.value,
+                "turns": marked_turns(cut_turns(places.texts[id_].turns), quotes.get(id_, {})),
+                "said_of_it": [comment.text for comment in places.texts[id_].feedback],
+            }
+        )
+
+    return rows
 
 
 MOST_PLACES = 200
@@ -454,7 +475,11 @@ class Scores:
     @classmethod
     def of(cls, scores: Sequence[LabelledScore], side: Literal["training", "held_out"]) -> Scores:
         """Collect the conversations of `side` that have a score."""
-        rows = [score for score in scores if score.side == side and known(score.netsat)]
+        rows = []
+        for score in scores:
+            if score.side == side and known(score.netsat):
+                rows.append(score)
+
         return cls(
             netsat=np.array([row.netsat for row in rows], float),
             positive=np.array([row.positive for row in rows], bool),
@@ -480,19 +505,30 @@ class Scores:
         """The conversations that have a probability."""
         has = ~np.isnan(self.probability)
         return Scores(
-            self.netsat[has], self.positive[has], self.probability[has], self.together[has]
+            self.netsat[has],
+            self.positive[has],
+            self.probability[has],
+            self.together[has],
         )
 
 
 def sides_of(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> dict[str, Scores]:
     """Group scores by the name of their side, in display order."""
-    held_out = {"Held out": Scores.of(scores, "held_out")} if rubrics.held_out else {}
-    return (
-        held_out if rubrics.data.folds else {"Training": Scores.of(scores, "training")} | held_out
-    )
+    if rubrics.held_out:
+        held_out = {"Held out": Scores.of(scores, "held_out")}
+    else:
+        held_out = {}
+
+    if rubrics.data.folds:
+        return held_out
+    return {"Training": Scores.of(scores, "training")} | held_out
 
 
-def cards_of(rubrics: RubricSet, kind: str, means: Mapping[str, Means]) -> list[dict[str, Any]]:
+def cards_of(
+    rubrics: RubricSet,
+    kind: str,
+    means: Mapping[str, Means],
+) -> list[dict[str, Any]]:
     """Prepare the rubrics of one kind in the order of choice; added ones last.
 
     With each: from how many `conversations` its reasons are; how many quotes they have, some of
@@ -503,20 +539,33 @@ def cards_of(rubrics: RubricSet, kind: str, means: Mapping[str, Means]) -> list[
     of_kind = [rubric for rubric in rubrics.rubrics if rubric.polarity == kind]
     cards = []
     for rubric in sorted(of_kind, key=lambda rubric: rubric.choice.step if rubric.choice else last):
-        behind = [reasons[id_] for id_ in rubric.reason_ids if id_ in reasons]
+        behind = []
+        for id_ in rubric.reason_ids:
+            if id_ in reasons:
+                behind.append(reasons[id_])
         quoted = max(len(rubric.quotes), sum(len(reason.quotes) for reason in behind))
         conversations = len({reason.conversation_id for reason in behind})
-        about = {"rubric": rubric, "conversations": conversations, "quoted": quoted}
+        about = {
+            "rubric": rubric,
+            "conversations": conversations,
+            "quoted": quoted,
+        }
         cards.append(about | {"means": means.get(rubric.id)})
+
     return cards
 
 
 def agreement_range(means: Iterable[Means]) -> tuple[float, float]:
     """Return integers around all means, since the full scale would hide differences."""
-    values = [value for mean in means for value in mean if known(value)]
-    return (
-        (float(math.floor(min(values))), float(math.ceil(max(values)))) if values else (0.0, 10.0)
-    )
+    values = []
+    for mean in means:
+        for value in mean:
+            if known(value):
+                values.append(value)
+
+    if values:
+        return (float(math.floor(min(values))), float(math.ceil(max(values))))
+    return (0.0, 10.0)
 
 
 def dropped_groups(dropped: Sequence[DroppedRubric]) -> dict[str, list[DroppedRubric]]:
@@ -535,14 +584,20 @@ def skipped_groups(
 ) -> dict[tuple[str, str], list[str]]:
     """Group what was skipped by reason and remedy, the most frequent reason first."""
     named = {item.where for item in skipped}
-    unscored = [
-        LeftOut(score.conversation_id, f"no score: {score.outcome}")
-        for score in scores
-        if not known(score.netsat) and score.conversation_id not in named
-    ]
+    unscored = []
+    for score in scores:
+        if not known(score.netsat) and score.conversation_id not in named:
+            unscored.append(
+                LeftOut(
+                    score.conversation_id,
+                    f"no score: {score.outcome}",
+                )
+            )
+
     groups: dict[tuple[str, str], list[str]] = {}
     for item in [*skipped, *unscored]:
         groups.setdefault((item.reason, item.remedy), []).append(item.where)
+
     return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
 
@@ -563,6 +618,7 @@ def cost_of(rubrics: Sequence[Rubric]) -> str:
     ms = BASE + EACH * len(rubrics) + WORDS * kinds.count("turns") + VECTORS * vectors
     ms += EVENTS * any(kind in ("event", "rate") for kind in kinds)
     embedded = "its turns embedded" if vectors else "no embedding"
+
     return f"about {ms:.0f} ms of CPU a conversation of {TURNS} turns, {embedded}"
 
 
@@ -602,6 +658,7 @@ def learning_page(
     last, latest = list(sides.items())[-1]
     likely = latest.with_probability
     findings = findings_of(rubrics, scores, conversations or {}, marks)
+
     return render(
         "learning.html",
         file=Path(path).name,
@@ -652,11 +709,11 @@ def caveats(rubrics: RubricSet) -> list[str]:
 
 def first_notes(rubrics: RubricSet) -> list[str]:
     """Return the notes without which the rubrics would be misread."""
-    return [
-        note
-        for note in rubrics.notes
-        if any(words in note for words in (NO_EVENTS, NOT_THE_MODELS, NOT_RATED))
-    ]
+    notes: list[str] = []
+    for note in rubrics.notes:
+        if any(words in note for words in (NO_EVENTS, NOT_THE_MODELS, NOT_RATED)):
+            notes.append(note)
+    return notes
 
 
 def trust(rubrics: RubricSet) -> str:
@@ -665,9 +722,11 @@ def trust(rubrics: RubricSet) -> str:
     if held_out is None:
         unknown = "Nobody knows how far to trust these rubrics"
         return f"{unknown}: all conversations were used for learning, none for testing."
+
     auc = held_out.auc
     if not known(auc.value):
         return f"How far to trust these rubrics could not be measured: {auc.undefined or 'there is no figure'}."
+
     tell = (
         f"the rubrics tell a good conversation from a bad one {percent(auc.value)} of the time "
         f"({percent_interval(auc)}; guessing is right {percent(CHANCE)} of the time), {how_measured(rubrics)}"
@@ -679,6 +738,7 @@ def trust(rubrics: RubricSet) -> str:
             f"Take each of these rubrics as a hint: none is proven or likely by itself. Together {tell} "
             "A sum of many weak signs can do what none of them can alone."
         )
+
     return f"{tell[0].upper()}{tell[1:]}"
 
 
@@ -692,12 +752,17 @@ def how_measured(rubrics: RubricSet) -> str:
             f"measured on all {data.held_out:,} conversations with a thumb. The model had read these when it wrote the "
             "rubrics; which of the rubrics count was chosen anew without each."
         )
+
     return f"measured on all {data.held_out:,} conversations with a thumb, each by rubrics learned without it."
 
 
 def anything_is_borne_out(rubrics: Sequence[ChosenRubric]) -> bool:
     """Tell whether labels bear out anything that the page tells; in a set of before all that leads counts."""
-    leads = [entry.rubric for side in SIDES for entry in headlines(rubrics, side)]
+    leads = []
+    for side in SIDES:
+        for entry in headlines(rubrics, side):
+            leads.append(entry.rubric)
+
     others = also_borne_out(rubrics)
     others += [*said_of(rubrics), *outcomes_of(rubrics)]
     return any(rubric.stands != "hint" for rubric in leads) or any(
@@ -715,6 +780,7 @@ def behind_plain(rubrics: RubricSet) -> str:
             ahead = baseline.advantage
         if ahead and known(ahead.high) and ahead.high < 0:
             return f"{baseline.name} tells good conversations from bad ones better than {by} does."
+
     return ""
 
 
@@ -727,6 +793,7 @@ def verdict(rubrics: RubricSet) -> str:
         where = f"Measured on {rubrics.data.measured_on}"
     if not known(auc.value):
         return f"{where}, how well the rubrics rank could not be measured: {auc.undefined or 'there is no figure'}."
+
     return (
         f"{where}, the rubrics rank a positive conversation above a negative one {percent(auc.value)} of the time "
         f"({percent_interval(auc)}); chance is {percent(CHANCE)}."
@@ -746,7 +813,11 @@ def learned_from(rubrics: RubricSet, findings: Findings | None = None) -> str:
         tested = "; nothing was held out"
     elif not data.folds:
         tested = f"; measured on {data.measured_on} ({_classes(rubrics.held_out)})"
-    where = f": {findings.counts()}" if findings else ""
+
+    where = ""
+    if findings:
+        where = f": {findings.counts()}"
+
     return (
         f"Learned from {count(data.training, 'conversation')} ({_classes(rubrics.training)}){tested}. "
         f"{count(len(rubrics.rubrics), 'rubric')}{where}. "
@@ -763,8 +834,12 @@ def written_by(rubrics: RubricSet) -> str:
         return ""
     if not others:
         return "A program wrote them, no LLM. "
+
     by = rubrics.roles.get("summarizer", rubrics.judge.name).partition(" and ")[0]
-    rest = f", a program without an LLM the other {built_in}" if built_in else ""
+    rest = ""
+    if built_in:
+        rest = f", a program without an LLM the other {built_in}"
+
     return f"The model {short(by)} wrote {others if built_in else 'them'}{rest}. "
 
 
@@ -780,16 +855,21 @@ def who_worked(rubrics: RubricSet) -> str:
             "Built-in (no LLM): a small sentence-embedding model and fixed rules found the reasons, wrote the rubrics, "
             "and judged, on this machine. Topics and signals of wording read English only."
         )
-    by_name = {name: [role for role, who in rubrics.roles.items() if who == name] for name in names}
-    work = [
-        f"{short(name)} ({listed(list(map(short, roles)))})" if roles else name
-        for name, roles in by_name.items()
-    ]
+
+    by_name = {}
+    for name in names:
+        by_name[name] = [role for role, who in rubrics.roles.items() if who == name]
+
+    work = []
+    for name, roles in by_name.items():
+        work.append(f"{short(name)} ({listed(list(map(short, roles)))})" if roles else name)
+
     roles_told = (
         f"Models and their roles: {listed(work)}. The judge was {short(rubrics.judge.name)}."
     )
     if (share := rubrics.found_nothing) is None or not known(share.value):
         return roles_told
+
     of = f"{percent(share.value)} of {count(share.n, 'training conversation')} ({percent_interval(share)})"
     return f"{roles_told} The model found nothing to give as a reason in {of}."
 
@@ -798,13 +878,17 @@ def more_labels(reach: Reach | None) -> str:
     """Say what further labels are worth; empty where there is no curve."""
     if reach is None or not known(reach.more.value):
         return ""
+
     more = reach.more
     n = reach.more.n
     low, value, high = (
         number(100 * figure_end, 1, signed=True) if known(figure_end) else ""
         for figure_end in (more.low, more.value, more.high)
     )
-    bounds = f"{LEVEL} {low} to {high}, " if low and high else ""
+    bounds = ""
+    if low and high:
+        bounds = f"{LEVEL} {low} to {high}, "
+
     worth = f"about {value} more of 100 pairs in the right order ({bounds}n = {n})"
     return f"{MORE} more labels would put {worth}, if AUC goes on growing as it did up to here."
 
@@ -815,9 +899,11 @@ def cautions(rubrics: RubricSet) -> Iterator[str]:
         yield "Rubrics were edited after θ was fitted: run pollex refit before scoring."
     if rubrics.held_out is None:
         return
+
     auc = rubrics.held_out.auc
     if known(auc.low) and auc.low <= CHANCE:
         yield "The interval includes chance: on these conversations, the rubrics may be no better than guessing."
+
     yield from filter(None, map(_comparison, rubrics.baselines))
 
 
@@ -825,6 +911,7 @@ def _comparison(baseline: Baseline) -> str:
     gain = baseline.advantage
     if gain is None or baseline.name == "constant" or not (known(gain.low) and known(gain.high)):
         return ""
+
     bounds = f"{LEVEL} {points(gain.low)} to {points(gain.high)}"
     by = f"a difference of {points(gain.value)} in 100 pairs ({bounds})"
     if gain.low > 0:
@@ -843,6 +930,7 @@ def window_in_words(window: Window) -> str:
         return f"A score over {number(window.upper, 1)} is confidently positive; none is confidently negative."
     if window.upper is None:
         return f"A score of at most {number(window.lower, 1)} is confidently negative; none is confidently positive."
+
     return (
         f"The shaded window runs from {number(window.lower, 1)} to {number(window.upper, 1)}. Where it was "
         f"fitted, at least {precision} of the labels outside it are right."

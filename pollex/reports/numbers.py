@@ -22,6 +22,7 @@ def number(value: float | None, digits: int = 2, *, signed: bool = False) -> str
     """Write a decimal number with a real minus sign."""
     if not known(value):
         return "undefined"
+
     rounded = round(value, digits) + 0.0  # no −0.00
     return f"{rounded:{'+' if signed and rounded else ''}.{digits}f}".replace("-", MINUS)
 
@@ -55,7 +56,9 @@ def interval(figure: Figure, digits: int = 2, missing: str = "too few for an int
 
 
 def interval_in_words(
-    figure: Figure, digits: int = 2, missing: str = "too few for an interval"
+    figure: Figure,
+    digits: int = 2,
+    missing: str = "too few for an interval",
 ) -> str:
     """Write `95 % interval 0.44 to 0.51`, or why there is none."""
     bounds = interval(figure, digits, missing)

@@ -36,13 +36,14 @@ def render(template: str, **data: Any) -> str:
 @cache
 def environment() -> Environment:
     """Make the template environment: text is escaped, and a missing name is an error."""
+    loader = ChoiceLoader(
+        [
+            PackageLoader("pollex.reports", "templates"),
+            FileSystemLoader([*folders_of("templates")]),
+        ]
+    )
     environment = Environment(
-        loader=ChoiceLoader(
-            [
-                PackageLoader("pollex.reports", "templates"),
-                FileSystemLoader([*folders_of("templates")]),
-            ]
-        ),
+        loader=loader,
         autoescape=True,
         finalize=lambda value: escape(value) if isinstance(value, str) else value,
         undefined=StrictUndefined,
@@ -63,12 +64,19 @@ def environment() -> Environment:
     environment.tests["known"] = numbers.known
     environment.globals["charts"] = Charts()
     environment.globals.update(
-        LEVEL=numbers.LEVEL, NAME=NAME, QUOTE=QUOTE, REASON=REASON, TEXT=TEXT, WITHIN=WITHIN
+        LEVEL=numbers.LEVEL,
+        NAME=NAME,
+        QUOTE=QUOTE,
+        REASON=REASON,
+        TEXT=TEXT,
+        WITHIN=WITHIN,
     )
     style = "".join(style_of(name) for name in STYLES)
     environment.globals.update(
-        style=style, digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        style=style,
+        digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
     )
+
     return environment
 
 
@@ -97,4 +105,5 @@ def file_of(page: Path) -> str | None:
             match = _OF_FILE.search(written.read(_HEAD))
     except OSError:
         return None
+
     return match and html.unescape(match[1].decode("utf-8", "replace"))

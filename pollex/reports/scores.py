@@ -57,7 +57,14 @@ class WorstRow:
     @property
     def verdict(self) -> str:
         """Good or bad, and how sure."""
-        return verdict_told(self.decision, -self.goodness).capitalize().replace(" %", f"{SPACE}%")
+        return (
+            verdict_told(self.decision, -self.goodness)
+            .capitalize()
+            .replace(
+                " %",
+                f"{SPACE}%",
+            )
+        )
 
     @property
     def unsure(self) -> bool:
@@ -86,13 +93,16 @@ class ScoreTally:
         """Count scores, and keep the worst."""
         index = scores.answers.index
         ids = scores.answers.rubrics
-        value = [
-            value_of(answer, self.value) if isinstance(answer, Answer) else MIDDLE
-            for answer in scores.answers.different
-        ]
+        value = []
+        for answer in scores.answers.different:
+            value.append(value_of(answer, self.value) if isinstance(answer, Answer) else MIDDLE)
+
         # unanswered lowers nothing, nor does the set that a cascade asks
         values = np.array([*value, MIDDLE])[index]
-        signs = [self.rubrics[id_].sign if id_ in self.rubrics else 0 for id_ in ids]
+        signs = []
+        for id_ in ids:
+            signs.append(self.rubrics[id_].sign if id_ in self.rubrics else 0)
+
         points = (values - MIDDLE) * signs
         held = values > MIDDLE
         probabilities = np.array(
@@ -113,6 +123,7 @@ class ScoreTally:
             for place, id_ in enumerate(ids):
                 self.points[decision, id_] += float(points[rows, place].sum())
                 self.held[decision, id_] += int(held[rows, place].sum())
+
         self._keep_worst(scores, points)
         self.unscored += decisions.count(None)
 
@@ -123,26 +134,49 @@ class ScoreTally:
             + self.unscored
             + scores.column("decision").count(None)
         )
-        lowest = points.argmin(axis=1).tolist() if points.size else [0] * len(scores)
-        highest = points.argmax(axis=1).tolist() if points.size else [0] * len(scores)
-        figures = zip(scores.column("probability"), scores.column("decision"), strict=True)
+        if points.size:
+            lowest = points.argmin(axis=1).tolist()
+        else:
+            lowest = [0] * len(scores)
+
+        if points.size:
+            highest = points.argmax(axis=1).tolist()
+        else:
+            highest = [0] * len(scores)
+
+        figures = zip(
+            scores.column("probability"),
+            scores.column("decision"),
+            strict=True,
+        )
         for place, (probability, decision) in enumerate(figures):
             if probability is None or (
                 len(self._worst) == LISTED and -probability < self._worst[0].goodness
             ):
                 continue
+
             by = ""
             turns = tuple[int, ...]()
             if points.size and points[place, lowest[place]] < 0:
                 by = scores.answers.rubrics[lowest[place]]
                 answer = scores.answers.different[scores.answers.index[place, lowest[place]]]
-                turns = tuple(answer.turns) if isinstance(answer, Answer) else ()
+                if isinstance(answer, Answer):
+                    turns = tuple(answer.turns)
+                else:
+                    turns = ()
+
             why = by
             if decision == "positive":
                 raised = points.size and points[place, highest[place]] > 0
                 why = scores.answers.rubrics[highest[place]] if raised else ""
             row = WorstRow(
-                -probability, scores.ids[place], decision, by, why, turns, before + place
+                -probability,
+                scores.ids[place],
+                decision,
+                by,
+                why,
+                turns,
+                before + place,
             )
             (heapq.heappush if len(self._worst) < LISTED else heapq.heappushpop)(self._worst, row)
 
@@ -154,12 +188,19 @@ class ScoreTally:
     @property
     def good(self) -> Figure:
         """Share of good conversations: the mean of their probabilities."""
-        return expected_share(self.total, self.squares, self.probabilities, self.error)
+        return expected_share(
+            self.total,
+            self.squares,
+            self.probabilities,
+            self.error,
+        )
 
     @property
     def decided(self) -> float | None:
         """Share that is decided to be good: more than are good, where most are more likely good than not."""
-        return self.scored["positive"] / self.scored.total() if self.scored.total() else None
+        if self.scored.total():
+            return self.scored["positive"] / self.scored.total()
+        return None
 
     @property
     def told(self) -> str:
@@ -167,6 +208,7 @@ class ScoreTally:
         good = self.good
         if good.value is None:
             return "No conversation could be scored."
+
         return (
             f"About {percent(good.value)} of {count(good.n, 'conversation')} are good "
             f"({percent_interval(good)}): the mean of their probabilities."
@@ -186,13 +228,24 @@ class ScoreTally:
             gap = self.points["positive", id_] / n_good - self.points["negative", id_] / n_bad
             bad = share_of(self.held["negative", id_], n_bad)
             good = share_of(self.held["positive", id_], n_good)
-            gaps.append({"rubric": rubric, "gap": gap, "bad": bad, "good": good})
+            gaps.append(
+                {
+                    "rubric": rubric,
+                    "gap": gap,
+                    "bad": bad,
+                    "good": good,
+                }
+            )
+
         gaps = [row for row in gaps if row["gap"] > 0]
         return sorted(gaps, key=lambda row: (not row["rubric"].headlined, -row["gap"]))[:LOWERING]
 
 
 def scores_page(
-    tally: ScoreTally, conversations: Sequence[Conversation], file: str, rubrics_file: str
+    tally: ScoreTally,
+    conversations: Sequence[Conversation],
+    file: str,
+    rubrics_file: str,
 ) -> str:
     """Render the page.
 
@@ -205,16 +258,21 @@ def scores_page(
         HTML, the same for the same arguments. Write it as UTF-8.
     """
     rows = tally.worst
-    texts = {row.id: conversations[row.place] for row in rows if row.place < len(conversations)}
+    texts = {}
+    for row in rows:
+        if row.place < len(conversations):
+            texts[row.id] = conversations[row.place]
+
     lowering = tally.lowering()
+    titles = {
+        "lowering": "What lowers scores",
+        "worst": "The worst ten",
+        "list": "All conversations",
+    }
     return render(
         "scores.html",
         file=file,
-        titles={
-            "lowering": "What lowers scores",
-            "worst": "The worst ten",
-            "list": "All conversations",
-        },
+        titles=titles,
         verdict=tally.told,
         decided=tally.decided,
         doubt=tally.doubt,
@@ -233,6 +291,14 @@ def scores_page(
 
 def marked_in(row: WorstRow, conversation: Conversation | None) -> list[MarkedTurn]:
     """Return a conversation's turns with what its lowest answer rests on marked; none where its text isn't at hand."""
-    turns = cut_turns(conversation.turns) if conversation else []
-    quotes = {place: [(turns[place].shown, DSAT)] for place in row.turns if place < len(turns)}
+    if conversation:
+        turns = cut_turns(conversation.turns)
+    else:
+        turns = []
+
+    quotes = {}
+    for place in row.turns:
+        if place < len(turns):
+            quotes[place] = [(turns[place].shown, DSAT)]
+
     return marked_turns(turns, quotes)

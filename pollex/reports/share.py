@@ -36,21 +36,33 @@ def share_page(result: Any) -> str:
 
 def forest(title: str, estimates: Iterable[tuple[str, Share | None]]) -> Markup:
     """Draw an interval a line, over shares from 0 to 1; none where there is no estimate."""
-    shown = [(name, share) for name, share in estimates if share is not None]
+    shown = []
+    for name, share in estimates:
+        if share is not None:
+            shown.append((name, share))
+
     height = ROW * (len(shown) + 1) + 12
     scale = Axis(0.0, 1.0, NAMES, WIDTH - 20)
-    grid = [
-        (
-            line(scale(v), 4, scale(v), height - ROW, "grid"),
-            text(scale(v), height - 8, tick_label(v), "tick", "middle"),
+    grid = []
+    for v in ticks(0.0, 1.0, 6):
+        grid.append(
+            (
+                line(scale(v), 4, scale(v), height - ROW, "grid"),
+                text(scale(v), height - 8, tick_label(v), "tick", "middle"),
+            )
         )
-        for v in ticks(0.0, 1.0, 6)
-    ]
+
     rows = []
     for place, (name, share) in enumerate(shown):
         y = ROW * place + ROW / 2 + 4
         short = name if len(name) <= 28 else f"{name[:27]}…"
-        whisker = line(scale(share.low), y, scale(share.high), y, "whisker ink")
+        whisker = line(
+            scale(share.low),
+            y,
+            scale(share.high),
+            y,
+            "whisker ink",
+        )
         rows.append(
             element(
                 "g",
@@ -59,6 +71,7 @@ def forest(title: str, estimates: Iterable[tuple[str, Share | None]]) -> Markup:
                 disc(scale(share.value), y, "ink"),
             )
         )
+
     return svg(title, grid, rows, width=WIDTH, height=height)
 
 
@@ -74,5 +87,10 @@ def compare_page(comparisons: Sequence[Any], verdicts: Sequence[Any] = ()) -> st
     """
     first = comparisons[0].first
     facts = {"compared with": first}
-    sections = {"comparisons": comparisons, "verdicts": verdicts, "first": first, "facts": facts}
+    sections = {
+        "comparisons": comparisons,
+        "verdicts": verdicts,
+        "first": first,
+        "facts": facts,
+    }
     return render("compare.html", file="", titles={}, **sections)

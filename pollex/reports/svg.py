@@ -27,6 +27,7 @@ def escape(text: object) -> Markup:
     """Escape text: controls are visible, and nothing is a web address."""
     if isinstance(text, Markup):
         return text
+
     shown = html.escape(printable(str(text), keep_lines=True))
     # A quoted address is shown in full, but no scanner of the file finds a link.
     return Markup(shown.replace("//", "&#47;&#47;"))  # noqa: S704 (escaped above)
@@ -49,8 +50,16 @@ def join(children: Iterable[object]) -> Markup:
 
 
 def _attribute(key: str, value: object) -> str:
-    name = key.rstrip("_").replace("_", "-") if key != "viewBox" else key
-    shown = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    if key != "viewBox":
+        name = key.rstrip("_").replace("_", "-")
+    else:
+        name = key
+
+    if isinstance(value, float):
+        shown = f"{value:.2f}".rstrip("0").rstrip(".")
+    else:
+        shown = str(value)
+
     return f' {name}="{escape(shown)}"'
 
 
@@ -76,6 +85,7 @@ def nice_step(span: float, count: int) -> float:
     """
     if not (span > 0 and math.isfinite(span)):
         return 1.0
+
     power = 10.0 ** math.floor(math.log10(span / count))
     return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power * count >= span * (1 - 1e-9))
 
@@ -109,7 +119,12 @@ def svg(
     inside = join(parts)
     role = "group" if "<a " in inside else "img"  # foreign text has no `<`
     size = {"width": width, "height": height} if fixed else {}
-    frame = {"viewBox": f"0 0 {width} {height}", "class_": class_, "role": role, **size}
+    frame = {
+        "viewBox": f"0 0 {width} {height}",
+        "class_": class_,
+        "role": role,
+        **size,
+    }
     return element("svg", element("title", title), inside, **frame)
 
 
@@ -118,33 +133,87 @@ def group(title: str, *parts: object) -> Markup:
     return element("g", element("title", title), *parts)
 
 
-def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+def line(
+    x1: float,
+    y1: float,
+    x2: float,
+    y2: float,
+    class_: str,
+) -> Markup:
     """Draw a straight line between two points in pixels."""
-    return element("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=class_)
+    return element(
+        "line",
+        x1=float(x1),
+        y1=float(y1),
+        x2=float(x2),
+        y2=float(y2),
+        class_=class_,
+    )
 
 
-def rect(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+def rect(
+    x1: float,
+    y1: float,
+    x2: float,
+    y2: float,
+    class_: str,
+) -> Markup:
     """Draw a rectangle between two corners in pixels."""
     x = min(x1, x2)
     y = min(y1, y2)
     width = abs(x2 - x1)
     height = abs(y2 - y1)
+
     return element(
-        "rect", x=float(x), y=float(y), width=float(width), height=float(height), class_=class_
+        "rect",
+        x=float(x),
+        y=float(y),
+        width=float(width),
+        height=float(height),
+        class_=class_,
     )
 
 
-def text(x: float, y: float, words: object, class_: str = "", anchor: str = "start") -> Markup:
+def text(
+    x: float,
+    y: float,
+    words: object,
+    class_: str = "",
+    anchor: str = "start",
+) -> Markup:
     """Put words at a place in pixels."""
-    return element("text", words, x=float(x), y=float(y), class_=class_ or None, text_anchor=anchor)
+    return element(
+        "text",
+        words,
+        x=float(x),
+        y=float(y),
+        class_=class_ or None,
+        text_anchor=anchor,
+    )
 
 
-def disc(x: float, y: float, class_: str, radius: float = 4.0) -> Markup:
+def disc(
+    x: float,
+    y: float,
+    class_: str,
+    radius: float = 4.0,
+) -> Markup:
     """Draw a round mark: positive conversations, and held-out figures."""
-    return element("circle", cx=float(x), cy=float(y), r=float(radius), class_=class_)
+    return element(
+        "circle",
+        cx=float(x),
+        cy=float(y),
+        r=float(radius),
+        class_=class_,
+    )
 
 
-def diamond(x: float, y: float, class_: str, radius: float = 5.0) -> Markup:
+def diamond(
+    x: float,
+    y: float,
+    class_: str,
+    radius: float = 5.0,
+) -> Markup:
     """Draw a pointed mark: negative conversations."""
     corners = [(x, y - radius), (x + radius, y), (x, y + radius), (x - radius, y)]
     return element("path", d=f"{_path(corners)}Z", class_=class_)
@@ -170,24 +239,58 @@ class Frame:
         """Make a panel of these ranges."""
         return cls(Axis(*xs, LEFT, WIDTH - RIGHT), Axis(*ys, HEIGHT - BOTTOM, TOP))
 
-    def curve(self, xs: Sequence[float], ys: Sequence[float], class_: str) -> Markup:
+    def curve(
+        self,
+        xs: Sequence[float],
+        ys: Sequence[float],
+        class_: str,
+    ) -> Markup:
         """Draw a line through points."""
         points = self._points(xs, ys)
-        return element("path", d=_path(points), class_=f"curve {class_}") if points else Markup("")
+        if points:
+            return element(
+                "path",
+                d=_path(points),
+                class_=f"curve {class_}",
+            )
+
+        return Markup("")
 
     def area(
-        self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], class_: str
+        self,
+        xs: Sequence[float],
+        low: Sequence[float],
+        high: Sequence[float],
+        class_: str,
     ) -> Markup:
         """Draw the area between two lines."""
         points = [*self._points(xs, low), *reversed(self._points(xs, high))]
-        return element("path", d=f"{_path(points)}Z", class_=class_) if points else Markup("")
+        if points:
+            return element("path", d=f"{_path(points)}Z", class_=class_)
+        return Markup("")
 
     def _points(self, xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:
-        return [(self.x(x), self.y(y)) for x, y in zip(xs, ys, strict=True)]
+        points: list[tuple[float, float]] = []
+        for x, y in zip(xs, ys, strict=True):
+            points.append((self.x(x), self.y(y)))
+        return points
 
-    def bar(self, x1: float, x2: float, y1: float, y2: float, class_: str) -> Markup:
+    def bar(
+        self,
+        x1: float,
+        x2: float,
+        y1: float,
+        y2: float,
+        class_: str,
+    ) -> Markup:
         """Draw a bar with a hair's breadth to its neighbor."""
-        return rect(self.x(x1) + 0.5, self.y(y1), self.x(x2) - 0.5, self.y(y2), class_)
+        return rect(
+            self.x(x1) + 0.5,
+            self.y(y1),
+            self.x(x2) - 0.5,
+            self.y(y2),
+            class_,
+        )
 
     def band(self, low: float | None, high: float | None, class_: str) -> Markup:
         """Draw a band over the full height; None reaches to the edge."""
@@ -200,36 +303,83 @@ class Frame:
         """Draw an upright interval; nothing where it has no ends."""
         if low is None or high is None:
             return None
-        return line(self.x(x), self.y(low), self.x(x), self.y(high), "whisker ink")
+
+        return line(
+            self.x(x),
+            self.y(low),
+            self.x(x),
+            self.y(high),
+            "whisker ink",
+        )
 
     def vline(self, value: float, class_: str, label: str = "") -> Markup:
         """Draw a line over the full height, with its name above."""
         place = self.x(value)
-        anchor = "end" if place > WIDTH * 0.85 else "start" if place < WIDTH * 0.2 else "middle"
-        name = text(place, self.y.end - 8, label, "mark", anchor) if label else None
-        return element("g", line(place, self.y.start, place, self.y.end, class_), name)
+        if place > WIDTH * 0.85:
+            anchor = "end"
+        elif place < WIDTH * 0.2:
+            anchor = "start"
+        else:
+            anchor = "middle"
+
+        name = None
+        if label:
+            name = text(place, self.y.end - 8, label, "mark", anchor)
+
+        return element(
+            "g",
+            line(place, self.y.start, place, self.y.end, class_),
+            name,
+        )
 
     def hline(self, value: float, class_: str) -> Markup:
         """Draw a line over the full width."""
-        return line(self.x.start, self.y(value), self.x.end, self.y(value), class_)
+        return line(
+            self.x.start,
+            self.y(value),
+            self.x.end,
+            self.y(value),
+            class_,
+        )
 
     def x_axis(self, name: str) -> Markup:
         """Draw tick labels under the panel, and what they measure."""
         values = ticks(self.x.low, self.x.high)
-        labels = [
-            text(self.x(value), self.y.start + 15, tick_label(value), "tick", "middle")
-            for value in values
-        ]
+        labels = []
+        for value in values:
+            labels.append(
+                text(
+                    self.x(value),
+                    self.y.start + 15,
+                    tick_label(value),
+                    "tick",
+                    "middle",
+                )
+            )
+
         center = (self.x.start + self.x.end) / 2
-        return element("g", labels, text(center, self.y.start + 31, name, "axis-name", "middle"))
+        return element(
+            "g",
+            labels,
+            text(center, self.y.start + 31, name, "axis-name", "middle"),
+        )
 
     def y_axis(self, values: Sequence[float]) -> Markup:
         """Draw grid lines with their labels on the left."""
         place = self.x.start - 6
-        labels = [
-            text(place, self.y(value) + 4, tick_label(abs(value)), "tick", "end")
-            for value in values
-        ]
+        labels = []
+        for value in values:
+            labels.append(
+                text(
+                    place,
+                    self.y(value) + 4,
+                    tick_label(abs(value)),
+                    "tick",
+                    "end",
+                )
+            )
+
         return element(
-            "g", list(zip((self.hline(value, "grid") for value in values), labels, strict=True))
+            "g",
+            list(zip((self.hline(value, "grid") for value in values), labels, strict=True)),
         )

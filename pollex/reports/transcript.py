@@ -45,7 +45,8 @@ def marked_turns(
 def mark(content: str, quotes: Sequence[tuple[str, Polarity]]) -> tuple[MarkedText, ...]:
     """Split a text at the borders of quotes, ignoring differences in white space."""
     return _cut_at(
-        content, [(*span, kind) for words, kind in quotes for span in _spans(content, words)]
+        content,
+        [(*span, kind) for words, kind in quotes for span in _spans(content, words)],
     )
 
 
@@ -69,7 +70,13 @@ def _cut_at(text: str, spans: Sequence[tuple[int, int, str]]) -> tuple[MarkedTex
 
 def _spans(content: str, words: str) -> list[tuple[int, int]]:
     pattern = BLANK.join(map(re.escape, words.split()))
-    return [match.span() for match in re.finditer(pattern, content)] if pattern else []
+    if pattern:
+        spans: list[tuple[int, int]] = []
+        for match in re.finditer(pattern, content):
+            spans.append(match.span())
+        return spans
+
+    return []
 
 
 def cut_turns(turns: Sequence[Turn]) -> list[Turn]:

@@ -47,6 +47,7 @@ def foreign_rooms() -> Mapping[str, Path]:
         spec = find_spec(entry_point.value)
         if spec is not None and spec.submodule_search_locations:
             rooms[entry_point.value] = Path(spec.submodule_search_locations[0])
+
     return rooms
 
 
@@ -111,12 +112,17 @@ def python_names() -> Mapping[str, str]:
     A room names them in its package as `PYTHON_NAMES`: a use case, or anything else, such as
     `usecases.remedy.ProveRemedy`, by the name that it has in `import pollex`.
     """
-    rooms = {room: import_module(room) for room in all_rooms() if room != CORE}
-    return {
-        name: f"{room}.{home}"
-        for room, package in rooms.items()
-        for name, home in getattr(package, "PYTHON_NAMES", {}).items()
-    }
+    rooms = {}
+    for room in all_rooms():
+        if room != CORE:
+            rooms[room] = import_module(room)
+
+    names: dict[str, str] = {}
+    for room, package in rooms.items():
+        for name, home in getattr(package, "PYTHON_NAMES", {}).items():
+            names[name] = f"{room}.{home}"
+
+    return names
 
 
 @cache
@@ -129,7 +135,10 @@ def hooks_of(kind: type[Hook]) -> tuple[Hook, ...]:
     """
     part = kind.__module__.removeprefix(f"{CORE}.")
     within = part.removesuffix("hooks").rstrip(".")
-    core_modules = [import_module(home) for home in modules_named(within, "own_hooks")]
+    core_modules = []
+    for home in modules_named(within, "own_hooks"):
+        core_modules.append(import_module(home))
+
     modules = [*core_modules, *import_part(part)]
     return tuple(hook for module in modules for hook in module.HOOKS if isinstance(hook, kind))
 
@@ -149,4 +158,5 @@ def file_named(part: str, name: str) -> Path | None:
             file = folder / part / name
             if file.is_file():
                 return file
+
     return None

@@ -92,7 +92,10 @@ class Question(BaseModel):
     @cached_property
     def digest(self) -> str:
         """Twelve hex digits for the words and options: a re-worded question has others."""
-        return content_id(self.text, *(f"{option.text}={option.value}" for option in self.options))
+        return content_id(
+            self.text,
+            *(f"{option.text}={option.value}" for option in self.options),
+        )
 
 
 Source = Literal["built-in", "logprobs", "sampled", "point", "recorded", "rule"]
@@ -134,6 +137,7 @@ class Answer(BaseModel):
         object.__setattr__(answer, "__pydantic_fields_set__", set(fields))
         object.__setattr__(answer, "__pydantic_extra__", None)
         object.__setattr__(answer, "__pydantic_private__", None)
+
         return answer
 
     @property
@@ -144,7 +148,9 @@ class Answer(BaseModel):
     @property
     def word(self) -> str:
         """The option picked, in words."""
-        return NEVER_CAME_UP if self.never_came_up else self.scale[self.chosen].text
+        if self.never_came_up:
+            return NEVER_CAME_UP
+        return self.scale[self.chosen].text
 
     @property
     def mass(self) -> float:
@@ -160,6 +166,7 @@ class Answer(BaseModel):
         """Σ p·value / Z; without options, those of a rubric."""
         if options is None:
             return _expected_of(self.probabilities)
+
         return (
             sum([p * option.value for p, option in zip(self.probabilities, options, strict=True)])
             / self.mass
@@ -171,7 +178,9 @@ class Answer(BaseModel):
 
     def value(self, options: tuple[Option, ...] | None = None) -> float:
         """Return the value for NetSAT: of the chosen option for point masses, else expected."""
-        return self.mode(options) if self.source == "point" else self.expected(options)
+        if self.source == "point":
+            return self.mode(options)
+        return self.expected(options)
 
 
 @lru_cache(maxsize=8192)  # it is counted, written and summed up

@@ -49,28 +49,56 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
     Raises:
         BadRubrics: It can't be read, something in it is missing or wrong, or a rubric occurs twice.
     """
-    path = HOME / f"{source}.toml" if str(source) in bundled_sets() else Path(source)
+    if str(source) in bundled_sets():
+        path = HOME / f"{source}.toml"
+    else:
+        path = Path(source)
+
     missing = f"give a TOML file, or one of {', '.join(bundled_sets())}"
     entries = _parsed(_List, path, str(source), REMEDY, missing).rubrics
-    rubrics = [
-        Rubric(id=content_id(e.polarity, e.text), text=e.text, polarity=e.polarity) for e in entries
-    ]
+    rubrics = []
+    for e in entries:
+        rubrics.append(
+            Rubric(
+                id=content_id(e.polarity, e.text),
+                text=e.text,
+                polarity=e.polarity,
+            )
+        )
+
     if len({rubric.id for rubric in rubrics}) < len(rubrics):
-        raise BadRubrics("a rubric occurs twice", where=str(source), remedy="remove one of them")
+        raise BadRubrics(
+            "a rubric occurs twice",
+            where=str(source),
+            remedy="remove one of them",
+        )
+
     return tuple(rubrics)
 
 
-def _parsed(kind: type[Parsed], path: Path, where: str, remedy: str, missing: str = "") -> Parsed:
+def _parsed(
+    kind: type[Parsed],
+    path: Path,
+    where: str,
+    remedy: str,
+    missing: str = "",
+) -> Parsed:
     try:
         return kind.model_validate(parse_toml(read_lines(path)))
     except (OSError, UnicodeDecodeError) as error:
         if missing and isinstance(error, FileNotFoundError):
             raise BadRubrics("there is no such file", where=where, remedy=missing) from None
-        raise BadRubrics(f"it can't be read: {error}", where=where, remedy=UNREADABLE) from error
+        raise BadRubrics(
+            f"it can't be read: {error}",
+            where=where,
+            remedy=UNREADABLE,
+        ) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise BadRubrics(
-            f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=where, remedy=remedy
+            f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
+            where=where,
+            remedy=remedy,
         ) from error
     except ValueError as error:
         raise BadRubrics(f"not valid TOML: {error}", where=where, remedy=remedy) from error
@@ -111,8 +139,15 @@ class Entry(BaseModel):
 
     def toml(self) -> str:
         """Return the entry as a table of TOML."""
-        words = {"id": self.name, "text": self.text, "polarity": self.polarity}
-        lines = [f"{key} = {toml_value(value)}" for key, value in words.items()]
+        words = {
+            "id": self.name,
+            "text": self.text,
+            "polarity": self.polarity,
+        }
+        lines = []
+        for key, value in words.items():
+            lines.append(f"{key} = {toml_value(value)}")
+
         lines += [
             f"on = {str(self.on).lower()}",
             *(["judge_anew = true"] if self.judge_anew else []),
@@ -146,6 +181,7 @@ def read_edits(path: Path) -> tuple[Entry, ...]:
             where=str(path),
             remedy="leave a new rubric's id out",
         )
+
     return tuple(entries)
 
 
@@ -168,30 +204,50 @@ def toml_of(entries: Iterable[Entry], name: str) -> str:
 
 
 def apply_edits(
-    entries: Sequence[Entry], rubrics: Sequence[ChosenRubric], off: Sequence[ChosenRubric]
+    entries: Sequence[Entry],
+    rubrics: Sequence[ChosenRubric],
+    off: Sequence[ChosenRubric],
 ) -> tuple[tuple[ChosenRubric, ...], tuple[ChosenRubric, ...]]:
     """Apply edits by id; return the rubrics that are on, and those off."""
     by_id = {rubric.id: rubric for rubric in (*rubrics, *off)}
-    edited = [(entry.on, _edited(entry, by_id.get(entry.name))) for entry in entries]
+    edited = []
+    for entry in entries:
+        edited.append((entry.on, _edited(entry, by_id.get(entry.name))))
+
     return tuple(rubric for on, rubric in edited if on), tuple(
         rubric for on, rubric in edited if not on
     )
 
 
 def _edited(entry: Entry, before: ChosenRubric | None) -> ChosenRubric:
-    changes = {"text": entry.text, "polarity": entry.polarity, "note": entry.note}
+    changes = {
+        "text": entry.text,
+        "polarity": entry.polarity,
+        "note": entry.note,
+    }
     if before is None:
         return ChosenRubric(
-            id=entry.name, text=entry.text, polarity=entry.polarity, note=entry.note
+            id=entry.name,
+            text=entry.text,
+            polarity=entry.polarity,
+            note=entry.note,
         )
+
     edited = before.model_copy(update=changes)
-    return judged_anew(edited) if entry.judge_anew else edited
+    if entry.judge_anew:
+        return judged_anew(edited)
+    return edited
 
 
 def judged_anew(rubric: ChosenRubric) -> ChosenRubric:
     """Return a rubric without what it was judged by: its words say what to look for, as if a person had added it."""
     return rubric.model_copy(
-        update={"source": PERSON, "quotes": (), "written": "", "answered_by": ""}
+        update={
+            "source": PERSON,
+            "quotes": (),
+            "written": "",
+            "answered_by": "",
+        }
     )
 
 
@@ -207,7 +263,10 @@ def row_of(rubric: Rubric, quoted: bool = True) -> dict[str, Any]:
         "polarity": rubric.polarity,
         "source": rubric.source,
     }
-    quote = rubric.quotes[0].text if rubric.quotes and quoted else ""
+    quote = ""
+    if rubric.quotes and quoted:
+        quote = rubric.quotes[0].text
+
     return about | {"reasons": len(rubric.reason_ids), "quote": quote}
 
 
@@ -224,13 +283,18 @@ def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
     """
     if not isinstance(rows, list) or not rows:
         raise BadRubrics("the pool has no rubric left", remedy="leave one at least")
+
     by_id = {rubric.id: rubric for rubric in earlier}
     sides = dict[str, tuple[str, bool]]()
-    by_words = {(words_of(rubric.text), rubric.polarity): rubric for rubric in earlier}
+    by_words = {}
+    for rubric in earlier:
+        by_words[words_of(rubric.text), rubric.polarity] = rubric
+
     if len(stayed := {row["id"]: by_id[row["id"]] for row in rows if _stays(row, by_id)}) == len(
         rows
     ):
         return tuple(stayed.values())
+
     pool = []
     for number, row in enumerate(rows, start=1):
         text, side = _words_and_side(row, f"rubric {number}")
@@ -238,11 +302,22 @@ def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
         other, other_was_there = sides.setdefault(text.casefold(), (side, was_there))
         if other != side and not (was_there and other_was_there):
             raise BadRubrics(
-                f"{text!r} is both {other} and {side}", where=f"rubric {number}", remedy=POOL_REMEDY
+                f"{text!r} is both {other} and {side}",
+                where=f"rubric {number}",
+                remedy=POOL_REMEDY,
             )
-        new_rubric = Rubric(id=content_id("rubric", side, text), text=text, polarity=side)
+
+        new_rubric = Rubric(
+            id=content_id("rubric", side, text),
+            text=text,
+            polarity=side,
+        )
         pool.append(by_words.get((text, side), new_rubric))
-    words = [(rubric.polarity, rubric.text.casefold()) for rubric in pool]
+
+    words = []
+    for rubric in pool:
+        words.append((rubric.polarity, rubric.text.casefold()))
+
     if twice := [
         rubric.text for number, rubric in enumerate(pool) if words[number] in words[:number]
     ]:
@@ -256,15 +331,25 @@ def words_of(text: str) -> str:
 
 
 def _stays(row: object, by_id: Mapping[str, Rubric]) -> bool:
-    before = by_id.get(str(row.get("id"))) if isinstance(row, Mapping) else None
+    before = None
+    if isinstance(row, Mapping):
+        before = by_id.get(str(row.get("id")))
+
     words = (row.get("text"), row.get("polarity")) if isinstance(row, Mapping) else ()
     return before is not None and (before.text, before.polarity) == words
 
 
 def _words_and_side(row: object, where: str) -> tuple[str, Polarity]:
-    text = words_of(str(row.get("text") or "")) if isinstance(row, Mapping) else ""
+    text = ""
+    if isinstance(row, Mapping):
+        text = words_of(str(row.get("text") or ""))
     if not isinstance(row, Mapping) or not text:
         raise BadRubrics("a rubric without text", where=where, remedy=POOL_REMEDY)
     if (side := row.get("polarity")) not in get_args(Polarity):
-        raise BadRubrics(f"a polarity of {side!r}", where=where, remedy=POOL_REMEDY)
+        raise BadRubrics(
+            f"a polarity of {side!r}",
+            where=where,
+            remedy=POOL_REMEDY,
+        )
+
     return text, side  # type: ignore[return-value]

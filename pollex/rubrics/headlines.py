@@ -50,7 +50,12 @@ def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]
     groups: dict[str, list[ChosenRubric]] = {}
     for rubric in of_side:
         groups.setdefault(_first_of(rubric, by_id), []).append(rubric)
-    return [Headline(first, tuple(rest)) for first, *rest in groups.values()]
+
+    leads: list[Headline] = []
+    for first, *rest in groups.values():
+        leads.append(Headline(first, tuple(rest)))
+
+    return leads
 
 
 def _leads(rubric: ChosenRubric) -> bool:
@@ -164,12 +169,14 @@ def _told_elsewhere(rubric: ChosenRubric) -> bool:
 
 def sounds_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List rubrics of tone, how people sound, without what went the other way."""
-    return [
-        rubric
-        for rubric in in_order(rubrics)
-        if not (rubric.leads or _told_elsewhere(rubric) or told_as_words(rubric))
-        and not went_the_other_way(rubric)
-    ]
+    sounds: list[ChosenRubric] = []
+    for rubric in in_order(rubrics):
+        if not (
+            rubric.leads or _told_elsewhere(rubric) or told_as_words(rubric)
+        ) and not went_the_other_way(rubric):
+            sounds.append(rubric)
+
+    return sounds
 
 
 def turned(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
@@ -191,11 +198,16 @@ def _first_of(rubric: ChosenRubric, by_id: dict[str, ChosenRubric]) -> str:
 def in_order(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """Sort by the order of choice; rubrics that a person added come last."""
     return sorted(
-        rubrics, key=lambda rubric: rubric.choice.step if rubric.choice else len(rubrics) + 1
+        rubrics,
+        key=lambda rubric: rubric.choice.step if rubric.choice else len(rubrics) + 1,
     )
 
 
-def twins(rubrics: Sequence[Rubric], held: Bools, values: Floats | None) -> dict[str, str]:
+def twins(
+    rubrics: Sequence[Rubric],
+    held: Bools,
+    values: Floats | None,
+) -> dict[str, str]:
     """Return the earlier twin of each headline rubric that has one, by id.
 
     Twins are of one side, and hold in much the same conversations, are answered alike, or are the
@@ -209,13 +221,18 @@ def twins(rubrics: Sequence[Rubric], held: Bools, values: Floats | None) -> dict
     """
     mixed = has_models(rubrics)
     from_built_in = np.array(
-        [mixed and rubric.answered_by == BUILT_IN for rubric in rubrics], dtype=bool
+        [mixed and rubric.answered_by == BUILT_IN for rubric in rubrics],
+        dtype=bool,
     )
     alike = much_the_same(rubrics, held)
     if values is not None:
         # A built-in rubric stands under a model's that says about the same, whichever was chosen
         # first.
-        enough = np.where(from_built_in[:, None] != from_built_in[None, :], SAYS, ALIKE)
+        enough = np.where(
+            from_built_in[:, None] != from_built_in[None, :],
+            SAYS,
+            ALIKE,
+        )
         alike |= (correlations(values) >= enough) | _of_other_breadth(rubrics)
 
     # each rubric that leads, under the first one that is its twin; built-in ones come last
@@ -230,6 +247,7 @@ def twins(rubrics: Sequence[Rubric], held: Bools, values: Floats | None) -> dict
             if same_side and alike[earlier, later]:
                 earlier_twins[rubrics[later].id] = rubrics[earlier].id
                 break
+
     return earlier_twins
 
 
@@ -246,6 +264,7 @@ def much_the_same(rubrics: Sequence[Rubric], held: Bools) -> Bools:
     near = np.array(
         [[len(word & other) >= NEAR_WORDS * len(word | other) for other in words] for word in words]
     ).reshape(both.shape)
+
     return np.asarray((both > 0) & ((both >= MOSTLY * either) | (near & (both >= MOSTLY * rarer))))
 
 
@@ -257,7 +276,11 @@ def _of_other_breadth(rubrics: Sequence[Rubric]) -> Bools:
     """Tell which rubrics are the same event, one of a single object and one of any `[rubric, rubric]`."""
     parts = [rubric.source.partition(" ") for rubric in rubrics]
     kinds = np.array([kind for kind, _, _ in parts])
-    events = np.array([kind.startswith("event:") for kind in kinds.tolist()], dtype=bool)
+    events = np.array(
+        [kind.startswith("event:") for kind in kinds.tolist()],
+        dtype=bool,
+    )
     narrow = np.array([bool(topic) for _, _, topic in parts], dtype=bool)
     same = (kinds[:, None] == kinds[None, :]) & events[:, None]
+
     return np.asarray(same & (narrow[:, None] != narrow[None, :]))

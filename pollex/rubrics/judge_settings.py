@@ -33,11 +33,9 @@ JUDGMENTS = frozenset(
 
 
 def _parts(parts: Any) -> Any:
-    return (
-        frozenset(filter(None, map(str.strip, parts.split(","))))
-        if isinstance(parts, str)
-        else parts
-    )
+    if isinstance(parts, str):
+        return frozenset(filter(None, map(str.strip, parts.split(","))))
+    return parts
 
 
 Parts = Annotated[frozenset[str], BeforeValidator(_parts), PlainSerializer(sorted)]
@@ -58,7 +56,8 @@ class JudgeSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     scale: ScaleName = Field(
-        "occasion", description='Answer scale of rubrics; `occasion` includes "Never came up".'
+        "occasion",
+        description='Answer scale of rubrics; `occasion` includes "Never came up".',
     )
     elicitation: Literal["batched", "independent"] = Field(
         "batched",
@@ -70,25 +69,32 @@ class JudgeSettings(BaseModel):
         description="Calls for one distribution if the endpoint gives no log-probabilities.",
     )
     require: Literal["logprobs"] | None = Field(
-        None, description="Fail if the endpoint gives no log-probabilities."
+        None,
+        description="Fail if the endpoint gives no log-probabilities.",
     )
     without: Parts = Field(
         frozenset(),
         description="What to leave out: built-in (rubrics found without the model); ds, cdp, domain of prompts.",
     )
     canary: bool = Field(
-        True, description="Also ask a question with a known answer, as attention check."
+        True,
+        description="Also ask a question with a known answer, as attention check.",
     )
-    straight_lining: bool = Field(True, description="Mark answers that are all the same.")
+    straight_lining: bool = Field(
+        True,
+        description="Mark answers that are all the same.",
+    )
     closing: Closing = Field(
-        "system", description="Role of the task message; merged for strict chat templates."
+        "system",
+        description="Role of the task message; merged for strict chat templates.",
     )
     value: Literal["auto", "expected", "mode"] = Field(
         "auto",
         description="Part of an answer's distribution that NetSAT sums, or that is the grade.",
     )
     embedding_model: str = Field(
-        DEFAULT_MODEL, description="A sentence-transformers model, by name or path."
+        DEFAULT_MODEL,
+        description="A sentence-transformers model, by name or path.",
     )
 
     temperature: float | None = Field(
@@ -107,7 +113,9 @@ class JudgeSettings(BaseModel):
         description="Maximum number of reasons from one conversation, the paper's k.",
     )
     new_rubrics: int = Field(
-        10, ge=1, description="Maximum number of new rubrics from one batch of reasons."
+        10,
+        ge=1,
+        description="Maximum number of new rubrics from one batch of reasons.",
     )
     near: float = Field(
         0.7,
@@ -154,7 +162,9 @@ class JudgeSettings(BaseModel):
             name = str(first["loc"][0])
             complaint = first["msg"][0].lower() + first["msg"][1:]
             raise WrongUse(
-                f"{name} is {first['input']!r:.60}: {complaint}", remedy="change it", option=name
+                f"{name} is {first['input']!r:.60}: {complaint}",
+                remedy="change it",
+                option=name,
             ) from None
 
     def but(self, **changes: Any) -> Self:

@@ -15,14 +15,16 @@ from pollex.rubrics.worth import nearly_constant
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 _JOINED = re.compile(r"\b(?:and|or|but|as well as)\b", re.IGNORECASE)
 _NOT_JOINING = re.compile(
-    r"\b(?:between\b[^.]*?\band|more or less|and so on|or so)\b", re.IGNORECASE
+    r"\b(?:between\b[^.]*?\band|more or less|and so on|or so)\b",
+    re.IGNORECASE,
 )
 _CLAUSES = re.compile(
     r"(?P<who>The \w+) (?P<first>.+?),? (?:and|but|or) (?:(?P=who) )?(?P<second>\w+s\b.*)",
     re.IGNORECASE,
 )
 _ALL = re.compile(
-    r"\b(?:each|every|all|only|always|any|none|never|everything|nothing)\b", re.IGNORECASE
+    r"\b(?:each|every|all|only|always|any|none|never|everything|nothing)\b",
+    re.IGNORECASE,
 )
 _PRESUMED = re.compile(
     r"\b(?:too (?!many\b|much\b)\w+|again|still|anymore|any more|no longer|finally|despite|although|though|because"
@@ -65,35 +67,44 @@ def marks_on_words(rubric: Rubric) -> list[Mark]:
     """Return the marks on a rubric's sentence."""
     if rubric.source.startswith(("event:", "rate:", "signal:", "phrase:")):
         return []
+
     text = _QUOTED.sub("“…”", rubric.text)
     marks = []
     if joined := _JOINED.search(_NOT_JOINING.sub("", text)):
         why = f"two parts, joined by “{joined.group()}”: a conversation may bear out one of them"
         marks.append(Mark(rubric.id, why, halves(rubric.text)))
+
     if every := _ALL.search(text):
         marks.append(
-            Mark(rubric.id, f"“{every.group()}”: one exception decides it", _better(rubric.text))
+            Mark(
+                rubric.id,
+                f"“{every.group()}”: one exception decides it",
+                _better(rubric.text),
+            )
         )
+
     if presumed := _PRESUMED.search(text):
         why = f"“{presumed.group()}” presupposes something that may not have come up"
         marks.append(Mark(rubric.id, why, _better(rubric.text)))
+
     return marks
 
 
 def halves(text: str) -> tuple[str, ...]:
     """Split a sentence with two verbs into two statements; none if unclear."""
     clauses = _CLAUSES.fullmatch(text.rstrip("."))
-    return (
-        tuple(f"{clauses['who']} {clauses[part].strip(' ,')}." for part in ("first", "second"))
-        if clauses
-        else ()
-    )
+    if clauses:
+        return tuple(
+            f"{clauses['who']} {clauses[part].strip(' ,')}." for part in ("first", "second")
+        )
+    return ()
 
 
 def _better(text: str) -> tuple[str, ...]:
     better = text
     for pattern, instead in _BETTER:
         better = pattern.sub(instead, better)
+
     better = " ".join(better.split())
     better = better[:1].upper() + better[1:]
     return (better,) if better != text else ()
@@ -110,11 +121,20 @@ def marks_on_answers(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> lis
     if not seldom and (alone := rubric.alone) is not None and nearly_constant(alone):
         share = f"{alone.share.value:.0%} of {alone.share.n} conversations"
         marks.append(
-            Mark(rubric.id, f"nearly always the same answer: “{alone.commonest}” in {share}")
+            Mark(
+                rubric.id,
+                f"nearly always the same answer: “{alone.commonest}” in {share}",
+            )
         )
-    behind = {reasons[id_].conversation_id for id_ in rubric.reason_ids if id_ in reasons}
+
+    behind = set()
+    for id_ in rubric.reason_ids:
+        if id_ in reasons:
+            behind.add(reasons[id_].conversation_id)
+
     if len(behind) == 1:
         marks.append(Mark(rubric.id, "rests on one conversation"))
+
     return marks
 
 
@@ -126,8 +146,17 @@ def marks_on_pairs(rubrics: Sequence[Rubric], alike: Sequence[tuple[int, int]]) 
     """
     marks = []
     for first, second in ((rubrics[i], rubrics[j]) for i, j in alike):
-        kind = "near twin" if first.polarity == second.polarity else "mirror"
+        if first.polarity == second.polarity:
+            kind = "near twin"
+        else:
+            kind = "mirror"
+
         marks.append(
-            Mark(second.id, f"{kind} of “{first.text}”: keep the better one", other=first.id)
+            Mark(
+                second.id,
+                f"{kind} of “{first.text}”: keep the better one",
+                other=first.id,
+            )
         )
+
     return marks

@@ -37,10 +37,12 @@ def merge_equal(rubrics: Sequence[R]) -> tuple[tuple[R, ...], dict[str, str]]:
     groups: dict[tuple[Polarity, str], list[R]] = {}
     for rubric in rubrics:
         groups.setdefault(same_words(rubric), []).append(rubric)
+
     stays: dict[str, R] = {}
     merged: dict[str, str] = {}
     for equal in groups.values():
         first, *others = by_support(equal)
         stays[first.id] = merge([first, *others]) if others else first
         merged |= {rubric.id: first.id for rubric in others}
+
     return tuple(stays[rubric.id] for rubric in rubrics if rubric.id in stays), merged

@@ -41,7 +41,11 @@ class AdaptedRubric(Record):
     why: str = ""
 
     def __str__(self) -> str:
-        words = f"“{self.before}” → “{self.text}”" if self.text else f"“{self.before}”"
+        if self.text:
+            words = f"“{self.before}” → “{self.text}”"
+        else:
+            words = f"“{self.before}”"
+
         return f"{self.does}: {words}" + (f" ({self.why})" if self.why else "")
 
 
@@ -158,7 +162,11 @@ class CircumstanceRecord(Record):
             round(100 * (end or 0.0))
             for end in (self.within.low, self.within.value, self.within.high)
         )
-        left = "it goes the other way" if self.turned else "there is hardly a difference"
+        if self.turned:
+            left = "it goes the other way"
+        else:
+            left = "there is hardly a difference"
+
         return (
             f"goes along with the {self.name}: within each, {left} "
             f"({value:+d} points of thumbs down [{low:+d}, {high:+d}], "
@@ -199,6 +207,7 @@ class Member(Record):
         rest = self.within.down_without if self.within else None
         if there is None or rest is None or there.value is None or rest.value is None:
             return f"{self.among} conversations"
+
         return (
             f"hint: {100 * there.value:.0f} % thumbs down of {there.n}, {100 * rest.value:.0f} % in "
             "the rest"
@@ -233,6 +242,7 @@ def evidence_on(worth: Worth | None, side: Polarity) -> float:
     """Return the difference of the shares of thumbs down on a side, times how often it holds; 0 if not measured."""
     if worth is None or worth.down_with.value is None or worth.down_others.value is None:
         return 0.0
+
     sign = 1 if side == "dsat" else -1
     return sign * (worth.down_with.value - worth.down_others.value) * (worth.holds.value or 0.0)
 
@@ -364,30 +374,47 @@ class ChosenRubric(Rubric):
     def cases(self) -> tuple[Member, ...]:
         """What its family consists of, what explains most thumbs first."""
         members = self.family.members if self.family else ()
-        return tuple(sorted(members, key=lambda member: -evidence_on(member.worth, self.polarity)))
+        return tuple(
+            sorted(
+                members,
+                key=lambda member: -evidence_on(member.worth, self.polarity),
+            )
+        )
 
     @property
     def lead(self) -> Member | None:
         """The form that explains most of what a deed does, by thumbs; None where none does."""
-        whole = evidence_on(self.family.worth, self.polarity) if self.family else 0.0
-        first = next((case for case in self.cases if case.kind == kind_of(self.source)), None)
+        if self.family:
+            whole = evidence_on(self.family.worth, self.polarity)
+        else:
+            whole = 0.0
+
+        first = next(
+            (case for case in self.cases if case.kind == kind_of(self.source)),
+            None,
+        )
         if first is None or self.outcome or whole <= 0:
             return None
-        return first if 2 * evidence_on(first.worth, self.polarity) > whole else None
+        if 2 * evidence_on(first.worth, self.polarity) > whole:
+            return first
+        return None
 
     @property
     def apart(self) -> tuple[Member, ...]:
         """Deeds of another kind that make a difference among the conversations in which this holds."""
-        others = [case for case in self.cases if case.within and case.kind != kind_of(self.source)]
+        others = []
+        for case in self.cases:
+            if case.within and case.kind != kind_of(self.source):
+                others.append(case)
         return tuple(others)[:MOST_MEMBERS]
 
     @property
     def best_quotes(self) -> tuple[Quote, ...]:
         """Its quotes, that of the case that it begins with first."""
         first = self.lead.quote if self.lead else None
-        return (
-            (first, *(quote for quote in self.quotes if quote != first)) if first else self.quotes
-        )
+        if first:
+            return (first, *(quote for quote in self.quotes if quote != first))
+        return self.quotes
 
     @property
     def entry(self) -> tuple[str, str]:
@@ -399,6 +426,7 @@ class ChosenRubric(Rubric):
             return self.text, ""
         if self.outcome:
             return self.text, self._deeds_of_outcome
+
         first = self.lead
         alike = [
             case
@@ -410,27 +438,36 @@ class ChosenRubric(Rubric):
             return first.text, f"This explains most of the wider finding {whole}."
         if not alike:
             return self.text, ""
+
         most, *others = alike
         is_most = 2 * most.among > self.family.n
         if most.kind and not is_most:
             return self.text, ""
+
         how = "mostly" if is_most else "among others"
         counts = [f"{count(most.among, 'conversation')}", *(str(case.among) for case in others)]
-        parts = [
-            f"“{case.text.removesuffix('.')}” ({n})" for case, n in zip(alike, counts, strict=True)
-        ]
+        parts = []
+        for case, n in zip(alike, counts, strict=True):
+            parts.append(f"“{case.text.removesuffix('.')}” ({n})")
+
         return f"{self.text.removesuffix('.')}:", f"{how} {', '.join(parts)}."
 
     @property
     def _deeds_of_outcome(self) -> str:
         """What the assistant does in some of the conversations that end so, most often first; empty for nothing."""
         members = self.family.members if self.family else ()
-        events = [case for case in members if case.kind.startswith("event:") and not case.within]
+        events = []
+        for case in members:
+            if case.kind.startswith("event:") and not case.within:
+                events.append(case)
+
         if not events:
             return ""
-        parts = [
-            f"“{case.text.removesuffix('.')}” ({case.among})" for case in events[:MOST_MEMBERS]
-        ]
+
+        parts = []
+        for case in events[:MOST_MEMBERS]:
+            parts.append(f"“{case.text.removesuffix('.')}” ({case.among})")
+
         return (
             "In some of these conversations, without a clear difference to the rest of them: "
             f"{', '.join(parts)}."
@@ -523,12 +560,15 @@ class JudgeRecord(Record):
     @property
     def scale(self) -> ScaleName:
         """Scale on which rubrics are asked."""
-        return "likert-domain" if self.kind == EMBEDDED else self.options.scale
+        if self.kind == EMBEDDED:
+            return "likert-domain"
+        return self.options.scale
 
     @field_serializer("options")
     def _that_count(self, options: JudgeSettings) -> dict[str, Any]:
         if not self.built_in:
             return options.model_dump(mode="json")
+
         heeded = {"embedding_model", "value"} | (set() if self.kind == EMBEDDED else {"scale"})
         return options.model_dump(mode="json", include=heeded)
 
@@ -715,11 +755,13 @@ class CalibratorRecord(Record):
         """Say what the network adds to what it begins as, and from how many labels on; empty where unknown."""
         if not self.curve:
             return ""
+
         last = self.curve[-1]
         gain = f"{last.gain:.3f} ± {last.error:.3f} nats"
         sentence = f"With {last.labels} labels the network takes {gain} off the log-loss of what it begins as"
         if last.gain <= last.error:
             return f"{sentence}, which is no more than noise."
+
         better = [point.gain > point.error for point in self.curve]
         first = len(better) - next(
             (n for n, good in enumerate(reversed(better)) if not good), len(better)
@@ -732,6 +774,7 @@ class CalibratorRecord(Record):
         others = [row for row in self.compared if row.low is not None and row.low > 0]
         if not others:
             return ""
+
         first = min(others, key=lambda row: row.log_loss)
         return (
             f"Probabilities by {first.name} are better on these conversations than those of the {self.chosen}: "
@@ -748,6 +791,7 @@ def guarantee_in_words(record: GuaranteedWindow) -> str:
         for side in (record.lower, record.upper)
     ):
         sides = f"no score is that certain, {_HOPELESS}"
+
     return f"{guarantee_text(record)}: {sides}. {_held_out(record)}".rstrip()
 
 
@@ -762,13 +806,12 @@ def guarantee_text(record: GuaranteedWindow) -> str:
 def _held_out(record: GuaranteedWindow) -> str:
     if not record.held_out:
         return ""
+
     all_, beyond = record.blocks
     outside = f"Held out: {_counted(record.outside, record.held_out, all_)} outside this window"
-    return (
-        f"{outside}, {_counted(record.right, record.outside, beyond)} right."
-        if record.outside
-        else f"{outside}."
-    )
+    if record.outside:
+        return f"{outside}, {_counted(record.right, record.outside, beyond)} right."
+    return f"{outside}."
 
 
 def _counted(hits: int, n: int, blocks: int) -> str:
@@ -784,9 +827,15 @@ def _percent(share: float) -> str:
     return f"{percent:.{digits}f} %"
 
 
-def _side(side: WindowSide, label: str, place: str, record: GuaranteedWindow) -> str:
+def _side(
+    side: WindowSide,
+    label: str,
+    place: str,
+    record: GuaranteedWindow,
+) -> str:
     if side.threshold is not None:
         return f"{label} {place} {side.threshold:.1f} ({count(side.confident, 'conversation')}, {side.wrong} wrong)"
+
     none = f"no score is {label} that certainly"
     if side.needed is not None:
         takes = f"this would take about {side.needed:,} labels instead of {record.n:,}"

@@ -56,7 +56,9 @@ class Quote(BaseModel):
     @property
     def place(self) -> str:
         """Where it stands, in words."""
-        return "the user's comment" if self.of_comment else f"turn {self.turn}"
+        if self.of_comment:
+            return "the user's comment"
+        return f"turn {self.turn}"
 
 
 class Reason(BaseModel):
@@ -119,7 +121,9 @@ class Rubric(BaseModel):
         # in files of before, nobody said what a detector tells of
         if detector == "rate":
             return "outcome"
-        return "tone" if detector == "signal" else kind_of_sentence(self.text)
+        if detector == "signal":
+            return "tone"
+        return kind_of_sentence(self.text)
 
     @property
     def leads(self) -> bool:
@@ -146,6 +150,7 @@ def kind_of_sentence(text: str) -> Tells:
     subjects = list(_SUBJECT.finditer(text))
     if not subjects:
         return "deed"
+
     clause = text[subjects[-1].start("who") :]
     if subjects[-1]["who"].lower() in ASSISTANTS:
         return "outcome" if _MANNERS.match(clause) else "deed"
@@ -205,15 +210,19 @@ def with_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
     ranked = [
         quote for rank in range(3) for reason in new for quote in reason.quotes[rank : rank + 1]
     ]
-    return rubric.model_copy(
-        update={
-            "reason_ids": (*rubric.reason_ids, *(reason.id for reason in new)),
-            "quotes": tuple(sorted((*rubric.quotes, *ranked), key=surest_first)[:MAX_QUOTES]),
-        }
-    )
+    update = {
+        "reason_ids": (*rubric.reason_ids, *(reason.id for reason in new)),
+        "quotes": tuple(sorted((*rubric.quotes, *ranked), key=surest_first)[:MAX_QUOTES]),
+    }
+    return rubric.model_copy(update=update)
 
 
-DEEDS_FIRST = {"act": 0, "omission": 0, "effect": 1, "occasion": 2}
+DEEDS_FIRST = {
+    "act": 0,
+    "omission": 0,
+    "effect": 1,
+    "occasion": 2,
+}
 """What a model quoted: the deed proves more than what called for it."""
 
 

@@ -75,8 +75,11 @@ def place_of(path: Path, facts: Mapping[str, Any]) -> Path:
     digest = facts.get("arrays_sha256")
     if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
         raise BadCalibrator(
-            "arrays_sha256 is no hash of the calibrator's arrays", where=str(path), remedy=AGAIN
+            "arrays_sha256 is no hash of the calibrator's arrays",
+            where=str(path),
+            remedy=AGAIN,
         )
+
     return path.with_name(f"{path.stem}-{digest[:DIGITS]}.safetensors")
 
 
@@ -95,11 +98,16 @@ def arrays_beside(path: Path, facts: Mapping[str, Any]) -> bytes:
             where=str(place),
             remedy=f"put the arrays that came with {path.name} there, under this name, or {AGAIN}",
         ) from error
+
     require_arrays(arrays, facts, str(place))
     return arrays
 
 
-def require_arrays(arrays: bytes, facts: Mapping[str, Any], where: str) -> None:
+def require_arrays(
+    arrays: bytes,
+    facts: Mapping[str, Any],
+    where: str,
+) -> None:
     """Raise BadCalibrator where these are not the arrays that were written with the facts."""
     if hashlib.sha256(arrays).hexdigest() != facts.get("arrays_sha256"):
         raise BadCalibrator(
@@ -129,7 +137,11 @@ def require_names(rubrics: RubricSet, where: str) -> None:
     ]
     for place, name in names:
         if not is_name(name):
-            raise BadRubrics(f"{place} is no name: {name!r:.80}", where=where, remedy=NAMED)
+            raise BadRubrics(
+                f"{place} is no name: {name!r:.80}",
+                where=where,
+                remedy=NAMED,
+            )
 
 
 class RubricSet(Record):
@@ -228,11 +240,15 @@ class RubricSet(Record):
             )
         except FileNotFoundError:
             raise BadRubrics(
-                "there is no such file", where=str(path), remedy="`pollex learn` writes one"
+                "there is no such file",
+                where=str(path),
+                remedy="`pollex learn` writes one",
             ) from None
         except (OSError, UnicodeDecodeError, RecursionError) as error:
             raise BadRubrics(
-                f"it can't be read: {error}", where=str(path), remedy=UNREADABLE
+                f"it can't be read: {error}",
+                where=str(path),
+                remedy=UNREADABLE,
             ) from error
         except json.JSONDecodeError as error:
             what = f"not valid JSON: {error.msg}"
@@ -240,13 +256,24 @@ class RubricSet(Record):
             raise BadRubrics(what, where=f"{path}:{error.lineno}", remedy=remedy) from error
         except ValueError as error:
             raise BadRubrics(
-                str(error), where=str(path), remedy="correct it, or learn again"
+                str(error),
+                where=str(path),
+                remedy="correct it, or learn again",
             ) from error
+
         rubric_set = cls.parse(stored, where=str(path))
-        rubric_set = rubric_set.with_edits(edits_beside(path)) if edits else rubric_set
+        if edits:
+            rubric_set = rubric_set.with_edits(edits_beside(path))
+
         # an edited set can't be scored before it is fitted again
         if arrays and rubric_set.calibrator and not rubric_set.edited:
-            return rubric_set.with_arrays(arrays_beside(Path(path), rubric_set.calibrator.facts))
+            return rubric_set.with_arrays(
+                arrays_beside(
+                    Path(path),
+                    rubric_set.calibrator.facts,
+                )
+            )
+
         return rubric_set
 
     @classmethod
@@ -262,14 +289,18 @@ class RubricSet(Record):
                 where=where,
                 remedy="install a newer pollex",
             )
+
         try:
             rubrics = cls.model_validate(stored)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(part) for part in first["loc"]) or "the whole"
             raise BadRubrics(
-                f"{place}: {first['msg']}", where=where, remedy="correct it, or learn again"
+                f"{place}: {first['msg']}",
+                where=where,
+                remedy="correct it, or learn again",
             ) from error
+
         ids = [rubric.id for rubric in rubrics.rubrics]
         if twice := sorted(id_ for id_, times in Counter(ids).items() if times > 1):
             raise BadRubrics(
@@ -277,14 +308,21 @@ class RubricSet(Record):
                 where=where,
                 remedy="leave a new rubric's id out",
             )
+
         if not ids:
-            raise BadRubrics("it has no rubrics", where=where, remedy="add one, or learn again")
+            raise BadRubrics(
+                "it has no rubrics",
+                where=where,
+                remedy="add one, or learn again",
+            )
+
         if wordless := [rubric.id for rubric in rubrics.rubrics if not rubric.text.strip()]:
             raise BadRubrics(
                 f"the rubric {wordless[0]} has no words",
                 where=where,
                 remedy="write its text, or remove it",
             )
+
         require_names(rubrics, where)
         return rubrics
 
@@ -296,14 +334,23 @@ class RubricSet(Record):
         """
         if not path.is_file():
             return self
+
         on, off = apply_edits(read_edits(path), self.rubrics, self.off)
         if not on:
-            raise BadRubrics("no rubric is active", where=str(path), remedy="activate one")
+            raise BadRubrics(
+                "no rubric is active",
+                where=str(path),
+                remedy="activate one",
+            )
+
         if self.edited and digest_of(on) != digest_of(self.rubrics):
             what = f"the rubrics were changed in the JSON file, but {path.name} overrules"
             raise BadRubrics(
-                what, where=str(path), remedy=f"make the changes there, or remove {path.name}"
+                what,
+                where=str(path),
+                remedy=f"make the changes there, or remove {path.name}",
             )
+
         return self.model_copy(update={"rubrics": on, "off": off})
 
     def save(self, path: str | Path) -> None:
@@ -320,6 +367,7 @@ class RubricSet(Record):
         if record:
             require_arrays(self._arrays, record.facts, str(target))
             write_whole(place_of(target, record.facts), self._arrays, named=False)
+
         edits = toml_of(entries_of(self.rubrics, self.off), target.name)
         write_whole(edits_beside(target), edits.encode(), named=False)
         write_whole(target, f"{text}\n".encode())
@@ -327,16 +375,17 @@ class RubricSet(Record):
     @property
     def arrays_file(self) -> str:
         """Name of the file of the calibrator's arrays, where the set's own is called `rubrics.json`; empty for none."""
-        return (
-            ""
-            if self.calibrator is None
-            else place_of(Path("rubrics.json"), self.calibrator.facts).name
-        )
+        if self.calibrator is None:
+            return ""
+        return place_of(Path("rubrics.json"), self.calibrator.facts).name
 
     def to_json(self) -> str:
         """Return indented JSON, with fields in a fixed order."""
         return json.dumps(
-            self.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=1
+            self.model_dump(mode="json"),
+            ensure_ascii=False,
+            allow_nan=False,
+            indent=1,
         )
 
     def with_arrays(self, arrays: bytes) -> Self:
@@ -364,6 +413,7 @@ class RubricSet(Record):
         """
         if (record := self.calibrator) is None:
             return None
+
         # scikit-learn comes with them, and takes a second to import
         from pollex.calibration.grades import rated
         from pollex.calibration.questionnaire import Scale
@@ -377,39 +427,50 @@ class RubricSet(Record):
                 where="rubric set",
                 remedy=f"give the set's own file, beside that one, or {AGAIN}",
             )
+
         require_arrays(self._arrays, record.facts, "rubric set")
         options = len(SCALES[self.judge.scale])
         facts = record.facts | {"questionnaire": asdict(questionnaire(record.rubrics, options))}
         try:
             rating = None
             if record.rating is not None:
-                scales = [
-                    Scale(name, values, asked=False)
-                    for name, values in record.rating.scales.items()
-                ]
+                scales = []
+                for name, values in record.rating.scales.items():
+                    scales.append(Scale(name, values, asked=False))
                 about = (
                     facts
                     | record.rating.facts
                     | {"questionnaire": asdict(rated(record.rubrics, options, scales))}
                 )
                 rating = unpack(about, self._arrays, prefix=BESIDE)
-            return ThumbModel(record.rubrics, unpack(facts, self._arrays), options, rating)
+
+            return ThumbModel(
+                record.rubrics,
+                unpack(facts, self._arrays),
+                options,
+                rating,
+            )
         except BadCalibrator as error:
             raise BadCalibrator(
-                error.what, where="calibrator of the rubric set", remedy=AGAIN
+                error.what,
+                where="calibrator of the rubric set",
+                remedy=AGAIN,
             ) from error
 
     @property
     def support(self) -> Support:
         """Number of labels behind the probabilities, and whether they may be called calibrated."""
         return Support(
-            self.calibrator.labels if self.calibrator else self.data.training, self._no_gain
+            self.calibrator.labels if self.calibrator else self.data.training,
+            self._no_gain,
         )
 
     @property
     def _measured_probability(self) -> ProbabilityFigures | None:
         """Figures of probabilities of conversations that took no part in them."""
-        return (self.calibrator.held_out or self.calibrator.training) if self.calibrator else None
+        if self.calibrator:
+            return self.calibrator.held_out or self.calibrator.training
+        return None
 
     @property
     def _no_gain(self) -> str:
@@ -417,6 +478,7 @@ class RubricSet(Record):
         figures = self._measured_probability
         if figures is None or figures.gain.value is None or figures.gain.value > 0:
             return ""
+
         losses = f"log-loss {figures.log_loss.value:.3f}, with the share {figures.share_log_loss.value:.3f}"
         return f"no better than the share of thumbs up, {1 - self.data.down:.0%}, for every conversation: {losses}"
 
@@ -435,7 +497,11 @@ class RubricSet(Record):
         auc = self.held_out.auc if self.held_out else None
         if auc is None or auc.value is None or (auc.low is not None and auc.low > CHANCE):
             return ""
-        bounds = f", 95 % interval {auc.low:.2f} to {auc.high:.2f}" if auc.low is not None else ""
+
+        bounds = ""
+        if auc.low is not None:
+            bounds = f", 95 % interval {auc.low:.2f} to {auc.high:.2f}"
+
         return (
             "This set is not known to be better than chance: of a good and a bad conversation it ranks the good one "
             f"higher {auc.value:.0%} of the time{bounds}, n = {auc.n}. Its scores tell next to nothing of one "
@@ -445,7 +511,10 @@ class RubricSet(Record):
     @property
     def questions(self) -> list[Question]:
         """The rubrics as questions to a judge, in their order; a starter's stand last, as does tone."""
-        return [Question.about(rubric, self.judge.scale) for rubric in self.all_rubrics]
+        questions: list[Question] = []
+        for rubric in self.all_rubrics:
+            questions.append(Question.about(rubric, self.judge.scale))
+        return questions
 
     @property
     def all_rubrics(self) -> tuple[ChosenRubric, ...]:
@@ -457,7 +526,11 @@ class RubricSet(Record):
     def asked_judge(self) -> JudgeRecord:
         """The judge with all that it has learned, of a starter's rubrics and of tone too."""
         others = self.starter.judge.learned if self.starter else {}
-        tone = {TONE: self.tone.learned} if self.tone and self.tone.weight else {}
+        if self.tone and self.tone.weight:
+            tone = {TONE: self.tone.learned}
+        else:
+            tone = {}
+
         if not (others or tone):
             return self.judge
         return self.judge.model_copy(update={"learned": {**self.judge.learned, **others, **tone}})
@@ -489,31 +562,41 @@ class RubricSet(Record):
 
     def __repr__(self) -> str:
         """Return the set in a line, as the rubrics themselves fill pages."""
-        kinds = [
-            sum(rubric.polarity == kind for rubric in self.rubrics) for kind in ("sat", "dsat")
-        ]
+        kinds = []
+        for kind in ("sat", "dsat"):
+            kinds.append(sum(rubric.polarity == kind for rubric in self.rubrics))
+
         figures = self.held_out or self.training
-        auc = "undefined" if figures.auc.value is None else f"{figures.auc.value:.3f}"
+        if figures.auc.value is None:
+            auc = "undefined"
+        else:
+            auc = f"{figures.auc.value:.3f}"
+
         side = "held out" if self.held_out else "training"
         return f"<RubricSet: {kinds[0]} SAT and {kinds[1]} DSAT rubrics, AUC {auc} ({side}, n = {figures.n})>"
 
     def _repr_html_(self) -> str:
-        rows = [(rubric.id, rubric.polarity.upper(), rubric.text) for rubric in self.rubrics]
+        rows = []
+        for rubric in self.rubrics:
+            rows.append((rubric.id, rubric.polarity.upper(), rubric.text))
         return html_table(repr(self), ("id", "kind", "rubric"), rows)
 
     def records(self) -> list[dict[str, Any]]:
         """Return a row a rubric."""
-        return [
-            {
-                "id": rubric.id,
-                "polarity": rubric.polarity,
-                "text": rubric.text,
-                "reasons": len(rubric.reason_ids),
-                "stability": rubric.choice.stability if rubric.choice else None,
-                "judge": rubric.answered_by or self.judge.name,
-            }
-            for rubric in self.rubrics
-        ]
+        records: list[dict[str, Any]] = []
+        for rubric in self.rubrics:
+            records.append(
+                {
+                    "id": rubric.id,
+                    "polarity": rubric.polarity,
+                    "text": rubric.text,
+                    "reasons": len(rubric.reason_ids),
+                    "stability": rubric.choice.stability if rubric.choice else None,
+                    "judge": rubric.answered_by or self.judge.name,
+                }
+            )
+
+        return records
 
     def to_frame(self) -> DataFrame:
         """Return a pandas table of a row a rubric."""
@@ -524,10 +607,16 @@ class RubricSet(Record):
     def require_unedited(self, where: str = "") -> None:
         """Raise BadRubrics if rubrics, θ and windows don't fit together any more."""
         if self.edited:
-            raise BadRubrics("rubrics were edited after θ was fitted", where=where, remedy=AGAIN)
+            raise BadRubrics(
+                "rubrics were edited after θ was fitted",
+                where=where,
+                remedy=AGAIN,
+            )
+
         windows = {"window": self.window}
         if self.guaranteed:
             windows["guaranteed"] = self.guaranteed.window
+
         for name, window in windows.items():
             for side, end, sign in (("lower", window.lower, 1), ("upper", window.upper, -1)):
                 # a score would be sure of another label

@@ -82,25 +82,27 @@ class Score(BaseModel):
         return f"<Score of {self.conversation_id}: {verdict_told(self.decision, self.probability)}>"
 
     def _repr_html_(self) -> str:
-        answers = [
-            (a.question_id, a.word if isinstance(a, Answer) else a.outcome) for a in self.answers
-        ]
+        answers = []
+        for a in self.answers:
+            answers.append((a.question_id, a.word if isinstance(a, Answer) else a.outcome))
         return html_table(repr(self), ("rubric", "answer"), answers)
 
     def to_frame(self) -> DataFrame:
         """Return a pandas table of a row a rubric."""
         from pandas import DataFrame  # it takes half a second to import
 
-        rows = [
-            {
-                "rubric": a.question_id,
-                "value": None if a.never_came_up else a.expected(),
-                "justification": a.justification,
-            }
-            if isinstance(a, Answer)
-            else {"rubric": a.question_id, "outcome": a.outcome}
-            for a in self.answers
-        ]
+        rows = []
+        for a in self.answers:
+            rows.append(
+                {
+                    "rubric": a.question_id,
+                    "value": None if a.never_came_up else a.expected(),
+                    "justification": a.justification,
+                }
+                if isinstance(a, Answer)
+                else {"rubric": a.question_id, "outcome": a.outcome}
+            )
+
         return DataFrame(rows)
 
 
@@ -134,11 +136,16 @@ class AnswerColumns:
                 ) is not None:
                     place = places[id(answer)] = len(different), column
                     different.append(answer)
+
                 if place is not None:
                     row[place[1]] = place[0]
+
             index.append(row)
+
         return cls(
-            tuple(rubrics), different, np.array(index, np.int64).reshape(len(index), len(rubrics))
+            tuple(rubrics),
+            different,
+            np.array(index, np.int64).reshape(len(index), len(rubrics)),
         )
 
     def at(self, row: int) -> tuple[Answer | Unanswered, ...]:
@@ -150,8 +157,11 @@ class AnswerColumns:
         places, index = np.unique(self.index[rows], return_inverse=True)
         answer_places = places[places >= 0]
         index = index.reshape(len(rows), len(self.rubrics)) - (len(places) - len(answer_places))
+
         return type(self)(
-            self.rubrics, [self.different[place] for place in answer_places.tolist()], index
+            self.rubrics,
+            [self.different[place] for place in answer_places.tolist()],
+            index,
         )
 
     @classmethod
@@ -160,19 +170,34 @@ class AnswerColumns:
         different = list[Answer | Unanswered]()
         index = list[Ints]()
         for part in parts:
-            index.append(np.where(part.index < 0, part.index, part.index + len(different)))
+            index.append(
+                np.where(
+                    part.index < 0,
+                    part.index,
+                    part.index + len(different),
+                )
+            )
             different += part.different
+
         return cls(parts[0].rubrics, different, np.concatenate(index))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel to another process as plain values, which is quicker."""
-        different = [(type(answer), dict(vars(answer))) for answer in self.different]
+        different = []
+        for answer in self.different:
+            different.append((type(answer), dict(vars(answer))))
         return _arrived, (self.rubrics, different, self.index)
 
 
-def _arrived(rubrics: tuple[str, ...], different: Sequence[Any], index: Ints) -> AnswerColumns:
+def _arrived(
+    rubrics: tuple[str, ...],
+    different: Sequence[Any],
+    index: Ints,
+) -> AnswerColumns:
     return AnswerColumns(
-        rubrics, [kind.model_construct(**values) for kind, values in different], index
+        rubrics,
+        [kind.model_construct(**values) for kind, values in different],
+        index,
     )
 
 
@@ -197,7 +222,10 @@ class ScoreColumns(Sequence[Score]):
         """Return scores as columns."""
         answers = AnswerColumns.of(rubrics, [score.answers for score in scores])
         names = [name for name in Score.model_fields if name not in ("conversation_id", "answers")]
-        fields = {name: [getattr(score, name) for score in scores] for name in names}
+        fields = {}
+        for name in names:
+            fields[name] = [getattr(score, name) for score in scores]
+
         return cls([score.conversation_id for score in scores], answers, fields)
 
     @classmethod
@@ -205,10 +233,21 @@ class ScoreColumns(Sequence[Score]):
         """Put scores by the same set behind one another."""
         ids = [id_ for part in parts for id_ in part.ids]
         names = dict.fromkeys(name for part in parts for name in part.fields)
-        fields = {name: [value for part in parts for value in part.column(name)] for name in names}
+        fields = {}
+        for name in names:
+            fields[name] = [value for part in parts for value in part.column(name)]
+
         tones = [part.tone for part in parts if part.tone is not None]
-        tone = AnswerColumns.joined(tones) if tones else None
-        return cls(ids, AnswerColumns.joined([part.answers for part in parts]), fields, tone)
+        tone = None
+        if tones:
+            tone = AnswerColumns.joined(tones)
+
+        return cls(
+            ids,
+            AnswerColumns.joined([part.answers for part in parts]),
+            fields,
+            tone,
+        )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -220,18 +259,35 @@ class ScoreColumns(Sequence[Score]):
     def __getitem__(self, place: int | slice) -> Score | list[Score]:
         if isinstance(place, slice):
             return [self[number] for number in range(*place.indices(len(self)))]
-        values_here = {name: values[place] for name, values in self.fields.items()}
+
+        values_here = {}
+        for name, values in self.fields.items():
+            values_here[name] = values[place]
+
         # Its fields are our own: to check them takes as long as all the rest.
         return Score.model_construct(
-            conversation_id=self.ids[place], answers=self.answers.at(place), **values_here
+            conversation_id=self.ids[place],
+            answers=self.answers.at(place),
+            **values_here,
         )
 
     def take(self, rows: Sequence[int]) -> Self:
         """Return the scores of some of the conversations."""
-        fields = {name: [values[row] for row in rows] for name, values in self.fields.items()}
+        fields = {}
+        for name, values in self.fields.items():
+            fields[name] = [values[row] for row in rows]
+
         places = np.array(rows, np.int64)
-        tone = None if self.tone is None else self.tone.take(places)
-        return type(self)([self.ids[row] for row in rows], self.answers.take(places), fields, tone)
+        tone = None
+        if self.tone is not None:
+            tone = self.tone.take(places)
+
+        return type(self)(
+            [self.ids[row] for row in rows],
+            self.answers.take(places),
+            fields,
+            tone,
+        )
 
     def column(self, name: str) -> list[Any]:
         """Return the values of a field `[conversation]`."""
@@ -264,17 +320,19 @@ class ThumbModel:
     def rows(self, answers: AnswerColumns) -> Floats:
         """Conversations' answers in its order `[conversation, rubric, option]`; NaN where unanswered."""
         missing = (np.nan,) * self.options
-        probabilities = [
-            answer.probabilities if isinstance(answer, Answer) else missing
-            for answer in answers.different
-        ]
+        probabilities = []
+        for answer in answers.different:
+            probabilities.append(answer.probabilities if isinstance(answer, Answer) else missing)
+
         column_of_rubric = {rubric: place for place, rubric in enumerate(answers.rubrics)}
-        places = [
-            answers.index[:, column_of_rubric[id_]]
-            if id_ in column_of_rubric
-            else [-1] * len(answers.index)
-            for id_ in self.rubrics
-        ]
+        places = []
+        for id_ in self.rubrics:
+            places.append(
+                answers.index[:, column_of_rubric[id_]]
+                if id_ in column_of_rubric
+                else [-1] * len(answers.index)
+            )
+
         return np.array([*probabilities, missing], dtype=np.float64)[
             np.array(places, dtype=np.int64).T
         ]
@@ -290,8 +348,11 @@ class ThumbModel:
 
         if not len(answers):
             return np.zeros(0)
+
         probability = probability_positive(
-            self.model, answers, None if judge is None else [judge] * len(answers)
+            self.model,
+            answers,
+            None if judge is None else [judge] * len(answers),
         )
         return np.round(probability, DIGITS)
 
@@ -299,7 +360,8 @@ class ThumbModel:
         """Return the probability of each grade `[conversation, grade]`; see `probability`."""
         assert self.rating is not None, "only asked where there is one"
         grades = self.rating.predict_proba(
-            answers.reshape(len(answers), -1), None if judge is None else [judge] * len(answers)
+            answers.reshape(len(answers), -1),
+            None if judge is None else [judge] * len(answers),
         )
         return np.round(grades, DIGITS)
 
@@ -313,9 +375,14 @@ class ThumbModel:
             for row, option in ((2 * place, 0), (2 * place + 1, self.options - 1)):
                 answers[row, place] = 0.0
                 answers[row, place, option] = 1.0
+
         p = np.clip(self.probability(answers), 1e-9, 1 - 1e-9)
         odds = np.log(p / (1 - p))
-        return [float(high - low) for low, high in zip(odds[::2], odds[1::2], strict=True)]
+        weights: list[float] = []
+        for low, high in zip(odds[::2], odds[1::2], strict=True):
+            weights.append(float(high - low))
+
+        return weights
 
     @cached_property
     def weight_by_rubric(self) -> Mapping[str, float]:
@@ -335,7 +402,8 @@ class ThumbModel:
         """
         if isinstance(judges, str):
             raise WrongUse(
-                f"one name, {judges!r}, for a set of judges", remedy="give a list of names"
+                f"one name, {judges!r}, for a set of judges",
+                remedy="give a list of names",
             )
         if list(judges) == ["all"] and "all" not in self.judges:
             return self.judges
@@ -345,10 +413,13 @@ class ThumbModel:
             remedy = (
                 f"its log names no annotators: leave annotators out, or learn again with {learn}"
             )
-            remedy = (
-                f"name one of {', '.join(self.judges[:SHOWN])}{more}" if self.judges else remedy
+            if self.judges:
+                remedy = f"name one of {', '.join(self.judges[:SHOWN])}{more}"
+            raise WrongUse(
+                f"no thumb of {strangers[0]!r} was learned from",
+                remedy=remedy,
             )
-            raise WrongUse(f"no thumb of {strangers[0]!r} was learned from", remedy=remedy)
+
         return tuple(dict.fromkeys(judges))
 
 
@@ -363,13 +434,17 @@ def judges_wanted(model: ThumbModel | None, judges: Sequence[str]) -> tuple[str,
             "this rubric set has no annotators",
             remedy="learn it again, or score without annotators",
         )
-    return () if model is None else model.wanted(judges)
+    if model is None:
+        return ()
+    return model.wanted(judges)
 
 
 def judges_of(conversations: Sequence[Conversation]) -> list[str | None] | None:
     """Return who gave each thumb; None if the log names nobody."""
     judges = [conversation.judge for conversation in conversations]
-    return judges if any(judge is not None for judge in judges) else None
+    if any(judge is not None for judge in judges):
+        return judges
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -424,14 +499,21 @@ class NetSat:
             # a starter's rubrics, too
             if not self.signs.keys() >= set(self.thumb_model.rubrics):
                 every = AnswerColumns.of(self.thumb_model.rubrics, answers_by_conversation)
-            scored = every if len(whole) == len(ids) else every.take(whole)
+            if len(whole) == len(ids):
+                scored = every
+            else:
+                scored = every.take(whole)
+
             fields |= self._likelihoods(self.thumb_model.rows(scored), judges)
             fields["confident"] = self.window.certain(
-                netsats[whole], np.array(fields["probability"])
+                netsats[whole],
+                np.array(fields["probability"]),
             )
+
         fields |= self._decisions(fields) | {"outcome": ["scored"] * len(whole)}
         if len(whole) < len(ids):
             fields = self._with_unscored(fields, whole.tolist(), answers)
+
         with_tone = self.thumb_model is not None and TONE in self.thumb_model.rubrics
         return ScoreColumns(
             ids,
@@ -441,16 +523,19 @@ class NetSat:
         )
 
     def _sums(self, answers: AnswerColumns) -> Floats:
-        signed = [
-            self.signs[answer.question_id] * self.counted(answer)
-            if isinstance(answer, Answer)
-            else np.nan
-            for answer in answers.different
-        ]
+        signed = []
+        for answer in answers.different:
+            signed.append(
+                self.signs[answer.question_id] * self.counted(answer)
+                if isinstance(answer, Answer)
+                else np.nan
+            )
+
         total = np.zeros(len(answers.index))
         # one after the other, whatever the batch
         for column in np.array([*signed, np.nan])[answers.index].T:
             total += column
+
         return total
 
     def _decisions(self, fields: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
@@ -464,10 +549,17 @@ class NetSat:
                     f"good and bad conversations, but the probability of a thumb up, {fields['probability'][row]:.2f}, "
                     f"{reaches} {self.decide_at:.2f}."
                 )
-        return {"decision": ["positive" if up else "negative" for up in ups], "differs": differs}
+
+        return {
+            "decision": ["positive" if up else "negative" for up in ups],
+            "differs": differs,
+        }
 
     def _with_unscored(
-        self, fields: Mapping[str, list[Any]], whole: Sequence[int], answers: AnswerColumns
+        self,
+        fields: Mapping[str, list[Any]],
+        whole: Sequence[int],
+        answers: AnswerColumns,
     ) -> dict[str, list[Any]]:
         places = {row: place for place, row in enumerate(whole)}
         rows = range(len(answers.index))
@@ -475,16 +567,22 @@ class NetSat:
         for name, values in fields.items():
             default = Score.model_fields[name].default
             filled[name] = [values[places[row]] if row in places else default for row in rows]
+
         for row in rows:
             if row not in places:
                 missing = [answer for answer in answers.at(row) if isinstance(answer, Unanswered)]
                 alike = missing and len(missing) == len(self.signs)
                 filled["outcome"][row] = missing[0].outcome if alike else "incomplete"
+
         return filled
 
     def counted(self, answer: Answer) -> float:
         """Return the value, 0 to 10, that an answer counts as, before its sign."""
-        return value_of(answer, self.value, self.never.get(answer.question_id, NEUTRAL))
+        return value_of(
+            answer,
+            self.value,
+            self.never.get(answer.question_id, NEUTRAL),
+        )
 
     def moves(self, answers: Sequence[Answer | Unanswered]) -> dict[str, float]:
         """Return by how much each answer raised the score, or lowered it below 0, by rubric.
@@ -509,14 +607,18 @@ class NetSat:
         fields = {"probability": probability.tolist(), "entropy": _entropies(probability)}
         if judges:
             fields["judges"] = _by_row(
-                {judge: model.probability(rows, judge).tolist() for judge in judges}, len(rows)
+                {judge: model.probability(rows, judge).tolist() for judge in judges},
+                len(rows),
             )
+
         if model.rating is None:
             return fields
+
         values = model.rating.questionnaire_.scale().values
-        by_judge = {
-            judge: (model.grades(rows, judge) @ np.array(values)).tolist() for judge in judges
-        }
+        by_judge = {}
+        for judge in judges:
+            by_judge[judge] = (model.grades(rows, judge) @ np.array(values)).tolist()
+
         grades = model.grades(rows).tolist()
         return fields | {
             "rating": [
@@ -530,7 +632,12 @@ class NetSat:
             "judge_ratings": _by_row(by_judge, len(rows)),
         }
 
-    def read(self, conversation_id: str, netsat: float, probability: float | None = None) -> Score:
+    def read(
+        self,
+        conversation_id: str,
+        netsat: float,
+        probability: float | None = None,
+    ) -> Score:
         """Return what a NetSAT means by itself.
 
         Args:
@@ -539,19 +646,24 @@ class NetSat:
         fields = self._figures(np.array([netsat]))
         if probability is not None:
             fields["probability"] = [probability]
-            fields["confident"] = self.window.certain(np.array([netsat]), np.array([probability]))
-        own_values = {
-            name: values[0] for name, values in (fields | self._decisions(fields)).items()
-        }
+            fields["confident"] = self.window.certain(
+                np.array([netsat]),
+                np.array([probability]),
+            )
+
+        own_values = {}
+        for name, values in (fields | self._decisions(fields)).items():
+            own_values[name] = values[0]
+
         return Score(conversation_id=conversation_id, **own_values)
 
     def _figures(self, netsats: Floats) -> dict[str, list[Any]]:
         probability = self.calibration.probability(netsats)
-        guaranteed = (
-            [None] * len(netsats)
-            if self.guaranteed is None
-            else self.guaranteed.confident(netsats).tolist()
-        )
+        if self.guaranteed is None:
+            guaranteed = [None] * len(netsats)
+        else:
+            guaranteed = self.guaranteed.confident(netsats).tolist()
+
         return {
             "netsat": netsats.tolist(),
             "label": ["positive" if over else "negative" for over in netsats > self.theta],
@@ -591,7 +703,11 @@ def decide_at(costs: tuple[float, float]) -> float:
         WrongUse: One is not positive.
     """
     if not all(math.isfinite(cost) and cost > 0 for cost in costs):
-        raise WrongUse(f"costs of {costs[0]:g} and {costs[1]:g}", remedy="give two numbers over 0")
+        raise WrongUse(
+            f"costs of {costs[0]:g} and {costs[1]:g}",
+            remedy="give two numbers over 0",
+        )
+
     return costs[0] / (costs[0] + costs[1])
 
 
@@ -606,11 +722,15 @@ def _entropies(p: Floats) -> list[float]:
 
 
 def value_of(
-    answer: Answer, rule: Literal["auto", "expected", "mode"] = "auto", never: float = NEUTRAL
+    answer: Answer,
+    rule: Literal["auto", "expected", "mode"] = "auto",
+    never: float = NEUTRAL,
 ) -> float:
     """Return an answer's value for NetSAT, by rule; by default mode or expected value."""
     if answer.never_came_up:
         return never
     if rule == "auto":
         return answer.value()
-    return answer.expected() if rule == "expected" else answer.mode()
+    if rule == "expected":
+        return answer.expected()
+    return answer.mode()

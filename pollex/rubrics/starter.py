@@ -55,7 +55,10 @@ class StarterRecord(Record):
 
 def standard(values: Floats) -> Floats:
     """Return values as z; zeros where they have no spread."""
-    return np.asarray((values - values.mean()) / (values.std() or 1.0), dtype=np.float64)
+    return np.asarray(
+        (values - values.mean()) / (values.std() or 1.0),
+        dtype=np.float64,
+    )
 
 
 def weigh(set_netsats: Floats, starter: Floats, positive: Bools) -> tuple[float, float]:
@@ -93,10 +96,14 @@ def _fitted(z: Floats, positive: Bools) -> tuple[Floats, float]:
     for _ in range(STEPS):
         p = logistic(x @ beta)
         curvature = (x * (p * (1 - p))[:, None]).T @ x + np.diag(precision)
-        step = np.linalg.solve(curvature, x.T @ (positive - p) - precision * (beta - toward))
+        step = np.linalg.solve(
+            curvature,
+            x.T @ (positive - p) - precision * (beta - toward),
+        )
         beta += np.clip(step, -2, 2)
         if np.abs(step).max() < 1e-10:
             break
+
     likelihood = -np.logaddexp(0, np.where(positive, -1, 1) * (x @ beta)).sum()
     prior = 0.5 * (np.log(precision) - precision * (beta - toward) ** 2).sum()
     return beta, float(likelihood + prior - 0.5 * np.linalg.slogdet(curvature)[1])

@@ -56,7 +56,8 @@ class ToneScale:
     def tone(self, features: Floats) -> Floats:
         """Return tone, over 0 where it sounds like a good conversation `[…]`, of features `[…, feature]`."""
         return np.asarray(
-            np.clip(features @ self.slopes + self.offset, -FARTHEST, FARTHEST), dtype=np.float64
+            np.clip(features @ self.slopes + self.offset, -FARTHEST, FARTHEST),
+            dtype=np.float64,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -71,12 +72,20 @@ class ToneScale:
             BadRubrics: It has another form, or another number of features.
         """
         try:
-            scale = cls(np.array(stored["slopes"], dtype=np.float64), float(stored["offset"]))
+            scale = cls(
+                np.array(stored["slopes"], dtype=np.float64),
+                float(stored["offset"]),
+            )
         except (KeyError, TypeError, ValueError):
             scale = cls(np.empty(0), 0.0)
+
         if scale.slopes.shape != (features,):
             what = f"tone.learned: slopes are not {features} numbers"
-            raise BadRubrics(what, remedy="fit it again: `pollex refit LOGS --rubrics …`")
+            raise BadRubrics(
+                what,
+                remedy="fit it again: `pollex refit LOGS --rubrics …`",
+            )
+
         return scale
 
 
@@ -109,7 +118,12 @@ class ToneRecord(Record):
         """What the built-in judge is asked, where it counts."""
         text = "The conversation sounds like those that went well."
         return ChosenRubric(
-            id=TONE, text=text, polarity="sat", source=TONE, answered_by=BUILT_IN, written=text
+            id=TONE,
+            text=text,
+            polarity="sat",
+            source=TONE,
+            answered_by=BUILT_IN,
+            written=text,
         )
 
     @property
@@ -117,10 +131,12 @@ class ToneRecord(Record):
         """Say in one line what it is made of, and what it adds."""
         if self.adds.value is None:
             return f"{MADE_OF} doesn't count: {self.adds.undefined}."
+
         bounds = f"95 % interval {self.adds.low:+.3f} to {self.adds.high:+.3f}, n = {self.adds.n}"
         figure = f"log-loss is {self.adds.value:.3f} lower with it ({bounds})"
         if not self.weight:
             return f"{MADE_OF} doesn't count: {figure}, no more than by chance."
+
         named = "; ".join(signal.rstrip(".") for signal in self.signals)
         return f"{MADE_OF} helps to tell how likely a thumb up is: {figure}. What counts most in it: {named}."
 

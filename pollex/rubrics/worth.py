@@ -65,6 +65,7 @@ def probability_figures(
     estimates = estimate(measures, together, rng)
     if smooth:
         estimates["smece"] = smece(proba, thumb, together, rng, SMECE_RESAMPLES)[0]
+
     return ProbabilityFigures(n=len(positive), **estimates)
 
 
@@ -119,6 +120,7 @@ def share_of(hits: int, n: int, units: int | None = None) -> Figure:
     """
     if not n:
         return Figure(None, undefined="there is no such conversation")
+
     low, high = wilson(hits / n, n if units is None else units)
     return Figure(hits / n, float(low), float(high), n, units=units)
 
@@ -132,7 +134,11 @@ def share_among(rows: Bools, hit: Bools, together: Ints) -> Figure:
     """
     n = int(rows.sum())
     units = len(np.unique(together[rows]))
-    return share_of(int((rows & hit).sum()), n, units if units < n else None)
+    return share_of(
+        int((rows & hit).sum()),
+        n,
+        units if units < n else None,
+    )
 
 
 def worth_of(
@@ -148,7 +154,11 @@ def worth_of(
         came_up: Where its occasion came up `[conversation]`; None where it always does.
         occasion: See `Worth`.
     """
-    blocks = np.arange(len(up)) if together is None else together
+    if together is None:
+        blocks = np.arange(len(up))
+    else:
+        blocks = together
+
     every = np.ones(len(held), dtype=bool)
     worth = Worth(
         holds=share_among(every, held, blocks),
@@ -161,14 +171,13 @@ def worth_of(
     # With whom it is compared hangs on how many these are alone: never on their thumbs.
     within = share_among(came_up & ~held, ~up, blocks)
     enough = units_of(within) >= ENOUGH_OTHERS
-    return worth.model_copy(
-        update={
-            "occasion": occasion,
-            "came_up": share_among(every, came_up | held, blocks),
-            "down_within": within,
-            "compared": "occasion" if enough else "elsewhere",
-        }
-    )
+    update = {
+        "occasion": occasion,
+        "came_up": share_among(every, came_up | held, blocks),
+        "down_within": within,
+        "compared": "occasion" if enough else "elsewhere",
+    }
+    return worth.model_copy(update=update)
 
 
 def units_of(share: Figure) -> int:
@@ -176,7 +185,12 @@ def units_of(share: Figure) -> int:
     return share.units or share.n
 
 
-def given_chosen(worth: Worth, side: Polarity, p: float, passed: float) -> Worth:
+def given_chosen(
+    worth: Worth,
+    side: Polarity,
+    p: float,
+    passed: float,
+) -> Worth:
     """Shrink a rubric's shares for its having been chosen because they differ: what is to be expected elsewhere.
 
     The share of thumbs down over all conversations stays, and the difference around it shrinks.
@@ -188,45 +202,63 @@ def given_chosen(worth: Worth, side: Polarity, p: float, passed: float) -> Worth
     elsewhere = worth.down_without
     if there.value is None or elsewhere.value is None:
         return worth
+
     sign = 1.0 if side == "dsat" else -1.0
     held = worth.holds.value or 0.0
     overall = held * there.value + (1 - held) * elsewhere.value
-    units = [figure.units or figure.n for figure in (there, elsewhere)]
+    units = []
+    for figure in (there, elsewhere):
+        units.append(figure.units or figure.n)
+
     # Of shares that are alike, as the test has it: a share of 0 or 1 in a few has no error of its
     # own.
     error = sqrt(overall * (1 - overall) * sum(1 / n for n in units))
     if not error:
         return worth
+
     z = sign * (there.value - elsewhere.value) / error
     shrunk = given_selected(z, threshold_of(z, p, passed))
-    gap = Figure(shrunk.value * error, shrunk.low * error, shrunk.high * error, worth.holds.n)
+    gap = Figure(
+        shrunk.value * error,
+        shrunk.low * error,
+        shrunk.high * error,
+        worth.holds.n,
+    )
 
     def share(part: float, old: Figure, units_of_share: int) -> Figure:
         """Move a share of all by its part of the gap."""
-        ends = [
-            overall + sign * part * end
-            for end in (gap.low or 0.0, gap.value or 0.0, gap.high or 0.0)
-        ]
+        ends = []
+        for end in (gap.low or 0.0, gap.value or 0.0, gap.high or 0.0):
+            ends.append(overall + sign * part * end)
+
         half = Z * sqrt(overall * (1 - overall) / units_of_share)
         low, high = (hypot(ends[1] - end, half) for end in (min(ends), max(ends)))
         value = min(max(ends[1], 0.0), 1.0)
+
         return Figure(
-            value, max(0.0, ends[1] - low), min(1.0, ends[1] + high), old.n, units=old.units
+            value,
+            max(0.0, ends[1] - low),
+            min(1.0, ends[1] + high),
+            old.n,
+            units=old.units,
         )
 
     moved = share(-held, elsewhere, sum(units))
-    return worth.model_copy(
-        update={
-            "down_with": share(1 - held, there, sum(units)),
-            "down_without": moved,
-            "down_within": _moved_alike(worth.down_within, elsewhere, moved, held, gap),
-            "gap": gap,
-        }
-    )
+    update = {
+        "down_with": share(1 - held, there, sum(units)),
+        "down_without": moved,
+        "down_within": _moved_alike(worth.down_within, elsewhere, moved, held, gap),
+        "gap": gap,
+    }
+    return worth.model_copy(update=update)
 
 
 def _moved_alike(
-    within: Figure | None, before: Figure, after: Figure, held: float, gap: Figure
+    within: Figure | None,
+    before: Figure,
+    after: Figure,
+    held: float,
+    gap: Figure,
 ) -> Figure | None:
     """Move the share of the same occasion by as much as that of all others, of which it is a part.
 
@@ -238,15 +270,22 @@ def _moved_alike(
     """
     if within is None or within.value is None or within.low is None or within.high is None:
         return within
+
     value = within.value + (after.value or 0.0) - (before.value or 0.0)
     spread = held * ((gap.high or 0.0) - (gap.value or 0.0))
     low = value - hypot(within.value - within.low, spread)
     high = value + hypot(within.high - within.value, spread)
     value, low, high = (min(max(end, 0.0), 1.0) for end in (value, low, high))
+
     return Figure(value, low, high, within.n, units=within.units)
 
 
-def signal_share(signal: str, held: Bools, happened: Bools, together: Ints) -> SignalShare:
+def signal_share(
+    signal: str,
+    held: Bools,
+    happened: Bools,
+    together: Ints,
+) -> SignalShare:
     """Compute how often a signal happened where a rubric held, and elsewhere, each [conversation]."""
     there, elsewhere = (share_among(rows, happened, together) for rows in (held, ~held))
     return SignalShare(signal=signal, there=there, elsewhere=elsewhere)
@@ -258,8 +297,13 @@ def signal_in_words(signal_share: SignalShare) -> str:
     elsewhere = signal_share.elsewhere
     if there.value is None or elsewhere.value is None:
         return ""
+
     name, _, side = signal_share.signal.rpartition(":")
-    named = name if name and side in ("up", "down") else f"{signal_share.signal} down"
+    if name and side in ("up", "down"):
+        named = name
+    else:
+        named = f"{signal_share.signal} down"
+
     shares = f"{percent(there)} of {there.n}, {percent(elsewhere)} of {elsewhere.n} elsewhere"
     if not elsewhere.value:
         return f"also {named}: {shares}"
@@ -283,7 +327,9 @@ def _in_words(worth: Worth, *, bounds: bool) -> str:
 
     def shown(share: Figure) -> str:
         """Write a share, with its interval where that is wanted."""
-        return f"{percent(share)} ({ends(share)}, n = {share.n})" if bounds else percent(share)
+        if bounds:
+            return f"{percent(share)} ({ends(share)}, n = {share.n})"
+        return percent(share)
 
     if there.value is None:
         return f"Holds in none of the {held.n} conversations that test it."
@@ -297,19 +343,23 @@ def _in_words(worth: Worth, *, bounds: bool) -> str:
             f"{occasion} ({there.n + others.n} of {held.n} conversations): {shown(there)} thumbs "
             f"down{of_there} where this holds, {shown(others)}{of_others} where it doesn't."
         )
+
     shares = f"{shown(there)} thumbs down there, {shown(others)} elsewhere"
     return f"Holds in {percent(held)} of conversations; {shares}{why_elsewhere(worth)}."
 
 
 def when(worth: Worth) -> str:
     """Name the occasion on which a rubric can hold, for the middle of a sentence."""
-    return f"when {worth.occasion}" if worth.occasion else "where it could happen"
+    if worth.occasion:
+        return f"when {worth.occasion}"
+    return "where it could happen"
 
 
 def why_elsewhere(worth: Worth) -> str:
     """Say why a rubric is compared with all others though it has an occasion; empty where it has none."""
     if worth.compared == "occasion" or worth.down_within is None:
         return ""
+
     n = worth.down_within.n
     return f" (all others, as only {n} more are of its occasion)" if n else ""
 
@@ -320,11 +370,12 @@ def shares_told(worth: Worth) -> str:
     others = worth.down_others
     if there.value is None:
         return f"holds in none of {worth.holds.n}"
-    shares = [
-        f"{percent(figure)} of {figure.n} ({ends(figure)})"
-        for figure in (there, others)
-        if figure.value is not None
-    ]
+
+    shares = []
+    for figure in (there, others):
+        if figure.value is not None:
+            shares.append(f"{percent(figure)} of {figure.n} ({ends(figure)})")
+
     if worth.compared == "occasion":
         return f"{when(worth)}: thumbs down {shares[0]}, {shares[1]} where it doesn't hold"
     return f"thumbs down: {', elsewhere '.join(shares)}{why_elsewhere(worth)}"
@@ -336,16 +387,21 @@ def bounds_in_words(worth: Worth, total: int = 0) -> str:
     Args:
         total: Conversations with a thumb that figures of the set are of; 0 where nobody says so.
     """
-    parts = [
-        f"{ends(share)} of {share.n}" for share in (worth.down_with, worth.down_others) if share.n
-    ]
+    parts = []
+    for share in (worth.down_with, worth.down_others):
+        if share.n:
+            parts.append(f"{ends(share)} of {share.n}")
+
     n = worth.holds.n
     tested = f"tested on {n} conversations"
     if total > n:
         tested = (
             f"tested on {n} of {total} conversations: learned without the others, it didn't come up"
         )
-    return f"95 % intervals {', '.join(parts)}; {tested}" if parts else tested
+
+    if parts:
+        return f"95 % intervals {', '.join(parts)}; {tested}"
+    return tested
 
 
 def speaks_against(worth: Worth, side: Polarity) -> bool:
@@ -363,12 +419,15 @@ def doubt(worth: Worth, side: Polarity) -> str:
     # shrunk figures are of what was clear before
     if low is None or high is None or worth.gap is not None:
         return ""
+
     held = worth.down_with.n
     few = min(map(units_of, (worth.down_with, worth.down_others))) < FEW
     chance = low <= 0 <= high
     if speaks_against(worth, side):
         why = f"not confirmed: it went the other way in the {held} where it holds"
-        return f"{why}, which are too few to tell" if chance and few else why
+        if chance and few:
+            return f"{why}, which are too few to tell"
+        return why
     if not chance:
         return ""
     if few:
@@ -384,6 +443,7 @@ def difference(worth: Worth) -> tuple[float, float] | tuple[None, None]:
         return None, None
     if worth.gap is not None and worth.compared == "elsewhere":
         return worth.gap.low or 0.0, worth.gap.high or 0.0
+
     gap = there.value - others.value
     low = hypot(there.value - (there.low or 0), (others.high or 0) - others.value)
     high = hypot((there.high or 0) - there.value, others.value - (others.low or 0))
@@ -425,12 +485,16 @@ def thumbs_needed(down: float, gap: float = GAP) -> int:
 
 def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
     """Say that labels tell no deed or outcome apart, how many these are, and how many it would take."""
-    thumbs = next((rubric.standing.n for rubric in rubrics if rubric.standing), data.thumbs)
+    thumbs = next(
+        (rubric.standing.n for rubric in rubrics if rubric.standing),
+        data.thumbs,
+    )
     if along := sorted({rubric.circumstance.name for rubric in rubrics if rubric.circumstance}):
         return (
             f"Nothing that happens in these conversations explains the {thumbs} thumbs by itself: what differs goes "
             f"along with the {', the '.join(along)}, and within each of these there is hardly a difference left."
         )
+
     wide, narrow = (thumbs_needed(data.down, gap) for gap in (WIDE_GAP, GAP))
     takes = (
         f"Something that happens in a fifth of the conversations needs about {wide:,} thumbs, each of another user, to "
@@ -441,6 +505,7 @@ def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
             f"With {thumbs} thumbs nothing that the assistant does is sure to go along with them; how conversations "
             f"end, or how people sound, does. {takes}"
         )
+
     return (
         f"With {thumbs} thumbs nothing that the assistant does is sure to go along with them: what stands out is "
         f"listed as hints, some of which will be luck. {takes}"
@@ -483,16 +548,26 @@ class Detector:
     worth: Worth | None
 
     def __str__(self) -> str:
-        auc = "without an AUC" if self.auc.value is None else f"AUC alone {self.auc.value:.2f}"
+        if self.auc.value is None:
+            auc = "without an AUC"
+        else:
+            auc = f"AUC alone {self.auc.value:.2f}"
+
         if self.worth is None or self.worth.holds.value is None:
             return f"by {BY[self.by]}: {auc}"
+
         there = self.worth.down_with
         others = self.worth.down_others
         both = there.value is not None and others.value is not None
-        place = (
-            "of the others of its occasion" if self.worth.compared == "occasion" else "elsewhere"
-        )
-        down = f", {percent(there)} of them thumbs down, {percent(others)} {place}" if both else ""
+        if self.worth.compared == "occasion":
+            place = "of the others of its occasion"
+        else:
+            place = "elsewhere"
+
+        down = ""
+        if both:
+            down = f", {percent(there)} of them thumbs down, {percent(others)} {place}"
+
         return f"by {BY[self.by]}: {auc}; it holds in {percent(self.worth.holds)} of conversations{down}"
 
 
@@ -515,7 +590,11 @@ def anew_told(before: Sequence[ChosenRubric], fitted: Sequence[ChosenRubric]) ->
         }
         for rubrics in (before, fitted)
     )
-    anew = [rubric for rubric in before if rubric.anew and rubric.id in old and rubric.id in new]
+    anew = []
+    for rubric in before:
+        if rubric.anew and rubric.id in old and rubric.id in new:
+            anew.append(rubric)
+
     return [anew_in_words(rubric.text, old[rubric.id], new[rubric.id]) for rubric in anew]
 
 

@@ -21,12 +21,14 @@ def agreement(of: Sequence[Opinion]) -> Figure:
             n=len(shared),
             undefined=f"too few: {len(shared)} texts have two answers, {FEWEST} are needed",
         )
+
     opinions_shared = [opinion for opinion in of if opinion.text_hash in shared]
     texts, people, values = (
         sorted({getattr(opinion, name) for opinion in opinions_shared})
         for name in ("text_hash", "annotator", "value")
     )
     ordered = not any(isinstance(value, str) for value in values)
+
     return alpha(
         np.array([texts.index(opinion.text_hash) for opinion in opinions_shared]),
         np.array([people.index(opinion.annotator) for opinion in opinions_shared]),

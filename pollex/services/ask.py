@@ -98,6 +98,7 @@ class AskResult(Shown):
         if "point" in self.sources:
             advice = "choose an endpoint with log-probabilities, or --samples"
             yield Line(f"Points tell nothing of doubt: {advice}", "yellow")
+
         yield from usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.judge}; run {self.run})"
 
@@ -136,7 +137,12 @@ def ask(
     judge = require_model(model, WHY)
     if out is not None:
         require_format(out, *files_of(logs, questionnaire, domain))
-    profile = domain if isinstance(domain, DomainProfile) else profile_at(domain)
+
+    if isinstance(domain, DomainProfile):
+        profile = domain
+    else:
+        profile = profile_at(domain)
+
     # a word that is wrong in it is told before a long log is read
     questions = questionnaire_at(questionnaire)
     read = logs_from(logs, reading.for_scores(), progress)
@@ -144,6 +150,7 @@ def ask(
         counted = one_by_one(model, with_domain=domain is not None)
         work = lambda plan: _rehearse(read, questions, asked_by(plan.asker, questions))  # noqa: E731
         raise rehearse(counted, run, SEED, work, profile)
+
     with workspace(run, progress, read) as opened:
         arguments = {
             "logs": names_of(logs),
@@ -167,8 +174,10 @@ def ask(
             profile,
         )
         rows = tuple(_rows(opened, run_id, read, questions))
+
     if out is not None:
         write_rows(out, rows, COLUMNS)
+
     return AskResult(
         run=run_id,
         judge=judge,
@@ -188,9 +197,14 @@ def one_by_one(model: ModelOptions, *, with_domain: bool) -> ModelOptions:
     Args:
         with_domain: Whether it is told of the domain.
     """
-    changes = {"elicitation": "independent", "canary": False, "straight_lining": False}
+    changes = {
+        "elicitation": "independent",
+        "canary": False,
+        "straight_lining": False,
+    }
     settings = model.settings.but(
-        **changes, without=model.settings.without | (set() if with_domain else {"domain"})
+        **changes,
+        without=model.settings.without | (set() if with_domain else {"domain"}),
     )
     return replace(model, settings=settings)
 
@@ -203,13 +217,24 @@ def asked_by(asker: Asker, questions: Sequence[SheetQuestion]) -> Judge:
     )
 
 
-async def _rehearse(read: Logs, questions: list[SheetQuestion], judge: Judge) -> None:
+async def _rehearse(
+    read: Logs,
+    questions: list[SheetQuestion],
+    judge: Judge,
+) -> None:
     for conversation in read:
-        await answer_each(judge, conversation, [question.for_model for question in questions])
+        await answer_each(
+            judge,
+            conversation,
+            [question.for_model for question in questions],
+        )
 
 
 def _rows(
-    opened: Workspace, run_id: str, read: Logs, questions: list[SheetQuestion]
+    opened: Workspace,
+    run_id: str,
+    read: Logs,
+    questions: list[SheetQuestion],
 ) -> Iterator[Row]:
     for conversation, answers in sheets_of(opened.store, run_id, read.conversations):
         for question in questions:
@@ -246,7 +271,10 @@ async def ask_all(
     # LangGraph takes a while
     from pollex.graphs.questionnaire import AskContext, AskWork, build, source_of
 
-    questions_json = [question.model_dump(mode="json") for question in questions]
+    questions_json = []
+    for question in questions:
+        questions_json.append(question.model_dump(mode="json"))
+
     fingerprint = {
         "data": data_fingerprint[:12],
         "questionnaire": digest(questions_json),
@@ -266,11 +294,10 @@ async def ask_all(
             )
         )
         await store.write_step(run.id, SHEET, {"questions": questions_json})
-        done = {
-            conversation.id: answers
-            for conversation, answers in sheets_of(store, run.id, conversations)
-            if _settled(answers, questions, setting.retry_outcomes)
-        }
+        done = {}
+        for conversation, answers in sheets_of(store, run.id, conversations):
+            if _settled(answers, questions, setting.retry_outcomes):
+                done[conversation.id] = answers
         live = AskWork(
             **setting.of_run(run.id),
             stage="ask",
@@ -291,31 +318,51 @@ async def ask_all(
             skips=skips,
             unordered=unordered,
         )
-        state = await carry_out(build(), live, AskContext.of(setting.arguments))
+        state = await carry_out(
+            build(),
+            live,
+            AskContext.of(setting.arguments),
+        )
+
     return run.id, state["outcomes"]
 
 
 def sheets_of(
-    store: Store, run: str, conversations: Sequence[Conversation]
+    store: Store,
+    run: str,
+    conversations: Sequence[Conversation],
 ) -> Iterator[tuple[Conversation, Answers]]:
     """Yield each conversation with its answers by question, read in batches."""
     for start in range(0, len(conversations), BATCH):
         batch = conversations[start : start + BATCH]
-        answers = answers_of(store, run, ids=[conversation.id for conversation in batch])
-        yield from ((conversation, answers.get(conversation.id, {})) for conversation in batch)
+        answers = answers_of(
+            store,
+            run,
+            ids=[conversation.id for conversation in batch],
+        )
+        for conversation in batch:
+            yield (conversation, answers.get(conversation.id, {}))
 
 
 def asked_in(store: Store, run: str) -> dict[str, Question]:
     """Return the questions of a run of `ask`, by their ids."""
     sheet = step(store, run, SHEET)
-    questions = (
-        [Question.model_validate(question) for question in sheet["questions"]] if sheet else []
-    )
+    if sheet:
+        questions = []
+        for question in sheet["questions"]:
+            questions.append(Question.model_validate(question))
+    else:
+        questions = []
+
     return {question.id: question for question in questions}
 
 
 def _settled(
-    case_answers: Answers, questions: Sequence[Question], retry_outcomes: Collection[Outcome]
+    case_answers: Answers,
+    questions: Sequence[Question],
+    retry_outcomes: Collection[Outcome],
 ) -> bool:
-    answers = [case_answers.get(question.id) for question in questions]
+    answers = []
+    for question in questions:
+        answers.append(case_answers.get(question.id))
     return all(answer is not None and not can_retry(answer, retry_outcomes) for answer in answers)

@@ -41,28 +41,44 @@ def desk_for(
     if not isinstance(endpoint, Endpoint):
         if by_batch:
             raise WrongUse(
-                "a LangChain chat model has no batches", remedy="name the model and its address"
+                "a LangChain chat model has no batches",
+                remedy="name the model and its address",
             )
+
         return None
+
     book = StoreBook(store)
     if not by_batch and not book.open(endpoint.place, endpoint.model):
         return None
+
     providers: dict[str, Callable[[], Provider]] = {
         OpenAIBatches.name: lambda: OpenAIBatches(endpoint, options.limits),
         AnthropicBatches.name: lambda: AnthropicBatches(endpoint, options.limits),
         FileBatches.name: lambda: FileBatches(options.batch_files or Path()),
     }
-    to = provider_name(options, endpoint) if by_batch else ""
-    return Desk(endpoint, providers, ledger, book, options.limits, to, together or Round())
+    to = ""
+    if by_batch:
+        to = provider_name(options, endpoint)
+
+    return Desk(
+        endpoint,
+        providers,
+        ledger,
+        book,
+        options.limits,
+        to,
+        together or Round(),
+    )
 
 
 def provider_name(options: ModelOptions, endpoint: Endpoint) -> str:
     """Return the provider that new calls go to."""
     if options.batch_files is not None:
         return FileBatches.name
-    summary = (
-        AnthropicBatches.name
-        if urlsplit(endpoint.place).hostname == ANTHROPIC
-        else OpenAIBatches.name
-    )
+
+    if urlsplit(endpoint.place).hostname == ANTHROPIC:
+        summary = AnthropicBatches.name
+    else:
+        summary = OpenAIBatches.name
+
     return options.batch_api or summary

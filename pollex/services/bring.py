@@ -74,20 +74,28 @@ class Roots:
             WrongUse: It is under none of the folders. Whether it is there is not told.
         """
         path = Path(text)
-        candidates = [path] if path.is_absolute() else [folder / path for folder in self.local]
+        if path.is_absolute():
+            candidates = [path]
+        else:
+            candidates = [folder / path for folder in self.local]
+
         try:
             resolved = [candidate.resolve() for candidate in candidates]
-            inside = [
-                candidate
-                for candidate in resolved
-                if any(candidate.is_relative_to(folder) for folder in self.local)
-            ]
+            inside = []
+            for candidate in resolved:
+                if any(candidate.is_relative_to(folder) for folder in self.local):
+                    inside.append(candidate)
             there = [candidate for candidate in inside if candidate.exists()]
         except (OSError, ValueError, RuntimeError):  # too long, or links in a circle
             raise WrongUse("this is no path", remedy="check its spelling") from None
+
         if not inside:
             what = "the place is in no folder that this server may read"
-            raise WrongUse(what, remedy="its owner names folders: `pollex serve --root FOLDER`")
+            raise WrongUse(
+                what,
+                remedy="its owner names folders: `pollex serve --root FOLDER`",
+            )
+
         return (*there, inside[0])[0]
 
     def require_address(self, address: str) -> None:
@@ -104,8 +112,12 @@ class Roots:
         # `..` and patterns could lead out of what was named
         if self.is_open or (any(under) and ".." not in address):
             return
+
         what = "others reach this server, and the place was not named at its start"
-        raise WrongUse(what, remedy="its owner names it: `pollex serve --root s3://BUCKET/FOLDER`")
+        raise WrongUse(
+            what,
+            remedy="its owner names it: `pollex serve --root s3://BUCKET/FOLDER`",
+        )
 
 
 def title_of(name: str) -> str:
@@ -127,7 +139,10 @@ def require_room(store: Path, size: int) -> None:
 
 
 def take_files(
-    reading: LogReading, sent: Sequence[SentFile], most: int, but: Sequence[str] = ()
+    reading: LogReading,
+    sent: Sequence[SentFile],
+    most: int,
+    but: Sequence[str] = (),
 ) -> LogReading:
     """Keep files as a log, once each was looked at; those that are no log are left out, and told.
 
@@ -153,16 +168,24 @@ def take_files(
             file.path.unlink()
             notes.append(str(error))
             continue
+
         path = file.path.with_name(f"{secrets.token_hex(8)}{ending}")
         file.path.replace(path)
         path.chmod(0o600)
         names.append(path.name)
         titles.append(file.title)
+
     if not names:
         remedy = "" if notes else "choose a file"
         raise BadInput("; ".join(notes) or "no file was sent", remedy=remedy)
+
     return keep_reading(
-        replace(reading, files=tuple(names), titles=tuple(titles), notes=tuple(notes))
+        replace(
+            reading,
+            files=tuple(names),
+            titles=tuple(titles),
+            notes=tuple(notes),
+        )
     )
 
 
@@ -185,14 +208,24 @@ def _require_small(file: SentFile, left: int, most: int) -> int:
     """
     with file.path.open("rb") as opened:
         is_sheet = is_spreadsheet(file.path, opened.read(16))
-    room = min(left, MOST_OF_SHEET) if is_sheet else left
+
+    if is_sheet:
+        room = min(left, MOST_OF_SHEET)
+    else:
+        room = left
+
     size = max(unpacked_size(file.title, file.path, room), file.path.stat().st_size)
     if size > room:
         raise too_large(file.title, min(most, MOST_OF_SHEET) if is_sheet else most)
     return size
 
 
-def bring_place(store: Path, text: str, roots: Roots, most: int) -> LogReading:
+def bring_place(
+    store: Path,
+    text: str,
+    roots: Roots,
+    most: int,
+) -> LogReading:
     """Keep a place as a log: a path under a folder that may be read, a query, or files of an object store.
 
     Files of an object store are copied; the others are read where they are, each time anew.
@@ -203,13 +236,18 @@ def bring_place(store: Path, text: str, roots: Roots, most: int) -> LogReading:
     """
     text = text.strip()
     if not text or "\x00" in text or len(text) > 4000:
-        raise WrongUse("no place was named", remedy="type a path, s3://… or a query")
+        raise WrongUse(
+            "no place was named",
+            remedy="type a path, s3://… or a query",
+        )
+
     if is_query(text):
         place = _query_allowed(text, roots)
     elif "://" in text:
         return _copied(store, text, roots, most)
     else:
         place = _path_allowed(text, roots)
+
     title = title_of(text.partition("?")[0])
     reading = new_reading(store, title)
     return keep_reading(replace(reading, places=(place,), titles=(title,)))
@@ -234,7 +272,15 @@ def bring_bundled(store: Path) -> LogReading:
     name = f"{secrets.token_hex(8)}.jsonl"
     content = (files("pollex.examples") / BUNDLED).read_bytes()
     write_private(reading.folder / name, content)
-    return keep_reading(replace(reading, files=(name,), titles=(BUNDLED,), is_kept=True))
+
+    return keep_reading(
+        replace(
+            reading,
+            files=(name,),
+            titles=(BUNDLED,),
+            is_kept=True,
+        )
+    )
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -247,7 +293,11 @@ def _path_allowed(text: str, roots: Roots) -> str:
     """Return a path, or a pattern, of which every file is under a folder that may be read."""
     before = _before_pattern(text)
     folder = roots.require_path(before)
-    path = str(folder / text[len(before) :].lstrip("/")) if before != text else str(folder)
+    if before != text:
+        path = str(folder / text[len(before) :].lstrip("/"))
+    else:
+        path = str(folder)
+
     try:
         names = find_files([path])
     except PollexError as error:
@@ -256,15 +306,19 @@ def _path_allowed(text: str, roots: Roots) -> str:
     except OSError as error:
         what = f"can't be read: {error.strerror}"
         raise BadInput(what, where=title_of(text), remedy="check the path") from None
+
     for name in names:
         roots.require_path(name)
+
     return path
 
 
 def _before_pattern(text: str) -> str:
     """Return the folder that a pattern is in; a path without a pattern as it is."""
     pattern = re.search(r"[*?\[]", text)
-    return text if pattern is None else text[: text.rfind("/", 0, pattern.start()) + 1] or "."
+    if pattern is None:
+        return text
+    return text[: text.rfind("/", 0, pattern.start()) + 1] or "."
 
 
 def _query_allowed(text: str, roots: Roots) -> str:
@@ -274,6 +328,7 @@ def _query_allowed(text: str, roots: Roots) -> str:
         roots.require_address(text)
         require_host_of_password(rest.partition("?")[0])
         return text
+
     place, mark, query = rest.partition("?")
     return f"{kind}:{roots.require_path(place)}{mark}{query}"
 
@@ -286,6 +341,7 @@ def require_host_of_password(place: str) -> None:
     """
     if not os.environ.get("PGPASSWORD") or find_spec("psycopg") is None:
         return
+
     own_hosts = {os.environ.get("PGHOST", ""), os.environ.get("PGHOSTADDR", "")}
     if others := hosts_of(place) - own_hosts:
         raise WrongUse(
@@ -294,7 +350,12 @@ def require_host_of_password(place: str) -> None:
         )
 
 
-def _copied(store: Path, address: str, roots: Roots, most: int) -> LogReading:
+def _copied(
+    store: Path,
+    address: str,
+    roots: Roots,
+    most: int,
+) -> LogReading:
     """Keep copies of the files of an object store.
 
     Raises:
@@ -305,6 +366,7 @@ def _copied(store: Path, address: str, roots: Roots, most: int) -> LogReading:
         what = "this kind of address is not read"
         remedy = f"name one of {', '.join(f'{scheme}://' for scheme in REMOTE)}, or bring the file"
         raise WrongUse(what, remedy=remedy)
+
     roots.require_address(address)
     reading = new_reading(store, title_of(address))
     try:
@@ -320,6 +382,7 @@ def _copied(store: Path, address: str, roots: Roots, most: int) -> LogReading:
                 path.chmod(0o600)
                 shutil.copyfileobj(source, target, 1 << 20)
             sent.append(SentFile(path, title_of(place.name)))
+
         return take_files(reading, sent, most)
     except PollexError:
         remove_reading(reading)

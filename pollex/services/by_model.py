@@ -27,12 +27,24 @@ def require_model(model: ModelOptions, why: str) -> str:
     return model.name
 
 
-def asker_of(staff: Workers, model: ModelOptions, store: Store, seed: int) -> Asker:
+def asker_of(
+    staff: Workers,
+    model: ModelOptions,
+    store: Store,
+    seed: int,
+) -> Asker:
     """Return what judges and the model under test ask with."""
     assert staff.gateway is not None
     assert staff.capabilities is not None
     settings = model.settings.but(seed=seed)
-    return Asker(staff.gateway, staff.capabilities, DomainProfile.neutral(), settings, store.secret)
+
+    return Asker(
+        staff.gateway,
+        staff.capabilities,
+        DomainProfile.neutral(),
+        settings,
+        store.secret,
+    )
 
 
 def by_model(

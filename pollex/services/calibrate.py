@@ -79,11 +79,10 @@ class TablesRead:
 
     def told(self) -> Told:
         """Yield what was read, and what was left out."""
-        unnamed = (
-            f"; {count(self.unnamed, 'judgment names', 'judgments name')} none"
-            if self.unnamed
-            else ""
-        )
+        unnamed = ""
+        if self.unnamed:
+            unnamed = f"; {count(self.unnamed, 'judgment names', 'judgments name')} none"
+
         yield (
             f"{count(self.texts, 'text')} with answers to {count(self.questions, 'question')}; "
             f"{count(self.judgments, 'judgment')}, "
@@ -135,6 +134,7 @@ class FittedCalibrator(Shown):
         yield f"{self.model}: {self.support}"
         if len(self.questions) > 1:
             yield f"Predicts {', '.join(self.questions)}, each by a calibrator of its own"
+
         yield from notes_told(f"none for {name!r}: {why}" for name, why in self.refused.items())
         yield f"Wrote {self.out}. Measure it next: {next_command}"
 
@@ -177,7 +177,9 @@ class Predicted(Result):
     @property
     def support(self) -> Support | None:
         """Whether there were enough labels to call it calibrated; None if unknown."""
-        return None if self.labels is None else Support(self.labels)
+        if self.labels is None:
+            return None
+        return Support(self.labels)
 
     def told(self) -> Told:
         """Yield warnings, and what was written."""
@@ -185,10 +187,12 @@ class Predicted(Result):
         if self.unknown_judges:
             names = ", ".join(self.unknown_judges)
             yield from notes_told([f"unknown judges get the shared part: {names}"])
+
         yield from notes_told(self.optimism)
-        question_count = (
-            f", {count(len(self.questions), 'question')}" if len(self.questions) > 1 else ""
-        )
+        question_count = ""
+        if len(self.questions) > 1:
+            question_count = f", {count(len(self.questions), 'question')}"
+
         supported = "" if self.support is None else f"; {self.support}"
         yield f"Wrote {self.out}: {count(self.texts, 'text')}{question_count}, {self.model}{supported}"
 
@@ -199,6 +203,7 @@ class Predicted(Result):
         if self.learned_from is None:
             why = f"there is no {TRAINING} of this calibrator, so it isn't known which texts it was fitted on"
             return [f"{why}: {better}"]
+
         return [
             f"the calibrator was fitted on {self.learned_from} of these texts: {better}"
         ] * bool(self.learned_from)
@@ -258,6 +263,7 @@ def calibrate(
             what,
             remedy="name another model; `pollex calibrate report` has this one beside every other",
         )
+
     estimator = kind(
         **settings_for(kind, seed, shift, network=network)
         | settings_of_network(kind, settings or {})
@@ -270,18 +276,26 @@ def calibrate(
     judged = read_judgments(judgments, table, main=main, nominal=nominal)
     if model == "network" and not settings:
         estimator.set_params(**begun_settings(judged.questionnaire))
+
     stage = f"Fitting: {kind.title or model}"
     progress.start(stage, 1)
     groups = None
     if shift is not None:
         estimator.set_params(shift=True)
         groups = shift_groups(table, judged, shift)
-    fitted = estimator.fit(table.X, judged.judgments, questions=judged.questionnaire, groups=groups)
+
+    fitted = estimator.fit(
+        table.X,
+        judged.judgments,
+        questions=judged.questionnaire,
+        groups=groups,
+    )
     progress.advance(stage)
     others, refused = ([], {}) if main_only else _others(fitted, table, judged, groups, progress)
     file = save(fitted, out, others)
     read = TablesRead.of(table, judged)
     keep_training(file, table, judged, shift, [answers, judgments])
+
     return FittedCalibrator(
         out,
         name_for_people(fitted),
@@ -330,33 +344,49 @@ def predict_judgments(
     progress.start("predict", 1)
     questions_wanted = list(dict.fromkeys(questions)) or [main]
     if "all" in questions_wanted:
-        questions_wanted = (
-            [scale.question for scale in model.questionnaire_.scales]
-            if pre_trained
-            else [*calibrators]
-        )
+        if pre_trained:
+            questions_wanted = [scale.question for scale in model.questionnaire_.scales]
+        else:
+            questions_wanted = [*calibrators]
+
     if pre_trained and name_of(model) != "network":
         what = f"the calibration network alone has pre-trained weights, and this is a {name_for_people(model)}"
-        raise WrongUse(what, remedy="fit with the network, or leave it out", option="pre_trained")
+        raise WrongUse(
+            what,
+            remedy="fit with the network, or leave it out",
+            option="pre_trained",
+        )
+
     rows: list[dict[str, Any]] = []
     for name in questions_wanted:
         model.questionnaire_.index(name)
         if not pre_trained and name not in calibrators:
             what = f"the calibrator was fitted for {', '.join(calibrators)}, and not for {name!r}"
             network = name_of(model) == "network"
-            other = (
-                "take the weights before they were tuned"
-                if network
-                else "with `--model best`, if it has no order"
-            )
+            if network:
+                other = "take the weights before they were tuned"
+            else:
+                other = "with `--model best`, if it has no order"
+
             remedy = f"fit it again with judgments of it, or {other}"
-            raise WrongUse(what, remedy=remedy, option="pre_trained" if network else "question")
+            raise WrongUse(
+                what,
+                remedy=remedy,
+                option="pre_trained" if network else "question",
+            )
+
         rows += rows_of_predictions(
-            model if pre_trained else calibrators[name], table, judges, aggregate, name
+            model if pre_trained else calibrators[name],
+            table,
+            judges,
+            aggregate,
+            name,
         )
+
     columns = columns_of(rows)
     write_rows(out, [dict.fromkeys(columns) | row for row in rows], columns)
     progress.advance("predict")
+
     return Predicted(
         out=out,
         model=name_for_people(model),
@@ -370,7 +400,11 @@ def predict_judgments(
 
 
 def settings_for(
-    kind: type[JudgedEstimator], seed: int, shift: str | None, *, network: bool
+    kind: type[JudgedEstimator],
+    seed: int,
+    shift: str | None,
+    *,
+    network: bool,
 ) -> dict[str, Any]:
     """Return the settings to make a model with.
 
@@ -383,8 +417,11 @@ def settings_for(
         if is_set and name not in param_names:
             what = f"{kind.title} chooses nothing, so {name} means nothing to it"
             raise WrongUse(
-                what, remedy="leave one of these out", option={name: None, "model": None}
+                what,
+                remedy="leave one of these out",
+                option={name: None, "model": None},
             )
+
     return {name: value for name, value in settings.items() if name in param_names} | (
         {"network": True} if network else {}
     )
@@ -404,6 +441,7 @@ def settings_of_network(kind: type[JudgedEstimator], settings: Mapping[str, Any]
             remedy="name the network, or leave the setting out",
             option={"model": "network", first: None},
         )
+
     return {**(AUTHORS if settings.get("recipe") == "authors" else {}), **settings}
 
 
@@ -415,6 +453,7 @@ def begun_settings(questions: Questionnaire) -> dict[str, Any]:
 
     if not questions.scale().ordinal:
         return {}
+
     return {
         "start": OrdinalMixedEffects(),
         "h1": UNITS,
@@ -440,25 +479,35 @@ def _others(
     unfitted = clone(main)
     if getattr(main, "search", None):
         unfitted.set_params(search=None)  # once, for the main question
+
     judged_too = sorted(set(judged.judgments.question.tolist()) - {judged.questionnaire.index()})
     notes = []
     refused = {}
     stage = "Fitting the other questions"
     if judged_too:
         progress.start(stage, len(judged_too))
+
     for number in judged_too:
-        questions = replace(judged.questionnaire, main=judged.questionnaire.scales[number].question)
+        questions = replace(
+            judged.questionnaire,
+            main=judged.questionnaire.scales[number].question,
+        )
         try:
             # all answers may be alike
             with warnings.catch_warnings(action="ignore", category=UserWarning):
                 notes.append(
                     clone(unfitted).fit(
-                        table.X, judged.judgments, questions=questions, groups=groups
+                        table.X,
+                        judged.judgments,
+                        questions=questions,
+                        groups=groups,
                     )
                 )
         except WrongUse as error:
             refused[questions.main] = error.what
+
         progress.advance(stage)
+
     return notes, refused
 
 
@@ -466,18 +515,23 @@ def groups_of(table: AnswerTable, judged: JudgmentTable) -> dict[str, tuple[str,
     """Return the group columns of both tables, those of the answers first."""
     names = dict.fromkeys([*table.groups, *judged.groups])
     empty = ("",) * len(table.texts)
-    return {
-        name: tuple(
+    groups: dict[str, tuple[str, ...]] = {}
+    for name in names:
+        groups[name] = tuple(
             table or other
             for table, other in zip(
                 table.groups.get(name, empty), judged.groups.get(name, empty), strict=True
             )
         )
-        for name in names
-    }
+
+    return groups
 
 
-def shift_groups(table: AnswerTable, judged: JudgmentTable, column: str) -> tuple[str, ...]:
+def shift_groups(
+    table: AnswerTable,
+    judged: JudgmentTable,
+    column: str,
+) -> tuple[str, ...]:
     """Return the group of each text in a column.
 
     Raises:
@@ -485,21 +539,32 @@ def shift_groups(table: AnswerTable, judged: JudgmentTable, column: str) -> tupl
     """
     groups = groups_of(table, judged)
     if column not in groups:
-        others = (
-            f"give one of {', '.join(groups)}"
-            if groups
-            else "the tables have no column of groups: add one"
-        )
+        if groups:
+            others = f"give one of {', '.join(groups)}"
+        else:
+            others = "the tables have no column of groups: add one"
+
         raise WrongUse(f"no column is called {column!r}", remedy=others)
+
     if len(set(groups[column])) < 2:
-        raise WrongUse(f"all texts have the same {column!r}", remedy="leave it out", option="shift")
+        raise WrongUse(
+            f"all texts have the same {column!r}",
+            remedy="leave it out",
+            option="shift",
+        )
+
     return groups[column]
 
 
 def choice_sentences(model: JudgedEstimator) -> list[str]:
     """Describe what a model chose among others or among settings, and by how much."""
     choices = (choice_of(model), getattr(model, "search_", None))
-    return [f"Chosen: {choice.sentence()}" for choice in choices if choice is not None]
+    sentences: list[str] = []
+    for choice in choices:
+        if choice is not None:
+            sentences.append(f"Chosen: {choice.sentence()}")
+
+    return sentences
 
 
 def choice_of(model: JudgedEstimator) -> ModelChoice | None:
@@ -513,6 +578,7 @@ def name_for_people(model: JudgedEstimator) -> str:
     choice = choice_of(model)
     if choice is None:
         return model.title
+
     names = [choice.trials[place].name for place in choice.weights]
     return f"calibrator ({names[0] if len(names) == 1 else f'{len(names)} models together'})"
 

@@ -119,7 +119,9 @@ class Bench:
         """Return the resamples for an interval of smECE, fewer with many answers."""
         if len(self.questions.scale().values) <= FEW_ANSWERS:
             return self.effort.smece if is_main else self.effort.smece_beside
-        return min(self.effort.smece, self.effort.smece_beside) if is_main else 0
+        if is_main:
+            return min(self.effort.smece, self.effort.smece_beside)
+        return 0
 
     @property
     def rng(self) -> np.random.Generator:
@@ -127,15 +129,28 @@ class Bench:
         return np.random.default_rng(self.seed)
 
     def predictions(
-        self, model: JudgedEstimator, X: Floats, questions: Questionnaire
+        self,
+        model: JudgedEstimator,
+        X: Floats,
+        questions: Questionnaire,
     ) -> Predictions:
         """Predict held-out texts by cross-fitting."""
-        proba = crossfit(model, X, self.y, questions, self.folds, self.groups)
+        proba = crossfit(
+            model,
+            X,
+            self.y,
+            questions,
+            self.folds,
+            self.groups,
+        )
         return predictions_beside(proba, self.given, self.questions.scale())
 
 
 def as_fitted(
-    model: JudgedEstimator, shift: str | None, table: AnswerTable, judged: JudgmentTable
+    model: JudgedEstimator,
+    shift: str | None,
+    table: AnswerTable,
+    judged: JudgmentTable,
 ) -> tuple[JudgedEstimator, Ints | None, str]:
     """Return the unfitted model, its group array, and its difference from the saved one.
 
@@ -153,8 +168,13 @@ def as_fitted(
         )
     if not judged_estimator.get_params().get("shift"):
         return judged_estimator, None, ""
+
     labels = groups_of(table, judged).get(shift or "", ())
-    names = {labels[row] for row in judged.judgments.row.tolist()} if labels else set()
+    if labels:
+        names = {labels[row] for row in judged.judgments.row.tolist()}
+    else:
+        names = set()
+
     # one of three groups or more can be left out inside a fold and still leave two to choose by
     if len(names) > 2:
         return (
@@ -162,6 +182,7 @@ def as_fitted(
             np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64),
             "",
         )
+
     judged_estimator.set_params(shift=False)
     why = f"these tables have no column {shift!r} of three groups or more"
     return (
@@ -192,14 +213,30 @@ def bench_of(
             "one text only has a judgment of the main question",
             remedy="give judgments of more texts",
         )
-    folds = assign_folds(np.arange(len(rows)), min(FOLDS, len(rows)), np.random.default_rng(seed))
+
+    folds = assign_folds(
+        np.arange(len(rows)),
+        min(FOLDS, len(rows)),
+        np.random.default_rng(seed),
+    )
     return Bench(
-        table.X, y, questions, [rows[part] for part in folds], seed, groups, effort, progress
+        table.X,
+        y,
+        questions,
+        [rows[part] for part in folds],
+        seed,
+        groups,
+        effort,
+        progress,
     )
 
 
 def crossfit_model(
-    bench: Bench, title: str, model: JudgedEstimator, *, is_main: bool = False
+    bench: Bench,
+    title: str,
+    model: JudgedEstimator,
+    *,
+    is_main: bool = False,
 ) -> tuple[ComparedModel, Predictions]:
     """Cross-fit a model; return its held-out figures and predictions.
 
@@ -209,33 +246,54 @@ def crossfit_model(
     with stage(bench.progress, f"Cross-fitting: {title}"):
         predictions = bench.predictions(model, bench.X, bench.questions)
         figures = assess(
-            predictions, bench.rng, bench.effort.resamples, bench.smece_resamples(is_main=is_main)
+            predictions,
+            bench.rng,
+            bench.effort.resamples,
+            bench.smece_resamples(is_main=is_main),
         )
         return ComparedModel(title, figures), predictions
 
 
 def measure_saved(
-    bench: Bench, model: JudgedEstimator, own_predictions: Predictions, seen_texts: int | None
+    bench: Bench,
+    model: JudgedEstimator,
+    own_predictions: Predictions,
+    seen_texts: int | None,
 ) -> list[ComparedModel]:
     """Measure the saved calibrator if all texts are new to it; else return nothing."""
     if seen_texts != 0:
         return []
+
     judgments = bench.given
     proba = model.predict_proba(bench.X[judgments.row], judgments.names().tolist())
     predictions = predictions_beside(proba, judgments, bench.questions.scale())
     figures = assess(
-        predictions, bench.rng, bench.effort.resamples, bench.smece_resamples(is_main=False)
+        predictions,
+        bench.rng,
+        bench.effort.resamples,
+        bench.smece_resamples(is_main=False),
     )
-    behind = difference(predictions, own_predictions, "log_loss", bench.rng, bench.effort.resamples)
+    behind = difference(
+        predictions,
+        own_predictions,
+        "log_loss",
+        bench.rng,
+        bench.effort.resamples,
+    )
+
     return [ComparedModel("the kept one as it is", figures, behind)]
 
 
 def baselines(
-    bench: Bench, model: JudgedEstimator, own_predictions: Predictions
+    bench: Bench,
+    model: JudgedEstimator,
+    own_predictions: Predictions,
 ) -> Iterator[ComparedModel]:
     """Yield all quick models with usual settings, and how far each is behind."""
     for name in NAMES:
-        kind = model_named(name) if name not in SLOW else None
+        kind = None
+        if name not in SLOW:
+            kind = model_named(name)
         if kind is None or kind is type(model):
             continue
         try:
@@ -264,42 +322,58 @@ def quick_of(model: JudgedEstimator, ordinal: bool = True) -> JudgedEstimator:
     weights = getattr(model, "weights_", np.ones(1))
     slow = SLOW if ordinal else SLOW - {STAND_IN_OF_CLASSES}
     quick = [place for place, member in enumerate(members) if name_of(member) not in slow]
-    telling = (
-        quick
-        if len(members) == 1
-        else [place for place in quick if name_of(members[place]) not in BLIND]
-    )
+    if len(members) == 1:
+        telling = quick
+    else:
+        telling = [place for place in quick if name_of(members[place]) not in BLIND]
+
     if not telling:
         stand_in = model_named(STAND_IN if ordinal else STAND_IN_OF_CLASSES)()
     else:
         stand_in = clone(members[max(telling, key=lambda place: float(weights[place]))])
+
     if name_of(stand_in) == STAND_IN_OF_CLASSES:
         stand_in.set_params(search=None, seeds=FEW_SEEDS)
+
     return stand_in
 
 
 def subgroups_of(
-    bench: Bench, predictions: Predictions, table: AnswerTable, judged: JudgmentTable
+    bench: Bench,
+    predictions: Predictions,
+    table: AnswerTable,
+    judged: JudgmentTable,
 ) -> dict[str, dict[str, Quality]]:
     """Measure figures by group, for columns of few groups, and by judge."""
     rows = bench.given.row.tolist()
-    columns = {
-        LLMS_JUDGE if column == JUDGE else column: [of_text[row] or "none" for row in rows]
-        for column, of_text in groups_of(table, judged).items()
-        if len(set(of_text)) <= MOST_GROUPS
-    }
-    judges = [name or "nobody known" for name in bench.given.names().tolist()]
+    columns = {}
+    for column, of_text in groups_of(table, judged).items():
+        if len(set(of_text)) <= MOST_GROUPS:
+            columns[LLMS_JUDGE if column == JUDGE else column] = [
+                of_text[row] or "none" for row in rows
+            ]
+
+    judges = []
+    for name in bench.given.names().tolist():
+        judges.append(name or "nobody known")
+
     if len(set(judges)) <= MOST_JUDGES:
         columns[JUDGE] = judges
+
     assessments = {}
     for column, labels in columns.items():
         if len(set(labels)) > 1:
             assessed = assess_each(
-                predictions, labels, bench.rng, bench.effort.resamples, smece_resamples=0
+                predictions,
+                labels,
+                bench.rng,
+                bench.effort.resamples,
+                smece_resamples=0,
             )
             assessments[column] = {
                 label: assessed[label] for label in sorted(set(labels), key=natural_key)
             }
+
     return assessments
 
 
@@ -308,6 +382,7 @@ def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
     questions = [scale.question for scale in bench.questions.asked]
     if len(questions) < 2:
         return ()
+
     whole = bench.predictions(model, bench.X, bench.questions)
     rows = []
     for question in questions:
@@ -315,16 +390,29 @@ def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
             scales = tuple(
                 replace(s, asked=s.asked and s.question != question) for s in bench.questions.scales
             )
-            columns = np.delete(np.arange(bench.X.shape[1]), bench.questions.blocks[question])
+            columns = np.delete(
+                np.arange(bench.X.shape[1]),
+                bench.questions.blocks[question],
+            )
             try:
                 fewer = bench.predictions(
-                    model, bench.X[:, columns], Questionnaire(scales, bench.questions.main)
+                    model,
+                    bench.X[:, columns],
+                    Questionnaire(scales, bench.questions.main),
                 )
             except WrongUse as error:
                 gain = Figure(None, n=len(whole), undefined=error.what)
             else:
-                gain = difference(fewer, whole, "log_loss", bench.rng, bench.effort.resamples)
+                gain = difference(
+                    fewer,
+                    whole,
+                    "log_loss",
+                    bench.rng,
+                    bench.effort.resamples,
+                )
+
             rows.append(QuestionGain(question, gain))
+
     return tuple(rows)
 
 
@@ -341,6 +429,7 @@ def learning_of(bench: Bench, model: JudgedEstimator) -> tuple[LearningPoint, ..
             SHARES,
             bench.effort.draws,
         )
+
     return tuple(
         LearningPoint(
             p.share, p.labels, p.mean("log_loss"), p.deviation("log_loss"), len(p.repeats)
@@ -396,11 +485,27 @@ def predicted_of(
             continue
         judges = model.judges_
         if len(judges) > MOST_JUDGES:
-            judges = tuple(rng.choice(np.array(judges, dtype=object), MOST_JUDGES, replace=False))
+            judges = tuple(
+                rng.choice(
+                    np.array(judges, dtype=object),
+                    MOST_JUDGES,
+                    replace=False,
+                )
+            )
+
         predicted = model.predict_each(X, judges, question)
         mesh = np.linspace(min(scale.values), max(scale.values), PLACES)
         for column, group, rows in _subsets(groups, len(named)):
-            yield _predicted(question, column, group, mesh, predicted[rows], named[rows], logs, rng)
+            yield _predicted(
+                question,
+                column,
+                group,
+                mesh,
+                predicted[rows],
+                named[rows],
+                logs,
+                rng,
+            )
 
 
 def _subsets(groups: Mapping[str, Sequence[str]], texts: int) -> Iterator[tuple[str, str, Ints]]:
@@ -408,10 +513,8 @@ def _subsets(groups: Mapping[str, Sequence[str]], texts: int) -> Iterator[tuple[
     for column, labels in groups.items():
         names = sorted({label for label in labels if label}, key=natural_key)
         if 1 < len(names) <= MOST_GROUPS:
-            yield from (
-                (column, name, np.flatnonzero(np.array(labels, dtype=object) == name))
-                for name in names
-            )
+            for name in names:
+                yield (column, name, np.flatnonzero(np.array(labels, dtype=object) == name))
 
 
 def _predicted(
@@ -434,10 +537,12 @@ def _predicted(
         again = predicted @ (rng.multinomial(judges, np.full(judges, 1 / judges)) / judges)
         draws.append(kernel @ _counts(mesh, again, weights))
         means.append(float(again @ weights) / count)
+
     tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
     low, high = np.quantile(draws, tails, axis=0).tolist() if draws else ([], [])
     least, most = np.quantile(means, tails).tolist() if means else (None, None)
     order = np.argsort(scores, kind="stable")[: min(LONGEST_TAIL, max(1, round(TAIL * count)))]
+
     return PredictedScores(
         question=question,
         column=column,
@@ -473,7 +578,10 @@ def _kernel(mesh: Floats, scores: Floats) -> Floats:
     first = mesh[0]
     last = mesh[-1]
     images = (mesh, 2 * first - mesh, 2 * last - mesh)
-    away = [(mesh[:, None] - image[None, :]) / width for image in images]
+    away = []
+    for image in images:
+        away.append((mesh[:, None] - image[None, :]) / width)
+
     return np.asarray(
         sum(np.exp(-0.5 * distance**2) for distance in away) / (width * np.sqrt(2 * np.pi))
     )
@@ -509,7 +617,11 @@ class CalibrationReport(Result):
                 or data.own.smece.low is None
                 or assessment.smece.value is None
             )
-            error = f"{assessment.smece}" if resampled else f"{assessment.smece.value:.3f}"
+            if resampled:
+                error = f"{assessment.smece}"
+            else:
+                error = f"{assessment.smece.value:.3f}"
+
             rows.append(
                 (
                     model.title,
@@ -520,20 +632,26 @@ class CalibrationReport(Result):
                     error,
                 )
             )
+
         yield Rows(
-            (f"held out, {data.labels} labels", "log-loss", "RMSE", "Pearson", "smECE"), rows
+            (f"held out, {data.labels} labels", "log-loss", "RMSE", "Pearson", "smECE"),
+            rows,
         )
         if data.texts < FEWEST:
             yield f"No interval: fewer than {FEWEST} texts are behind the figures."
+
         yield f"{data.title}: {data.support}"
         yield f"Wrote {self.out}"
 
     def as_json(self) -> dict[str, Any]:
         data = self.data
-        others = {
-            m.title: {"figures": _figures(m.assessment), "behind": m.behind and asdict(m.behind)}
-            for m in data.compared[1:]
-        }
+        others = {}
+        for m in data.compared[1:]:
+            others[m.title] = {
+                "figures": _figures(m.assessment),
+                "behind": m.behind and asdict(m.behind),
+            }
+
         return self.of(
             *(
                 "out",
@@ -592,10 +710,20 @@ def report_calibrator(
         BadCalibrator: There is no calibrator, or it can't be trusted.
         BadInput: A table can't be read, or only one text has a judgment of the main question.
     """
-    require_writable(out, answers, judgments, folder, folder / JSON_NAME, folder / TRAINING, *texts)
-    read = (
-        logs_from(texts, ReadOptions(), progress or NullProgress()).conversations if texts else []
+    require_writable(
+        out,
+        answers,
+        judgments,
+        folder,
+        folder / JSON_NAME,
+        folder / TRAINING,
+        *texts,
     )
+    if texts:
+        read = logs_from(texts, ReadOptions(), progress or NullProgress()).conversations
+    else:
+        read = []
+
     tables, data = measure_calibrator(
         folder,
         answers,
@@ -607,6 +735,7 @@ def report_calibrator(
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     write_text(out, calibration_page(data))
+
     return CalibrationReport(out, tables, data)
 
 
@@ -629,7 +758,12 @@ def measure_calibrator(
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
     refitted, groups, unlike = as_fitted(model, training.shift, table, judged)
     bench = bench_of(
-        table, judged, seed, groups, QUICK if quick else Effort(), progress or NullProgress()
+        table,
+        judged,
+        seed,
+        groups,
+        QUICK if quick else Effort(),
+        progress or NullProgress(),
     )
     facts = {
         "pollex": version("pollex"),
@@ -641,10 +775,16 @@ def measure_calibrator(
         rows = judged.judgments.of_question(judged.questionnaire.index()).row.tolist()
         counted = Counter(sources[row] or "unknown" for row in rows)
         facts["sources"] = ", ".join(f"{name} ({n:,})" for name, n in counted.most_common())
+
     with stage(bench.progress, "Predicting every question"):
         seen_rows = training.seen(table)
         title = name_for_people(model)
-        crossfitted, predictions = crossfit_model(bench, title, refitted, is_main=True)
+        crossfitted, predictions = crossfit_model(
+            bench,
+            title,
+            refitted,
+            is_main=True,
+        )
         judged_rows = bench.given
         scale = bench.questions.scale()
         level: Level = "ordinal" if scale.ordinal else "nominal"
@@ -693,6 +833,7 @@ def measure_calibrator(
             ),
             facts=facts,
         )
+
     return TablesRead.of(table, judged), data
 
 

@@ -93,19 +93,30 @@ class Condition:
                 sign,
             )
         elif match := DRIFT.fullmatch(plain):
-            condition = cls(plain, "drift", match["of"].strip(), float(match["limit"]))
+            condition = cls(
+                plain,
+                "drift",
+                match["of"].strip(),
+                float(match["limit"]),
+            )
         elif match := UNLIKE.fullmatch(plain):
             return cls(plain, "unlike", "unlike", float(match["limit"]))
         else:
             raise WrongUse(
-                f"{plain!r} is no condition", remedy=f"forms are {FORMS}", option="fail_if"
+                f"{plain!r} is no condition",
+                remedy=f"forms are {FORMS}",
+                option="fail_if",
             )
+
         names = {"p", "netsat", "share"} | {rubric.id for rubric in rubric_set.rubrics}
         if condition.of not in names:
             what = f"{condition.of!r} is neither p nor netsat nor the id of a rubric of this set"
             raise WrongUse(
-                what, remedy=f"ids are {', '.join(sorted(names - {'share'}))}", option="fail_if"
+                what,
+                remedy=f"ids are {', '.join(sorted(names - {'share'}))}",
+                option="fail_if",
             )
+
         return condition
 
 
@@ -126,7 +137,11 @@ class ConditionResult:
     message: str
 
 
-STYLES = {"failed": "red", "undecided": "yellow", "passed": "green"}
+STYLES = {
+    "failed": "red",
+    "undecided": "yellow",
+    "passed": "green",
+}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -181,19 +196,24 @@ class CheckResult(Result):
             yield f"Looked at: {count(self.mended, 'mended rubric')}."
         if self.again:
             yield "Intervals hold at every look, however often this is run."
+
         for name, good in zip(("before", "now"), self.comparison.good, strict=True):
             yield f"Good {name}: about {good.value:.0%}, by the mean of their probabilities ({interval_of(good)})"
+
         yield from notes_told(self.comparison.notes)
         if self.unscored:
             yield f"{self.unscored} conversations without a score were left out."
+
         for path in self.written:
             yield f"Wrote {path}"
-        yield Line("The gate is shut: exit code 4." if self.failed else "The gate is open.", "bold")
+
+        yield Line(
+            "The gate is shut: exit code 4." if self.failed else "The gate is open.",
+            "bold",
+        )
         if github:
-            yield from (
-                Line(workflow_command, DATA)
-                for workflow_command in workflow_commands(self.table, strict=self.strict)
-            )
+            for workflow_command in workflow_commands(self.table, strict=self.strict):
+                yield Line(workflow_command, DATA)
 
     @property
     def table(self) -> list[tuple[str, str, str]]:
@@ -236,19 +256,32 @@ def check(
         WrongUse: A condition can't be read, or can't be looked at again and again.
     """
     rubric_set = read_unedited(rubrics, run.store)
-    mended = {
-        id_: (rubrics_of, state)
-        for rubrics_of in hooks_of(MendedRubrics)
-        for id_, state in rubrics_of.mended_in(run.store, rubric_set).items()
-    }
-    conditions = conditions_of(fail_if, rubric_set, again=again) if fail_if or not mended else []
+    mended = {}
+    for rubrics_of in hooks_of(MendedRubrics):
+        for id_, state in rubrics_of.mended_in(run.store, rubric_set).items():
+            mended[id_] = (rubrics_of, state)
+
+    if fail_if or not mended:
+        conditions = conditions_of(fail_if, rubric_set, again=again)
+    else:
+        conditions = []
+
     written = tuple(path for path in (page, xml) if path is not None)
     for path in written:
         require_writable(path, *files_of([new, against], rubrics, labels))
+
     arms, lost = arms_of(
-        [against, new], rubric_set, reading=reading, run=run, model=model, progress=progress
+        [against, new],
+        rubric_set,
+        reading=reading,
+        run=run,
+        model=model,
+        progress=progress,
     )
-    thumbs = None if labels is None else read_labels(labels, reading)[0]
+    thumbs = None
+    if labels is not None:
+        thumbs = read_labels(labels, reading)[0]
+
     comparison = compare_two(
         arms[0],
         arms[1],
@@ -257,17 +290,19 @@ def check(
         drawn,
         conditions[0].limit or 0.05 if conditions else 0.05,
     )
-    back = {
-        id_: result
-        for id_, (_, state) in mended.items()
-        if (result := came_back(id_, state, arms, rubric_set))
-    }
+    back = {}
+    for id_, (_, state) in mended.items():
+        if result := came_back(id_, state, arms, rubric_set):
+            back[id_] = result
+
     verdicts = (*_verdicts(conditions, comparison, arms, rubric_set, again=again), *back.values())
     why = f"{arms[1].name} against {arms[0].name}"
     for rubrics_of in {mended[id_][0] for id_ in back}:
         rubrics_of.mark_back(run.store, rubric_set, back.keys(), why)
+
     if page is not None:
         write_text(page, compare_page([comparison], verdicts))
+
     if xml is not None:
         write_whole(
             xml,
@@ -276,6 +311,7 @@ def check(
                 strict=strict,
             ),
         )
+
     return CheckResult(
         verdicts=verdicts,
         comparison=comparison,
@@ -307,17 +343,29 @@ def check_runs(
         WrongUse: A condition can't be read, or can't be looked at again and again.
     """
     conditions = conditions_of(fail_if, rubric_set, again=again)
-    arms = (
-        [arm_of_run(store, name, rubric_set) for name in (against, new)]
-        if again or comparison is None
-        else []
-    )
+    if again or comparison is None:
+        arms = []
+        for name in (against, new):
+            arms.append(arm_of_run(store, name, rubric_set))
+    else:
+        arms = []
+
     comparison = comparison or compare_two(
         arms[0], arms[1], rubric_set, None, None, conditions[0].limit or 0.05
     )
-    verdicts = _verdicts(conditions, comparison, arms, rubric_set, again=again)
+    verdicts = _verdicts(
+        conditions,
+        comparison,
+        arms,
+        rubric_set,
+        again=again,
+    )
     return CheckResult(
-        verdicts=verdicts, comparison=comparison, again=again, strict=strict, unscored=0
+        verdicts=verdicts,
+        comparison=comparison,
+        again=again,
+        strict=strict,
+        unscored=0,
     )
 
 
@@ -331,6 +379,7 @@ def _verdicts(
 ) -> tuple[ConditionResult, ...]:
     if again:
         a, b, _ = keep_comparable(arms[0], arms[1])
+
     return tuple(
         verdict(
             condition,
@@ -343,7 +392,10 @@ def _verdicts(
 
 
 def came_back(
-    id_: str, state: object, arms: Sequence[Arm], rubric_set: RubricSet
+    id_: str,
+    state: object,
+    arms: Sequence[Arm],
+    rubric_set: RubricSet,
 ) -> ConditionResult | None:
     """Return the verdict on a mended rubric that holds more often than in the baseline; None where it doesn't.
 
@@ -353,18 +405,28 @@ def came_back(
     figure = at_every_look(f"{HOLDS}{id_}", a, b, rubric_set)
     if figure.low is None or figure.low <= 0:
         return None
+
     text = next(rubric.text for rubric in rubric_set.rubrics if rubric.id == id_)
     numbers = (
         f"its share rose by {figure.value:.3f}, 95 % interval {figure.low:.3f} … "
         f"{figure.high:.3f}, n = {figure.n}"
     )
     what = f"{id_}, {state}, is back again"
+
     return ConditionResult(
-        condition=what, status="failed", figure=figure, message=f"{numbers}: {one_line(text)}"
+        condition=what,
+        status="failed",
+        figure=figure,
+        message=f"{numbers}: {one_line(text)}",
     )
 
 
-def conditions_of(texts: Sequence[str], rubric_set: RubricSet, *, again: bool) -> list[Condition]:
+def conditions_of(
+    texts: Sequence[str],
+    rubric_set: RubricSet,
+    *,
+    again: bool,
+) -> list[Condition]:
     """Read the conditions of a check.
 
     Raises:
@@ -372,7 +434,12 @@ def conditions_of(texts: Sequence[str], rubric_set: RubricSet, *, again: bool) -
     """
     conditions = [Condition.parse(text, rubric_set) for text in texts]
     if not conditions:
-        raise WrongUse("there is no condition", remedy=f"forms are {FORMS}", option="fail_if")
+        raise WrongUse(
+            "there is no condition",
+            remedy=f"forms are {FORMS}",
+            option="fail_if",
+        )
+
     if again and (
         once := [
             condition.text
@@ -381,7 +448,12 @@ def conditions_of(texts: Sequence[str], rubric_set: RubricSet, *, again: bool) -
         ]
     ):
         what = f"{once[0]!r} has no interval that holds at every look"
-        raise WrongUse(what, remedy="check it by itself, or leave out", option="again")
+        raise WrongUse(
+            what,
+            remedy="check it by itself, or leave out",
+            option="again",
+        )
+
     return conditions
 
 
@@ -391,7 +463,13 @@ def figure_of(condition: Condition, comparison: Comparison) -> Figure:
         return comparison.watch.unlike
     if condition.kind == "drift":
         stability = comparison.watch.stability[condition.of]
-        return Figure(stability.value, stability.low, stability.high, stability.after)
+        return Figure(
+            stability.value,
+            stability.low,
+            stability.high,
+            stability.after,
+        )
+
     if condition.of == "share":
         share = comparison.share
         if share is None:
@@ -399,12 +477,19 @@ def figure_of(condition: Condition, comparison: Comparison) -> Figure:
                 None,
                 undefined=f"{comparison.labels[0]} and {comparison.labels[1]} labels at random are too few",
             )
+
         return Figure(share.value, share.low, share.high, share.n)
+
     rubrics = {rubric.id: rubric.difference for rubric in comparison.rubrics}
     return {"p": comparison.probability, "netsat": comparison.netsat, **rubrics}[condition.of]
 
 
-def at_every_look(of: str, a: Arm, b: Arm, rubric_set: RubricSet) -> Figure:
+def at_every_look(
+    of: str,
+    a: Arm,
+    b: Arm,
+    rubric_set: RubricSet,
+) -> Figure:
     """Bound a difference of means for all looks, whenever one looks and however often.
 
     Conversations with the same id are pairs; else each side has a sequence of its own, with half of
@@ -414,12 +499,16 @@ def at_every_look(of: str, a: Arm, b: Arm, rubric_set: RubricSet) -> Figure:
     low, high = range_of(of, rubric_set)
     before, after = (_first_of_users(of, arm, rubric_set) for arm in (a, b))
     if len(both := [key for key in after if key in before]) == len(after):
-        pairs = [np.array([side[key] for key in both]) for side in (before, after)]
+        pairs = []
+        for side in (before, after):
+            pairs.append(np.array([side[key] for key in both]))
         bounds = difference_interval((pairs[1] - pairs[0]) / (high - low))
         value = float((pairs[1] - pairs[0]).mean())
         n = len(both)
     else:
-        sides = [np.array(list(side.values())) for side in (before, after)]
+        sides = []
+        for side in (before, after):
+            sides.append(np.array(list(side.values())))
         first, second = (
             ConfidenceSequence(0.025).add((side - low) / (high - low)) for side in sides
         )
@@ -428,6 +517,7 @@ def at_every_look(of: str, a: Arm, b: Arm, rubric_set: RubricSet) -> Figure:
         n = len(sides[1])
         if first.empty or second.empty:
             bounds = 1.0, 0.0
+
     if bounds[0] > bounds[1]:
         return Figure(
             value,
@@ -436,7 +526,13 @@ def at_every_look(of: str, a: Arm, b: Arm, rubric_set: RubricSet) -> Figure:
             n,
             undefined="the mean drifts within a sample: no single mean fits it",
         )
-    return Figure(value, bounds[0] * (high - low), bounds[1] * (high - low), n)
+
+    return Figure(
+        value,
+        bounds[0] * (high - low),
+        bounds[1] * (high - low),
+        n,
+    )
 
 
 def range_of(of: str, rubric_set: RubricSet) -> tuple[float, float]:
@@ -445,9 +541,11 @@ def range_of(of: str, rubric_set: RubricSet) -> tuple[float, float]:
         return 0.0, 1.0
     if of != "netsat":
         return 0.0, TOP
-    sides = [
-        sum(rubric.polarity == side for rubric in rubric_set.rubrics) for side in ("dsat", "sat")
-    ]
+
+    sides = []
+    for side in ("dsat", "sat"):
+        sides.append(sum(rubric.polarity == side for rubric in rubric_set.rubrics))
+
     return -TOP * sides[0], TOP * sides[1]
 
 
@@ -455,17 +553,21 @@ def _first_of_users(of: str, arm: Arm, rubric_set: RubricSet) -> dict[tuple[str,
     column = _column(of, arm, rubric_set)
     first_values: dict[tuple[str, str], float] = {}
     for conversation, value in zip(arm.conversations, column.tolist(), strict=True):
-        key = (
-            ("id", conversation.id) if conversation.group is None else ("user", conversation.group)
-        )
+        if conversation.group is None:
+            key = ("id", conversation.id)
+        else:
+            key = ("user", conversation.group)
+
         if not np.isnan(value):
             first_values.setdefault(key, value)
+
     return first_values
 
 
 def _column(of: str, arm: Arm, rubric_set: RubricSet) -> Floats:
     if of in ("p", "netsat"):
         return arm.probability if of == "p" else arm.netsat
+
     values = arm.values[
         :, [rubric.id for rubric in rubric_set.rubrics].index(of.removeprefix(HOLDS))
     ]
@@ -480,15 +582,24 @@ def verdict(condition: Condition, figure: Figure) -> ConditionResult:
     if figure.value is None or len(ends) < 2:
         why = figure.undefined or "too few conversations for an interval"
         return ConditionResult(
-            condition=condition.text, status="undecided", figure=figure, message=why
+            condition=condition.text,
+            status="undecided",
+            figure=figure,
+            message=why,
         )
+
     worse = sorted(condition.sign * end for end in ends)
     sure = 0.0
     most = condition.limit
     reached = condition.sign * figure.value >= most
-    status: Status = (
-        "failed" if reached and worse[0] > sure else "passed" if worse[1] < most else "undecided"
-    )
+    status: Status
+    if reached and worse[0] > sure:
+        status = "failed"
+    elif worse[1] < most:
+        status = "passed"
+    else:
+        status = "undecided"
+
     meaning = {
         "failed": "and that is more than chance",
         "undecided": "neither shown nor ruled out: more conversations decide",
@@ -496,6 +607,10 @@ def verdict(condition: Condition, figure: Figure) -> ConditionResult:
     }[status]
     plus = "+" if condition.kind == "difference" else ""
     numbers = f"{figure.value:{plus}.3f}, 95 % interval {ends[0]:{plus}.3f} … {ends[1]:{plus}.3f}, n = {figure.n}"
+
     return ConditionResult(
-        condition=condition.text, status=status, figure=figure, message=f"{numbers}; {meaning}"
+        condition=condition.text,
+        status=status,
+        figure=figure,
+        message=f"{numbers}; {meaning}",
     )

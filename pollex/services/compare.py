@@ -83,11 +83,11 @@ class Arm:
 
     def without(self, texts: frozenset[str]) -> Arm:
         """Return the sample without these texts."""
-        rows = [
-            row
-            for row, conversation in enumerate(self.conversations)
-            if conversation.text_hash not in texts
-        ]
+        rows = []
+        for row, conversation in enumerate(self.conversations):
+            if conversation.text_hash not in texts:
+                rows.append(row)
+
         conversations = [self.conversations[row] for row in rows]
         return replace(
             self,
@@ -99,22 +99,30 @@ class Arm:
 
     def with_figures_of(self, other: Arm, texts: frozenset[str]) -> Arm:
         """Return the sample with the other's scores and answers of these texts, of those that both have."""
-        theirs = {
-            conversation.text_hash: row
-            for row, conversation in enumerate(other.conversations)
-            if conversation.text_hash in texts
-        }
-        rows = [
-            row
-            for row, conversation in enumerate(self.conversations)
-            if conversation.text_hash in theirs
-        ]
+        theirs = {}
+        for row, conversation in enumerate(other.conversations):
+            if conversation.text_hash in texts:
+                theirs[conversation.text_hash] = row
+
+        rows = []
+        for row, conversation in enumerate(self.conversations):
+            if conversation.text_hash in theirs:
+                rows.append(row)
+
         if not rows:
             return self
-        other_rows = [theirs[self.conversations[row].text_hash] for row in rows]
-        columns = {name: getattr(self, name).copy() for name in ("probability", "netsat", "values")}
+
+        other_rows = []
+        for row in rows:
+            other_rows.append(theirs[self.conversations[row].text_hash])
+
+        columns = {}
+        for name in ("probability", "netsat", "values"):
+            columns[name] = getattr(self, name).copy()
+
         for name, column in columns.items():
             column[rows] = getattr(other, name)[other_rows]
+
         return replace(self, **columns)
 
 
@@ -136,12 +144,20 @@ def arms_of(
     """
 
     def scored(logs: Logs) -> Sample:
-        result = score(logs, rubric_set, reading=reading, run=run, model=model, progress=progress)
+        result = score(
+            logs,
+            rubric_set,
+            reading=reading,
+            run=run,
+            model=model,
+            progress=progress,
+        )
         return list(logs), list(result.scores or ()), frozenset()
 
     def sample(name: str) -> Sample:
         if Path(name).exists() or any(sign in name for sign in "*?[./"):
             return scored(logs_from(name, reading, progress))
+
         with Store.open(run.store, read_only=True) as store:
             return _sample_of(store, name, rubric_set)
 
@@ -152,9 +168,11 @@ def arms_of(
                 remedy="name two files or runs, or a field",
                 option="by",
             )
+
         named = [(name, sample(name)) for name in map(str, samples)]
     else:
         named = _cut(scored(logs_from(samples, reading, progress)), by, baseline)
+
     arms = [_arm(name, sample, rubric_set) for name, sample in named]
     return arms, sum(len(scores) for _, (_, scores, _) in named) - sum(
         len(arm.conversations) for arm in arms
@@ -184,10 +202,16 @@ def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sampl
     masks = conversations_by_group(conversations, by)
     if baseline is not None and baseline not in masks:
         raise WrongUse(
-            f"no conversation has {by} {baseline!r}", remedy=f"values are {', '.join(masks)}"
+            f"no conversation has {by} {baseline!r}",
+            remedy=f"values are {', '.join(masks)}",
         )
+
     if len(masks) < 2:
-        raise WrongUse(f"all conversations have the same {by}", remedy="name another field")
+        raise WrongUse(
+            f"all conversations have the same {by}",
+            remedy="name another field",
+        )
+
     names = sorted(masks, key=lambda name: name != baseline)
     rows = {name: np.flatnonzero(masks[name]).tolist() for name in names}
     return [
@@ -204,11 +228,11 @@ def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sampl
 
 
 def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
-    both = [
-        (c, s)
-        for c, s in zip(*sample[:2], strict=True)
-        if s.netsat is not None and s.probability is not None
-    ]
+    both = []
+    for c, s in zip(*sample[:2], strict=True):
+        if s.netsat is not None and s.probability is not None:
+            both.append((c, s))
+
     width = len(rubric_set.rubrics)
     values = [[expected_of(answer) for answer in score.answers[:width]] for _, score in both]
     return Arm(
@@ -225,7 +249,9 @@ def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
 
 def expected_of(answer: Answer | Unanswered) -> float:
     """Return an answer's expected value; NaN without one, and where its occasion never came up."""
-    return answer.expected() if isinstance(answer, Answer) and not answer.never_came_up else np.nan
+    if isinstance(answer, Answer) and not answer.never_came_up:
+        return answer.expected()
+    return np.nan
 
 
 def units_of(conversations: Sequence[Conversation]) -> Ints:
@@ -265,7 +291,12 @@ class Watch:
     held_out_log_loss: Figure | None
 
 
-def watch(a: Arm, b: Arm, rubric_set: RubricSet, rng: np.random.Generator) -> Watch:
+def watch(
+    a: Arm,
+    b: Arm,
+    rubric_set: RubricSet,
+    rng: np.random.Generator,
+) -> Watch:
     """Compare two samples without labels."""
     differences = {
         "p": stability(a.probability, b.probability, rng),
@@ -277,6 +308,7 @@ def watch(a: Arm, b: Arm, rubric_set: RubricSet, rng: np.random.Generator) -> Wa
         then, now = (counts_of(values[~np.isnan(values)], BETWEEN_OPTIONS) for values in values)
         if then.any() and now.any():
             differences[rubric.id] = stability_of_counts(then, now, rng)
+
     measured = rubric_set.calibrator and rubric_set.calibrator.held_out
     return Watch(
         stability=differences,
@@ -287,7 +319,9 @@ def watch(a: Arm, b: Arm, rubric_set: RubricSet, rng: np.random.Generator) -> Wa
 
 
 def novelty(
-    before: Sequence[Conversation], after: Sequence[Conversation], rng: np.random.Generator
+    before: Sequence[Conversation],
+    after: Sequence[Conversation],
+    rng: np.random.Generator,
 ) -> Figure:
     """Estimate the smallest share of a sample that an earlier one has no counterpart for.
 
@@ -296,29 +330,49 @@ def novelty(
     """
     if min(len(before), len(after)) < FEWEST_TEXTS:
         return Figure(
-            None, n=len(after), undefined=f"fewer than {FEWEST_TEXTS} conversations on a side"
+            None,
+            n=len(after),
+            undefined=f"fewer than {FEWEST_TEXTS} conversations on a side",
         )
-    drawn = [some_of(sample, MOST, rng) for sample in (before, after)]
+
+    drawn = []
+    for sample in (before, after):
+        drawn.append(some_of(sample, MOST, rng))
+
     second = np.repeat([False, True], [len(sample) for sample in drawn])
     conversations = [*drawn[0], *drawn[1]]
     unit = units_of(conversations)
     if len(np.unique(unit)) < 2 * FOLDS:
-        return Figure(None, n=len(after), undefined=f"fewer than {2 * FOLDS} users")
-    texts = [
-        " ".join(turn.content for turn in conversation.turns) for conversation in conversations
-    ]
+        return Figure(
+            None,
+            n=len(after),
+            undefined=f"fewer than {2 * FOLDS} users",
+        )
+
+    texts = []
+    for conversation in conversations:
+        texts.append(" ".join(turn.content for turn in conversation.turns))
+
     return share_unlike(
-        _taken_for_second(texts, second, rng.permutation(unit.max() + 1)[unit] % FOLDS), second
+        _taken_for_second(texts, second, rng.permutation(unit.max() + 1)[unit] % FOLDS),
+        second,
     )
 
 
-def _taken_for_second(texts: Sequence[str], second: Bools, fold: Ints) -> Bools:
+def _taken_for_second(
+    texts: Sequence[str],
+    second: Bools,
+    fold: Ints,
+) -> Bools:
     # scikit-learn takes a second to import
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
     words = TfidfVectorizer(
-        sublinear_tf=True, max_features=20_000, dtype=np.float64, token_pattern=WORD
+        sublinear_tf=True,
+        max_features=20_000,
+        dtype=np.float64,
+        token_pattern=WORD,
     )
     x = words.fit_transform(texts)  # weights of words, which no label enters
     in_fold = np.zeros(len(second), dtype=bool)
@@ -326,9 +380,11 @@ def _taken_for_second(texts: Sequence[str], second: Bools, fold: Ints) -> Bools:
         of_fold = fold == number
         if of_fold.any() and len(np.unique(second[~of_fold])) == 2:
             model = LogisticRegression(class_weight="balanced", C=10.0).fit(
-                x[~of_fold], second[~of_fold]
+                x[~of_fold],
+                second[~of_fold],
             )
             in_fold[of_fold] = model.predict(x[of_fold])
+
     return in_fold
 
 
@@ -440,19 +496,26 @@ class CompareResult(Shown):
         )
 
     def records(self) -> list[dict[str, Any]]:
-        rows = [
-            (comparison.first, comparison.second, asdict(rubric))
-            for comparison in self.comparisons
-            for rubric in comparison.rubrics
-        ]
-        return [{"first": first, "second": second, **row} for first, second, row in rows]
+        rows = []
+        for comparison in self.comparisons:
+            for rubric in comparison.rubrics:
+                rows.append((comparison.first, comparison.second, asdict(rubric)))
+
+        records: list[dict[str, Any]] = []
+        for first, second, row in rows:
+            records.append({"first": first, "second": second, **row})
+
+        return records
 
     def told(self) -> Told:
         """Yield the difference to the first sample, and the rubrics that moved."""
         for comparison in self.comparisons:
             a, b = comparison.sizes
             n = f"{a} and {b}"
-            yield Line(f"{comparison.second} compared with {comparison.first}", "bold")
+            yield Line(
+                f"{comparison.second} compared with {comparison.first}",
+                "bold",
+            )
             probability = f"mean P(thumb up), {comparison.means[0]:.3f} → {comparison.means[1]:.3f}"
             rows = [
                 (probability, f"{comparison.probability:+.3f}", n),
@@ -462,12 +525,14 @@ class CompareResult(Shown):
                 labels = f"{comparison.labels[0]} and {comparison.labels[1]} labels"
                 ends = f"[{share.low:+.3f}, {share.high:+.3f}]"
                 rows.append(("share of good ones", f"{share.value:+.3f}  {ends}", labels))
+
             yield Rows(("", "difference  [95 % interval]", "n"), rows)
             for name, good in zip(
                 (comparison.first, comparison.second), comparison.good, strict=True
             ):
                 sentence = f"about {good.value:.0%} are good, by the mean of their probabilities"
                 yield f"{name}: {sentence} ({interval_of(good)})"
+
             moved = [rubric for rubric in comparison.rubrics if rubric.moved]
             counted = f"{len(moved)} of {len(comparison.rubrics)} rubrics"
             yield f"{counted} moved by more than chance{':' if moved else '.'}"
@@ -476,6 +541,7 @@ class CompareResult(Shown):
                 yield f"  {moved_rubric.polarity.upper():<4} {change}  {moved_rubric.text}"
             yield comparison.plan.headline
             yield from notes_told(comparison.notes)
+
         if self.unscored:
             yield f"{self.unscored} conversations without a score were left out."
         if self.page:
@@ -512,6 +578,7 @@ def compare(
     """
     if page is not None:
         require_writable(page, *files_of(samples, rubrics, labels))
+
     rubric_set = read_unedited(rubrics, run.store)
 
     arms, lost = arms_of(
@@ -524,16 +591,35 @@ def compare(
         model=model,
         progress=progress,
     )
-    given_labels = None if labels is None else read_labels(labels, reading)[0]
-    comparisons = [
-        compare_two(arms[0], arm, rubric_set, given_labels, drawn, see) for arm in arms[1:]
-    ]
+    given_labels = None
+    if labels is not None:
+        given_labels = read_labels(labels, reading)[0]
+
+    comparisons = []
+    for arm in arms[1:]:
+        comparisons.append(
+            compare_two(
+                arms[0],
+                arm,
+                rubric_set,
+                given_labels,
+                drawn,
+                see,
+            )
+        )
+
     if page is not None:
         write_text(page, compare_page(comparisons))
+
     return CompareResult(comparisons=tuple(comparisons), unscored=lost, page=page)
 
 
-def compare_runs(store: Store, first: str, second: str, rubric_set: RubricSet) -> Comparison:
+def compare_runs(
+    store: Store,
+    first: str,
+    second: str,
+    rubric_set: RubricSet,
+) -> Comparison:
     """Compare two runs of an open store with one rubric set, as `compare` does."""
     a, b = (arm_of_run(store, name, rubric_set) for name in (first, second))
     return compare_two(a, b, rubric_set, None, None, 0.05)
@@ -557,8 +643,10 @@ def compare_two(
         if not arm.conversations:
             what = "a score that can be compared" if left_out else "a score"
             raise WrongUse(
-                f"{arm.name}: no conversation has {what}", remedy="look at `pollex score` on it"
+                f"{arm.name}: no conversation has {what}",
+                remedy="look at `pollex score` on it",
             )
+
     rng = np.random.default_rng(0)
     second = np.repeat([False, True], [len(a.conversations), len(b.conversations)])
     columns = {
@@ -568,10 +656,16 @@ def compare_two(
     answers = np.concatenate([a.values, b.values])
     columns |= {rubric.id: answers[:, place] for place, rubric in enumerate(rubric_set.rubrics)}
     differences = mean_differences(
-        columns, second, units_of([*a.conversations, *b.conversations]), rng
+        columns,
+        second,
+        units_of([*a.conversations, *b.conversations]),
+        rng,
     )
     (left, n), (right, m) = (_labeled(arm, labels, drawn, rubric_set) for arm in (a, b))
-    share = difference_at_random(left, right) if left and right else None
+    share = None
+    if left and right:
+        share = difference_at_random(left, right)
+
     watched = watch(a, b, rubric_set, rng)
     drift = watched.stability["netsat"]
     of_rubrics = {rubric.id: differences[rubric.id] for rubric in rubric_set.rubrics}
@@ -588,6 +682,7 @@ def compare_two(
         )
         for place, rubric in enumerate(rubric_set.rubrics)
     ]
+
     return Comparison(
         first=a.name,
         second=b.name,
@@ -627,15 +722,18 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
     mixed = a.folded ^ b.folded
     if a.by_folds and mixed:
         a, b = a.with_figures_of(b, b.folded - a.folded), b.with_figures_of(a, a.folded - b.folded)
-        taught = [
-            sum(conversation.text_hash in mixed for conversation in arm.conversations)
-            for arm in (a, b)
-        ]
+        taught = []
+        for arm in (a, b):
+            taught.append(
+                sum(conversation.text_hash in mixed for conversation in arm.conversations)
+            )
+
         taught_of_each = f"{taught[0]} of {a.name} and {taught[1]} of {b.name}"
         notes.append(
             f"conversations that the set was learned from, {taught_of_each}, are compared {BY_FOLDS}"
         )
         mixed = frozenset()
+
     for texts, what, why in (
         (mixed, "that the set was learned from", TAUGHT),
         (
@@ -646,21 +744,25 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
     ):
         first = a.without(texts)
         second = b.without(texts)
-        lost = [
-            len(arm.conversations) - len(left.conversations)
-            for arm, left in ((a, first), (b, second))
-        ]
+        lost = []
+        for arm, left in ((a, first), (b, second)):
+            lost.append(len(arm.conversations) - len(left.conversations))
         if any(lost):
             notes.append(
                 f"left out are conversations {what}, {lost[0]} of {a.name} and {lost[1]} of {b.name}: {why}"
             )
+
         a = first
         b = second
+
     return a, b, notes
 
 
 def _labeled(
-    arm: Arm, labels: list[GivenLabel] | None, drawn: str | None, rubric_set: RubricSet
+    arm: Arm,
+    labels: list[GivenLabel] | None,
+    drawn: str | None,
+    rubric_set: RubricSet,
 ) -> tuple[Labeled | None, int]:
     ids = {c.id for c in arm.conversations}
     arm_labels = labels_in(arm.conversations, drawn or "") if labels is None else [
@@ -668,7 +770,13 @@ def _labeled(
     ]  # fmt: skip
     if (n := len({label.id for label in arm_labels if label.drawn == RANDOM})) < FEWEST:
         return None, n
-    sample, _ = sampled(arm.conversations, arm_labels, rubric_set, arm.probability)
+
+    sample, _ = sampled(
+        arm.conversations,
+        arm_labels,
+        rubric_set,
+        arm.probability,
+    )
     return labeled_at_random(sample), n
 
 
@@ -682,6 +790,7 @@ def _plan(see: float, a: Arm, share: Share | None) -> SampleSize:
     with_scores, alone = (
         labels_for_difference(see, min(mean, 1 - see), r) for r in (correlation, 0.0)
     )
+
     return SampleSize(
         difference=see,
         conversations=conversations_for_difference(see, spread),
@@ -690,14 +799,22 @@ def _plan(see: float, a: Arm, share: Share | None) -> SampleSize:
     )
 
 
-def _notes(n: int, m: int, share: Share | None, drift: Stability, b: Arm) -> list[str]:
+def _notes(
+    n: int,
+    m: int,
+    share: Share | None,
+    drift: Stability,
+    b: Arm,
+) -> list[str]:
     notes = [] if share else [UNDERSTATED]
     if share is None and n + m:
         notes.append(
             f"{n} and {m} labels at random: a difference of shares takes {FEWEST} on each side"
         )
+
     if drift.marked and drift.value >= DRIFTED:
         notes.append(
             f"conversations of {b.name} are unlike those before: probabilities may not be calibrated there"
         )
+
     return notes

@@ -83,20 +83,26 @@ class Health(Result):
 
     def told(self) -> Told:
         """Yield what was examined, and what to know of the roles."""
-        findings = [
-            f"{finding.found} → {finding.remedy}" if finding.remedy else finding.found
-            for finding in self.findings
-        ]
-        rows = [
-            ("ok" if finding.well else "BAD", finding.what, words)
-            for finding, words in zip(self.findings, findings, strict=True)
-        ]
+        findings = []
+        for finding in self.findings:
+            findings.append(
+                f"{finding.found} → {finding.remedy}" if finding.remedy else finding.found
+            )
+
+        rows = []
+        for finding, words in zip(self.findings, findings, strict=True):
+            rows.append(("ok" if finding.well else "BAD", finding.what, words))
+
         yield Rows(("", "", "found"), rows)
         yield from self.notes
 
 
 def doctor(
-    run: RunOptions, model: ModelOptions, progress: Progress, *, rebuild: bool = False
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
+    *,
+    rebuild: bool = False,
 ) -> Health:
     """Examine the installation, the embedding weights, the store, and a model's endpoint.
 
@@ -105,6 +111,7 @@ def doctor(
     """
     for done in rebuild_store(run.store) if rebuild else ():
         progress.note(f"{done[0].upper()}{done[1:]}.")
+
     switch_tracing(on=False)
     endpoint = Examined(model) if model.model else None
     findings = [
@@ -114,9 +121,16 @@ def doctor(
         examine("store", lambda: store(run)),
         *([examine("model", endpoint.look)] if endpoint else []),
     ]
-    notes = tuple(endpoint.notes) if endpoint else (BUILT_IN,)
+    if endpoint:
+        notes = tuple(endpoint.notes)
+    else:
+        notes = (BUILT_IN,)
+
     return Health(
-        tuple(findings), notes, model.model or NAME, endpoint.as_dict() if endpoint else None
+        tuple(findings),
+        notes,
+        model.model or NAME,
+        endpoint.as_dict() if endpoint else None,
     )
 
 
@@ -140,17 +154,22 @@ class Examined:
         window = self.capabilities.window
         size = f"; a window of {window} tokens" if window else ""
         where = f"{self.capabilities.model} at {self.endpoint.shown}"
+
         return f"{where} can do {', '.join(able) or 'plain text alone'}{size} ({self.capabilities.calls} calls)"
 
     @property
     def notes(self) -> list[str]:
         """Notes on missing capabilities, and on an unencrypted connection."""
-        missing = self.capabilities.missing() if self.capabilities else []
-        exposed = (
-            ["conversations go over the network unencrypted (http)"]
-            if self.endpoint.exposed
-            else []
-        )
+        if self.capabilities:
+            missing = self.capabilities.missing()
+        else:
+            missing = []
+
+        if self.endpoint.exposed:
+            exposed = ["conversations go over the network unencrypted (http)"]
+        else:
+            exposed = []
+
         return [f"Note: {note}" for note in [*missing, *exposed]]
 
     def as_dict(self) -> dict[str, Any]:
@@ -166,7 +185,11 @@ class Examined:
 
 def seen(capabilities: Capabilities) -> list[str]:
     """Return the names of what was seen: of the ways to ask in a form, the one that is used, as no other was tried."""
-    forms = {"json_schema": "json_schema", "tool": "tools", "json_object": "json_object"}
+    forms = {
+        "json_schema": "json_schema",
+        "tool": "tools",
+        "json_object": "json_object",
+    }
     settings = [name for name in ("logprobs", "seed", "temperature") if getattr(capabilities, name)]
     return [
         *(["stream"] if capabilities.stream else []),
@@ -177,7 +200,9 @@ def seen(capabilities: Capabilities) -> list[str]:
 
 def python() -> Diagnosis:
     return Diagnosis(
-        "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}", True
+        "python",
+        f"{platform.python_version()} on {platform.system()} {platform.machine()}",
+        True,
     )
 
 
@@ -198,11 +223,11 @@ def examine(what: str, work: Callable[[], str]) -> Diagnosis:
         return Diagnosis(what, work(), True)
     except PollexError as error:
         # Advice to ask the doctor helps nobody who is asking.
-        advice = (
-            "start the server, or name its address: --base-url"
-            if "pollex doctor" in error.advice
-            else error.advice
-        )
+        if "pollex doctor" in error.advice:
+            advice = "start the server, or name its address: --base-url"
+        else:
+            advice = error.advice
+
         return Diagnosis(what, error.what, False, advice)
 
 
@@ -219,6 +244,7 @@ def store(options: RunOptions) -> str:
     """Open the store, if there is one."""
     if not options.store.exists():
         return f"{options.store}: none yet; the first run makes it"
+
     with Store.open(options.store, read_only=True) as opened:
         check(opened)
         return f"{options.store}: {count(len(runs(opened)), 'run')}"

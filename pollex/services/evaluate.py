@@ -43,7 +43,10 @@ from pollex.services.workspace import workspace
 from pollex.store.runs import Status
 from pollex.text import Line, Rows, Told, count, notes_told
 
-SEEN = {"learned_from": "the rubrics were learned from", "fitted_to": "θ was fitted to"}
+SEEN = {
+    "learned_from": "the rubrics were learned from",
+    "fitted_to": "θ was fitted to",
+}
 """How a conversation may have been used before, in words."""
 
 
@@ -74,27 +77,47 @@ class Evaluation(results.Shown):
     @property
     def headline(self) -> str:
         auc = self.figures.auc
-        value = f"undefined: {auc.undefined}" if auc.value is None else f"{auc.value:.3f}"
+        if auc.value is None:
+            value = f"undefined: {auc.undefined}"
+        else:
+            value = f"{auc.value:.3f}"
+
         return f"AUC {value} (n = {self.n})"
 
     def records(self) -> list[dict[str, Any]]:
-        named = {title: getattr(self.figures, name) for name, title in results.FIGURES.items()}
-        return [
-            {"metric": name, "value": f.value, "low": f.low, "high": f.high}
-            for name, f in named.items()
-        ]
+        named = {}
+        for name, title in results.FIGURES.items():
+            named[title] = getattr(self.figures, name)
+
+        records: list[dict[str, Any]] = []
+        for name, f in named.items():
+            records.append(
+                {
+                    "metric": name,
+                    "value": f.value,
+                    "low": f.low,
+                    "high": f.high,
+                }
+            )
+
+        return records
 
     def told(self) -> Told:
         """Yield how well a rubric set does on labeled conversations."""
         yield from results.figures_told({f"{self.n} labeled": self.figures})
         if self.at_chance:
             yield Line(self.at_chance, "yellow")
+
         yield from self._guarantee_told()
-        smooth = f", smECE {self.probability.smece}" if self.probability.smece else ""
+        smooth = ""
+        if self.probability.smece:
+            smooth = f", smECE {self.probability.smece}"
+
         about = f"Probabilities ({self.rubrics.support}; n = {self.probability.n})"
         yield f"{about}: {results.probabilities_told(self.probability)}{smooth}"
         if self.probability_auc is not None:
             yield f"Probabilities rest on a starter, too; their AUC is {self.probability_auc}"
+
         yield results.line_of_outcomes(self.outcomes)
         yield from results.usage_by_stage(self.usage)
         yield f"Judge: {self.rubrics.judge.name}; run {self.run}"
@@ -106,7 +129,11 @@ class Evaluation(results.Shown):
         auc = self.figures.auc
         if auc.value is None or (auc.low is not None and auc.low > CHANCE):
             return ""
-        bounds = f", 95 % interval {auc.low:.2f} to {auc.high:.2f}" if auc.low is not None else ""
+
+        bounds = ""
+        if auc.low is not None:
+            bounds = f", 95 % interval {auc.low:.2f} to {auc.high:.2f}"
+
         return (
             "On these conversations the set is not known to be better than chance: of a good and a bad one it ranks "
             f"the good one higher {auc.value:.0%} of the time{bounds}, n = {auc.n}"
@@ -115,6 +142,7 @@ class Evaluation(results.Shown):
     def _guarantee_told(self) -> Told:
         if (record := self.rubrics.guaranteed) is None or (measured := self.guarantee) is None:
             return
+
         figures_text = (
             f"yield {_of(measured.yield_rate)}; right outside it {_of(measured.accuracy)}"
         )
@@ -131,8 +159,13 @@ class Evaluation(results.Shown):
         guaranteed = None
         if record is not None and self.guarantee is not None:
             sides = {"lower": record.lower.threshold, "upper": record.upper.threshold}
-            promised = {"precision": record.precision, "delta": record.delta, "fitted_on": record.n}
+            promised = {
+                "precision": record.precision,
+                "delta": record.delta,
+                "fitted_on": record.n,
+            }
             guaranteed = sides | promised | asdict(self.guarantee)
+
         return (
             results.figures_json(self.figures)
             | {"probability": results.probability_json(self.probability)}
@@ -151,7 +184,9 @@ class Evaluation(results.Shown):
 
 
 def _of(share: Figure) -> str:
-    return f"{share}" if share.value is None else f"{share} of {share.n}"
+    if share.value is None:
+        return f"{share}"
+    return f"{share} of {share.n}"
 
 
 def evaluate(
@@ -174,29 +209,54 @@ def evaluate(
     labelled = labelled_in(read, logs)
     if run.dry_run:
         raise Planned(plan_scoring(labelled, rubric_set, run, model))
+
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
-        labelled_logs = Logs(conversations=tuple(labelled), fingerprint=read.fingerprint)
+        labelled_logs = Logs(
+            conversations=tuple(labelled),
+            fingerprint=read.fingerprint,
+        )
         scores = list[Score]()
         scored, usage = scored_by(
-            opened, labelled_logs, rubric_set, model, arguments, "evaluate", scores.extend
+            opened,
+            labelled_logs,
+            rubric_set,
+            model,
+            arguments,
+            "evaluate",
+            scores.extend,
         )
-        pairs = [
-            (s.netsat, c) for s, c in zip(scores, labelled, strict=True) if s.netsat is not None
-        ]
+        pairs = []
+        for s, c in zip(scores, labelled, strict=True):
+            if s.netsat is not None:
+                pairs.append((s.netsat, c))
         netsat = np.array([value for value, _ in pairs], float)
         conversations = [c for _, c in pairs]
         up = positives(conversations)
         blocks = block_ids(conversations)
         sure = rubric_set.window.confident(netsat)
         figures = assess(
-            netsat, up, rubric_set.theta, sure, np.random.default_rng(0), together=blocks
+            netsat,
+            up,
+            rubric_set.theta,
+            sure,
+            np.random.default_rng(0),
+            together=blocks,
         )
         report = {"outcomes": (counts := dict(scored.counts)), "auc": figures.auc.value}
         status: Status = "partial" if counts.keys() - {"scored"} else "done"
-        opened.store.finish(scored.run, status, roles=[rubric_set.judge.name], result=report)
+        opened.store.finish(
+            scored.run,
+            status,
+            roles=[rubric_set.judge.name],
+            result=report,
+        )
+
     probability, area = likelihoods(rubric_set, labelled, scores)
-    window = rubric_set.guaranteed.window if rubric_set.guaranteed else None
+    window = None
+    if rubric_set.guaranteed:
+        window = rubric_set.guaranteed.window
+
     return Evaluation(
         run=scored.run,
         rubrics=rubric_set,
@@ -222,42 +282,64 @@ def labelled_in(read: Logs, source: object) -> list[Conversation]:
     """
     if labelled := [c for c in read if c.label is not Label.NONE and not c.preferred]:
         return labelled
+
     where = ", ".join(names_of(source))
     raise BadLabels(
-        "no conversation has a label", where=where, remedy="name its field", option="label_field"
+        "no conversation has a label",
+        where=where,
+        remedy="name its field",
+        option="label_field",
     )
 
 
 def too_good(seen_by_kind: Mapping[str, int]) -> list[str]:
     """Say why figures are too optimistic, if they are; see `seen_before`."""
-    used = [(SEEN[how], number) for how, number in seen_by_kind.items() if number]
-    return [f"{how} {number} of these conversations: figures are too good." for how, number in used]
+    used = []
+    for how, number in seen_by_kind.items():
+        if number:
+            used.append((SEEN[how], number))
+
+    lines: list[str] = []
+    for how, number in used:
+        lines.append(f"{how} {number} of these conversations: figures are too good.")
+
+    return lines
 
 
 def seen_before(rubric_set: RubricSet, labelled: Sequence[Conversation]) -> dict[str, int]:
     """Count the conversations that the set was made from, by use; see `SEEN`."""
-    hashes = {"learned_from": rubric_set.learned_from, "fitted_to": rubric_set.only_fitted_to}
+    hashes = {
+        "learned_from": rubric_set.learned_from,
+        "fitted_to": rubric_set.only_fitted_to,
+    }
     return {
         how: sum(c.text_hash[:16] in hashes for c in labelled) for how, hashes in hashes.items()
     }
 
 
 def likelihoods(
-    rubric_set: RubricSet, labelled: Sequence[Conversation], scores: Iterable[Score]
+    rubric_set: RubricSet,
+    labelled: Sequence[Conversation],
+    scores: Iterable[Score],
 ) -> tuple[ProbabilityFigures, Figure | None]:
     """Measure how true the probabilities are of the conversations that have one; with a starter their AUC, too."""
-    pairs = [
-        (s.probability, c)
-        for s, c in zip(scores, labelled, strict=True)
-        if s.probability is not None
-    ]
+    pairs = []
+    for s, c in zip(scores, labelled, strict=True):
+        if s.probability is not None:
+            pairs.append((s.probability, c))
+
     probability = np.array([p for p, _ in pairs], float)
     scored = [c for _, c in pairs]
     share = rubric_set.training.positives / rubric_set.training.n
     up = positives(scored)
     blocks = block_ids(scored)
     figures = probability_figures(
-        probability, up, share, np.random.default_rng(0), blocks, smooth=True
+        probability,
+        up,
+        share,
+        np.random.default_rng(0),
+        blocks,
+        smooth=True,
     )
     if rubric_set.starter is None:
         return figures, None
@@ -301,37 +383,51 @@ class TurnsResult(results.Shown):
 
     @property
     def headline(self) -> str:
-        helpful = [str(turn.turns) for turn in self.rubrics.turns if turn.helps]
-        stages = f"after {', '.join(helpful)}" if helpful else "after none"
+        helpful = []
+        for turn in self.rubrics.turns:
+            if turn.helps:
+                helpful.append(str(turn.turns))
+
+        if helpful:
+            stages = f"after {', '.join(helpful)}"
+        else:
+            stages = "after none"
+
         return f"a probability is better than the share of thumbs up {stages} of the user's turns (n = {self.n})"
 
     def records(self) -> list[dict[str, Any]]:
         names = ("log_loss", "share_log_loss", "gain")
-        return [
-            {
-                "turns": turn.turns,
-                "n": turn.n,
-                **{name: getattr(turn, name).value for name in names},
-            }
-            | {"low": turn.gain.low, "high": turn.gain.high, "shown": turn.helps}
-            for turn in self.rubrics.turns
-        ]
+        records: list[dict[str, Any]] = []
+        for turn in self.rubrics.turns:
+            records.append(
+                {
+                    "turns": turn.turns,
+                    "n": turn.n,
+                    **{name: getattr(turn, name).value for name in names},
+                }
+                | {"low": turn.gain.low, "high": turn.gain.high, "shown": turn.helps}
+            )
+
+        return records
 
     def told(self) -> Told:
         """Yield the log-loss after each number of turns, beside that of the share of thumbs up."""
-        rows = [
-            (
-                turn.turns,
-                turn.n,
-                turn.log_loss,
-                turn.share_log_loss,
-                turn.gain,
-                "yes" if turn.helps else "no",
+        rows = []
+        for turn in self.rubrics.turns:
+            rows.append(
+                (
+                    turn.turns,
+                    turn.n,
+                    turn.log_loss,
+                    turn.share_log_loss,
+                    turn.gain,
+                    "yes" if turn.helps else "no",
+                )
             )
-            for turn in self.rubrics.turns
-        ]
+
         yield Rows(
-            ("turns of the user", "n", "log-loss", "of the share alone", "gain", "given"), rows
+            ("turns of the user", "n", "log-loss", "of the share alone", "gain", "given"),
+            rows,
         )
         yield f"{self.headline[:1].upper()}{self.headline[1:]}"
         yield from notes_told(too_good(self.seen))
@@ -369,27 +465,36 @@ def fit_turns(
             f"the set's judge is a model, {rubric_set.judge.name}: each beginning would be paid for",
             remedy="distill the set first (`pollex distill`)",
         )
+
     if scores is not None:
         require_format(scores, *files_of(rubrics, logs))
+
     read = logs_from(logs, reading, progress)
-    labeled = [
-        conversation for conversation in labelled_in(read, logs) if not conversation.not_scorable
-    ]
+    labeled = []
+    for conversation in labelled_in(read, logs):
+        if not conversation.not_scorable:
+            labeled.append(conversation)
+
     if len(labeled) < FEWEST:
         raise BadLabels(
-            f"{count(len(labeled), 'labeled conversation')}", remedy=f"give at least {FEWEST}"
+            f"{count(len(labeled), 'labeled conversation')}",
+            remedy=f"give at least {FEWEST}",
         )
+
     scorer = BatchScorer(rubric_set)
     records = []
     progress.start("turns", len(turns))
+
     for number in turns:
         begun = [conversation for conversation in labeled if user_turns(conversation) >= number]
         if (record := measured_after(number, begun, scorer)) is not None:
             records.append(record)
         progress.advance("turns")
+
     fitted = rubric_set.model_copy(update={"turns": tuple(records)})
     if out is not None:
         fitted.save(out)
+
     if scores is not None:
         after = BatchScorer(fitted)
         rows = (
@@ -398,6 +503,7 @@ def fit_turns(
             for row in after_turns(conversation, after.scores, fitted.turns)
         )
         write_rows(scores, rows, COLUMNS)
+
     return TurnsResult(
         rubrics=fitted,
         out=out,
@@ -408,20 +514,23 @@ def fit_turns(
 
 
 def measured_after(
-    number: int, begun: Sequence[Conversation], scorer: BatchScorer
+    number: int,
+    begun: Sequence[Conversation],
+    scorer: BatchScorer,
 ) -> TurnRecord | None:
     """Fit and measure a probability after some turns; None where too few conversations have so many."""
     scored = scorer.scores([beginning(conversation, number) for conversation in begun])
-    scored_pairs = [
-        (conversation, score.netsat)
-        for conversation, score in zip(begun, scored, strict=True)
-        if score.netsat is not None
-    ]
+    scored_pairs = []
+    for conversation, score in zip(begun, scored, strict=True):
+        if score.netsat is not None:
+            scored_pairs.append((conversation, score.netsat))
+
     conversations = [conversation for conversation, _ in scored_pairs]
     positive = positives(conversations)
     netsat = np.array([value for _, value in scored_pairs], float)
     if len(conversations) < FEWEST or min(positive.sum(), (~positive).sum()) < FOLDS:
         return None
+
     probability, share = cross_fitted(netsat, positive, conversations)
     losses = loss_of(probability, positive)
     constant = loss_of(share, positive)
@@ -430,7 +539,12 @@ def measured_after(
         "share_log_loss": Measure(mean_of(constant)),
         "gain": Measure(mean_of(constant - losses)),
     }
-    estimates = estimate(measures, block_ids(conversations), np.random.default_rng(0))
+    estimates = estimate(
+        measures,
+        block_ids(conversations),
+        np.random.default_rng(0),
+    )
+
     return TurnRecord(
         turns=number,
         n=len(conversations),
@@ -440,7 +554,9 @@ def measured_after(
 
 
 def cross_fitted(
-    netsat: Floats, positive: Bools, conversations: Sequence[Conversation]
+    netsat: Floats,
+    positive: Bools,
+    conversations: Sequence[Conversation],
 ) -> tuple[Floats, Floats]:
     """Compute P(positive) and the share of thumbs up `[conversation]`, each fitted without the conversation's fold."""
     fold = folds(conversations, FOLDS, 0)
@@ -452,12 +568,16 @@ def cross_fitted(
             netsat[of_fold]
         )
         share[of_fold] = positive[~of_fold].mean()
+
     return probability, share
 
 
 def loss_of(probability: Floats, positive: Bools) -> Floats:
     """Compute −log P of each label `[conversation]`, in nats."""
-    return log_losses(np.stack([1 - probability, probability], axis=1), positive.astype(np.int64))
+    return log_losses(
+        np.stack([1 - probability, probability], axis=1),
+        positive.astype(np.int64),
+    )
 
 
 def user_turns(conversation: Conversation) -> int:
@@ -468,7 +588,11 @@ def user_turns(conversation: Conversation) -> int:
 def beginning(conversation: Conversation, number: int) -> Conversation:
     """Return a conversation until the user's next turn after so many of theirs."""
     users = [place for place, turn in enumerate(conversation.turns) if turn.role == "user"]
-    end = users[number] if len(users) > number else len(conversation.turns)
+    if len(users) > number:
+        end = users[number]
+    else:
+        end = len(conversation.turns)
+
     return conversation.model_copy(update={"turns": conversation.turns[:end]})
 
 
@@ -488,8 +612,14 @@ def after_turns(
         where it is not better than the share of thumbs up, or where nobody measured that.
     """
     numbers = range(1, min(user_turns(conversation), MOST_BEGINNINGS) + 1)
-    parts = [beginning(conversation, n).model_copy(update={"id": f"{n}"}) for n in numbers]
-    curves = {record.turns: record.calibration if record.helps else None for record in records}
+    parts = []
+    for n in numbers:
+        parts.append(beginning(conversation, n).model_copy(update={"id": f"{n}"}))
+
+    curves = {}
+    for record in records:
+        curves[record.turns] = record.calibration if record.helps else None
+
     records_json = []
     for n, score in zip(numbers, scored(parts), strict=True):
         curve = curves.get(max((turns for turns in curves if turns <= n), default=0))
@@ -503,4 +633,5 @@ def after_turns(
             "probability": probability,
         }
         records_json.append(row | {"outcome": score.outcome})
+
     return records_json

@@ -48,10 +48,15 @@ class FewThumbs:
         """Yield what to label, and the command that learns from it."""
         if self.queue is None:
             return
+
         path, number = self.queue
         drawn = f"the first {AT_RANDOM} at random, then those that show most of these hints"
         yield f"Wrote {path}: {number} conversations to label, {drawn}. Fill in the thumbs, then:"
-        names = (*self.logs, str(path)) if self.logs else ("LOGS", str(path))
+        if self.logs:
+            names = (*self.logs, str(path))
+        else:
+            names = ("LOGS", str(path))
+
         yield Command("  ", "learn", names, {"on_duplicate": "last"})
 
 
@@ -65,7 +70,11 @@ class Thumbs:
     @classmethod
     def of(cls, conversations: Iterable[Conversation]) -> "Thumbs":
         """Count them as `check_learnable` does: once a text, where there is something to judge."""
-        repeated = conversations.repeated if isinstance(conversations, Logs) else {}
+        if isinstance(conversations, Logs):
+            repeated = conversations.repeated
+        else:
+            repeated = {}
+
         counts = Counter(
             conversation.label
             for conversation in conversations
@@ -80,7 +89,11 @@ class Thumbs:
 
     def told(self) -> Told:
         """Yield how many there are, and how many each figure takes."""
-        share = self.down / (self.up + self.down) if self.up + self.down else 0.5
+        if self.up + self.down:
+            share = self.down / (self.up + self.down)
+        else:
+            share = 0.5
+
         yield f"{self.up} thumbs up and {self.down} down are too few to choose rubrics by. How many it takes:"
         yield f"  {MINIMUM} of each: rubrics chosen by thumbs, and how well they tell good from bad"
         yield f"  {CALIBRATED} in all: a percentage for each conversation"
@@ -95,8 +108,10 @@ def as_hints(learned: Learned, thumbs: Thumbs) -> Learned:
         for rubric in learned.rubric_set.rubrics
     )
     notes = (*learned.rubric_set.notes, HINTS.format(n=standing.n))
+
     return replace(
-        learned, rubric_set=learned.rubric_set.model_copy(update={"rubrics": hints, "notes": notes})
+        learned,
+        rubric_set=learned.rubric_set.model_copy(update={"rubrics": hints, "notes": notes}),
     )
 
 
@@ -107,7 +122,11 @@ HINTS = (
 
 
 def write_queue(
-    read: Logs, rubrics: Sequence[Rubric], beside: Path, reading: ReadOptions, seed: int
+    read: Logs,
+    rubrics: Sequence[Rubric],
+    beside: Path,
+    reading: ReadOptions,
+    seed: int,
 ) -> tuple[Path, int] | None:
     """Write what to label next: some at random, then those in which most of the hints hold that few others show.
 
@@ -127,6 +146,7 @@ def write_queue(
     ]
     if not left or path.exists():
         return None
+
     order = np.random.default_rng(seed).permutation(len(left)).tolist()
     chosen = order[:AT_RANDOM] + most_telling([left[row] for row in order], rubrics, order)
     rows = []
@@ -138,12 +158,20 @@ def write_queue(
         }
         row["begins"] = " ".join(conversation.opening.split())[:80]
         rows.append(row | {LOGGED: as_logged(conversation, row, read.label_field, reading)})
-    write_requests(path, rows, [], {conversation.id: conversation for conversation in left})
+
+    write_requests(
+        path,
+        rows,
+        [],
+        {conversation.id: conversation for conversation in left},
+    )
     return path, len(rows)
 
 
 def most_telling(
-    conversations: Sequence[Conversation], rubrics: Sequence[Rubric], places: Sequence[int]
+    conversations: Sequence[Conversation],
+    rubrics: Sequence[Rubric],
+    places: Sequence[int],
 ) -> list[int]:
     """Choose one by one the conversation with the hints that were shown least so far.
 
@@ -152,7 +180,10 @@ def most_telling(
     """
     embedder = Embedder()  # it loads a model only when it is asked
     signals = [evidence_of(rubric, embedder) for rubric in rubrics]
-    views = [View(conversation, embedder) for conversation in conversations]
+    views = []
+    for conversation in conversations:
+        views.append(View(conversation, embedder))
+
     held = np.array(
         [[bool((signal.marks(view) != 0).any()) for signal in signals] for view in views],
         dtype=float,
@@ -160,12 +191,18 @@ def most_telling(
     shown = np.zeros(len(signals))
     out = list[int]()
     held[:AT_RANDOM] = 0
+
     for _ in range(TELLING):
-        worth = (held / (1.0 + shown)).sum(axis=1) if signals else np.zeros(len(views))
+        if signals:
+            worth = (held / (1.0 + shown)).sum(axis=1)
+        else:
+            worth = np.zeros(len(views))
+
         best = int(np.argmax(worth))
         if worth[best] <= 0:
             break
         out.append(places[best])
         shown += held[best]
         held[best] = 0
+
     return out

@@ -73,14 +73,22 @@ class Forgotten(Result):
             yield f"Would forget {self.conversations} conversations, with answers, texts, labels and calls ({rows})"
         else:
             yield f"Forgot {self.conversations} conversations ({rows})"
+
         for path in self.quoting:
             yield f"{'Rewritten' if path in self.rewritten else 'Still quotes them'}: {path}"
+
         for place, why in self.unconfirmed.items():
             yield f"{'Would not be' if self.dry_run else 'Not'} rewritten: {place}: {why}"
+
         for place, why in self.left.items():
             yield f"Not looked into: {place}: {why}"
+
         if set(self.quoting) - set(self.rewritten):
-            rest = "" if self.dry_run else ": make these files again, or edit them"
+            if self.dry_run:
+                rest = ""
+            else:
+                rest = ": make these files again, or edit them"
+
             yield Line(
                 f"--rewrite would {'take' if self.dry_run else 'have taken'} the quotes out{rest}",
                 "bold",
@@ -113,12 +121,19 @@ def forget_conversations(
     """
     if not ids and not users:
         raise WrongUse(
-            "no conversation was named", remedy="name one, or a user", option="conversation"
+            "no conversation was named",
+            remedy="name one, or a user",
+            option="conversation",
         )
+
     if not (run.store / "store.sqlite").exists():
         raise WrongUse(
-            "there is no store here", where=str(run.store), remedy="name its folder", option="store"
+            "there is no store here",
+            where=str(run.store),
+            remedy="name its folder",
+            option="store",
         )
+
     require_idle(run.store)
     with Store.open(run.store) as store:
         target = conversations_to_forget(store, ids, users)
@@ -128,6 +143,7 @@ def forget_conversations(
                 where=str(run.store),
                 remedy="check the spelling",
             )
+
         search = files_to_search(store, target, places)
         left = dict(search.left)
         quoting = list[Path]()
@@ -137,27 +153,50 @@ def forget_conversations(
                     quoting.append(path)
             except NotLookedInto as refused:
                 left[str(path)] = refused.what
+
         if dry_run:
             gone = {"conversations": target.stored_rows}
             rewritten = []
         else:
             gone = forget(store, target)
             own = [path for path in quoting if path in search.own]
-            rewritten = rewritten_of(quoting if rewrite else own, search, target, left)
+            rewritten = rewritten_of(
+                quoting if rewrite else own,
+                search,
+                target,
+                left,
+            )
             count_anew(run.store, rewritten)
             for draft in [draft for path in search.outputs for draft in drafts_left_of(path)]:
                 draft.unlink()
             note_places(store, search.outputs)
+
     if not any(gone.values()) and not quoting:
-        raise WrongUse("nothing is kept of them", where=str(run.store), remedy="check the spelling")
+        raise WrongUse(
+            "nothing is kept of them",
+            where=str(run.store),
+            remedy="check the spelling",
+        )
+
     for path in quoting:
         progress.note(f"{'Rewrote' if path in rewritten else 'Note: it is quoted in'} {path}")
-    left |= {str(path): "it was set aside as damaged" for path in left_in(run.store, target)}
-    unconfirmed = {
-        str(path): search.unconfirmed[path] for path in quoting if path in search.unconfirmed
-    }
+
+    for path in left_in(run.store, target):
+        left[str(path)] = "it was set aside as damaged"
+
+    unconfirmed = {}
+    for path in quoting:
+        if path in search.unconfirmed:
+            unconfirmed[str(path)] = search.unconfirmed[path]
+
     return Forgotten(
-        len(target.ids), gone, tuple(quoting), tuple(rewritten), left, unconfirmed, dry_run
+        len(target.ids),
+        gone,
+        tuple(quoting),
+        tuple(rewritten),
+        left,
+        unconfirmed,
+        dry_run,
     )
 
 
@@ -169,7 +208,10 @@ def count_anew(store: Path, rewritten: Collection[Path]) -> None:
 
 
 def rewritten_of(
-    quoting: Sequence[Path], search: Search, target: ToForget, left: dict[str, str]
+    quoting: Sequence[Path],
+    search: Search,
+    target: ToForget,
+    left: dict[str, str],
 ) -> list[Path]:
     """Take the conversations out of files that may be written; return those in which nothing is left.
 
@@ -185,6 +227,7 @@ def rewritten_of(
                 rewritten.append(path)
         except NotLookedInto as refused:
             left[str(path)] = refused.what
+
     return rewritten
 
 
@@ -210,17 +253,30 @@ class Search:
     left: Mapping[str, str]
 
 
-def files_to_search(store: Store, target: ToForget, places: Sequence[Path]) -> Search:
+def files_to_search(
+    store: Store,
+    target: ToForget,
+    places: Sequence[Path],
+) -> Search:
     """Find the files to look into: those named, those beside the store, and those that pollex wrote."""
     beside = store.folder.absolute().parent
     near = [*looked_through(places), *ours_in(beside)]
     named = {path for path in places if path.is_file()}
-    links = {path for path in near if path.is_symlink() and path not in named}
-    confirmed = {path.resolve() for path in near if path not in links}
+    links = set()
+    for path in near:
+        if path.is_symlink() and path not in named:
+            links.add(path)
+
+    confirmed = set()
+    for path in near:
+        if path not in links:
+            confirmed.add(path.resolve())
+
     outputs, unsure, left = known_outputs(store, target, places, confirmed)
     unconfirmed = {path.resolve(): LINKED for path in links} | unsure
     confirmed |= set(outputs)
     own = frozenset(own_files(store.folder.resolve()))
+
     return Search(
         tuple(dict.fromkeys([*confirmed, *own, *unconfirmed])),
         own,
@@ -238,14 +294,22 @@ def own_files(folder: Path) -> Iterator[Path]:
     """Yield the files of a store that may hold conversations; a link is none of its own."""
     for pattern in OWN:
         paths = (path for path in sorted(folder.glob(pattern)) if path.name != READING)
-        yield from (path for path in paths if path.is_file() and not path.is_symlink())
+        for path in paths:
+            if path.is_file() and not path.is_symlink():
+                yield path
 
 
 def looked_through(places: Iterable[Path]) -> Iterator[Path]:
     """Yield the files of the named kinds: those given, and those that lie in the given folders."""
     for place in places:
-        inside = sorted(place.iterdir()) if place.is_dir() else [place]
-        yield from (path for path in inside if path.is_file() and path.suffix in ENDINGS)
+        if place.is_dir():
+            inside = sorted(place.iterdir())
+        else:
+            inside = [place]
+
+        for path in inside:
+            if path.is_file() and path.suffix in ENDINGS:
+                yield path
 
 
 def ours_in(folder: Path) -> Iterator[Path]:
@@ -261,7 +325,10 @@ def is_set_file(path: Path) -> bool:
 
 
 def known_outputs(
-    store: Store, target: ToForget, places: Sequence[Path], confirmed: Collection[Path]
+    store: Store,
+    target: ToForget,
+    places: Sequence[Path],
+    confirmed: Collection[Path],
 ) -> tuple[dict[Path, Output], dict[Path, str], dict[str, str]]:
     """Find the files that pollex wrote, as the store knows them.
 
@@ -281,12 +348,16 @@ def known_outputs(
     missing: list[Output] = []
     for output in outputs_of(store):
         there = output.places(store.folder.resolve())
-        sure = [path for path in there if path.resolve() in confirmed or output.is_unchanged(path)]
+        sure = []
+        for path in there:
+            if path.resolve() in confirmed or output.is_unchanged(path):
+                sure.append(path)
         outputs |= {path.resolve(): output for path in sure[:1]}
         if not there:
             missing.append(output)
         elif not sure:
             unsure[there[0].resolve()] = LINKED if there[0].is_symlink() else UNNAMED
+
     for path in written_by_earlier_runs(store):
         if path.resolve() not in outputs:
             unsure.setdefault(path.resolve(), UNNAMED)
@@ -298,7 +369,11 @@ def known_outputs(
     for output in missing:
         if not _may_hold(output, target):
             continue
-        moved = None if output.remote else _moved(output, folders)
+        if output.remote:
+            moved = None
+        else:
+            moved = _moved(output, folders)
+
         if moved is not None:
             outputs[moved.resolve()] = output
         elif output.remote:
@@ -307,6 +382,7 @@ def known_outputs(
             left[output.path] = (
                 "pollex wrote it, and it is no longer there: if it was moved, give its new place"
             )
+
     return outputs, unsure, left
 
 
@@ -338,7 +414,8 @@ def written_by_earlier_runs(store: Store) -> Iterator[Path]:
         if isinstance(out, str):
             folders = [store.folder.absolute().parent, Path(run.arguments.get("folder", ""))]
             place = next(
-                (folder / out for folder in folders if (folder / out).is_file()), Path(out)
+                (folder / out for folder in folders if (folder / out).is_file()),
+                Path(out),
             )
             beside = [place, place.with_suffix(".html"), place.with_name("report.html")]
             yield from looked_through([path.absolute() for path in beside if path.is_file()])

@@ -60,18 +60,27 @@ def unpack_file(path: Path) -> Unpacked:
         if begins == ZSTANDARD:
             import zstandard  # few files are packed so
 
-            reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+            reader = zstandard.ZstdDecompressor().stream_reader(
+                file,
+                read_across_frames=True,
+            )
             return _unpack(reader, path, zstandard.ZstdCompressor().compress)
+
         require_size(path.stat().st_size, path.suffix)
         return Unpacked(file.read(), path.suffix, bytes)
 
 
-def _unpack(source: IO[bytes] | Any, path: Path, pack: Callable[[bytes], bytes]) -> Unpacked:
+def _unpack(
+    source: IO[bytes] | Any,
+    path: Path,
+    pack: Callable[[bytes], bytes],
+) -> Unpacked:
     ending = Path(path.stem).suffix
     content = io.BytesIO()
     while block := source.read(1 << 20):
         content.write(block)
         require_size(content.tell(), ending)
+
     unpacked = content.getvalue()
     if unpacked.startswith((GZIP, ZSTANDARD, PARQUET)):
         raise NotLookedInto("it is packed twice")

@@ -45,11 +45,17 @@ _BLOCKS = (
     "|blockquote|figure|figcaption|details|summary|h[1-6]|pre"
 )
 _BLOCK = re.compile(rf"</?(?:{_BLOCKS})\b[^<>]*>", re.IGNORECASE)
-_PART = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_PART = re.compile(
+    r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>",
+    re.DOTALL | re.IGNORECASE,
+)
 _PART_ENDS = re.compile(r"</(?:script|style)>", re.IGNORECASE)
 _TAG = re.compile(r"<[^>]*>")
 _ATTRIBUTE = re.compile(r'="([^"]*)"')
-_ROW = re.compile(r"<(tr|li)\b[^<>]*>(?:(?!<\1\b).)*?</\1>", re.DOTALL | re.IGNORECASE)
+_ROW = re.compile(
+    r"<(tr|li)\b[^<>]*>(?:(?!<\1\b).)*?</\1>",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 def quotes(path: Path, target: ToForget) -> bool:
@@ -84,14 +90,19 @@ def without_them(path: Path, target: ToForget) -> bytes | None:
         if unpacked.content.startswith(PARQUET):
             return _table_without(path, target)
         cleaned = _content_without(unpacked.content, unpacked.ending, target)
-        return None if cleaned is None else unpacked.pack(cleaned)
+        if cleaned is None:
+            return None
+        return unpacked.pack(cleaned)
     except Exception as failure:  # a stranger's file may do anything to who reads it
         raise NotLookedInto(reason_not_looked_into(failure), where=str(path)) from failure
 
 
 def _content_without(content: bytes, ending: str, target: ToForget) -> bytes | None:
     """Return text without the conversations, by its kind; None if it doesn't have them."""
-    encoding = next((name for mark, name in MARKS.items() if content.startswith(mark)), "utf-8")
+    encoding = next(
+        (name for mark, name in MARKS.items() if content.startswith(mark)),
+        "utf-8",
+    )
     whole = content.decode(encoding, "replace")
     text = whole.removeprefix(BOM)
     clean = _KINDS.get(ending, _lines_without)
@@ -109,9 +120,11 @@ def _json_without(text: str, target: ToForget) -> str:
         value = json.loads(text)
     except ValueError:
         return _lines_without(text, target)
+
     cleaned = target.cleaned(value)
     if cleaned == value:
         return text
+
     require_exact(text)
     return json.dumps(_with_new_digest(cleaned), ensure_ascii=False, indent=1) + "\n"
 
@@ -141,6 +154,7 @@ def _toml_without(text: str, target: ToForget) -> str:
     """Return TOML without the conversations; where that can't be, as it was, and it still quotes them."""
     if not target.traces.within(_unescaped(text)):
         return text
+
     cleaned = toml_without(text, target)
     if cleaned is None:
         raise NotLookedInto("it quotes them where nothing can be taken out: edit it")
@@ -158,11 +172,14 @@ def _json_line_without(line: str, target: ToForget) -> str:
         row = json.loads(line)
     except ValueError:
         return target.masked(line)
+
     if isinstance(row, dict) and target.is_about(row):
         return ""
+
     cleaned = target.cleaned(row)
     if cleaned == row:
         return line
+
     require_exact(line)
     return json.dumps(cleaned, ensure_ascii=False) + line[len(line.rstrip("\r\n")) :]
 
@@ -173,15 +190,21 @@ def _csv_without(text: str, target: ToForget) -> str:
         records = list(in_time(_records_of(text)))
     except (ValueError, csv.Error):
         return _lines_without(text, target)
+
     if not records:
         return text
+
     (names, header), *rows = records
     about = [place for place, name in enumerate(names) if name in ABOUT]
     cleaned = [header]
     for cells, record in in_time(rows):
-        ids = {cells[place].lstrip("'") for place in about if place < len(cells)}
+        ids = set()
+        for place in about:
+            if place < len(cells):
+                ids.add(cells[place].lstrip("'"))
         if not ids & target.ids:
             cleaned.append(_record_without(cells, record, target))
+
     return "".join(cleaned)
 
 
@@ -204,9 +227,11 @@ def _record_without(cells: list[str], record: str, target: ToForget) -> str:
     masked = [target.masked(cell) for cell in cells]
     if masked == cells:
         return record
+
     written = io.StringIO(newline="")
     ending = record[len(record.rstrip("\r\n")) :]
     csv.writer(written, lineterminator=ending).writerow(masked)
+
     return written.getvalue()
 
 
@@ -214,6 +239,7 @@ def _lines_without(text: str, target: ToForget) -> str:
     """Return a text whose lines are masked, and then what runs over several lines."""
     if not target.traces.within(_unescaped(text)):
         return text
+
     lines = in_time(text.splitlines(keepends=True))
     return target.traces.masked("".join(_line_without(line, target) for line in lines))
 
@@ -224,6 +250,7 @@ def _line_without(line: str, target: ToForget) -> str:
     masked = target.traces.masked(content)
     if target.traces.within(_unescaped(masked)):
         masked = FORGOTTEN
+
     return masked + line[len(content) :]
 
 
@@ -243,12 +270,16 @@ def _page_without(page: str, target: ToForget) -> str:
     lie in a quote.
     """
     ids = [html.escape(id_) for id_ in target.ids]
-    page = _ROW.sub(lambda row: "" if any(_names(row[0], id_) for id_ in ids) else row[0], page)
+    page = _ROW.sub(
+        lambda row: "" if any(_names(row[0], id_) for id_ in ids) else row[0],
+        page,
+    )
     page = "".join(
         _tag_without(part, target) if is_tag else _run_without(part, target)
         for part, is_tag in _parts_of_page(page)
     )
     parts = re.split(f"({_BLOCK.pattern})", page, flags=_BLOCK.flags)
+
     return "".join(
         FORGOTTEN if place % 2 == 0 and target.traces.within(_said(part)) else part
         for place, part in enumerate(parts)
@@ -272,7 +303,9 @@ def _parts_of_page(page: str) -> Iterator[tuple[str, bool]]:
             yield text[position : tag.start()], False
             yield tag[0], True
             position = tag.end()
+
         yield text[position:], False
+
     yield page[tags_end:], False
 
 
@@ -284,7 +317,9 @@ def _names(row: str, id_: str) -> bool:
 def _run_without(text: str, target: ToForget) -> str:
     plain = html.unescape(text)
     masked = target.masked(plain)
-    return text if masked == plain else html.escape(masked)
+    if masked == plain:
+        return text
+    return html.escape(masked)
 
 
 def _tag_without(tag: str, target: ToForget) -> str:
@@ -304,10 +339,12 @@ def _with_new_digest(value: Any) -> Any:
     """Return a rubric set with the digest of its rubrics as they are now: quotes are a part of it."""
     if not isinstance(value, dict) or "rubrics_digest" not in value:
         return value
+
     try:
         before = RubricSet.parse(value)
     except PollexError:  # it was no sound set before, either
         return value
+
     return before.model_copy(update={"rubrics_digest": digest_of(before.rubrics)}).model_dump(
         mode="json"
     )
@@ -335,7 +372,11 @@ def _table_without(path: Path, target: ToForget) -> bytes | None:
     memory = MemoryFileSystem()
     name = secrets.token_hex(8)
     # in memory: nothing is put aside in the current folder
-    config = {"threads": 1, "memory_limit": "1GB", "temp_directory": ""}
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "threads": 1,
+        "memory_limit": "1GB",
+        "temp_directory": "",
+    }
     with duckdb.connect(config=config) as database:
         database.register_filesystem(memory)
         source = f"read_parquet(?, hive_partitioning = false, {ROW} = true)"
@@ -353,7 +394,9 @@ def _table_without(path: Path, target: ToForget) -> bytes | None:
                     if change is not None:
                         lines.write(f"{json.dumps(change)}\n".encode())
                     require_size(lines.tell(), ".parquet")
+
                 is_changed = lines.tell() > 0
+
             if not is_changed:
                 return None
             query = _query_of_changes(source, types, changed)
@@ -377,7 +420,9 @@ _TYPE = re.compile(r'"(?:[^"]|"")*"|\b([A-Z][A-Z0-9_]*)\b')
 
 
 def _change_of_row(
-    row: dict[str, Any], changed: dict[str, int], target: ToForget
+    row: dict[str, Any],
+    changed: dict[str, int],
+    target: ToForget,
 ) -> dict[str, Any] | None:
     """Return what changes in a row, or that it goes, with its number; None where nothing does.
 
@@ -387,18 +432,25 @@ def _change_of_row(
     number = row.pop(ROW)
     if target.is_about(row):
         return {"row": number, "goes": True}
+
     cleaned = target.cleaned(row)
     if cleaned.keys() != row.keys():
         raise NotLookedInto("a column is named as one of them: edit it")
-    change = {}
+
+    change: dict[str, Any] = {}
     for column, value in cleaned.items():
         if [value] != [row[column]]:  # as lists: NaN, which is left as it is, has not changed
             place = changed.setdefault(column, len(changed))
             change |= {f"new{place}": value, f"is{place}": True}
+
     return {"row": number, **change} if change else None
 
 
-def _query_of_changes(source: str, types: Mapping[str, str], changed: Mapping[str, int]) -> str:
+def _query_of_changes(
+    source: str,
+    types: Mapping[str, str],
+    changed: Mapping[str, int],
+) -> str:
     """Return the query of the rows that stay, each with what changes in it.
 
     Raises:
@@ -410,6 +462,7 @@ def _query_of_changes(source: str, types: Mapping[str, str], changed: Mapping[st
         if others:
             raise NotLookedInto(f"a column of {', '.join(sorted(others))} quotes them: edit it")
         read |= {f"new{place}": types[column], f"is{place}": "BOOLEAN"}
+
     columns = ", ".join(f"{name}: {_quoted(type_)}" for name, type_ in read.items())
     values = []
     for column in types:
@@ -419,6 +472,7 @@ def _query_of_changes(source: str, types: Mapping[str, str], changed: Mapping[st
             place = changed[column]
             value = f"CASE WHEN c.is{place} THEN c.new{place} ELSE {value} END"
         values.append(f"{value} AS {name}")
+
     return (
         f"SELECT {', '.join(values)} FROM {source} AS r"  # noqa: S608 - names in quotes, ours
         f" LEFT JOIN read_json(?, format = 'newline_delimited', columns = {{{columns}}}) AS c"
@@ -429,7 +483,8 @@ def _query_of_changes(source: str, types: Mapping[str, str], changed: Mapping[st
 def _lines_of(rows: Any) -> Iterator[str]:
     # few at a time: a row may be long
     while batch := rows.fetchmany(64):
-        yield from (f"{line}\n" for (line,) in batch)
+        for (line,) in batch:
+            yield f"{line}\n"
 
 
 def _quoted(text: str) -> str:

@@ -29,11 +29,13 @@ def toml_without(text: str, target: ToForget) -> str | None:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return None
+
     cleaned = _TOKEN.sub(lambda token: _token_without(token, target), text)
     try:
         tomllib.loads(cleaned)
     except tomllib.TOMLDecodeError:
         return None
+
     return None if target.traces.within(cleaned) else cleaned
 
 
@@ -44,10 +46,15 @@ def _token_without(token: re.Match[str], target: ToForget) -> str:
         masked = target.masked(written)
         if masked == written:
             return written
-        return f"# {FORGOTTEN}" if token["comment"] else _quoted(FORGOTTEN)
+        if token["comment"]:
+            return f"# {FORGOTTEN}"
+        return _quoted(FORGOTTEN)
+
     value = tomllib.loads(f"value = {written}")["value"]
     masked = target.masked(value)
-    return written if masked == value else _quoted(masked)
+    if masked == value:
+        return written
+    return _quoted(masked)
 
 
 def _quoted(text: str) -> str:

@@ -41,11 +41,15 @@ class Seen(NamedTuple):
 
 def seen_in(store: Store, run: Run) -> list[Seen]:
     """Return the conversations of a scored run with what holds in each."""
-    ids = [
-        row["id"]
-        for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id])
-    ]
-    return [_seen(row, run) for row in store.ask(run.id, HELD, [ids])]
+    ids = []
+    for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]):
+        ids.append(row["id"])
+
+    conversations: list[Seen] = []
+    for row in store.ask(run.id, HELD, [ids]):
+        conversations.append(_seen(row, run))
+
+    return conversations
 
 
 def _seen(row: Mapping[str, Any], run: Run) -> Seen:
@@ -53,9 +57,11 @@ def _seen(row: Mapping[str, Any], run: Run) -> Seen:
     down = {"negative": True, "positive": False}.get(row["label"])
     release = prompt_version(metadata, row["system"])
     begun = next(times_of(metadata), None)
-    day = (
-        datetime.fromisoformat(run.started) if begun is None else datetime.fromtimestamp(begun, UTC)
-    )
+    if begun is None:
+        day = datetime.fromisoformat(run.started)
+    else:
+        day = datetime.fromtimestamp(begun, UTC)
+
     asked_ids = frozenset(row["asked"])
     held = frozenset(row["held"] or ())
     return Seen(row["id"], down, f"{day:%G-W%V}", release, asked_ids, held)

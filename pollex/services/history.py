@@ -72,6 +72,7 @@ class RunRow:
         seconds = None
         if run.finished is not None:
             seconds = (at(run.finished) - at(run.started)).total_seconds()
+
         used = progress.get("used") or {}
         return cls(
             run,
@@ -98,7 +99,10 @@ class RunRow:
     def cells(self) -> tuple[str, ...]:
         """Return it as a row of a table."""
         run = self.run
-        more = f" and {len(self.logs) - 1} more" if len(self.logs) > 1 else ""
+        more = ""
+        if len(self.logs) > 1:
+            more = f" and {len(self.logs) - 1} more"
+
         return (
             run.id,
             run.started[5:16].replace("T", " "),
@@ -172,9 +176,11 @@ class ConversationHistory(Result):
         yield Line(about, "bold", LONGEST)
         for number, turn in enumerate(trace.conversation.turns):
             yield Line(f"  [{number}] {turn.role}: {turn.shown}", "dim", LONGEST)
+
         for step in trace.steps:
             took = f"{step.started[11:23]}  {step.name}  {_duration(step.ms)}"
             yield Line(f"{took}  {step.error or 'ok'}", limit=LONGEST)
+
         yield from _findings(trace, self.questions)
         for name, original in self.originals.items():
             yield Line(f"{name} stands for {original}", limit=LONGEST)
@@ -214,6 +220,7 @@ class Origin(Result):
         if self.tone:
             yield Line(self.tone, limit=LONGEST)
             return
+
         rubric = self.rubric
         words = [rubric.text] if isinstance(rubric, DroppedRubric) else filter(None, rubric.entry)
         side = {"dsat": "Goes along with thumbs down", "sat": "Goes along with thumbs up"}[
@@ -221,12 +228,14 @@ class Origin(Result):
         ]
         yield Line(f"{side}: {' '.join(words)}", "bold", RUBRIC)
         yield Line(f"({rubric.id}, {', '.join(self.roles)})", limit=LONGEST)
+
         if isinstance(rubric, DroppedRubric):
             yield Line(f"not in the set: {rubric.reason}", limit=LONGEST)
         else:
             yield from _standing(rubric)
             if rubric.choice:
                 yield _choice(rubric.choice)
+
         for reason in self.reasons[:MOST_REASONS]:
             yield ""
             begins = ""
@@ -235,8 +244,10 @@ class Origin(Result):
                 begins = f" ({count(len(conversation.turns), 'turn')}, label {conversation.label}): {opening}"
             yield Line(reason.conversation_id + begins, limit=LONGEST)
             yield from _reason(reason)
+
         if (more := len(self.reasons) - MOST_REASONS) > 0:
             yield f"… and {count(more, 'conversation')} more: --json has all"
+
         if not self.reasons:
             elsewhere = isinstance(rubric, DroppedRubric) and rubric.support
             gone = f"its reasons are in the store of run {self.learned_in}: name it with --store"
@@ -247,6 +258,7 @@ def _standing(rubric: ChosenRubric) -> Told:
     standing = rubric.standing
     if isinstance(rubric, ChosenRubric) and rubric.circumstance:
         yield f"It {rubric.circumstance}"
+
     yield (
         f"{rubric.stands}: p = {standing.p:.2g}, {standing.n} conversations"
         if standing
@@ -254,6 +266,7 @@ def _standing(rubric: ChosenRubric) -> Told:
     )
     if rubric.family and rubric.family.members:
         yield f"of the {rubric.family.n} conversations where it holds:"
+
     for member in rubric.family.members if rubric.family else ():
         yield Line(f"├─ {member.among}: {member.text}", limit=LONGEST)
         if member.quote:
@@ -266,10 +279,9 @@ def _standing(rubric: ChosenRubric) -> Told:
 def list_runs(run: RunOptions) -> RunList:
     """List all runs of a store."""
     with Store.open(run.store, read_only=True) as store:
-        progress = {
-            row["run"]: unpack(row["payload"])
-            for row in store.rows("SELECT run, payload FROM progress")
-        }
+        progress = {}
+        for row in store.rows("SELECT run, payload FROM progress"):
+            progress[row["run"]] = unpack(row["payload"])
         return RunList(tuple(RunRow.of(run, progress.get(run.id, {})) for run in runs(store)))
 
 
@@ -316,7 +328,11 @@ def trace_state(run: RunOptions, name: str, state: str) -> NodeState:
 
 
 def trace_conversation(
-    run: RunOptions, name: str, conversation: str, *, reveal: bool = False
+    run: RunOptions,
+    name: str,
+    conversation: str,
+    *,
+    reveal: bool = False,
 ) -> ConversationHistory:
     """Return everything that happened to one conversation in a run.
 
@@ -326,8 +342,17 @@ def trace_conversation(
     with Store.open(run.store, read_only=True) as store:
         named_run = find_run(store, name)
         trace = conversation_trace(store, named_run.id, writable(conversation))
-        originals = originals_of(store, writable(conversation)) if reveal else {}
-        return ConversationHistory(named_run.id, trace, questions_of(store, named_run), originals)
+        if reveal:
+            originals = originals_of(store, writable(conversation))
+        else:
+            originals = {}
+
+        return ConversationHistory(
+            named_run.id,
+            trace,
+            questions_of(store, named_run),
+            originals,
+        )
 
 
 def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
@@ -335,7 +360,10 @@ def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
     rubrics = read_set(path, run.store, arrays=False)
     rubric = rubric_named(rubrics, name, path)
     reasons, choice = origin(run, rubrics, rubric)
-    tone = rubrics.tone.told if rubrics.tone and rubric.id == TONE else ""
+    tone = ""
+    if rubrics.tone and rubric.id == TONE:
+        tone = rubrics.tone.told
+
     return Origin(
         rubric,
         tuple(dict.fromkeys(rubrics.roles.values())),
@@ -369,21 +397,24 @@ def rubric_named(rubrics: RubricSet, name: str, path: Path) -> ChosenRubric | Dr
             where=str(path),
             remedy=f"the set has {', '.join(rubric.id for rubric in rubrics.rubrics)}",
         )
+
     return matching[0]
 
 
 def origin(
-    run: RunOptions, rubrics: RubricSet, rubric: ChosenRubric | DroppedRubric
+    run: RunOptions,
+    rubrics: RubricSet,
+    rubric: ChosenRubric | DroppedRubric,
 ) -> tuple[Sequence[Reason], Mapping[str, Conversation]]:
     """Return a rubric's reasons, and as many of their conversations as the store still has.
 
     The set has no reasons of a rubric that was dropped: they are the store's, too, or gone with it.
     """
-    own_line = (
-        []
-        if isinstance(rubric, DroppedRubric)
-        else [r for r in rubrics.reasons if r.id in rubric.reason_ids]
-    )
+    if isinstance(rubric, DroppedRubric):
+        own_line = []
+    else:
+        own_line = [r for r in rubrics.reasons if r.id in rubric.reason_ids]
+
     try:
         with Store.open(run.store, read_only=True) as store:
             if isinstance(rubric, DroppedRubric):
@@ -398,17 +429,19 @@ def origin(
 def _branch(branch: Branch, indent: str) -> Told:
     many = branch.count > 1
     took = _duration(branch.ms)
-    took = (
-        f" × {branch.count}  {took} summed, longest {_duration(branch.longest_ms)}"
-        if many
-        else f"  {took}"
-    )
+    if many:
+        took = f" × {branch.count}  {took} summed, longest {_duration(branch.longest_ms)}"
+    else:
+        took = f"  {took}"
+
     yield Line(f"{indent}{branch.name}{took}  ({branch.kind})", limit=LONGEST)
     inner = f"{indent}  "
     if branch.told:
         yield Line(f"{inner}{branch.told}", limit=LONGEST)
+
     for error, number in branch.errors.items():
         yield Line(f"{inner}{number} × {error}", "red", LONGEST)
+
     for child in branch.branches:
         yield from _branch(child, inner)
 
@@ -425,39 +458,52 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> To
         yield Line(extraction.summary, limit=LONGEST)
         for reason in extraction.reasons:
             yield from _reason(reason)
+
     for id_, answer in trace.answers.items():
         question = questions.get(id_)
-        text = question.text if question else trace.asked.get(id_, id_)
+        if question:
+            text = question.text
+        else:
+            text = trace.asked.get(id_, id_)
+
         if isinstance(answer, Unanswered):
             yield Line(
-                f"  {id_}  {text}  unanswered: {answer.outcome}: {answer.detail}", "red", LONGEST
+                f"  {id_}  {text}  unanswered: {answer.outcome}: {answer.detail}",
+                "red",
+                LONGEST,
             )
         else:
             options = question.options if question else answer.scale
             is_distribution = len(answer.probabilities) == len(options)
             never = answer.never_came_up
-            option = (
-                answer.word
-                if never
-                else options[answer.chosen].text
-                if is_distribution
-                else str(answer.chosen)
-            )
-            by = (
-                answer.judge
-                if answer.judge.startswith(answer.source)
-                else f"{answer.source}, {answer.judge}"
-            )
+            if never:
+                option = answer.word
+            elif is_distribution:
+                option = options[answer.chosen].text
+            else:
+                option = str(answer.chosen)
+
+            if answer.judge.startswith(answer.source):
+                by = answer.judge
+            else:
+                by = f"{answer.source}, {answer.judge}"
+
             earlier = f", asked in {answer.asked_in}" if answer.asked_in else ""
             yield Line(
-                f"  {id_}  {text}  {option} ({by}{earlier}); {answer.justification}", limit=LONGEST
+                f"  {id_}  {text}  {option} ({by}{earlier}); {answer.justification}",
+                limit=LONGEST,
             )
+
     if (score := trace.score) and score.netsat is not None:
         if score.probability is not None:
             decision = "positive" if score.probability >= 0.5 else "negative"
             yield Line(verdict_told(decision, score.probability), "bold", LONGEST)
         label_text = f"label {score.label}, {certainty(score.confident)}"
-        yield Line(f"For statisticians: NetSAT {score.netsat:.2f}, {label_text}", "dim", LONGEST)
+        yield Line(
+            f"For statisticians: NetSAT {score.netsat:.2f}, {label_text}",
+            "dim",
+            LONGEST,
+        )
 
 
 def _reason(reason: Reason) -> Told:
@@ -467,8 +513,10 @@ def _reason(reason: Reason) -> Told:
 
 
 def _choice(choice: Choice) -> Line:
-    stability = (
-        "" if choice.stability is None else f"; chosen in {100 * choice.stability:.0f} % of halves"
-    )
+    if choice.stability is None:
+        stability = ""
+    else:
+        stability = f"; chosen in {100 * choice.stability:.0f} % of halves"
+
     choice_text = f"chosen in step {choice.step}, when the loss of the set with it was {choice.loss:.4f}{stability}"
     return Line(choice_text, limit=LONGEST)

@@ -42,7 +42,11 @@ class MendedRubrics(ABC):
 
     @abstractmethod
     def mark_back(
-        self, folder: Path, rubric_set: RubricSet, ids: Collection[str], why: str
+        self,
+        folder: Path,
+        rubric_set: RubricSet,
+        ids: Collection[str],
+        why: str,
     ) -> None:
         """Keep that mended rubrics are back again."""
 

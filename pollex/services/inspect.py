@@ -120,6 +120,7 @@ class Inspection(Shown):
         for example in self.examples:
             yield ""
             yield from _example(example)
+
         yield ""
         thumbs = Thumbs.of(self.logs)
         first = Command(
@@ -169,15 +170,18 @@ class Inspection(Shown):
 
     def spellings(self, meaning: str) -> dict[str, int]:
         """Return how a label, or what was taken for `NEITHER`, was written, with the number of rows."""
-        return {
-            spelling: n
-            for (spelling, meant), n in self.account.spellings.most_common()
-            if meant == meaning
-        }
+        spellings: dict[str, int] = {}
+        for (spelling, meant), n in self.account.spellings.most_common():
+            if meant == meaning:
+                spellings[spelling] = n
+        return spellings
 
 
 def inspect_logs(
-    sources: Sources | Logs, *, reading: ReadOptions, progress: Progress
+    sources: Sources | Logs,
+    *,
+    reading: ReadOptions,
+    progress: Progress,
 ) -> Inspection:
     """Read files, and describe what they hold.
 
@@ -198,15 +202,14 @@ def inspect_logs(
         for turn in conversation.turns
         for mark in _MARK.findall(turn.content)
     )
+    fields = _ordered(
+        name for conversation in logs for name in conversation.metadata if name != logs.label_field
+    )
+
     return Inspection(
         logs=logs,
         account=logs.account,
-        fields=_ordered(
-            name
-            for conversation in logs
-            for name in conversation.metadata
-            if name != logs.label_field
-        ),
+        fields=fields,
         roles=_ordered(turn.role for conversation in logs for turn in conversation.turns),
         turns=Lengths.of(len(conversation.turns) for conversation in logs),
         words=Lengths.of(
@@ -240,29 +243,29 @@ def language_of_text() -> Callable[[str], str]:
 
     def language(text: str) -> str:
         name, probability = identifier().classify(text)
-        return str(name) if probability >= SURE and text.strip() else "unsure"
+        if probability >= SURE and text.strip():
+            return str(name)
+        return "unsure"
 
     return language
 
 
 def _times(logs: Logs) -> tuple[str, ...]:
     times = [at for conversation in logs for at in times_of(conversation.metadata)]
-    return (
-        tuple(f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in (min(times), max(times)))
-        if times
-        else ()
-    )
+    if times:
+        return tuple(
+            f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in (min(times), max(times))
+        )
+    return ()
 
 
 def _group(logs: Logs, field: str | None) -> tuple[str, int] | None:
     """Return the field of the groups, and how many values it has; None where each conversation stands alone."""
     values = Counter(conversation.group for conversation in logs)
     del values[None]
-    return (
-        (field or logs.group_field or "group", len(values))
-        if 1 < len(values) < values.total()
-        else None
-    )
+    if 1 < len(values) < values.total():
+        return (field or logs.group_field or "group", len(values))
+    return None
 
 
 def _ordered(names: Iterable[str]) -> dict[str, int]:
@@ -272,17 +275,20 @@ def _ordered(names: Iterable[str]) -> dict[str, int]:
 def _sentences(inspection: Inspection) -> Iterator[str]:
     account = inspection.account
     logs = inspection.logs
-    ways = f", put together {_listed(account.ways)}" if account.ways else ""
+    ways = ""
+    if account.ways:
+        ways = f", put together {_listed(account.ways)}"
+
     yield f"{count(len(logs), 'conversation')} in the shape of {_listed(account.formats + account.general)}{ways}."
     lengths = f"{inspection.turns} turns and {inspection.words} words a conversation"
     yield f"Roles: {_listed(inspection.roles)}; {lengths}."
     yield from _thumbs(inspection)
     yield from _left_out(inspection)
-    wrote = (
-        "Nobody wrote a comment with the thumb"
-        if not inspection.comments
-        else f"Comments or tags stand with {count(inspection.comments, 'conversation')}"
-    )
+    if not inspection.comments:
+        wrote = "Nobody wrote a comment with the thumb"
+    else:
+        wrote = f"Comments or tags stand with {count(inspection.comments, 'conversation')}"
+
     yield f"{wrote}."
     yield (
         f"Tools were called: {_listed(inspection.tools)}."
@@ -291,6 +297,7 @@ def _sentences(inspection: Inspection) -> Iterator[str]:
     )
     if inspection.attached:
         yield f"Attached are {_listed(inspection.attached)}."
+
     yield f"Languages of the users' words: {_listed(inspection.languages)}."
     yield (
         f"Said between {inspection.times[0]} and {inspection.times[1]}."
@@ -319,6 +326,7 @@ def _thumbs(inspection: Inspection) -> Iterator[str]:
     for label, noun in TAKEN:
         if values := inspection.spellings(label):
             yield f"  taken for {noun}: {_listed(values)}"
+
     for kind in kinds:
         source = f" from {kind.source}" if kind.source else ""
         used = "read as the thumb" if kind.taken else "not used"
@@ -358,13 +366,13 @@ ROW_OUTCOMES = {
 def _rows(account: Account) -> Iterator[str]:
     """Yield what became of all rows, for each of the first files where there are several."""
     for source, became in list(account.rows.items())[:MOST]:
-        counts_text = [
-            f"{became[outcome]} {row_outcome}"
-            for outcome, row_outcome in ROW_OUTCOMES.items()
-            if became.get(outcome)
-        ]
+        counts_text = []
+        for outcome, row_outcome in ROW_OUTCOMES.items():
+            if became.get(outcome):
+                counts_text.append(f"{became[outcome]} {row_outcome}")
         name = f"Rows of {source}" if len(account.rows) > 1 else "Rows"
         yield f"{name}: {sum(became.values())} = {' + '.join(counts_text) or 'none'}."
+
     if (rest := len(account.rows) - MOST) > 0:
         yield f"  and those of {count(rest, 'more file')}, all accounted for"
     if account.tables:
@@ -382,5 +390,6 @@ def _example(conversation: Conversation) -> Iterator[str]:
     for turn in conversation.turns[:SHOWN_TURNS]:
         words = " ".join(turn.content.split())
         yield f"  {turn.role}: {words[:SHOWN_CHARACTERS]}{'…' if len(words) > SHOWN_CHARACTERS else ''}"
+
     if (rest := len(conversation.turns) - SHOWN_TURNS) > 0:
         yield f"  … {count(rest, 'more turn')}"

@@ -50,27 +50,36 @@ def judge_from_memory(rubric_set: RubricSet, store: Store) -> LlmJudge | None:
     capabilities = record.options.capabilities
     if record.built_in or capabilities is None:
         return None
+
     from pollex.agents.llm.asker import Asker  # only sets of a model need it
     from pollex.agents.llm.judge import LlmJudge
 
     # Nothing is sent, so that the boundary code around data, which the salt makes, is of no
     # consequence.
     salt = b"nothing is sent"
-    asker = Asker(ClosedModel(), capabilities, rubric_set.domain, record.options, salt)
+    asker = Asker(
+        ClosedModel(),
+        capabilities,
+        rubric_set.domain,
+        record.options,
+        salt,
+    )
     return LlmJudge(asker, memory=StoredAnswers(store))
 
 
 def questions_of_model(rubric_set: RubricSet) -> list[Question]:
     """Return the questions that the set's model answers; others are for judges without a model."""
-    return [
-        question
-        for question in rubric_set.questions
-        if question.rubric and not question.rubric.answered_by
-    ]
+    questions: list[Question] = []
+    for question in rubric_set.questions:
+        if question.rubric and not question.rubric.answered_by:
+            questions.append(question)
+    return questions
 
 
 def all_answers_known(
-    judge: LlmJudge, conversations: Iterable[Conversation], questions: Sequence[Question]
+    judge: LlmJudge,
+    conversations: Iterable[Conversation],
+    questions: Sequence[Question],
 ) -> bool:
     """Tell whether a judge knows the answer to each question about each conversation that can be judged."""
     assert judge.memory is not None, "a judge from memory has one"
@@ -79,22 +88,27 @@ def all_answers_known(
     for start in range(0, len(scorable), CONVERSATIONS_IN_A_QUERY):
         batch = scorable[start : start + CONVERSATIONS_IN_A_QUERY]
         remembered = judge.memory.find(
-            judge.fingerprint, [conversation.text_hash for conversation in batch]
+            judge.fingerprint,
+            [conversation.text_hash for conversation in batch],
         )
         if any(
             digests - remembered.get(conversation.text_hash, {}).keys() for conversation in batch
         ):
             return False
+
     return True
 
 
 def answers_by_rubric(
-    rubric_set: RubricSet, store: Store, text_hashes: Sequence[str]
+    rubric_set: RubricSet,
+    store: Store,
+    text_hashes: Sequence[str],
 ) -> dict[str, dict[str, Answer | Unanswered]]:
     """Return what the set's model answered about texts in any run, by text and rubric."""
     judge = judge_from_memory(rubric_set, store)
     if judge is None or judge.memory is None:
         return {}
+
     questions = questions_of_model(rubric_set)
     remembered = judge.memory.find(judge.fingerprint, text_hashes)
     return {
@@ -127,7 +141,11 @@ class Left:
 def left_to_ask(store: Store, run: str, rubric_set: RubricSet) -> Left:
     """Count what fitting a set again on a run's conversations asks."""
     rows = store.ask(run, LABELED)
-    answers = answers_by_rubric(rubric_set, store, [row["text_hash"] for row in rows])
+    answers = answers_by_rubric(
+        rubric_set,
+        store,
+        [row["text_hash"] for row in rows],
+    )
     questions = questions_of_model(rubric_set)
 
     # Each conversation with the questions that nobody has answered about it.
@@ -139,11 +157,18 @@ def left_to_ask(store: Store, run: str, rubric_set: RubricSet) -> Left:
 
     # The rubrics of each side are asked in calls of their own.
     calls = sum(len(_sides(left)) for left in missing.values())
-    sample = list(conversations_of(store, run, ids=list(missing)[:CONVERSATIONS_FOR_ESTIMATE]))
+    sample = list(
+        conversations_of(
+            store,
+            run,
+            ids=list(missing)[:CONVERSATIONS_FOR_ESTIMATE],
+        )
+    )
     sample_tokens = sum(
         _prompt_tokens(conversation, missing[conversation.id]) for conversation in sample
     )
     answers_left = sum(map(len, missing.values()))
+
     return Left(
         kept=len(rows) * len(questions) - answers_left,
         rubrics=len({question.id for left in missing.values() for question in left}),

@@ -131,14 +131,27 @@ def next_conversations(
     questions = sheet_for(questionnaire, out)
     if out is not None:
         require_format(out, *files_of(rubrics, logs), formats=FORMATS)
+
     # to rebuild the model takes a second
-    judges_needed = judges_wanted(rubric_set.thumb_model, judges) if judges else ()
+    if judges:
+        judges_needed = judges_wanted(rubric_set.thumb_model, judges)
+    else:
+        judges_needed = ()
+
     read = logs_from(logs, reading, progress)
     free = rubric_set.judge.built_in  # labeled ones are scored, too, if that costs nothing
     unlabeled = tuple(c for c in read.conversations if free or c.label is Label.NONE)
     unlabeled_logs = Logs(conversations=unlabeled, fingerprint=read.fingerprint)
     if run.dry_run:
-        raise Planned(plan_scoring(unlabeled_logs.conversations, rubric_set, run, model))
+        raise Planned(
+            plan_scoring(
+                unlabeled_logs.conversations,
+                rubric_set,
+                run,
+                model,
+            )
+        )
+
     with workspace(run, progress, read) as opened:
         arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0]}
         scores = list[Score]()
@@ -153,17 +166,28 @@ def next_conversations(
             judges_needed,
         )
         embedder = embedder_for(
-            opened.store.folder, embeds_with(rubric_set.judge, model.settings.embedding_model)
+            opened.store.folder,
+            embeds_with(rubric_set.judge, model.settings.embedding_model),
         )
         embedder.watch(opened.progress)
-        rows = picked_rows(unlabeled_logs.conversations, scores, judges_needed, embedder, count)
+        rows = picked_rows(
+            unlabeled_logs.conversations,
+            scores,
+            judges_needed,
+            embedder,
+            count,
+        )
+
     if out is not None:
         by_id = {conversation.id: conversation for conversation in read}
-        logged = [
-            row | {LOGGED: as_logged(by_id[row["id"]], row, read.label_field, reading)}
-            for row in rows
-        ]
+        logged = []
+        for row in rows:
+            logged.append(
+                row | {LOGGED: as_logged(by_id[row["id"]], row, read.label_field, reading)}
+            )
+
         write_requests(out, logged, questions, by_id)
+
     return NextConversations(
         run=scored.run,
         rubrics=rubric_set,
@@ -184,24 +208,39 @@ def picked_rows(
     count: int,
 ) -> list[Request]:
     """Return the conversations to label next, a row for each; those with a label are known."""
-    both = [(c, s) for c, s in zip(read, scores, strict=True) if s.probability is not None]
+    both = []
+    for c, s in zip(read, scores, strict=True):
+        if s.probability is not None:
+            both.append((c, s))
+
     if not both:
         return []
+
     p = np.array(
         [[s.judges[judge] for judge in judges] if judges else [s.probability] for _, s in both],
         np.float64,
     )
     labelled = np.array([[c.label is not Label.NONE] for c, _ in both], dtype=bool)
     who = np.array([[c.judge] for c, _ in both], dtype=object)
-    is_known = (
-        labelled & np.asarray(who == np.array(judges, dtype=object), dtype=bool)
-        if judges
-        else labelled
+    if judges:
+        is_known = labelled & np.asarray(who == np.array(judges, dtype=object), dtype=bool)
+    else:
+        is_known = labelled
+
+    answers = []
+    for _, s in both:
+        answers.append([a.expected() for a in s.answers if isinstance(a, Answer)])
+
+    vectors = vectors_of(
+        np.array(answers),
+        embeddings_of([c for c, _ in both], embedder),
     )
-    answers = [[a.expected() for a in s.answers if isinstance(a, Answer)] for _, s in both]
-    vectors = vectors_of(np.array(answers), embeddings_of([c for c, _ in both], embedder))
     picked = select_queries(
-        vectors, p * (1 - p), is_known, count, askable=np.broadcast_to(~labelled, p.shape)
+        vectors,
+        p * (1 - p),
+        is_known,
+        count,
+        askable=np.broadcast_to(~labelled, p.shape),
     )
     rows = []
     for place, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
@@ -214,33 +253,42 @@ def picked_rows(
         }
         judge_field = {"judge": judges[judge]} if judges else {}
         rows.append(row | judge_field | {"begins": " ".join(conversation.opening.split())[:80]})
+
     return rows
 
 
 def embeddings_of(conversations: Sequence[Conversation], embedder: Embedder) -> Floats:
     """Return mean embeddings of user's and of assistant's turns `[row, 2 × width]`."""
     views = views_of(conversations, embedder, vectors=True)
-    parts = [
-        [view.vectors[view.of(party)].mean(axis=0) for party in ("user", "assistant")]
-        for view in views
-    ]
+    parts = []
+    for view in views:
+        parts.append([view.vectors[view.of(party)].mean(axis=0) for party in ("user", "assistant")])
+
     return np.asarray(parts, dtype=np.float64).reshape(len(views), -1)
 
 
 def as_logged(
-    conversation: Conversation, row: Request, label_field: str, reading: ReadOptions
+    conversation: Conversation,
+    row: Request,
+    label_field: str,
+    reading: ReadOptions,
 ) -> Request:
     """Return a conversation as a row of a log, with predictions and an empty thumb.
 
     Field names are those of the log, so that the same options read both: a row that lost its group
     would be split from the others of its user.
     """
-    noted = {name: row[name] for name in ("probability", "entropy", DRAWN) if name in row}
+    noted = {}
+    for name in ("probability", "entropy", DRAWN):
+        if name in row:
+            noted[name] = row[name]
+
     metadata = conversation.metadata | {reading.id_field or "id": conversation.id} | noted
     if conversation.group is not None:
         metadata[reading.named_group or "group"] = conversation.group
     if "judge" in row:
         metadata[reading.judge_field or "judge"] = row["judge"]
+
     return metadata | {
         reading.messages_field or "messages": messages_of(conversation),
         label_field or "thumbs": None,
@@ -283,9 +331,15 @@ class DrawnConversations(Shown):
         number = len(self.rows)
         of = f"{self.population:,} conversations"
         yield f"{number:,} of {of}, drawn at random: only a random sample speaks for all."
+
         for name, half in self.half_width.items() if self.purpose == "share" else ():
-            drawn = f" of {name} ({self.groups[name]} labels)" if name else f" ({number} labels)"
+            if name:
+                drawn = f" of {name} ({self.groups[name]} labels)"
+            else:
+                drawn = f" ({number} labels)"
+
             yield f"The share{drawn} will be known to about ±{half:.3f} (if it is {self.share:.2f})."
+
         if self.out is None:
             yield from rows_told(self.rows, ("id", "begins"))
         elif self.sheet:
@@ -297,9 +351,9 @@ class DrawnConversations(Shown):
             yield f"Wrote {self.out}. Fill in the thumbs, then: {then}"
 
     def as_json(self) -> dict[str, Any]:
-        shown = [
-            {name: value for name, value in row.items() if name != LOGGED} for row in self.rows
-        ]
+        shown = []
+        for row in self.rows:
+            shown.append({name: value for name, value in row.items() if name != LOGGED})
         return {"next": shown} | self.of("population", "groups", "half_width", "share")
 
 
@@ -327,25 +381,37 @@ def draw_for_share(
     questions = sheet_for(questionnaire, out)
     if out is not None:
         require_format(out, *files_of(logs), formats=FORMATS)
+
     read = logs_from(logs, reading, progress)
-    open_ = [
-        c
-        for c in read
-        if not c.not_scorable and not (c.label is not Label.NONE and drawn_of(c) == RANDOM)
-    ]
+    open_ = []
+    for c in read:
+        if not c.not_scorable and not (c.label is not Label.NONE and drawn_of(c) == RANDOM):
+            open_.append(c)
+
     if purpose == "model":
         open_ = [c for c in open_ if c.label is Label.NONE]
+
     rng = np.random.default_rng(seed)
-    masks = (
-        {"": np.ones(len(open_), dtype=bool)} if by is None else conversations_by_group(open_, by)
-    )
-    places = {
-        name: rng.permutation(np.flatnonzero(mask))[:count].tolist()
-        for name, mask in masks.items()
-        if mask.any()
-    }
-    positive = [c.label is Label.POSITIVE for c in read if c.label is not Label.NONE]
-    share = float(np.mean(positive)) if len(positive) >= FEWEST else 0.5
+    if by is None:
+        masks = {"": np.ones(len(open_), dtype=bool)}
+    else:
+        masks = conversations_by_group(open_, by)
+
+    places = {}
+    for name, mask in masks.items():
+        if mask.any():
+            places[name] = rng.permutation(np.flatnonzero(mask))[:count].tolist()
+
+    positive = []
+    for c in read:
+        if c.label is not Label.NONE:
+            positive.append(c.label is Label.POSITIVE)
+
+    if len(positive) >= FEWEST:
+        share = float(np.mean(positive))
+    else:
+        share = 0.5
+
     rows = []
     for place in dict.fromkeys(place for chosen in places.values() for place in chosen):
         conversation = open_[place]
@@ -355,10 +421,15 @@ def draw_for_share(
             "begins": " ".join(conversation.opening.split())[:80],
         }
         rows.append(row | {LOGGED: as_logged(conversation, row, read.label_field, reading)})
+
     if out is not None:
         write_requests(
-            out, rows, questions, {conversation.id: conversation for conversation in open_}
+            out,
+            rows,
+            questions,
+            {conversation.id: conversation for conversation in open_},
         )
+
     return DrawnConversations(
         rows=tuple(rows),
         population=len(open_),
@@ -425,25 +496,39 @@ def next_texts(
     questions = sheet_for(questionnaire, out)
     if out is not None:
         require_format(out, answers, judgments, formats=FORMATS)
+
     find_files([answers, *([judgments] if judgments else [])])
     model = load(calibrator)
     if unknown := sorted(set(judges) - set(model.judges_)):
         judge_names = ", ".join(model.judges_) or "none"
         raise WrongUse(
-            f"the calibrator doesn't know judge {unknown[0]!r}", remedy=f"it knows {judge_names}"
+            f"the calibrator doesn't know judge {unknown[0]!r}",
+            remedy=f"it knows {judge_names}",
         )
+
     answered = read_answers(answers, scales=model.questionnaire_.asked)
     faults = answered.faults
     given_judgments = None
     if judgments is not None:
-        judged = read_judgments(judgments, answered, questionnaire=model.questionnaire_)
+        judged = read_judgments(
+            judgments,
+            answered,
+            questionnaire=model.questionnaire_,
+        )
         given_judgments = judged.judgments
         faults = (*faults, *judged.faults)
+
     rows = text_rows(
-        model, answered.texts, answered.X, given_judgments, tuple(judges) or model.judges_, count
+        model,
+        answered.texts,
+        answered.X,
+        given_judgments,
+        tuple(judges) or model.judges_,
+        count,
     )
     if out is not None:
         write_requests(out, rows, questions)
+
     labels = training_of(calibrator).labels
     return NextTexts(
         rows=tuple(rows),
@@ -467,43 +552,62 @@ def text_rows(
     """Return the labels to ask for next: judgments without answers, with predictions."""
     sheet = model.questionnaire_
     who: list[str | None] = [*judges] or [None]
-    proba = np.stack([model.predict_proba(X, [judge] * len(X)) for judge in who], axis=1)
+    proba = np.stack(
+        [model.predict_proba(X, [judge] * len(X)) for judge in who],
+        axis=1,
+    )
     is_labeled = known_labels(judgments, sheet, len(X), judges)
     picked: LabelQueries = select_queries(
-        vectors_of(columns_of(sheet, X)), predictive_variance(proba, sheet), is_labeled, count
+        vectors_of(columns_of(sheet, X)),
+        predictive_variance(proba, sheet),
+        is_labeled,
+        count,
     )
     rows = []
     for row, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
         p = proba[row, judge]
         question_fields = {"question": sheet.main} | ({"judge": judges[judge]} if judges else {})
         (expected,) = expected_of(p[None], sheet.scale())
-        figures = {"expected": expected, "entropy": float(entropy(p)), "probabilities": p.tolist()}
+        figures = {
+            "expected": expected,
+            "entropy": float(entropy(p)),
+            "probabilities": p.tolist(),
+        }
         rows.append({"text_id": texts[row]} | question_fields | figures)
+
     return rows
 
 
 def known_labels(
-    judgments: Judgments | None, sheet: Questionnaire, rows: int, judges: Sequence[str]
+    judgments: Judgments | None,
+    sheet: Questionnaire,
+    rows: int,
+    judges: Sequence[str],
 ) -> Bools:
     """Mask the known labels of the main question `[row, judge]`; one column without judges."""
     is_labeled = np.zeros((rows, max(1, len(judges))), dtype=bool)
     if judgments is None:
         return is_labeled
+
     main = judgments.of_question(sheet.index())
     if not judges:
         is_labeled[main.row, 0] = True
         return is_labeled
+
     coded = main.coded(judges)
     of_judges = coded.judge >= 0
     is_labeled[coded.row[of_judges], coded.judge[of_judges]] = True
+
     return is_labeled
 
 
 def columns_of(sheet: Questionnaire, X: Floats) -> Floats:
     """Return features `[row, column]`: expected answers, or shares of options without order."""
     expected = sheet.expected(X)
-    parts = [
-        expected[:, [place]] if scale.ordinal else X[:, block][:, :-1]
-        for place, (scale, block) in enumerate(zip(sheet.asked, sheet.blocks.values(), strict=True))
-    ]
-    return np.concatenate(parts, axis=1) if parts else np.zeros((len(X), 0))
+    parts = []
+    for place, (scale, block) in enumerate(zip(sheet.asked, sheet.blocks.values(), strict=True)):
+        parts.append(expected[:, [place]] if scale.ordinal else X[:, block][:, :-1])
+
+    if parts:
+        return np.concatenate(parts, axis=1)
+    return np.zeros((len(X), 0))

@@ -112,10 +112,17 @@ class LabelFigures:
         """Change of the log-loss by the last labels; lower is better."""
         if len(self.curve) < 2:
             return Figure(None, undefined="too few labels")
+
         behind = self.curve[-2].behind
-        ends = [None if end is None else -end for end in (behind.high, behind.low)]
+        ends = []
+        for end in (behind.high, behind.low):
+            ends.append(None if end is None else -end)
+
         return replace(
-            behind, value=None if behind.value is None else -behind.value, low=ends[0], high=ends[1]
+            behind,
+            value=None if behind.value is None else -behind.value,
+            low=ends[0],
+            high=ends[1],
         )
 
 
@@ -141,9 +148,18 @@ class _Table:
         judge_of_row = [self.judges[row] for row in rows.tolist()]
         judges = judge_of_row if any(judge_of_row) else None
         # a network takes seconds
-        name = self.record.beginning if self.record.chosen == NETWORK else self.record.chosen
+        if self.record.chosen == NETWORK:
+            name = self.record.beginning
+        else:
+            name = self.record.chosen
+
         model = fit_one(
-            name, self.answers[rows], self.signs, self.up[rows], judges, self.record.rubrics
+            name,
+            self.answers[rows],
+            self.signs,
+            self.up[rows],
+            judges,
+            self.record.rubrics,
         )
         return probability_positive(model, answers)
 
@@ -152,7 +168,9 @@ class _Table:
 
 
 def label_figures(
-    store: Store, rubric_set: RubricSet, rng: np.random.Generator
+    store: Store,
+    rubric_set: RubricSet,
+    rng: np.random.Generator,
 ) -> LabelFigures | None:
     """Measure what each label does to a set's calibrator; None where the learning run has too little for it.
 
@@ -161,22 +179,38 @@ def label_figures(
     """
     record = rubric_set.calibrator
     rows = store.ask(rubric_set.run, READ)
-    train = [row for row in rows if row["side"] == "train" and row["label"] != "none"]
-    test = [row for row in rows if row["side"] == "test" and row["label"] != "none"]
+    train = []
+    for row in rows:
+        if row["side"] == "train" and row["label"] != "none":
+            train.append(row)
+
+    test = []
+    for row in rows:
+        if row["side"] == "test" and row["label"] != "none":
+            test.append(row)
+
     if record is None or rubric_set.edited or not train:
         return None
+
     sides = train, test, [row for row in rows if row["label"] == "none"]
     sampled = [some_of(side, MOST, rng) for side in sides]
-    table = _read(store, rubric_set, record, [row for part in sampled for row in part])
+    table = _read(
+        store,
+        rubric_set,
+        record,
+        [row for part in sampled for row in part],
+    )
     ends = np.cumsum([len(part) for part in sampled])
     own_rows = np.arange(ends[0])
     others = np.arange(ends[0], ends[1])
     if not table.varied(own_rows):
         return None
+
     # those that were held out, too, but of sets of before
     labeled_rows = np.arange(ends[int(record.labels > len(train))])
     whole = table.fit(labeled_rows, table.answers)
     pulls, tried = _pulls(table, labeled_rows, whole, rng)
+
     return LabelFigures(
         training=len(labeled_rows),
         annotators=len({judge for judge in table.judges[: len(labeled_rows)] if judge is not None}),
@@ -195,27 +229,38 @@ def _same(rubric_set: RubricSet, table: _Table, whole: Floats) -> bool | None:
         model = rubric_set.thumb_model
     except BadCalibrator:
         return None
+
     if model is None:
         return False
+
     start = (getattr(model.model, "starts_", ()) or (model.model,))[0]
     return bool(np.abs(probability_positive(start, table.answers) - whole).max() < EXACT)
 
 
-def _tones(store: Store, run: str, tone: ToneRecord, ids: Sequence[str], options: int) -> Floats:
+def _tones(
+    store: Store,
+    run: str,
+    tone: ToneRecord,
+    ids: Sequence[str],
+    options: int,
+) -> Floats:
     """Return answers of tone `[row, 1, option]`; NaN of conversations that the store has no more."""
     conversations = list(conversations_of(store, run, ids=list(ids)))
     features = FORM.measure(conversations)
     tones = ToneScale.from_json(tone.learned, features.shape[1]).tone(features)
-    answers_by_id = {
-        writable(conversation.id): answer
-        for conversation, answer in zip(conversations, as_answers(tones, options), strict=True)
-    }
+    answers_by_id = {}
+    for conversation, answer in zip(conversations, as_answers(tones, options), strict=True):
+        answers_by_id[writable(conversation.id)] = answer
+
     missing = np.full(options, np.nan)
     return np.array([[answers_by_id.get(id_, missing)] for id_ in ids])
 
 
 def _read(
-    store: Store, rubric_set: RubricSet, record: CalibratorRecord, rows: Sequence[dict[str, str]]
+    store: Store,
+    rubric_set: RubricSet,
+    record: CalibratorRecord,
+    rows: Sequence[dict[str, str]],
 ) -> _Table:
     ids = [row["id"] for row in rows]
     side = {rubric.id: rubric.sign for rubric in rubric_set.rubrics}
@@ -224,16 +269,22 @@ def _read(
         update={"rubrics": tuple(rubric for rubric in record.rubrics if rubric in side)}
     )
     place, column = ({name: n for n, name in enumerate(names)} for names in (ids, record.rubrics))
-    answers = np.full((len(ids), len(record.rubrics), len(SCALES[rubric_set.judge.scale])), np.nan)
+    answers = np.full(
+        (len(ids), len(record.rubrics), len(SCALES[rubric_set.judge.scale])),
+        np.nan,
+    )
     for row in store.ask(rubric_set.run, ANSWERED, [list(record.rubrics), ids]):
         answers[place[row["conversation"]], column[row["question"]]] = row["probabilities"]
+
     signs = [float(side[rubric]) for rubric in record.rubrics]
     if (tone := rubric_set.tone) is not None and tone.weight:
         record = record.model_copy(update={"rubrics": (*record.rubrics, TONE)})
         answers = np.concatenate(
-            [answers, _tones(store, rubric_set.run, tone, ids, answers.shape[2])], axis=1
+            [answers, _tones(store, rubric_set.run, tone, ids, answers.shape[2])],
+            axis=1,
         )
         signs.append(tone.weight)
+
     return _Table(
         record,
         tuple(signs),
@@ -249,18 +300,26 @@ def _read(
 
 
 def _curve(
-    table: _Table, labeled_rows: Ints, others: Ints, rng: np.random.Generator
+    table: _Table,
+    labeled_rows: Ints,
+    others: Ints,
+    rng: np.random.Generator,
 ) -> tuple[CalibratorPoint, ...]:
-    orders = [rng.permutation(np.unique(table.unit[labeled_rows])) for _ in range(DRAWS)]
+    orders = []
+    for _ in range(DRAWS):
+        orders.append(rng.permutation(np.unique(table.unit[labeled_rows])))
+
     figures = []
     up = table.up[others].astype(np.int64)
     for share in SHARES:
-        rows = [
-            labeled_rows[
-                np.isin(table.unit[labeled_rows], order[: max(1, round(share * len(order)))])
-            ]
-            for order in orders
-        ]
+        rows = []
+        for order in orders:
+            rows.append(
+                labeled_rows[
+                    np.isin(table.unit[labeled_rows], order[: max(1, round(share * len(order)))])
+                ]
+            )
+
         fits = [part for part in (rows[:1] if share == 1 else rows) if table.varied(part)]
         if fits:
             p = np.array([table.fit(part, table.answers[others]) for part in fits])
@@ -271,6 +330,7 @@ def _curve(
                 ]
             )
             figures.append((share, float(np.mean([len(part) for part in fits])), losses))
+
     best = figures[-1][2].mean(axis=0)
     return tuple(
         _point(share, labels, losses, best, table.unit[others], rng)
@@ -279,19 +339,36 @@ def _curve(
 
 
 def _point(
-    share: float, labels: float, losses: Floats, best: Floats, unit: Ints, rng: np.random.Generator
+    share: float,
+    labels: float,
+    losses: Floats,
+    best: Floats,
+    unit: Ints,
+    rng: np.random.Generator,
 ) -> CalibratorPoint:
     mean = losses.mean(axis=0)
     spread = losses.mean(axis=1)
     measures = {"loss": Measure(mean_of(mean)), "behind": Measure(mean_of(mean - best))}
     figures = estimate(measures, unit, rng, RESAMPLES)
-    deviation = float(spread.std(ddof=1)) if len(spread) > 1 else None
-    point = LearningPoint(share, labels, float(mean.mean()), deviation, len(losses))
+    deviation = None
+    if len(spread) > 1:
+        deviation = float(spread.std(ddof=1))
+
+    point = LearningPoint(
+        share,
+        labels,
+        float(mean.mean()),
+        deviation,
+        len(losses),
+    )
     return CalibratorPoint(point, figures["loss"], figures["behind"])
 
 
 def _pulls(
-    table: _Table, rows: Ints, whole: Floats, rng: np.random.Generator
+    table: _Table,
+    rows: Ints,
+    whole: Floats,
+    rng: np.random.Generator,
 ) -> tuple[tuple[Pull, ...], int]:
     surprise = np.abs(table.up[rows] - whole[rows])
     tried = rows[np.argsort(-surprise, kind="stable")[:TRIED]].tolist()
@@ -309,21 +386,42 @@ def _pulls(
             {"moved": Measure(mean_of(change[row][others]))}, table.unit[others], rng, RESAMPLES
         )["moved"]
         pull = Pull(
-            table.ids[row], bool(table.up[row]), float(without[row][row]), float(whole[row]), moved
+            table.ids[row],
+            bool(table.up[row]),
+            float(without[row][row]),
+            float(whole[row]),
+            moved,
         )
         losses_drawn.append(pull)
+
     return tuple(losses_drawn), len(tried)
 
 
-def _redrawn(table: _Table, labeled_rows: Ints, whole: Floats, rng: np.random.Generator) -> Figure:
+def _redrawn(
+    table: _Table,
+    labeled_rows: Ints,
+    whole: Floats,
+    rng: np.random.Generator,
+) -> Figure:
     users = np.unique(table.unit[labeled_rows])
-    rows_of = {user: labeled_rows[table.unit[labeled_rows] == user] for user in users.tolist()}
+    rows_of = {}
+    for user in users.tolist():
+        rows_of[user] = labeled_rows[table.unit[labeled_rows] == user]
+
     moved = []
     for _ in range(REDRAWS):
         rows = np.concatenate([rows_of[user] for user in rng.choice(users, len(users)).tolist()])
         if table.varied(rows):
             moved.append(float(np.abs(table.fit(rows, table.answers) - whole).mean()))
+
     if not moved:
         return Figure(None, undefined="too few labels of one kind")
+
     low, high = np.quantile(moved, [0.025, 0.975]).tolist()
-    return Figure(float(np.mean(moved)), low, high, len(moved), units=len(users))
+    return Figure(
+        float(np.mean(moved)),
+        low,
+        high,
+        len(moved),
+        units=len(users),
+    )

@@ -74,13 +74,22 @@ def queue_log(
     read = logs_from(logs, reading, progress)
     possible = [conversation for conversation in read if not conversation.not_scorable]
     if not possible:
-        raise BadInput("no conversation can be labeled", remedy="look at it with `pollex inspect`")
+        raise BadInput(
+            "no conversation can be labeled",
+            remedy="look at it with `pollex inspect`",
+        )
+
     drawn = drawn_of(possible, number, np.random.default_rng(seed))
 
     sources = logs if isinstance(logs, list | tuple) else ()
     arguments = {"logs": [str(source) for source in sources], "command": run.typed}
     with workspace(run, progress, read) as work:
-        began = work.store.begin(COMMAND, arguments=arguments, fingerprint={}, versions=versions())
+        began = work.store.begin(
+            COMMAND,
+            arguments=arguments,
+            fingerprint={},
+            versions=versions(),
+        )
         work.store.put(conversation_rows(began.id, drawn))
         queue = QueueRow(
             id=secrets.token_hex(4),
@@ -95,13 +104,20 @@ def queue_log(
         )
         work.store.keep([queue])
         work.store.finish(began.id, "done", roles=[])
+
     return LabelQueue(
-        id=queue.id, name=name, run=began.id, conversations=len(drawn), population=len(possible)
+        id=queue.id,
+        name=name,
+        run=began.id,
+        conversations=len(drawn),
+        population=len(possible),
     )
 
 
 def drawn_of(
-    conversations: list[Conversation], number: int, rng: np.random.Generator
+    conversations: list[Conversation],
+    number: int,
+    rng: np.random.Generator,
 ) -> list[Conversation]:
     """Return some conversations at random, in the order in which they were drawn."""
     places = rng.permutation(len(conversations))[:number]
@@ -111,4 +127,6 @@ def drawn_of(
 def named_after(logs: object) -> str:
     """Return a queue's name where nobody gave one: that of its first log."""
     sources = logs if isinstance(logs, list | tuple) else ()
-    return Path(str(sources[0]).rpartition(":")[2]).stem[:80] if sources else "conversations"
+    if sources:
+        return Path(str(sources[0]).rpartition(":")[2]).stem[:80]
+    return "conversations"

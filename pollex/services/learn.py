@@ -104,21 +104,30 @@ def learn(
             remedy="give a run and a node, learn-3:deduplicate",
             option="from",
         )
+
     pool = _pool_file(rubrics_from, out, run, review=review and not node)
     rubrics_given = () if pool else given_rubrics(rubrics_from, settings, model)
     if adapt:
         require_adaptable(rubrics_given, model)
-    fork = Fork(named, node, rows_of(rubrics_given) if node else ()) if named else None
+
+    fork = None
+    if named:
+        fork = Fork(named, node, rows_of(rubrics_given) if node else ())
     if node:
         rubrics_given = ()
     if out is not None:
         require_places(out, *files_of(domain, rubrics_from, logs))
         require_not_edited(out)
-    elsewhere = None if starter is None else starter_of(starter, run.store, model)
+
+    elsewhere = None
+    if starter is not None:
+        elsewhere = starter_of(starter, run.store, model)
     if elsewhere is not None:
         settings = replace(settings, minimum=min(settings.minimum, FEWEST))
+
     profile = with_mapping(
-        domain if isinstance(domain, DomainProfile) else profile_at(domain), reading
+        domain if isinstance(domain, DomainProfile) else profile_at(domain),
+        reading,
     )
     read = labeled_logs(logs, reading, run.store, progress)
     thumbs = Thumbs.of(read)
@@ -130,27 +139,48 @@ def learn(
     if hints:  # no rubric can be chosen: what is there is fitted, and nothing is said of it
         rubrics_given = hints
         settings = replace(settings, minimum=FEWEST)
+
     check_learnable(read, settings.minimum)
     settings = replace(settings, test_fraction=share_of(settings, read))
     if settings.others_rated:
         require_grades(read, settings.others_rated)
+
     if adapt and domain is None:
         progress.note(
             "Note: no domain profile is given: rubrics are adapted to any assistant; --domain names yours"
         )
+
     if note := grades_told(read):
         progress.note(f"Note: {note}")
+
     say_repeats(read, progress)
     if run.dry_run:
         raise Planned(
-            plan_learning(read, settings, profile, run, model, rubrics_given, adapt=adapt)
+            plan_learning(
+                read,
+                settings,
+                profile,
+                run,
+                model,
+                rubrics_given,
+                adapt=adapt,
+            )
         )
+
     helper = elsewhere and consult_starter(
         *elsewhere, read, run=run, model=model, progress=progress
     )
     with workspace(run, progress, read) as opened:
-        arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
-        edited = pool_in(pool) if pool and pool.exists() and run.resume else None
+        arguments = {
+            "logs": names_of(logs),
+            "out": out and str(out),
+            "model": model.name,
+        }
+        if pool and pool.exists() and run.resume:
+            edited = pool_in(pool)
+        else:
+            edited = None
+
         more: dict[str, Any] = {
             "fork": fork,
             "review": review,
@@ -165,19 +195,36 @@ def learn(
             **more,
         )
         try:
-            learned, usage = opened.run(_learn(opened, learning, model, arguments, adapt=adapt))
+            learned, usage = opened.run(
+                _learn(
+                    opened,
+                    learning,
+                    model,
+                    arguments,
+                    adapt=adapt,
+                )
+            )
         except PoolWaits as waits:
             if pool:
                 written_pool(pool, waits.run, waits.pool)
                 waits.where = str(pool)
                 waits.remedy = "edit the file, or the pool in `pollex serve`"
+
             raise
+
         learned = with_starter(learned, helper, read, opened.store)
         if hints:
             learned = as_hints(learned, thumbs)
             opened.store.keep(list(rubric_set_rows(learned.run, learned.rubric_set)))
-    queue = write_queue(read, hints, out, reading, settings.seed) if hints and out else None
-    few = FewThumbs(thumbs, tuple(names_of(logs)), queue) if hints else None
+
+    queue = None
+    if hints and out:
+        queue = write_queue(read, hints, out, reading, settings.seed)
+
+    few = None
+    if hints:
+        few = FewThumbs(thumbs, tuple(names_of(logs)), queue)
+
     return learned_result(read, learned, usage, out, run, few)
 
 
@@ -185,10 +232,12 @@ def with_mapping(profile: DomainProfile, reading: ReadOptions) -> DomainProfile:
     """Return a profile that keeps how the log was read, so that the set finds it again for a log of the same fields."""
     if not reading.columns and not reading.roles:
         return profile
+
     roles: dict[str, str | list[str]] = {}
     for role, name in reading.roles:
         role_names = roles.get(role, [])
         roles[role] = [*([role_names] if isinstance(role_names, str) else role_names), name]
+
     log: dict[Literal["columns", "roles"], dict[str, str | list[str]]] = {
         "columns": dict(reading.columns)
     }
@@ -196,7 +245,11 @@ def with_mapping(profile: DomainProfile, reading: ReadOptions) -> DomainProfile:
 
 
 def _pool_file(
-    rubrics_from: str | Path | None, out: Path | None, run: RunOptions, *, review: bool
+    rubrics_from: str | Path | None,
+    out: Path | None,
+    run: RunOptions,
+    *,
+    review: bool,
 ) -> Path | None:
     """Return the file that people edit the pool in; None where it isn't theirs to edit.
 
@@ -208,9 +261,13 @@ def _pool_file(
     if rubrics_from is not None and not run.resume:
         what = "rubrics that are given have no pool to wait at"
         raise WrongUse(
-            what, remedy="leave one of these out", option={"review": None, "rubrics_from": None}
+            what,
+            remedy="leave one of these out",
+            option={"review": None, "rubrics_from": None},
         )
-    return Path(rubrics_from) if rubrics_from else out and out.with_suffix(ENDING)
+    if rubrics_from:
+        return Path(rubrics_from)
+    return out and out.with_suffix(ENDING)
 
 
 async def _learn(
@@ -225,8 +282,14 @@ async def _learn(
     seed = learning.settings.seed
     async with await hire(model, profile, opened.store, seed) as staff:
         if not learning.rubrics and learning.settings.method != "spur":
-            built_in = embedded_roles(profile, staff.embedder, seed, model.settings.alike)
+            built_in = embedded_roles(
+                profile,
+                staff.embedder,
+                seed,
+                model.settings.alike,
+            )
             staff = staff.beside_built_in(built_in, model.settings.without)
+
         opened.announce(staff)
         changes: Sequence[AdaptedRubric] = ()
         if adapt:
@@ -235,12 +298,20 @@ async def _learn(
             [rubric for rubric in learning.rubrics if not rubric.source.startswith("event:")], staff
         ):
             opened.progress.note(line)
-        learned = await run_learning(learning, staff, opened.setting(arguments, staff))
+
+        learned = await run_learning(
+            learning,
+            staff,
+            opened.setting(arguments, staff),
+        )
         return _with_changes(learned, changes, opened), ModelUsage.of(staff)
 
 
 async def _adapted(
-    opened: Workspace, learning: Learning, staff: Workers, model: ModelOptions
+    opened: Workspace,
+    learning: Learning,
+    staff: Workers,
+    model: ModelOptions,
 ) -> tuple[Learning, list[AdaptedRubric]]:
     """Return what is learned with its rubrics in the terms of the domain, and what became of each.
 
@@ -251,25 +322,39 @@ async def _adapted(
     assert staff.capabilities is not None
     settings = model.settings.but(seed=learning.settings.seed)
     asker = Asker(
-        staff.gateway, staff.capabilities, learning.profile, settings, opened.store.secret
+        staff.gateway,
+        staff.capabilities,
+        learning.profile,
+        settings,
+        opened.store.secret,
     )
     adapted, changes = await adapt_rubrics(asker, learning.rubrics)
     if not adapted:
         what = "the model left out all rubrics as not applicable to the domain"
-        raise BadRubrics(what, remedy="say in the domain profile what its conversations are about")
+        raise BadRubrics(
+            what,
+            remedy="say in the domain profile what its conversations are about",
+        )
+
     return replace(learning, rubrics=adapted), changes
 
 
-def _with_changes(learned: Learned, changes: Sequence[AdaptedRubric], opened: Workspace) -> Learned:
+def _with_changes(
+    learned: Learned,
+    changes: Sequence[AdaptedRubric],
+    opened: Workspace,
+) -> Learned:
     """Return a learned set that tells what became of the rubrics that it was adapted from."""
     if not changes:
         return learned
+
     counts = Counter(change.does for change in changes)
     changes_text = ", ".join(f"{counts[does]} {does}" for does in ("kept", "reworded", "left out"))
     note = f"A model adapted {count(len(changes), 'rubric')} to the domain: {changes_text}."
     notes = (*learned.rubric_set.notes, note)
     rubric_set = learned.rubric_set.model_copy(update={"adapted": tuple(changes), "notes": notes})
     opened.store.keep(list(rubric_set_rows(learned.run, rubric_set)))
+
     return replace(learned, rubric_set=rubric_set)
 
 
@@ -304,12 +389,17 @@ def refit(
     """
     if out is not None:
         require_places(out, *files_of(logs))
+
     # Arrays are left alone: a new calibrator is fitted.
     rubric_set = read_set(rubrics, run.store, arrays=False)
     read = labeled_logs(logs, reading, run.store, progress)
     if test_fraction is None:
         new = all(c.text_hash[:16] not in rubric_set.learned_from for c in read.learnable)
-        test_fraction = HALF if rubric_set.data.folds and new else rubric_set.data.test_fraction
+        if rubric_set.data.folds and new:
+            test_fraction = HALF
+        else:
+            test_fraction = rubric_set.data.test_fraction
+
     settings = LearnSettings(
         test_fraction=test_fraction,
         seed=rubric_set.data.seed if seed is None else seed,
@@ -323,17 +413,43 @@ def refit(
         if model.name is None:
             raise Planned(plan_scoring(read.learnable, rubric_set, run, model))
         raise Planned(
-            plan_learning(read, settings, rubric_set.domain, run, model, rubric_set.rubrics)
+            plan_learning(
+                read,
+                settings,
+                rubric_set.domain,
+                run,
+                model,
+                rubric_set.rubrics,
+            )
         )
+
     helper = consult_starter(
-        rubric_set.starter, rubric_set, read, run=run, model=model, progress=progress
+        rubric_set.starter,
+        rubric_set,
+        read,
+        run=run,
+        model=model,
+        progress=progress,
     )
     with workspace(run, progress, read) as opened:
-        arguments = {"logs": names_of(logs), "rubrics": names_of(rubrics)[0], "model": model.name}
+        arguments = {
+            "logs": names_of(logs),
+            "rubrics": names_of(rubrics)[0],
+            "model": model.name,
+        }
         learned, usage = opened.run(
-            _refit(opened, read, model, rubric_set, settings, arguments, helper)
+            _refit(
+                opened,
+                read,
+                model,
+                rubric_set,
+                settings,
+                arguments,
+                helper,
+            )
         )
         learned = with_starter(learned, helper, read, opened.store)
+
     return learned_result(read, learned, usage, out, run)
 
 
@@ -347,9 +463,15 @@ async def _refit(
     starter: Starter | None,
 ) -> tuple[Learned, ModelUsage | None]:
     if model.name is None:
-        hired = await hire_judge(model, rubric_set, opened.store, conversations=logs.learnable)
+        hired = await hire_judge(
+            model,
+            rubric_set,
+            opened.store,
+            conversations=logs.learnable,
+        )
     else:
         hired = await hire(model, rubric_set.domain, opened.store, settings.seed)
+
     async with hired as staff:
         if model.name is not None:
             staff = staff.leaving(rubric_set.rubrics, {})
@@ -358,6 +480,7 @@ async def _refit(
             [rubric for rubric in rubric_set.rubrics if not rubric.written], staff
         ):
             opened.progress.note(line)
+
         learned = await run_refit(
             logs,
             rubric_set.model_copy(update={"judge": staff.record}),
@@ -376,7 +499,9 @@ def share_of(settings: LearnSettings, logs: Logs) -> float:
 
 
 def given_rubrics(
-    source: str | Path | None, settings: LearnSettings, model: ModelOptions
+    source: str | Path | None,
+    settings: LearnSettings,
+    model: ModelOptions,
 ) -> tuple[Rubric, ...]:
     """Return the rubrics that the user wrote; none where they are to be learned.
 
@@ -391,10 +516,14 @@ def given_rubrics(
             remedy="leave one of these out",
             option={"method": None, "rubrics_from": None},
         )
+
     if settings.method == "spur" and model.name is None:
         raise WrongUse(
-            "SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model"
+            "SPUR rewrites rubrics, and that takes a model",
+            remedy="name one",
+            option="model",
         )
+
     return rubrics_of(source) if source else ()
 
 
@@ -407,7 +536,9 @@ def require_adaptable(rubrics: Sequence[Rubric], model: ModelOptions) -> None:
     if not rubrics:
         remedy = "name a file, or a bundled set"
         raise WrongUse(
-            "there are no rubrics to adapt", remedy=remedy, option={"rubrics_from": "generic"}
+            "there are no rubrics to adapt",
+            remedy=remedy,
+            option={"rubrics_from": "generic"},
         )
     if model.name is None:
         what = "rubrics are adapted to a domain by a model, and none is named"

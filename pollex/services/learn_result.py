@@ -57,6 +57,7 @@ def require_not_edited(out: Path) -> None:
     beside = edits_beside(out)
     if not out.exists() and not beside.exists():
         return
+
     try:
         edited = RubricSet.load(out, arrays=False).has_edits
     except BadRubrics as error:
@@ -64,6 +65,7 @@ def require_not_edited(out: Path) -> None:
         remedy = "give another name"
         where = str(out if out.exists() else beside)
         raise WrongUse(what, where=where, remedy=remedy, option="out") from error
+
     if edited:
         what = "a person edited this rubric set, and learn would overwrite it"
         remedy = (
@@ -146,27 +148,34 @@ class LearnResult(Shown):
             yield from self._written()
             yield from self.few.told()
             return
+
         for caveat in caveats(rubrics):
             yield Line(caveat, "bold")
+
         yield from rubrics_told(rubrics, verbose)
         if rubrics.tone is not None:
             yield rubrics.tone.told
         if behind := behind_plain(rubrics):
             yield behind
-        adapted = [str(change) for change in rubrics.adapted if verbose or change.does != "kept"]
+
+        adapted = []
+        for change in rubrics.adapted:
+            if verbose or change.does != "kept":
+                adapted.append(str(change))
+
         sides = {"held out": rubrics.held_out, "training": rubrics.training}
         yield from some_told("rubric was adapted", "rubrics were adapted", adapted)
         if verbose:
             yield from figures_told(sides)
-            netsats = [
-                score.netsat
-                for score in self.scores
-                if score.side == "held_out" and score.netsat is not None
-            ]
+            netsats = []
+            for score in self.scores:
+                if score.side == "held_out" and score.netsat is not None:
+                    netsats.append(score.netsat)
             if rubrics.held_out and netsats:
                 confident_share = rubrics.window.confident(np.array(netsats)).mean()
                 windows = "Held-out yield is of windows fitted without these conversations"
                 yield f"{windows}; the set's own has {confident_share:.3f}"
+
             yield from _details(rubrics)
             yield from usage_by_stage(self.usage)
         else:
@@ -176,18 +185,25 @@ class LearnResult(Shown):
             figures = "; ".join(
                 f"{FIGURES[name]} {getattr(assessment, name)}" for name in KEY_FIGURES
             )
-            on = (
-                f"Measured on {rubrics.data.measured_on}"
-                if rubrics.held_out
-                else f"{side.capitalize()} (n = {assessment.n})"
-            )
+            if rubrics.held_out:
+                on = f"Measured on {rubrics.data.measured_on}"
+            else:
+                on = f"{side.capitalize()} (n = {assessment.n})"
+
             yield f"{on}: {figures}"
-            starter = f"Starter {rubrics.starter.source}: " if rubrics.starter else ANEW
-            yield from (note for note in rubrics.notes if note.startswith((ANEW, starter)))
+            if rubrics.starter:
+                starter = f"Starter {rubrics.starter.source}: "
+            else:
+                starter = ANEW
+
+            for note in rubrics.notes:
+                if note.startswith((ANEW, starter)):
+                    yield note
             if rubrics.notes:
                 yield f"{count(len(rubrics.notes), 'note')} on how to read them: in the report, or here with -v"
             if self.usage is not None:
                 yield self.usage.summary
+
         yield from self._written()
 
     def _written(self) -> Told:
@@ -228,11 +244,13 @@ def _details(rubrics: RubricSet) -> Told:
     """Yield the window with a guarantee, baselines, probabilities and notes."""
     if rubrics.guaranteed:
         yield f"Window with a guarantee: {guarantee_in_words(rubrics.guaranteed)}"
+
     for baseline in rubrics.baselines:
         if baseline.held_out and baseline.advantage:
             auc = baseline.held_out.auc
             ahead = baseline.advantage
             yield f"Baseline {baseline.name}: held-out AUC {auc}; the rubrics' AUC minus that: {ahead}"
+
     if record := rubrics.calibrator:
         yield f"Probabilities: {rubrics.support}, by {record.chosen}{lead_in_words(record)}"
         for side, figures in (
@@ -241,6 +259,7 @@ def _details(rubrics: RubricSet) -> Told:
         ):
             if figures is not None and (side == "held out" or figures != record.held_out):
                 yield f"  {side} (n = {figures.n}): {probabilities_told(figures)}"
+
     yield from notes_told(rubrics.notes)
 
 
@@ -252,6 +271,7 @@ def lead_in_words(record: CalibratorRecord) -> str:
     losses = {row.name: row.log_loss for row in record.compared}
     if record.chosen == PLAIN or not {PLAIN, record.chosen} <= losses.keys():
         return ""
+
     less = losses[PLAIN] - losses[record.chosen]
     return f"; cross-validated log-loss {abs(less):.3f} {'over' if less < 0 else 'under'} that of {PLAIN}'s curve"
 
@@ -260,7 +280,11 @@ def _hints_told(rubrics: RubricSet) -> Told:
     """Yield what is there in a log, of which too few thumbs can tell."""
     yield Line("What is there, as hints without figures:", "bold")
     for rubric in rubrics.rubrics:
-        side = "usually a good sign" if rubric.polarity == "sat" else "usually a bad sign"
+        if rubric.polarity == "sat":
+            side = "usually a good sign"
+        else:
+            side = "usually a bad sign"
+
         quote = [f"“{' '.join(quote.text.split())}”" for quote in rubric.quotes[:1]]
         yield rubric_line(rubric.text, [side, *quote, f"id {rubric.id[:ID]}"])
 
@@ -292,29 +316,52 @@ def learned_result(
     )
     if out is not None:
         result.rubrics.save(out)
-        write_text(report_of(out), result.page(str(out), str(run.store)), named=False)
+        write_text(
+            report_of(out),
+            result.page(str(out), str(run.store)),
+            named=False,
+        )
+
     return result
 
 
 def list_skipped(logs: Logs, learned: Learned) -> list[LeftOut]:
     """Return everything that was read and not learned from, with its reason."""
-    rows = [LeftOut(f"{row.source}:{row.line}", row.reason, row.remedy) for row in logs.bad_rows]
-    odd = [LeftOut(id_, f"can't be judged: {reason}") for id_, reason in not_scorable(logs)]
+    rows = []
+    for row in logs.bad_rows:
+        rows.append(LeftOut(f"{row.source}:{row.line}", row.reason, row.remedy))
+
+    odd = []
+    for id_, reason in not_scorable(logs):
+        odd.append(LeftOut(id_, f"can't be judged: {reason}"))
+
     tie = "its text has as many thumbs up as down"
-    repeats = [
-        LeftOut(a, tie if a == b else f"has the text of {b}, which counts once")
-        for a, b in logs.repeated.items()
-    ]
-    unlabelled = [
-        LeftOut(c.id, "no label: kept for scoring") for c in logs if c.label is Label.NONE
-    ]
-    silent = [
-        LeftOut(id_, f"no reasons: {unanswered.outcome}: {unanswered.detail}")
-        for id_, unanswered in learned.unextracted.items()
-    ]
-    failed = [
-        LeftOut(s.conversation_id, f"unanswered: {s.outcome}")
-        for s in learned.scores
-        if s.netsat is None
-    ]
+    repeats = []
+    for a, b in logs.repeated.items():
+        repeats.append(
+            LeftOut(
+                a,
+                tie if a == b else f"has the text of {b}, which counts once",
+            )
+        )
+
+    unlabelled = []
+    for c in logs:
+        if c.label is Label.NONE:
+            unlabelled.append(LeftOut(c.id, "no label: kept for scoring"))
+
+    silent = []
+    for id_, unanswered in learned.unextracted.items():
+        silent.append(
+            LeftOut(
+                id_,
+                f"no reasons: {unanswered.outcome}: {unanswered.detail}",
+            )
+        )
+
+    failed = []
+    for s in learned.scores:
+        if s.netsat is None:
+            failed.append(LeftOut(s.conversation_id, f"unanswered: {s.outcome}"))
+
     return [*rows, *odd, *silent, *failed, *repeats, *unlabelled]

@@ -94,15 +94,25 @@ async def learn(learning: Learning, staff: Workers, setting: RunSettings) -> Lea
     roles = staff.for_method(settings.method)
     if settings.method == "spur":
         graph = spur_graph.build()
+
     if learning.rubrics:
         distinct = distinct_of(learning.rubrics, setting.progress)
         graph = refit_graph.build()
         settings = keeping_all(settings, distinct)
         learning = replace(
-            learning, settings=settings, rubrics=[*map(roles.judge.understood, distinct)]
+            learning,
+            settings=settings,
+            rubrics=[*map(roles.judge.understood, distinct)],
         )
+
     return await _learn(
-        "learn", graph, learning, roles, setting, staff.prompts, judge_record=staff.record
+        "learn",
+        graph,
+        learning,
+        roles,
+        setting,
+        staff.prompts,
+        judge_record=staff.record,
     )
 
 
@@ -112,6 +122,7 @@ def distinct_of(rubrics: Sequence[Rubric], progress: Progress) -> tuple[Rubric, 
     texts = {rubric.id: rubric.text for rubric in rubrics}
     for id_, into in merged.items():
         progress.note(f"“{texts[id_]}” stands there twice: it is asked once, as {into}")
+
     return merged_rubrics
 
 
@@ -134,7 +145,10 @@ async def refit(
     """Judge the rubrics of a set again and refit θ, window and probability; keep α."""
     from pollex.graphs.learn import refit as refit_graph
 
-    distinct = distinct_of([rubric.plain for rubric in rubric_set.rubrics], setting.progress)
+    distinct = distinct_of(
+        [rubric.plain for rubric in rubric_set.rubrics],
+        setting.progress,
+    )
     rubrics = tuple(map(roles.judge.understood, distinct))
     rating = rubric_set.calibrator and rubric_set.calibrator.rating
     kept_settings = LearnSettings(
@@ -150,21 +164,38 @@ async def refit(
     fixed = keeping_all(kept_settings, rubrics)
     graph = refit_graph.build()
     again = Learning(
-        logs=logs, profile=rubric_set.domain, settings=fixed, rubrics=rubrics, starter=starter
+        logs=logs,
+        profile=rubric_set.domain,
+        settings=fixed,
+        rubrics=rubrics,
+        starter=starter,
     )
     before = {
         "judge_record": rubric_set.judge,
         "learned_from": rubric_set.learned_from,
         "earlier_tone": rubric_set.tone,
     }
-    learned = await _learn("refit", graph, again, roles, setting, rubric_set.prompts, **before)
+    learned = await _learn(
+        "refit",
+        graph,
+        again,
+        roles,
+        setting,
+        rubric_set.prompts,
+        **before,
+    )
     known_ids = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
     whole = _refitted(rubric_set, learned, known_ids)
     await setting.store.write(list(rubric_set_rows(learned.run, whole)))
+
     return replace(learned, rubric_set=whole)
 
 
-def _refitted(before: RubricSet, learned: Learned, known_ids: Collection[str]) -> RubricSet:
+def _refitted(
+    before: RubricSet,
+    learned: Learned,
+    known_ids: Collection[str],
+) -> RubricSet:
     """Return the refitted set with the parts of the earlier set that still hold.
 
     Figures on conversations that the set was learned from are dropped.
@@ -180,6 +211,7 @@ def _refitted(before: RubricSet, learned: Learned, known_ids: Collection[str]) -
             f"The rubrics were learnt from {counts['held_out']} of the held-out conversations: their figures are too "
             "good. Refit with the test fraction, seed and groups that the set was learnt with."
         )
+
     if counts["training"]:
         notes.append(
             f"There is no window with a guarantee: the rubrics were learnt from {counts['training']} of the "
@@ -187,6 +219,7 @@ def _refitted(before: RubricSet, learned: Learned, known_ids: Collection[str]) -
             "probabilities is the set's, fitted again. `pollex learn` has all that, and so has a refit on others."
         )
         fitted = fitted.model_copy(update={"guaranteed": None, "alphas": ()})
+
     learned_from = before.learned_from
     # of what an earlier refit was fitted to, nothing is left
     fitted_to = set(fitted.data.fitted_hashes) - learned_from
@@ -209,10 +242,16 @@ def _refitted(before: RubricSet, learned: Learned, known_ids: Collection[str]) -
         "data": fitted.data.model_copy(update=hashes),
         "notes": (*fitted.notes, *notes, *anew_told(before.rubrics, fitted.rubrics)),
     }
+
     return fitted.model_copy(update=fields)
 
 
-def _as_known(fitted: ChosenRubric, before: ChosenRubric, *, same_judge: bool) -> ChosenRubric:
+def _as_known(
+    fitted: ChosenRubric,
+    before: ChosenRubric,
+    *,
+    same_judge: bool,
+) -> ChosenRubric:
     """Return a fitted rubric with its note; where labels told more of it before, and its judge stayed, with that."""
     fields: dict[str, Any] = {"note": before.note}
     if same_judge and (before.written == before.text or judged_as_before(before)):
@@ -221,6 +260,7 @@ def _as_known(fitted: ChosenRubric, before: ChosenRubric, *, same_judge: bool) -
         then = before.standing
         if then and not went_the_other_way(before) and (now is None or now.n < then.n):
             fields["standing"] = then
+
     return fitted.model_copy(update=fields)
 
 
@@ -248,24 +288,34 @@ async def _learn(
     settings = learning.settings
     check_learnable(logs, settings.minimum)
     fingerprint = fingerprint_of(
-        logs, settings=settings, profile=learning.profile, roles=roles.fingerprints
+        logs,
+        settings=settings,
+        profile=learning.profile,
+        roles=roles.fingerprints,
     )
     if learning.rubrics:
         fingerprint["rubrics"] = digest(
             [rubric.model_dump(mode="json") for rubric in learning.rubrics]
         )
+
     if learning.starter is not None:
         fingerprint["starter"] = digest_of(learning.starter.record.rubrics)
+
     sides = sides_of(logs, settings.share, settings.seed)
     judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
     workers = sorted(set(roles.names.values()))
-    begun = (
-        None
-        if learning.fork is None
-        else await _begun(learning.fork, setting, setting.whole(fingerprint))
-    )
+    begun = None
+    if learning.fork is not None:
+        begun = await _begun(learning.fork, setting, setting.whole(fingerprint))
+
     async with running(command, fingerprint, setting, workers, begun) as run:
-        keep_conversations(setting.store, run.id, logs, sides.train, sides.test)
+        keep_conversations(
+            setting.store,
+            run.id,
+            logs,
+            sides.train,
+            sides.test,
+        )
         live = LearnContext(
             **setting.of_run(run.id),
             total=len(judged),
@@ -289,15 +339,26 @@ async def _learn(
         )
         about = LearnChoice.of(setting.arguments)
         answers = learning.people and until_taken(learning.people)
-        state = await carry_out(graph, live, about, after="calibrate", people=answers)
+        state = await carry_out(
+            graph,
+            live,
+            about,
+            after="calibrate",
+            people=answers,
+        )
         if "__interrupt__" in state:
             raise PoolWaits(run.id, state["kept"])
         learned: Learned = live.result[0]
+
     return learned
 
 
 def _material(
-    run: str, learning: Learning, sides: Sides, setting: RunSettings, **other_fields: Any
+    run: str,
+    learning: Learning,
+    sides: Sides,
+    setting: RunSettings,
+    **other_fields: Any,
 ) -> Material:
     """Return both sides of a log with the answers that the store has."""
     record: JudgeRecord = other_fields["judge_record"]
@@ -306,6 +367,7 @@ def _material(
         setting.store, run, {c.id for c in sides.judged_train}, setting.retry_outcomes
     ):
         table.take(id_, answers)
+
     return Material(
         logs=learning.logs,
         training=sides.train,
@@ -323,17 +385,22 @@ def _material(
     )
 
 
-async def _begun(fork: Fork, setting: RunSettings, fingerprint: dict[str, str]) -> Run | None:
+async def _begun(
+    fork: Fork,
+    setting: RunSettings,
+    fingerprint: dict[str, str],
+) -> Run | None:
     """Return the run that a fork is of: a new one, or the named one; None where a resume has to look for it."""
     if not fork.node:
         return same_settings(
-            find_run(setting.store, fork.run), fingerprint, setting.store, setting.behind
+            find_run(setting.store, fork.run),
+            fingerprint,
+            setting.store,
+            setting.behind,
         )
-    return (
-        None
-        if setting.resume
-        else await begin_fork(setting.store, fork, setting.arguments, fingerprint)
-    )
+    if setting.resume:
+        return None
+    return await begin_fork(setting.store, fork, setting.arguments, fingerprint)
 
 
 def anew_by(roles: Roles) -> Callable[[Sequence[Conversation], Bools], Made] | None:
@@ -344,11 +411,15 @@ def anew_by(roles: Roles) -> Callable[[Sequence[Conversation], Bools], Made] | N
 
 def words_by(roles: Roles) -> Callable[[Sequence[Conversation]], Words] | None:
     """Return what lays out the phrases of some conversations; None where words aren't mined."""
-    return roles.extractor.words if isinstance(roles.extractor, EmbeddedExtractor) else None
+    if isinstance(roles.extractor, EmbeddedExtractor):
+        return roles.extractor.words
+    return None
 
 
 def _extracted(
-    store: Store, run: str, retry_outcomes: Collection[Outcome]
+    store: Store,
+    run: str,
+    retry_outcomes: Collection[Outcome],
 ) -> dict[str, Extraction | Unanswered]:
     """Return the stored extractions to reuse.
 
@@ -357,6 +428,7 @@ def _extracted(
     extractions = extractions_of(store, run)
     if store.value("SELECT count(*) FROM facts WHERE run = ? AND kind = 'step'", [run]):
         return extractions
+
     return {
         id_: extraction
         for id_, extraction in extractions.items()
@@ -365,7 +437,10 @@ def _extracted(
 
 
 def _judged(
-    store: Store, run: str, training: Collection[str], retry_outcomes: Collection[Outcome]
+    store: Store,
+    run: str,
+    training: Collection[str],
+    retry_outcomes: Collection[Outcome],
 ) -> Iterator[tuple[str, list[Answer | Unanswered]]]:
     """Yield the stored answers to reuse, by conversation.
 
@@ -395,13 +470,34 @@ def keep_conversations(
     """Store all conversations of the log with their side of the split, except those stored."""
     stored_ids = kept_ids(store, run)
     used = {c.id for c in (*training, *held_out)}
-    store.put(conversation_rows(run, [c for c in training if c.id not in stored_ids], side="train"))
-    store.put(conversation_rows(run, [c for c in held_out if c.id not in stored_ids], side="test"))
-    store.put(conversation_rows(run, [c for c in logs if c.id not in stored_ids | used]))
+    store.put(
+        conversation_rows(
+            run,
+            [c for c in training if c.id not in stored_ids],
+            side="train",
+        )
+    )
+    store.put(
+        conversation_rows(
+            run,
+            [c for c in held_out if c.id not in stored_ids],
+            side="test",
+        )
+    )
+    store.put(
+        conversation_rows(
+            run,
+            [c for c in logs if c.id not in stored_ids | used],
+        )
+    )
 
 
 def fingerprint_of(
-    logs: Logs, *, settings: LearnSettings, profile: DomainProfile, roles: Mapping[str, str]
+    logs: Logs,
+    *,
+    settings: LearnSettings,
+    profile: DomainProfile,
+    roles: Mapping[str, str],
 ) -> dict[str, str]:
     """Return everything a learning run's result depends on, as readable settings.
 

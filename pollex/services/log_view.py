@@ -83,7 +83,10 @@ class LogView:
 
 
 def view_log(
-    sources: Sequence[str], *, reading: ReadOptions, options: Mapping[str, Any]
+    sources: Sequence[str],
+    *,
+    reading: ReadOptions,
+    options: Mapping[str, Any],
 ) -> LogView:
     """Return what is read of a log; what can't be read is told in it.
 
@@ -111,9 +114,11 @@ def view_log(
             # words of a label that nobody knows are for the person to say
             logs, words = _with_unknown_words(sources, reading, most_rows)
             offered = {"unrated": words}
+
         inspection = inspect_logs(logs, reading=reading, progress=NullProgress())
     except PollexError as error:
         return _refused_view(error, columns, options)
+
     options = {**options, **offered}
     return LogView(
         options=options,
@@ -133,7 +138,9 @@ def view_log(
 
 
 def _with_unknown_words(
-    sources: Sequence[str], reading: ReadOptions, most_rows: int | None
+    sources: Sequence[str],
+    reading: ReadOptions,
+    most_rows: int | None,
 ) -> tuple[Logs, str]:
     """Return a log with the label's unknown words taken as not rated, and these words.
 
@@ -141,29 +148,46 @@ def _with_unknown_words(
         BadInput: Something else is wrong; or so many words are no label.
     """
     tried = read_logs(
-        sources, options=replace(reading, max_bad=MOST_TRIED_ROWS), most_rows=most_rows
+        sources,
+        options=replace(reading, max_bad=MOST_TRIED_ROWS),
+        most_rows=most_rows,
     )
     unknown = dict.fromkeys(row.label for row in tried.bad_rows if row.of_label and row.label)
     if not unknown or len(unknown) > MOST_VALUES:
         return read_logs(sources, options=reading, most_rows=most_rows), reading.unrated or ""
+
     words = ",".join(filter(None, [reading.unrated, *map(_quoted, unknown)]))
     options = replace(reading, unrated=words)
     return read_logs(sources, options=options, most_rows=most_rows), words
 
 
 def _refused_view(
-    error: PollexError, columns: Sequence[Column], options: Mapping[str, Any]
+    error: PollexError,
+    columns: Sequence[Column],
+    options: Mapping[str, Any],
 ) -> LogView:
     """Return the view of a log that can't be read as it was asked for."""
     # the table of columns stands on the page itself
     what = error.what.partition("; its columns are\n")[0]
     lacking = error.what.rpartition("\n  ")[2].partition("\n")[2].strip()
     fault = {"what": "; ".join(filter(None, (what, lacking))), "where": error.where}
-    sure = error.options if error.options and all(error.options.values()) else {}
-    offer = {name: str(value) for name, value in sure.items() if hasattr(ReadOptions, name)}
+    if error.options and all(error.options.values()):
+        sure = error.options
+    else:
+        sure = {}
+
+    offer = {}
+    for name, value in sure.items():
+        if hasattr(ReadOptions, name):
+            offer[name] = str(value)
+
     return LogView(
         options=options,
-        error={**fault, "remedy": error.remedy, "advice": error.advice},
+        error={
+            **fault,
+            "remedy": error.remedy,
+            "advice": error.advice,
+        },
         offer={} if isinstance(error, Unmapped) else offer,
         columns=list(_columns(columns, options, None)),
         speakers=list(_speakers(columns, options)),
@@ -173,7 +197,10 @@ def _refused_view(
 def _bytes_of(sources: Sequence[str]) -> int:
     """Return the bytes of files; those of queries, whose rows are few, are not counted."""
     try:
-        files = [Path(name) for name in find_files(sources) if not is_query(name)]
+        files = []
+        for name in find_files(sources):
+            if not is_query(name):
+                files.append(Path(name))
         return sum(path.stat().st_size for path in files)
     except (PollexError, OSError):
         return 0
@@ -181,7 +208,12 @@ def _bytes_of(sources: Sequence[str]) -> int:
 
 def _opened(sources: Sequence[str], reading: ReadOptions) -> Iterator[Iterator[Any]]:
     for name in find_files(sources):
-        yield rows_of(name, reading.encoding, reading.max_turn_chars, reading.query_seconds)
+        yield rows_of(
+            name,
+            reading.encoding,
+            reading.max_turn_chars,
+            reading.query_seconds,
+        )
 
 
 def _options_of(candidate: Candidate) -> dict[str, Any]:
@@ -189,9 +221,11 @@ def _options_of(candidate: Candidate) -> dict[str, Any]:
     roles: dict[str, list[str]] = {}
     for role, name in candidate.roles:
         roles.setdefault(role, []).append(name)
+
     options: dict[str, Any] = dict(candidate.labels)
     if candidate.columns:
         options["columns"] = dict(candidate.columns)
+
     return options | ({"roles": roles} if roles else {})
 
 
@@ -200,11 +234,15 @@ def _facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
     account = inspection.account
     logs = inspection.logs
     shape = _listed(dict(account.formats + account.general))
-    ways = f", put together {_listed(dict(account.ways))}" if account.ways else ""
+    ways = ""
+    if account.ways:
+        ways = f", put together {_listed(dict(account.ways))}"
+
     yield "Shape", f"{shape}{ways}"
     yield "Who speaks", _listed(inspection.roles)
     yield "Turns", f"{inspection.turns} a conversation"
     yield "Words", f"{inspection.words} a conversation"
+
     if inspection.group:
         name, number = inspection.group
         yield (
@@ -213,17 +251,21 @@ def _facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
         )
     else:
         yield "Users or groups", "none is known: each conversation counts alone"
+
     yield "Languages of the users", _listed(inspection.languages)
     yield "Comments", f"with {inspection.comments} conversations" if inspection.comments else "none"
     yield "Tools", _listed(inspection.tools) if inspection.tools else "none was called"
     if inspection.attached:
         yield "Attached", _listed(inspection.attached)
+
     yield "Said", " to ".join(inspection.times) if inspection.times else "at no time that is known"
     if inspection.fields:
         yield "Other fields", _listed(inspection.fields)
+
     for kind in account.scores:
         used = "read as the thumb" if kind.taken else "not used"
         yield f"Score {printable(kind.name or 'of the tool', 60)}", f"{kind.scores}, {used}"
+
     if logs.account.tables:
         yield "Tables beside", _listed(dict(account.tables))
 
@@ -238,18 +280,30 @@ def _left_out(inspection: Inspection) -> Iterator[str]:
         (logs.overruled, "conversations of an id that another one has"),
         (len(logs.bad_rows), "rows that can't be read"),
     )
-    yield from (f"{number} {words}" for number, words in numbers if number)
-    yield from (printable(str(row), 300) for row in logs.bad_rows[:MOST_BAD_ROWS])
+    for number, words in numbers:
+        if number:
+            yield f"{number} {words}"
+
+    for row in logs.bad_rows[:MOST_BAD_ROWS]:
+        yield printable(str(row), 300)
 
 
 def _listed(numbers: Mapping[str, int]) -> str:
-    shown = [f"{printable(name, 60)} ({number:,})" for name, number in islice(numbers.items(), 12)]
-    rest = f" and {len(numbers) - 12} more" if len(numbers) > 12 else ""
+    shown = []
+    for name, number in islice(numbers.items(), 12):
+        shown.append(f"{printable(name, 60)} ({number:,})")
+
+    rest = ""
+    if len(numbers) > 12:
+        rest = f" and {len(numbers) - 12} more"
+
     return ", ".join(shown) + rest or "none"
 
 
 def _columns(
-    columns: Sequence[Column], options: Mapping[str, Any], logs: Logs | None
+    columns: Sequence[Column],
+    options: Mapping[str, Any],
+    logs: Logs | None,
 ) -> Iterator[dict[str, Any]]:
     """Yield each column that has values, with three of them and the part that it is."""
     parts = parts_of(options)
@@ -257,22 +311,33 @@ def _columns(
         parts.setdefault(logs.label_field, "label")
     if logs is not None and logs.group_field:
         parts.setdefault(logs.group_field, "group")
+
     shown = table_rows(columns)
     for column, row in zip([column for column in columns if column.filled], shown, strict=False):
-        yield {"path": column.path, "values": row["values"], "part": parts.get(column.path, "")}
+        yield {
+            "path": column.path,
+            "values": row["values"],
+            "part": parts.get(column.path, ""),
+        }
 
 
 def parts_of(options: Mapping[str, Any]) -> dict[str, str]:
     """Return the part that each column is in options of reading."""
-    named = dict(pairs(options["columns"])) if options.get("columns") else {}
+    if options.get("columns"):
+        named = dict(pairs(options["columns"]))
+    else:
+        named = {}
+
     parts = {path: part for part, path in named.items()}
     for part in OF_TURNS if "messages" in named else ():
         if part in named:
             parts[f"{named['messages']}[].{named[part]}"] = part
             parts.pop(named[part], None)
+
     for part, option in FIELDS.items():
         if options.get(option):
             parts.setdefault(str(options[option]), part)
+
     return parts
 
 
@@ -286,20 +351,28 @@ def columns_of(parts: Mapping[str, str]) -> dict[str, Any]:
     for path, part in parts.items():
         if part not in PARTS:
             raise WrongUse(
-                f"no part is called {part!r:.40}", remedy=f"parts are {', '.join(PARTS)}"
+                f"no part is called {part!r:.40}",
+                remedy=f"parts are {', '.join(PARTS)}",
             )
         if part in by_part:
             what = f"two columns are chosen for one part: {by_part[part]!r:.60} and {path!r:.60}"
             raise WrongUse(what, remedy="choose one of them")
         by_part[part] = path
+
     # words and roles inside a list of turns name the list, too
-    inside = [by_part[part] for part in OF_TURNS if "[]." in by_part.get(part, "")]
+    inside = []
+    for part in OF_TURNS:
+        if "[]." in by_part.get(part, ""):
+            inside.append(by_part[part])
+
     if inside and "messages" not in by_part:
         by_part["messages"] = inside[0].partition("[].")[0]
+
     if nested := by_part.get("messages"):
         for part in OF_TURNS:
             if part in by_part:
                 by_part[part] = by_part[part].removeprefix(f"{nested}[].")
+
     if by_part.keys() <= FIELDS.keys() - {"messages"}:
         # what stands beside conversations of a known shape takes nothing from that shape
         return {FIELDS[part]: path for part, path in by_part.items()}
@@ -328,7 +401,11 @@ def _values(inspection: Inspection, unknown: str) -> Iterator[dict[str, Any]]:
 
 def labels_of(values: Mapping[str, str]) -> dict[str, str]:
     """Return options for what a person said that each value counts as: up, down or not rated."""
-    sides = {"positive": "up", "negative": "down", "unrated": "none"}
+    sides = {
+        "positive": "up",
+        "negative": "down",
+        "unrated": "none",
+    }
     options: dict[str, str] = {}
     for option, meaning in sides.items():
         words = [value for value, counts in values.items() if counts == meaning]
@@ -337,6 +414,7 @@ def labels_of(values: Mapping[str, str]) -> dict[str, str]:
             words = [word for word in words if not as_number(word)]
         if words:
             options[option] = ",".join(map(_quoted, words))
+
     return options
 
 
@@ -344,6 +422,7 @@ def _quoted(word: str) -> str:
     """Return a value as lists of values have it: in quotes where it has a comma or quotes."""
     if "," not in word and '"' not in word:
         return word
+
     doubled = word.replace('"', '""')
     return f'"{doubled}"'
 
@@ -355,6 +434,7 @@ def _speakers(columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator
     usual = [column for column in columns if column.path.rpartition(".")[2] in USUAL_ROLES]
     if not (chosen := (named or usual)[:1]):
         return
+
     role_of_name = {name: role for role, name in pairs(options.get("roles") or {})}
     for word in list(dict.fromkeys(map(as_word, chosen[0].words)))[:MOST_SPEAKERS]:
         yield {
@@ -388,18 +468,20 @@ ROLES = ("user", "assistant", "system", "tool", NO_ROLE)
 
 def _talk(conversation: Conversation) -> dict[str, Any]:
     """Return a conversation as it will be judged, cut where it is long."""
-    turns = [
-        {
-            "role": message["role"],
-            "content": message["content"][:LONGEST_TURN],
-            "is_cut": len(message["content"]) > LONGEST_TURN,
-            "calls": [
-                f"{call['function']['name']}({call['function']['arguments'][:LONGEST_TURN]})"
-                for call in message.get("tool_calls", ())
-            ],
-        }
-        for message in messages_of(conversation)[:MOST_TURNS]
-    ]
+    turns = []
+    for message in messages_of(conversation)[:MOST_TURNS]:
+        turns.append(
+            {
+                "role": message["role"],
+                "content": message["content"][:LONGEST_TURN],
+                "is_cut": len(message["content"]) > LONGEST_TURN,
+                "calls": [
+                    f"{call['function']['name']}({call['function']['arguments'][:LONGEST_TURN]})"
+                    for call in message.get("tool_calls", ())
+                ],
+            }
+        )
+
     return {
         "id": printable(conversation.id, 80),
         "counts": MEANINGS.get(conversation.label.value, "none"),

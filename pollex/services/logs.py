@@ -39,6 +39,7 @@ def logs_given(data: Data, options: ReadOptions) -> Logs:
         return read_logs(data, options=options)
     if isinstance(data, Mapping) or hasattr(data, "columns") or not isinstance(data, Iterable):
         return read_rows(cast(Rows, data), options=options)
+
     items: list[Any] = list(data)
     if items and all(isinstance(item, str | Path) for item in items):
         return read_logs(items, options=options)
@@ -47,7 +48,11 @@ def logs_given(data: Data, options: ReadOptions) -> Logs:
     return read_rows(items, options=options)
 
 
-def logs_from(sources: Sources | Logs, options: ReadOptions, progress: Progress) -> Logs:
+def logs_from(
+    sources: Sources | Logs,
+    options: ReadOptions,
+    progress: Progress,
+) -> Logs:
     """Read the conversations of some files, and report what was read and skipped.
 
     Raises:
@@ -56,11 +61,13 @@ def logs_from(sources: Sources | Logs, options: ReadOptions, progress: Progress)
     """
     if isinstance(sources, Logs):
         return sources
+
     progress.start("read", 1)
     logs = read_logs(sources, options=options)
     progress.advance("read")
     for line in description(logs):
         progress.note(line)
+
     return logs
 
 
@@ -74,19 +81,25 @@ def description(logs: Logs) -> list[str]:
         lines.append(
             f"{count(logs.duplicates, 'identical duplicate counts', 'identical duplicates count')} once"
         )
+
     if logs.overruled:
         lines.append(f"{count(logs.overruled, 'conversation')} gave way to another of the same id")
+
     if logs.originals:
         copies = sum(map(len, logs.originals.values()))
         lines.append(
             f"{count(copies, 'placeholder')} in {count(len(logs.originals), 'conversation')}, redacted"
         )
+
     lines += [f"Note: {note}" for note in logs.notes]
     for flag, ids in logs.flags.items():
         holds = count(len(ids), "conversation holds", "conversations hold")
         lines.append(f"Note: {holds} odd text ({flag}): {first_ids(ids)}")
+
     lines += count_and_lines(
-        "bad row was left out", "bad rows were left out", [str(row) for row in logs.bad_rows]
+        "bad row was left out",
+        "bad rows were left out",
+        [str(row) for row in logs.bad_rows],
     )
     odd = [f"{id_}: {why}" for id_, why in not_scorable(logs)]
     return lines + count_and_lines(
@@ -102,14 +115,23 @@ def say_repeats(logs: Logs, progress: Progress) -> None:
 
 def not_scorable(conversations: Iterable[Conversation]) -> list[tuple[str, str]]:
     """Return conversations that no judge can be asked about, and why."""
-    return [(c.id, c.not_scorable) for c in conversations if c.not_scorable]
+    pairs: list[tuple[str, str]] = []
+    for c in conversations:
+        if c.not_scorable:
+            pairs.append((c.id, c.not_scorable))
+    return pairs
 
 
 def count_and_lines(singular: str, more: str, lines: Sequence[str]) -> list[str]:
     """Return a count with its noun, and the first lines; nothing without lines."""
     if not lines:
         return []
-    rest = [f"  and {len(lines) - LISTED} more"] if len(lines) > LISTED else []
+
+    if len(lines) > LISTED:
+        rest = [f"  and {len(lines) - LISTED} more"]
+    else:
+        rest = []
+
     return [
         f"{count(len(lines), singular, more)}:",
         *(f"  {line}" for line in lines[:LISTED]),
@@ -124,7 +146,13 @@ def first_ids(ids: Sequence[str], most: int = 3) -> str:
 
 def files_of(*sources: object) -> list[str]:
     """Return the names of files or globs, which may not be overwritten."""
-    return [name for source in sources for name in names_of(source) if name != IN_MEMORY]
+    files: list[str] = []
+    for source in sources:
+        for name in names_of(source):
+            if name != IN_MEMORY:
+                files.append(name)
+
+    return files
 
 
 def names_of(source: object) -> list[str]:
@@ -139,17 +167,25 @@ def names_of(source: object) -> list[str]:
 
 
 LABELS = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
-WORDS = {"log": "of the log", "person": "of people", "adjudicated": "adjudicated"}
+WORDS = {
+    "log": "of the log",
+    "person": "of people",
+    "adjudicated": "adjudicated",
+}
 
 
 def labeled_logs(
-    sources: Sources | Logs, reading: ReadOptions, store: Path, progress: Progress
+    sources: Sources | Logs,
+    reading: ReadOptions,
+    store: Path,
+    progress: Progress,
 ) -> Logs:
     """Read logs with the labels of the sources that are wanted; report what was read. Raises as `logs_from`."""
     read = logs_from(sources, reading, progress)
     with_those_of_files = with_labels(read, reading, store)
     for note in with_those_of_files.notes[len(read.notes) :]:
         progress.note(f"Note: {note}")
+
     return with_those_of_files
 
 
@@ -162,9 +198,13 @@ def with_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
     """
     if options.sources == ("log",):
         return logs
+
     opinions = thumbs_of_people(store, options.sources)
     used: Counter[str] = Counter()
-    labeled = [_labeled(conversation, opinions, options.sources, used) for conversation in logs]
+    labeled = []
+    for conversation in logs:
+        labeled.append(_labeled(conversation, opinions, options.sources, used))
+
     labeled_logs = logs_of(labeled)
     notes = (*logs.notes, *notes_on(used, logs, labeled, opinions))
     return replace(
@@ -180,6 +220,7 @@ def thumbs_of_people(store: Path, sources: Sequence[str]) -> Mapping[str, Opinio
     """Return people's thumbs in a store, by text."""
     if not (store / FILE).exists():
         return {}
+
     from pollex.store.labels import (  # few logs take labels of people
         THUMB,
         opinions,
@@ -187,11 +228,11 @@ def thumbs_of_people(store: Path, sources: Sequence[str]) -> Mapping[str, Opinio
     )
 
     with Store.open(store, read_only=True) as opened:
-        opinion_sources = [
-            opinion
-            for opinion in opinions(opened, THUMB)
-            if opinion.source in sources and opinion.counts
-        ]
+        opinion_sources = []
+        for opinion in opinions(opened, THUMB):
+            if opinion.source in sources and opinion.counts:
+                opinion_sources.append(opinion)
+
     return settle_answers(opinion_sources)
 
 
@@ -217,11 +258,13 @@ def notes_on(
         notes.append(
             f"{count(replaced, 'label of people stands', 'labels of people stand')} in place of another one of the log"
         )
+
     if chosen:
         verb = "is" if chosen == 1 else "are"
         notes.append(
             f"{count(chosen, 'conversation')} that a queue chose, and not chance, {verb} never held out"
         )
+
     return notes
 
 
@@ -240,14 +283,14 @@ def _labeled(
     if opinion is not None:
         used[opinion.source] += 1
         metadata = conversation.metadata | {DRAWN: opinion.drawn or "random"}
-        return conversation.model_copy(
-            update={
-                "label": LABELS[opinion.value],
-                "judge": opinion.annotator,
-                "metadata": metadata,
-            }
-        )
+        update = {
+            "label": LABELS[opinion.value],
+            "judge": opinion.annotator,
+            "metadata": metadata,
+        }
+        return conversation.model_copy(update=update)
     if "log" not in sources:
         return conversation.model_copy(update={"label": Label.NONE})
+
     used["log"] += conversation.label is not Label.NONE
     return conversation

@@ -32,6 +32,7 @@ def read_set(
     """
     if isinstance(rubrics, RubricSet):
         return rubrics
+
     path = Path(rubrics)
     folder = store or Path(os.environ.get(VARIABLE) or STORE)
     if path.exists() or len(path.parts) != 1 or path.suffix or not folder.is_dir():
@@ -39,11 +40,15 @@ def read_set(
 
     with Store.open(folder, read_only=True) as opened:
         rubric_set = find_set(opened, str(rubrics))
+
     if rubric_set is None:
         what = f"there is no such file, and no rubric set of this run or digest in {folder}"
         raise BadRubrics(
-            what, where=str(rubrics), remedy="`pollex runs` lists runs; `pollex learn` writes a set"
+            what,
+            where=str(rubrics),
+            remedy="`pollex runs` lists runs; `pollex learn` writes a set",
         )
+
     return rubric_set
 
 
@@ -54,4 +59,6 @@ def store_of(run: RunOptions | None) -> Path | None:
 
 def name_of(rubrics: Path | str | RubricSet) -> str:
     """Return how a set is called in messages; empty for one in memory."""
-    return "" if isinstance(rubrics, RubricSet) else str(rubrics)
+    if isinstance(rubrics, RubricSet):
+        return ""
+    return str(rubrics)

@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 MOST_UPLOAD = 5 * 10**9
 """Bytes that may be brought in the browser at once, where nobody says otherwise."""
 
-PAPER: Mapping[str, str | int] = {"policy": "greedy", "budget": 10, "scale": "likert-domain"}
+PAPER: Mapping[str, str | int] = {
+    "policy": "greedy",
+    "budget": 10,
+    "scale": "likert-domain",
+}
 
 SYSTEMS: Mapping[str, Mapping[str, str | int]] = {
     "rubicon": {
@@ -66,12 +70,16 @@ def require_model(system: str, model: str | None) -> None:
         WrongUse: Says so.
     """
     if system in NEED_A_MODEL and model is None:
-        why = (
-            "adapts rubrics to your domain, and that"
-            if "adapt" in SYSTEMS[system]
-            else "as in the paper"
+        if "adapt" in SYSTEMS[system]:
+            why = "adapts rubrics to your domain, and that"
+        else:
+            why = "as in the paper"
+
+        raise WrongUse(
+            f"{system} {why} takes a model",
+            remedy="name one",
+            option="model",
         )
-        raise WrongUse(f"{system} {why} takes a model", remedy="name one", option="model")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +142,10 @@ class ModelOptions:
             for field in fields(cls)
             if field.name in fields_given
         }
-        prices = None if price is None else Price(price[0], price[1], batch_discount)
+        prices = None
+        if price is not None:
+            prices = Price(price[0], price[1], batch_discount)
+
         return cls(
             limits=Limits(price=prices, **limited),
             settings=JudgeSettings.of(**fields_given),
@@ -154,7 +165,11 @@ class ModelOptions:
         """
         assert self.model is not None, "the built-in roles need no endpoint"
         key = os.environ.get(self.key_env, "").strip() or None
-        return Endpoint(self.model, OPENAI if self.base_url is None else self.base_url, key)
+        return Endpoint(
+            self.model,
+            OPENAI if self.base_url is None else self.base_url,
+            key,
+        )
 
 
 @dataclass(frozen=True)
@@ -192,24 +207,30 @@ class ModelTable(BaseModel):
     @property
     def price(self) -> Price | None:
         """The price; None where it isn't given."""
-        return (
-            None
-            if self.price_in is None or self.price_out is None
-            else Price(self.price_in, self.price_out)
-        )
+        if self.price_in is None or self.price_out is None:
+            return None
+        return Price(self.price_in, self.price_out)
 
     def within(self, **limits: Any) -> ModelOptions:
         """Return the model with its endpoint and caps."""
         run_limits = Limits(price=self.price, max_cost=self.max_cost, **limits)
         return ModelOptions(
-            model=self.model, base_url=self.base_url, key_env=self.key_env, limits=run_limits
+            model=self.model,
+            base_url=self.base_url,
+            key_env=self.key_env,
+            limits=run_limits,
         )
 
 
 T = TypeVar("T", bound=ModelTable)
 
 
-def tables_in(path: Path, kind: type[T], mend: str, names: Collection[str] = ()) -> dict[str, T]:
+def tables_in(
+    path: Path,
+    kind: type[T],
+    mend: str,
+    names: Collection[str] = (),
+) -> dict[str, T]:
     """Read the tables of a file of profiles.
 
     Args:
@@ -226,11 +247,21 @@ def tables_in(path: Path, kind: type[T], mend: str, names: Collection[str] = ())
         }
         return TypeAdapter(dict[str, kind]).validate_python(tables_wanted)  # type: ignore[valid-type]
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
+        raise BadInput(
+            f"it can't be read: {error}",
+            where=str(path),
+            remedy=UNREADABLE,
+        ) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise BadInput(
-            f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=str(path), remedy=mend
+            f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
+            where=str(path),
+            remedy=mend,
         ) from error
     except ValueError as error:
-        raise BadInput(f"not valid TOML: {error}", where=str(path), remedy=mend) from error
+        raise BadInput(
+            f"not valid TOML: {error}",
+            where=str(path),
+            remedy=mend,
+        ) from error

@@ -120,19 +120,25 @@ class Planner:
             row.asked += times
             row.apart = call.apart
             row.outcomes[self.certainty] += times
+
             if exactly_known:
                 row.known += 1
             else:
                 row.sent += times
                 row.prompt += times * prompt
                 row.completion += times * completion
+
         return Failed(fault="planned")
 
     @contextmanager
     def estimating(self, times: Size | int = 1) -> Iterator[None]:
         """Count calls in this context as up to so many calls, and as those that are likely."""
         before = self.times, self.likely_times, self.certainty
-        size = Size(times, times) if isinstance(times, int) else times
+        if isinstance(times, int):
+            size = Size(times, times)
+        else:
+            size = times
+
         self.times = size.at_most
         self.likely_times = size.likely
         self.certainty = AT_MOST
@@ -178,7 +184,11 @@ class Plan:
         settings = model.settings.but(seed=seed, place=endpoint.shown)
         planner = Planner(endpoint, keys_paid_for(run).__contains__)
         able = capabilities or Capabilities(endpoint.model)
-        memory = None if model.again else PlannedMemory(run.store)
+        if model.again:
+            memory = None
+        else:
+            memory = PlannedMemory(run.store)
+
         return cls(planner, Asker(planner, able, profile, settings, salt), memory)
 
     async def fitting(
@@ -187,12 +197,17 @@ class Plan:
         """Plan to judge every conversation on every one of the rubrics, but for answers that are known."""
         judge = LlmJudge(self.asker, memory=self.memory)
         scale = self.asker.settings.scale
-        questions = [Question.about(rubric, scale) for rubric in rubrics if not rubric.answered_by]
+        questions = []
+        for rubric in rubrics:
+            if not rubric.answered_by:
+                questions.append(Question.about(rubric, scale))
+
         for start in range(0, len(conversations), CONVERSATIONS_IN_A_QUERY):
             batch = conversations[start : start + CONVERSATIONS_IN_A_QUERY]
             await judge.prepare(batch)
             for conversation in batch:
                 await ask_sides(judge, conversation, questions)
+
         self.planner.known_answers += judge.known_answers
         return self.planner.table
 
@@ -205,6 +220,7 @@ class Plan:
             calls = ceil(sum(rubric.polarity == side for rubric in rubrics) / MOST_IN_A_CALL)
             if calls:
                 await self._judging(conversations, Size(calls, calls))
+
         return self.planner.table
 
     async def learning(self, logs: Logs, settings: LearnSettings) -> UsageTable:
@@ -213,22 +229,32 @@ class Plan:
         extractor = LlmExtractor(self.asker)
         for conversation in sides.train:
             await extractor.extract(conversation)
+
         if settings.method == "spur":
             return await self._spur(sides, settings)
-        pool = {
-            kind: await self._summaries(kind, self._reasons(sides, label), settings)
-            for kind, label in KINDS.items()
-        }
+
+        pool = {}
+        for kind, label in KINDS.items():
+            pool[kind] = await self._summaries(
+                kind,
+                self._reasons(sides, label),
+                settings,
+            )
+
         rubrics = sum(pool.values(), start=NONE)
         await self._deduplication(rubrics)
         await self._rewording(rubrics)
 
         # SAT and DSAT rubrics are asked in calls of their own.
-        batches = sum((size.batches(MOST_IN_A_CALL) for size in pool.values()), start=NONE)
+        batches = sum(
+            (size.batches(MOST_IN_A_CALL) for size in pool.values()),
+            start=NONE,
+        )
         await self._judging(sides.judged_train, batches)
         chosen = NONE
         for most, size in zip(settings.limits, pool.values(), strict=True):
             chosen += Size(min(most, size.at_most), min(most, size.likely)).batches(MOST_IN_A_CALL)
+
         await self._judging(sides.judged_test, chosen)
         return self.planner.table
 
@@ -236,30 +262,51 @@ class Plan:
         """Return how many reasons the training conversations of a class give."""
         conversations = sum(conversation.label is label for conversation in sides.train)
         most_each = self.asker.settings.reasons
-        return Size(most_each * conversations, ceil(min(most_each, LIKELY_REASONS) * conversations))
+        return Size(
+            most_each * conversations,
+            ceil(min(most_each, LIKELY_REASONS) * conversations),
+        )
 
     async def _spur(self, sides: Sides, settings: LearnSettings) -> UsageTable:
         updater = LlmUpdater(self.asker)
         for (kind, label), most in zip(KINDS.items(), settings.limits, strict=True):
             batches = self._reasons(sides, label).batches(settings.mini_batch)
-            shown = [_reason(number, kind) for number in range(settings.mini_batch)]
+            shown = []
+            for number in range(settings.mini_batch):
+                shown.append(_reason(number, kind))
             if batches.at_most and most:
                 with self.planner.estimating(batches):
                     await updater.update(
-                        shown, [_rubric(number, kind) for number in range(most)], kind, most
+                        shown,
+                        [_rubric(number, kind) for number in range(most)],
+                        kind,
+                        most,
                     )
+
         judged = sum(ceil(most / MOST_IN_A_CALL) for most in settings.limits)
         for side in (sides.judged_train, sides.judged_test):
             await self._judging(side, Size(judged, judged))
+
         return self.planner.table
 
-    async def _summaries(self, kind: Polarity, reasons: Size, settings: LearnSettings) -> Size:
+    async def _summaries(
+        self,
+        kind: Polarity,
+        reasons: Size,
+        settings: LearnSettings,
+    ) -> Size:
         """Plan the summaries of `reasons`, and return the number of rubrics."""
         summarizer = LlmSummarizer(self.asker)
         most = self.asker.settings.new_rubrics
         batches = reasons.batches(settings.mini_batch)
-        shown = [_reason(number, kind) for number in range(settings.mini_batch)]
-        rubrics = Size(batches.at_most * most, ceil(batches.likely * min(most, LIKELY_NEW_RUBRICS)))
+        shown = []
+        for number in range(settings.mini_batch):
+            shown.append(_reason(number, kind))
+
+        rubrics = Size(
+            batches.at_most * most,
+            ceil(batches.likely * min(most, LIKELY_NEW_RUBRICS)),
+        )
         # A batch sees the rubrics of those before it: half of all on average.
         for number, times in (
             (rubrics.at_most // 2, Size(batches.at_most, 0)),
@@ -269,11 +316,15 @@ class Plan:
             if any(times):
                 with self.planner.estimating(times):
                     await summarizer.summarize(shown, planned_rubrics, kind)
+
         return rubrics
 
     async def _deduplication(self, rubrics: Size) -> None:
         """Plan a call for every two rubrics, or, with built-in ones, for each: groups are disjoint."""
-        items = [{"i": number, "rubric": _rubric(number, "sat").text} for number in (1, 2)]
+        items = []
+        for number in (1, 2):
+            items.append({"i": number, "rubric": _rubric(number, "sat").text})
+
         call = self.asker.call(load("deduplicate"), items, {})
         answers_each = 2 if BUILT_IN in self.asker.settings.without else 1
         with self.planner.estimating(
@@ -285,19 +336,31 @@ class Plan:
         """Plan a call for every so many rubrics that may be hard to judge."""
         if self.asker.settings.prompts == "paper":
             return
-        items = [
-            {"i": i, "rubric": _rubric(i, "sat").text, "marks": ["two parts"]}
-            for i in range(REWORDED)
-        ]
+
+        items = []
+        for i in range(REWORDED):
+            items.append(
+                {
+                    "i": i,
+                    "rubric": _rubric(i, "sat").text,
+                    "marks": ["two parts"],
+                }
+            )
+
         with self.planner.estimating(Size(ceil(rubrics.at_most / REWORDED), 1)):
             await self.planner.ask(self.asker.call(load("reword"), items, {}))
 
     async def _judging(self, conversations: Sequence[Conversation], batches: Size) -> None:
         judge = LlmJudge(self.asker)
-        questions = [
-            Question.about(_rubric(number, "sat"), self.asker.settings.scale)
-            for number in range(MOST_IN_A_CALL)
-        ]
+        questions = []
+        for number in range(MOST_IN_A_CALL):
+            questions.append(
+                Question.about(
+                    _rubric(number, "sat"),
+                    self.asker.settings.scale,
+                )
+            )
+
         with self.planner.estimating(batches):
             for conversation in conversations:
                 await judge.judge(conversation, questions)
@@ -324,10 +387,10 @@ def keys_paid_for(run: RunOptions) -> set[str]:
     """Return the keys of stored replies; an empty set if the store can't be read."""
     try:
         with Store.open(run.store, read_only=True) as store:
-            return {
-                row["key"]
-                for row in store.rows("SELECT DISTINCT key FROM calls WHERE reply IS NOT NULL")
-            }
+            keys: set[str] = set()
+            for row in store.rows("SELECT DISTINCT key FROM calls WHERE reply IS NOT NULL"):
+                keys.add(row["key"])
+            return keys
     except PollexError:
         return set()
 
@@ -353,6 +416,7 @@ class CallPlan(Result):
             if len(self.models) > 1:
                 yield f"{name}:"
             yield from usage.told()
+
         if self.likely is not None:
             yield f"Likely: {self.likely.planned}"
         yield from self.notes
@@ -360,9 +424,17 @@ class CallPlan(Result):
     def as_json(self) -> dict[str, Any]:
         tables = {name: usage.by_stage() for name, usage in self.models}
         first, *others = tables.values() if tables else [{}]
-        panel = {"panel": dict(list(tables.items())[1:])} if others else {}
+        if others:
+            panel = {"panel": dict(list(tables.items())[1:])}
+        else:
+            panel = {}
+
         costs = {"costs": self.costs} if self.costs else {}
-        likely = {} if self.likely is None else {"likely": self.likely.by_stage()}
+        if self.likely is None:
+            likely = {}
+        else:
+            likely = {"likely": self.likely.by_stage()}
+
         return {"dry_run": True, "notes": list(self.notes), "plan": first} | likely | costs | panel
 
     @property
@@ -381,14 +453,15 @@ class Planned(Exception):
 
 def costs_of(planned: Sequence[ModelUsage]) -> dict[str, float]:
     """Return the cost at once and by batch, each model's at its price; empty where none has one."""
-    rows = [
-        (row, model.price)
-        for model in planned
-        if model.price
-        for row in model.table.stages.values()
-    ]
+    rows = []
+    for model in planned:
+        if model.price:
+            for row in model.table.stages.values():
+                rows.append((row, model.price))
+
     if not rows:
         return {}
+
     at_once = sum(price.cost(row.prompt, row.completion) for row, price in rows)
     saved = sum(
         price.discount * price.cost(row.prompt, row.completion) for row, price in rows if row.apart
@@ -407,19 +480,34 @@ def plan_scoring(
         embedding_confirmed(model, rubrics.judge)  # refuses what the run would refuse
         return NO_CALLS
     if not model.again and (known_count := _all_known(conversations, rubrics, run)):
-        usage = ModelUsage(UsageTable(), model.limits.price, known_answers=known_count)
+        usage = ModelUsage(
+            UsageTable(),
+            model.limits.price,
+            known_answers=known_count,
+        )
         return CallPlan(((rubrics.judge.name, usage),), (NOTHING_LEFT,))
+
     model = options_as_before(model, rubrics.judge)
     able = rubrics.judge.options.capabilities
     plan = Plan.of(model, rubrics.domain, run, seed_of(rubrics.judge), able)
     table = asyncio.run(plan.fitting(conversations, rubrics.rubrics))
-    return call_plan(model, table, able is not None, known_answers=plan.planner.known_answers)
+
+    return call_plan(
+        model,
+        table,
+        able is not None,
+        known_answers=plan.planner.known_answers,
+    )
 
 
 NOTHING_LEFT = "Nothing is left to ask: all answers are in the store."
 
 
-def _all_known(conversations: Sequence[Conversation], rubrics: RubricSet, run: RunOptions) -> int:
+def _all_known(
+    conversations: Sequence[Conversation],
+    rubrics: RubricSet,
+    run: RunOptions,
+) -> int:
     """Return how many answers the set's model would give, if all of them are in the store; else 0."""
     try:
         with Store.open(run.store, read_only=True) as store:
@@ -452,14 +540,28 @@ def plan_learning(
     """
     if model.name is None:
         return NO_CALLS
+
     plan = Plan.of(model, profile, run, settings.seed)
     if adapt:
         work = plan.adapting(logs.learnable, rubrics)
     else:
-        work = plan.fitting(logs.learnable, rubrics) if rubrics else plan.learning(logs, settings)
+        if rubrics:
+            work = plan.fitting(logs.learnable, rubrics)
+        else:
+            work = plan.learning(logs, settings)
+
     table = asyncio.run(work)
-    planned = call_plan(model, table, probed=False, known_answers=plan.planner.known_answers)
-    likely = None if rubrics else ModelUsage(plan.planner.likely, model.limits.price)
+    planned = call_plan(
+        model,
+        table,
+        probed=False,
+        known_answers=plan.planner.known_answers,
+    )
+    if rubrics:
+        likely = None
+    else:
+        likely = ModelUsage(plan.planner.likely, model.limits.price)
+
     return replace(planned, likely=likely)
 
 
@@ -501,17 +603,23 @@ def call_plan(
         notes.append(
             "Stages with “at most” depend on answers: their true figures are lower, often several times."
         )
+
     if not probed:
         notes.append("The endpoint was taken to be able to do everything; `pollex doctor` asks it.")
+
     if not probed and model.settings.samples > 1:
         notes.append(
             f"Where it gives no log-probabilities, {model.settings.samples} samples judge so many times as often."
         )
+
     if costs := costs_of([usage for _, usage in models]):
         cost_text = f"{costs['at_once']:.4g} at once, {costs['by_batch']:.4g} with --batch"
         unpriced = ", ".join(name for name, usage in models if usage.price is None)
-        without = f", without that of {unpriced}, which has no price" if unpriced else ""
+        without = ""
+        if unpriced:
+            without = f", without that of {unpriced}, which has no price"
         notes.append(f"Cost: {cost_text}, where answers come within 24 hours{without}.")
+
     return CallPlan(models, tuple(notes))
 
 
@@ -521,11 +629,17 @@ NO_CALLS = CallPlan((), ("Built-in (no LLM): no calls, no tokens, no cost.",))
 def _reason(number: int, kind: Polarity) -> Reason:
     text = " ".join(["reason"] * _WORDS_OF_A_REASON)
     return Reason(
-        id=content_id(str(number)), conversation_id="", polarity=kind, text=text, quotes=()
+        id=content_id(str(number)),
+        conversation_id="",
+        polarity=kind,
+        text=text,
+        quotes=(),
     )
 
 
 def _rubric(number: int, kind: Polarity) -> Rubric:
     return Rubric(
-        id=content_id(str(number)), text=" ".join(["rubric"] * _WORDS_OF_A_RUBRIC), polarity=kind
+        id=content_id(str(number)),
+        text=" ".join(["rubric"] * _WORDS_OF_A_RUBRIC),
+        polarity=kind,
     )

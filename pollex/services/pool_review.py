@@ -75,6 +75,7 @@ def written_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
             f"polarity = {toml_value(row['polarity'])}",
         ]
         lines += [f"# {count(row['reasons'], 'reason')}", f"# {toml_value(row['quote'])}", ""]
+
     write_text(path, "\n".join(lines), named=False)
 
 
@@ -89,7 +90,17 @@ def pool_in(path: Path) -> list[Row]:
 
 def rows_of(rubrics: Sequence[Rubric]) -> list[Row]:
     """Return rubrics that people wrote as rows of a pool."""
-    return [{"id": "", "text": rubric.text, "polarity": rubric.polarity} for rubric in rubrics]
+    rows: list[Row] = []
+    for rubric in rubrics:
+        rows.append(
+            {
+                "id": "",
+                "text": rubric.text,
+                "polarity": rubric.polarity,
+            }
+        )
+
+    return rows
 
 
 def match_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
@@ -125,9 +136,14 @@ async def take_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
             f"{run.id} doesn't wait at its pool",
             remedy="go on with it, or fork it to change the pool",
         )
+
     reviewed_pool = {"kept": match_rows(rows, before), "reviewed": True}
     async with compile_on(graph_of(run), store) as compiled:
-        await compiled.aupdate_state(thread_of(run.id), reviewed_pool, as_node="review_pool")
+        await compiled.aupdate_state(
+            thread_of(run.id),
+            reviewed_pool,
+            as_node="review_pool",
+        )
 
 
 async def begin_fork(
@@ -149,12 +165,16 @@ async def begin_fork(
         WrongUse: There is no such run or node, or nothing comes after it.
     """
     parent = find_run(store, fork.run)
-    fingerprint_wanted = (
-        parent.fingerprint | {"graph": FORMAT} if fingerprint is None else dict(fingerprint)
-    )
-    anywhere = (
-        {"endpoint": parent.fingerprint["endpoint"]} if "endpoint" in parent.fingerprint else {}
-    )
+    if fingerprint is None:
+        fingerprint_wanted = parent.fingerprint | {"graph": FORMAT}
+    else:
+        fingerprint_wanted = dict(fingerprint)
+
+    if "endpoint" in parent.fingerprint:
+        anywhere = {"endpoint": parent.fingerprint["endpoint"]}
+    else:
+        anywhere = {}
+
     same_settings(
         parent,
         {name: part for name, part in fingerprint_wanted.items() if name != "endpoint"} | anywhere,
@@ -162,21 +182,33 @@ async def begin_fork(
     )
     if parent.command != "learn" or (fork.node == "assess" and not fork.pool):
         raise WrongUse(
-            f"nothing comes after {fork.node!r}", remedy="name an earlier node of a run of learn"
+            f"nothing comes after {fork.node!r}",
+            remedy="name an earlier node of a run of learn",
         )
+
     state = await state_after(store, parent, fork.node)
     at = fork.node
     if fork.pool:
         if "kept" not in state:
             raise WrongUse(
-                f"there is no pool after {fork.node!r}", remedy="fork after deduplicate to edit it"
+                f"there is no pool after {fork.node!r}",
+                remedy="fork after deduplicate to edit it",
             )
+
         state = {**state, "kept": match_rows(fork.pool, state["kept"])}
         at = "reword" if at == "deduplicate" else at  # people's words stay as they are
         if fork.node in JUDGED:
             state = {name: state[name] for name in BEFORE if name in state}
-            at = "gather_sets" if "gather_sets" in graph_of(parent).nodes else "review_pool"
-    arguments_given = _elsewhere(parent.arguments) if arguments is None else arguments
+            if "gather_sets" in graph_of(parent).nodes:
+                at = "gather_sets"
+            else:
+                at = "review_pool"
+
+    if arguments is None:
+        arguments_given = _elsewhere(parent.arguments)
+    else:
+        arguments_given = arguments
+
     named = {"parent": f"{parent.id}:{fork.node}"}
     run = store.begin(
         "learn",
@@ -186,13 +218,17 @@ async def begin_fork(
     )
     if behind := settings_behind(store, parent):
         store.keep([settings_row(run.id, behind)])
+
     await _take_over(store, parent.id, run.id, state)
     store.copy_answers(
-        parent.id, run.id, [row["id"] for row in state["kept"] if row["id"]] if fork.pool else None
+        parent.id,
+        run.id,
+        [row["id"] for row in state["kept"] if row["id"]] if fork.pool else None,
     )
     state |= {"run": run.id, **named}
     async with compile_on(graph_of(run), store) as compiled:
         await compiled.aupdate_state(thread_of(run.id), state, as_node=at)
+
     store.finish(run.id, "interrupted")
     return run
 
@@ -215,6 +251,7 @@ BEFORE = (
 def _elsewhere(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     if not (arguments.get("command") and arguments.get("out")):
         return arguments
+
     out = Path(arguments["out"])
     beside = str(out.with_stem(f"{out.stem}-{secrets.token_hex(2)}"))
     return {
@@ -224,11 +261,18 @@ def _elsewhere(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-async def _take_over(store: Store, parent: str, run: str, state: Mapping[str, Any]) -> None:
+async def _take_over(
+    store: Store,
+    parent: str,
+    run: str,
+    state: Mapping[str, Any],
+) -> None:
     store.put(rubric_rows(run, rubrics_of(store, parent).values()))
     for id_, extraction in extractions_of(store, parent).items():
         store.put([fact(run, "extraction", id_, extraction)])
+
     for name, step_fact in facts_of(store, parent, "step").items():
         if MADE.get(name, "settings") in state:
             await store.write_step(run, name, step_fact)
+
     await store.settle()

@@ -49,7 +49,13 @@ def ask_for_mapping(
     """
     shown = disguise(unread.columns)
     if run.dry_run:
-        raise rehearse(model, run, SEED, lambda plan: _rehearse(plan, shown.items))
+        raise rehearse(
+            model,
+            run,
+            SEED,
+            lambda plan: _rehearse(plan, shown.items),
+        )
+
     named = count(len(shown.items), "column")
     progress.note(
         f"Asking {model.name} for a mapping: one call with names and disguised values of {named}"
@@ -57,22 +63,49 @@ def ask_for_mapping(
     arguments = {"logs": names_of(sources)}
     with workspace(run, progress) as opened:
         columns_read, usage = by_model(
-            opened, model, SEED, arguments, lambda asker, setting: _ask(asker, setting, shown.items)
+            opened,
+            model,
+            SEED,
+            arguments,
+            lambda asker, setting: _ask(asker, setting, shown.items),
         )
+
     if usage is not None:
         progress.note(usage.summary)
+
     if isinstance(columns_read, str):
-        return _without_mapping(unread, f"{model.name} said nothing of use ({columns_read})")
-    candidate = candidate_of(columns_read, unread.columns, shown.originals, reading)
+        return _without_mapping(
+            unread,
+            f"{model.name} said nothing of use ({columns_read})",
+        )
+
+    candidate = candidate_of(
+        columns_read,
+        unread.columns,
+        shown.originals,
+        reading,
+    )
     readings = list(
-        readings_of_all(candidate, reading, lambda options: read_logs(sources, options=options))
+        readings_of_all(
+            candidate,
+            reading,
+            lambda options: read_logs(sources, options=options),
+        )
     )
     for tried in readings:
         if tried.holds:
             begins = f"no known shape; its columns are\n{table(unread.columns, tried)}\n{model.name} read them"
             return proposing(tried, unread.columns, begins, unread.where)
-    faults = ", ".join(readings[0].faults) if readings else ""
-    why = f"what comes out is no talk: {faults}" if faults else "the log can't be read so"
+
+    faults = ""
+    if readings:
+        faults = ", ".join(readings[0].faults)
+
+    if faults:
+        why = f"what comes out is no talk: {faults}"
+    else:
+        why = "the log can't be read so"
+
     return _without_mapping(unread, f"{model.name}'s mapping was tried, and {why}")
 
 
@@ -90,10 +123,15 @@ def candidate_of(
     paths = {column.path for column in columns} | {
         column.path.rpartition("[].")[0] for column in columns
     }
-    column_by_part = {
-        column.part: column.column.removesuffix("[]") for column in columns_read.columns
-    }
-    parts = {part: name for part, name in column_by_part.items() if part in PARTS and name in paths}
+    column_by_part = {}
+    for column in columns_read.columns:
+        column_by_part[column.part] = column.column.removesuffix("[]")
+
+    parts = {}
+    for part, name in column_by_part.items():
+        if part in PARTS and name in paths:
+            parts[part] = name
+
     parts = _inside_list(parts) | dict(options.columns)
     speakers = (
         (speaker.role, originals.get(speaker.name, speaker.name))
@@ -106,16 +144,26 @@ def candidate_of(
             "positive": _as_rule(columns_read.up, originals),
             "negative": _as_rule(columns_read.down, originals),
         }
+
     return Candidate(parts, roles, labels)
 
 
 def _inside_list(parts: dict[str, str]) -> dict[str, str]:
     """Return parts whose turns stand in a list with the list as `messages`, and names inside it."""
-    lists = {parts[part].rpartition("[].")[0] for part in INSIDE if part in parts}
+    lists = set()
+    for part in INSIDE:
+        if part in parts:
+            lists.add(parts[part].rpartition("[].")[0])
+
     path = parts.get("messages") or (lists.pop() if len(lists) == 1 else "")
     if not path:
         return parts
-    inside = {part: parts[part].removeprefix(f"{path}[].") for part in INSIDE if part in parts}
+
+    inside = {}
+    for part in INSIDE:
+        if part in parts:
+            inside[part] = parts[part].removeprefix(f"{path}[].")
+
     return {**parts, "messages": path, **inside}
 
 

@@ -91,7 +91,12 @@ def list_readings(store: Path, *, kept_only: bool = True) -> list[LogReading]:
     read = (_read(folder) for folder in folders if _ID.fullmatch(folder.name))
     readings = [reading for reading in read if reading is not None]
     listed = [reading for reading in readings if reading.is_kept or not kept_only]
-    return sorted(listed, key=lambda reading: (reading.created, reading.id), reverse=True)
+
+    return sorted(
+        listed,
+        key=lambda reading: (reading.created, reading.id),
+        reverse=True,
+    )
 
 
 def find_reading(store: Path, name: str) -> LogReading:
@@ -104,8 +109,16 @@ def find_reading(store: Path, name: str) -> LogReading:
     matching = [reading for reading in readings if name in (reading.name, reading.id)]
     if not matching:
         names = ", ".join(reading.name for reading in readings[:10])
-        remedy = f"known are {names}" if names else "bring one: `pollex serve`, page Logs"
-        raise WrongUse(f"no log was brought under the name {name!r:.60}", remedy=remedy)
+        if names:
+            remedy = f"known are {names}"
+        else:
+            remedy = "bring one: `pollex serve`, page Logs"
+
+        raise WrongUse(
+            f"no log was brought under the name {name!r:.60}",
+            remedy=remedy,
+        )
+
     return matching[0]
 
 
@@ -119,7 +132,13 @@ def new_reading(store: Path, title: str) -> LogReading:
     id_ = secrets.token_hex(6)
     folder = store / FOLDER / id_
     folder.mkdir(mode=0o700)
-    return LogReading(id=id_, name=free_name(store, title), created=now(), folder=folder)
+
+    return LogReading(
+        id=id_,
+        name=free_name(store, title),
+        created=now(),
+        folder=folder,
+    )
 
 
 def free_name(store: Path, title: str, but: str = "") -> str:
@@ -130,11 +149,16 @@ def free_name(store: Path, title: str, but: str = "") -> str:
         but: Id of a log that may have it already.
     """
     stem = title.rpartition("/")[2].strip()
-    stem = re.sub(r"(\.(jsonl|ndjson|json|csv|tsv|txt|parquet|xlsx?|ods|gz|zst|zip))+$", "", stem)
+    stem = re.sub(
+        r"(\.(jsonl|ndjson|json|csv|tsv|txt|parquet|xlsx?|ods|gz|zst|zip))+$",
+        "",
+        stem,
+    )
     base = _NOT_IN_NAMES.sub("-", stem).strip("-.")[:LONGEST_NAME] or "log"
     others = list_readings(store, kept_only=False)
     taken_names = {reading.name for reading in others if reading.id != but}
     numbered = (f"{base}-{number}" for number in range(2, len(taken_names) + 3))
+
     return next(name for name in (base, *numbered) if name not in taken_names)
 
 
@@ -144,6 +168,7 @@ def keep_reading(reading: LogReading) -> LogReading:
     draft = reading.folder / f".{FILE}.{secrets.token_hex(4)}"
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(content, file, ensure_ascii=True, indent=1)
+
     draft.replace(reading.folder / FILE)
     return reading
 
@@ -179,7 +204,11 @@ def named_readings(logs: object, store: Path) -> list[LogReading]:
         WrongUse: One of them isn't there.
     """
     sources = logs if isinstance(logs, tuple) else ()
-    names = [source[len(PREFIX) :] for source in sources if str(source).startswith(PREFIX)]
+    names = []
+    for source in sources:
+        if str(source).startswith(PREFIX):
+            names.append(source[len(PREFIX) :])
+
     return [find_reading(store, name) for name in names]
 
 
@@ -201,6 +230,7 @@ def sample_named(source: str | Path, store: Path) -> str | Path:
     readings = named_readings((str(source),), store)
     if not readings:
         return source
+
     sources = readings[0].sources
     if len(sources) != 1:
         what = f"{readings[0].name} is made of {len(sources)} files, and a sample is one"
@@ -217,11 +247,16 @@ def named_options(logs: object, store: Path) -> Mapping[str, Any]:
     readings = named_readings(logs, store)
     if not readings:
         return {}
+
     first = readings[0]
     for other in readings[1:]:
         if dict(other.options) != dict(first.options):
             what = f"{first.name} and {other.name} are read in different ways"
-            raise WrongUse(what, remedy="give one of them, or bring their files together")
+            raise WrongUse(
+                what,
+                remedy="give one of them, or bring their files together",
+            )
+
     return first.options
 
 
@@ -233,4 +268,5 @@ def _read(folder: Path) -> LogReading | None:
         reading = LogReading(**content | {name: tuple(content[name]) for name in lists})
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
     return replace(reading, id=folder.name, folder=folder.absolute())

@@ -69,6 +69,7 @@ class Recording:
                 where=str(folder),
                 remedy="clone the repository, and run this command there after `make demo`",
             )
+
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         return cls(
             folder,
@@ -115,7 +116,12 @@ class Recording:
         make_folder(out)
         for file in result_in(self.folder, (*RESULT, *REMEDIED)):
             write_whole(out / file.name, file.read_bytes(), named=False)
-        write_whole(out / SCORES, gzip.decompress((self.folder / PACKED).read_bytes()), named=False)
+
+        write_whole(
+            out / SCORES,
+            gzip.decompress((self.folder / PACKED).read_bytes()),
+            named=False,
+        )
 
 
 def bundled_recording() -> Path:

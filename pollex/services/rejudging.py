@@ -113,11 +113,9 @@ class Reworded:
     @property
     def told(self) -> str:
         """Say in words what it was and is judged by, if a person gave that up; else nothing."""
-        return (
-            anew_in_words(self.rubric.text, self.before, self.now)
-            if self.rubric.anew and self.before
-            else ""
-        )
+        if self.rubric.anew and self.before:
+            return anew_in_words(self.rubric.text, self.before, self.now)
+        return ""
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,9 @@ class Preview:
 
 
 def scores_by(
-    rubric_set: RubricSet, rubrics: Iterable[ChosenRubric], answers: Mapping[str, Answers]
+    rubric_set: RubricSet,
+    rubrics: Iterable[ChosenRubric],
+    answers: Mapping[str, Answers],
 ) -> list[Score]:
     """Score conversations by edited rubrics, with all else as the set has it.
 
@@ -154,10 +154,10 @@ def scores_by(
     off = {rubric.id for rubric in (*rubric_set.rubrics, *rubric_set.off)} - {
         rubric.id for rubric in rubrics_left
     }
-    counted = {
-        id_: tuple(answer for name, answer in answer.items() if name not in off)
-        for id_, answer in answers.items()
-    }
+    counted = {}
+    for id_, answer in answers.items():
+        counted[id_] = tuple(answer for name, answer in answer.items() if name not in off)
+
     return list(scorer.score_all(counted))
 
 
@@ -172,9 +172,10 @@ def _flips(pair: tuple[Score, Score]) -> bool:
 
 def changed_in(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric]) -> list[ChosenRubric]:
     """Return rubrics whose words, side or evidence are not those of the set, and new ones."""
-    known_answers = {
-        rubric.id: (rubric.text, rubric.polarity, rubric.source) for rubric in rubric_set.rubrics
-    }
+    known_answers = {}
+    for rubric in rubric_set.rubrics:
+        known_answers[rubric.id] = (rubric.text, rubric.polarity, rubric.source)
+
     return [
         rubric
         for rubric in rubrics
@@ -202,11 +203,17 @@ async def ask_again(
     """
     (conversation,) = conversations_of(store, run, ids=[conversation_id])
     before = answers_of(store, run, ids=[conversation_id]).get(conversation_id, {})
-    rubrics_asked = changed_in(rubric_set, rubrics) if model is None else [*rubrics]
+    if model is None:
+        rubrics_asked = changed_in(rubric_set, rubrics)
+    else:
+        rubrics_asked = [*rubrics]
+
     if not rubrics_asked:
         raise WrongUse(
-            "nothing is changed", remedy="change a rubric's words, or choose another judge"
+            "nothing is changed",
+            remedy="change a rubric's words, or choose another judge",
         )
+
     used = dict[str, Any]()
     able = None
     if model is None:
@@ -219,12 +226,22 @@ async def ask_again(
             answers = await _asked(judge, conversation, rubric_set, rubrics_asked)
             used = staff.used()
             able = staff.capabilities
+
     after = {**before, **answers}
     (old,) = scores_by(rubric_set, rubric_set.rubrics, {conversation_id: before})
     (new,) = scores_by(rubric_set, rubrics, {conversation_id: after})
     by_id = {rubric.id: rubric for rubric in rubrics_asked}
+
     return AskedAgain(
-        conversation_id, by_id, before, after, judge.name, used, (old, new), rubric_set.theta, able
+        conversation_id,
+        by_id,
+        before,
+        after,
+        judge.name,
+        used,
+        (old, new),
+        rubric_set.theta,
+        able,
     )
 
 
@@ -260,16 +277,30 @@ async def preview(
     """
     rubrics, _ = merge_equal(rubrics)  # as a refit does: of equal texts one is asked
     conversations = _drawn(store, run, rng, FEW if model else MOST)
-    answers = answers_of(store, run, ids=[conversation.id for conversation in conversations])
+    answers = answers_of(
+        store,
+        run,
+        ids=[conversation.id for conversation in conversations],
+    )
     rubrics_asked = changed_in(rubric_set, rubrics)
     again = dict[str, Answers]()
-    by: dict[str, JudgedBy] = dict.fromkeys([rubric.id for rubric in rubrics_asked], "model")
+    by: dict[str, JudgedBy] = dict.fromkeys(
+        [rubric.id for rubric in rubrics_asked],
+        "model",
+    )
     if rubrics_asked and model:
         async with await hire_judge(model, rubric_set, store) as staff:
-            asking = [
-                _asked(staff.roles.judge, conversation, rubric_set, rubrics_asked)
-                for conversation in conversations
-            ]
+            asking = []
+            for conversation in conversations:
+                asking.append(
+                    _asked(
+                        staff.roles.judge,
+                        conversation,
+                        rubric_set,
+                        rubrics_asked,
+                    )
+                )
+
             again = {
                 conversation.id: outcomes
                 for conversation, outcomes in zip(
@@ -279,17 +310,26 @@ async def preview(
     elif rubrics_asked:
         judge = await _own_judge(store, run, rubric_set, rubrics_asked)
         await judge.prepare(conversations)
-        by = {rubric.id: judged_by(_understood(judge, rubric)) for rubric in rubrics_asked}
-        again = {
-            conversation.id: await _asked(judge, conversation, rubric_set, rubrics_asked)
-            for conversation in conversations
-        }
-    answers_before = {
-        conversation.id: answers.get(conversation.id, {}) for conversation in conversations
-    }
-    edited = {
-        id_: {**own_answers, **again.get(id_, {})} for id_, own_answers in answers_before.items()
-    }
+        by = {}
+        for rubric in rubrics_asked:
+            by[rubric.id] = judged_by(_understood(judge, rubric))
+        again = {}
+        for conversation in conversations:
+            again[conversation.id] = await _asked(
+                judge,
+                conversation,
+                rubric_set,
+                rubrics_asked,
+            )
+
+    answers_before = {}
+    for conversation in conversations:
+        answers_before[conversation.id] = answers.get(conversation.id, {})
+
+    edited = {}
+    for id_, own_answers in answers_before.items():
+        edited[id_] = {**own_answers, **again.get(id_, {})}
+
     both = zip(
         scores_by(rubric_set, rubric_set.rubrics, answers_before),
         scores_by(rubric_set, rubrics, edited),
@@ -298,6 +338,7 @@ async def preview(
     whole = [pair for pair in both if None not in (pair[0].netsat, pair[1].netsat)]
     moved = np.array([(_figures(new) - _figures(old)) for old, new in whole]).reshape(-1, 2)
     order = np.argsort(-np.abs(moved[:, 1]), kind="stable")
+
     return Preview(
         n=len(whole),
         changed=tuple(
@@ -310,16 +351,23 @@ async def preview(
     )
 
 
-def _drawn(store: Store, run: str, rng: np.random.Generator, most: int) -> list[Conversation]:
-    estimates = [
-        row["id"]
-        for row in store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)")
-    ]
-    ids = (
-        estimates
-        if len(estimates) <= most
-        else [estimates[i] for i in np.sort(rng.choice(len(estimates), most, replace=False))]
-    )
+def _drawn(
+    store: Store,
+    run: str,
+    rng: np.random.Generator,
+    most: int,
+) -> list[Conversation]:
+    estimates = []
+    for row in store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)"):
+        estimates.append(row["id"])
+
+    if len(estimates) <= most:
+        ids = estimates
+    else:
+        ids = []
+        for i in np.sort(rng.choice(len(estimates), most, replace=False)):
+            ids.append(estimates[i])
+
     return list(conversations_of(store, run, ids=ids))
 
 
@@ -334,11 +382,13 @@ def planned_preview(
     distinct, _ = merge_equal(rubrics)
     rubrics_asked = changed_in(rubric_set, distinct)
     conversations = _drawn(store, run, rng, FEW)
-    calls_each = (
-        [estimate_calls(rubrics_asked, conversation) for conversation in conversations]
-        if rubrics_asked
-        else []
-    )
+    if rubrics_asked:
+        calls_each = []
+        for conversation in conversations:
+            calls_each.append(estimate_calls(rubrics_asked, conversation))
+    else:
+        calls_each = []
+
     names = ("calls", "prompt_tokens", "completion_tokens")
     return {name: sum(calls[name] for calls in calls_each) for name in names} | {
         "conversations": len(conversations)
@@ -350,22 +400,40 @@ def estimate_calls(rubrics: Sequence[ChosenRubric], conversation: Conversation) 
     sides = len({rubric.polarity for rubric in rubrics})
     words = [turn.shown for turn in conversation.turns] + [rubric.text for rubric in rubrics]
     read = prompt_estimate([{"content": text} for text in words]) * sides
-    return {"calls": sides, "prompt_tokens": read, "completion_tokens": 60 * len(rubrics)}
+
+    return {
+        "calls": sides,
+        "prompt_tokens": read,
+        "completion_tokens": 60 * len(rubrics),
+    }
 
 
 async def _own_judge(
-    store: Store, run: str, rubric_set: RubricSet, rubrics: Sequence[ChosenRubric]
+    store: Store,
+    run: str,
+    rubric_set: RubricSet,
+    rubrics: Sequence[ChosenRubric],
 ) -> Judge:
     judge = embedded_judge(rubric_set, store.folder)
-    made_by = (
-        rubric_set.run if store.rows("SELECT id FROM runs WHERE id = ?", [rubric_set.run]) else run
-    )
+    if store.rows("SELECT id FROM runs WHERE id = ?", [rubric_set.run]):
+        made_by = rubric_set.run
+    else:
+        made_by = run
+
     rows = store.ask(
-        made_by, "SELECT id FROM conversations WHERE side = 'train' GROUP BY id ORDER BY min(seq)"
+        made_by,
+        "SELECT id FROM conversations WHERE side = 'train' GROUP BY id ORDER BY min(seq)",
     )
-    training = list(conversations_of(store, made_by, ids=[row["id"] for row in rows[: 5 * MOST]]))
+    training = list(
+        conversations_of(
+            store,
+            made_by,
+            ids=[row["id"] for row in rows[: 5 * MOST]],
+        )
+    )
     if training:
         await judge.fit(training, [_understood(judge, rubric) for rubric in rubrics])
+
     return judge
 
 
@@ -374,11 +442,20 @@ def _understood(judge: Judge, rubric: ChosenRubric) -> Rubric:
 
 
 async def _asked(
-    judge: Judge, conversation: Conversation, rubric_set: RubricSet, rubrics: Sequence[ChosenRubric]
+    judge: Judge,
+    conversation: Conversation,
+    rubric_set: RubricSet,
+    rubrics: Sequence[ChosenRubric],
 ) -> dict[str, Answer | Unanswered]:
-    questions = [
-        Question.about(_understood(judge, rubric), rubric_set.judge.scale) for rubric in rubrics
-    ]
+    questions = []
+    for rubric in rubrics:
+        questions.append(
+            Question.about(
+                _understood(judge, rubric),
+                rubric_set.judge.scale,
+            )
+        )
+
     return {
         answer.question_id: answer for answer in await ask_sides(judge, conversation, questions)
     }
@@ -404,31 +481,52 @@ def _reworded(
     with_up, with_down = (float(values[side].mean()) if side.any() else None for side in (up, ~up))
     then, old = _values(rubric, conversations, answers)
     judge_name = rubric.alone.by if rubric.alone else by
-    before = _detector(judge_name, then, old, rubric, rng) if len(old) else None
-    return Reworded(rubric, with_up, with_down, _detector(by, up, values, rubric, rng), before)
+    before = None
+    if len(old):
+        before = _detector(judge_name, then, old, rubric, rng)
+
+    return Reworded(
+        rubric,
+        with_up,
+        with_down,
+        _detector(by, up, values, rubric, rng),
+        before,
+    )
 
 
 def _values(
-    rubric: ChosenRubric, conversations: Sequence[Conversation], answers: Mapping[str, Answers]
+    rubric: ChosenRubric,
+    conversations: Sequence[Conversation],
+    answers: Mapping[str, Answers],
 ) -> tuple[Bools, Floats]:
     """Return thumbs and a rubric's values `[conversation]`, of those that have both."""
-    rows = [
-        (conversation.label is Label.POSITIVE, answer.value())
-        for conversation in conversations
-        if conversation.label is not Label.NONE
-        and isinstance(answer := answers.get(conversation.id, {}).get(rubric.id), Answer)
-    ]
+    rows = []
+    for conversation in conversations:
+        if conversation.label is not Label.NONE and isinstance(
+            answer := answers.get(conversation.id, {}).get(rubric.id), Answer
+        ):
+            rows.append((conversation.label is Label.POSITIVE, answer.value()))
+
     return np.array([row[0] for row in rows], dtype=bool), np.array(
         [row[1] for row in rows], dtype=np.float64
     )
 
 
 def _detector(
-    by: JudgedBy, up: Bools, values: Floats, rubric: ChosenRubric, rng: np.random.Generator
+    by: JudgedBy,
+    up: Bools,
+    values: Floats,
+    rubric: ChosenRubric,
+    rng: np.random.Generator,
 ) -> Detector:
     worth = worth_of(values > EVAL_RANGE / 2, up)
     if not up.any() or up.all():
-        return Detector(by, Figure(None, n=len(up), undefined="only one kind of thumb"), worth)
+        return Detector(
+            by,
+            Figure(None, n=len(up), undefined="only one kind of thumb"),
+            worth,
+        )
+
     return Detector(
         by,
         _above_half(auc_difference(values * rubric.sign, np.zeros(len(up)), up, rng, 500)),

@@ -58,7 +58,10 @@ class Result(ABC):
     def of(self, *names: str) -> dict[str, Any]:
         """Return fields as JSON values, `name=path` those of another place; of `usage` what it adds, if anything."""
         named = (name.partition("=") for name in names if name != "usage")
-        values_by_name = {name: encode(attrgetter(path or name)(self)) for name, _, path in named}
+        values_by_name = {}
+        for name, _, path in named:
+            values_by_name[name] = encode(attrgetter(path or name)(self))
+
         return values_by_name | (usage_json(getattr(self, "usage")) if "usage" in names else {})  # noqa: B009
 
 
@@ -93,7 +96,9 @@ class Shown(Result):
         rows = list(islice(self.records(), SHOWN))
         names = self.columns or tuple(dict.fromkeys(name for row in rows for name in row))
         return html_table(
-            repr(self), names, [[row.get(name, "") for name in names] for row in rows]
+            repr(self),
+            names,
+            [[row.get(name, "") for name in names] for row in rows],
         )
 
 
@@ -135,9 +140,17 @@ class ModelUsage:
         """Return the usage of a run's roles; None where no model worked."""
         known_answers = staff.known_answers
         if staff.gateway is None:
-            return cls(UsageTable(), known_answers=known_answers) if known_answers else None
+            if known_answers:
+                return cls(UsageTable(), known_answers=known_answers)
+            return None
+
         probed = staff.capabilities.calls if staff.capabilities else 0
-        return cls(staff.gateway.used, staff.gateway.limits.price, probed, known_answers)
+        return cls(
+            staff.gateway.used,
+            staff.gateway.limits.price,
+            probed,
+            known_answers,
+        )
 
     @property
     def rows(self) -> dict[str, StageUsage]:
@@ -146,8 +159,9 @@ class ModelUsage:
 
     def by_stage(self) -> dict[str, Any]:
         """Return the rows as JSON values."""
-        return {
-            name: {
+        rows: dict[str, Any] = {}
+        for name, row in self.rows.items():
+            rows[name] = {
                 "calls": row.asked,
                 "sent": row.sent,
                 "known": row.known,
@@ -157,8 +171,8 @@ class ModelUsage:
                 "outcomes": dict(row.outcomes),
                 **_estimated_json(row, self.price),
             }
-            for name, row in self.rows.items()
-        }
+
+        return rows
 
     def told(self) -> Told:
         """Yield a table by stage, with costs if known, and which models answered where these are several."""
@@ -169,15 +183,19 @@ class ModelUsage:
             spent = (_written_cost(row, self.price),) if costs else ()
             tokens = [_written_tokens(row, name) for name in ("prompt", "completion")]
             rows.append((name, row.asked, row.sent, row.known, *tokens, *spent, outcomes))
+
         yield Rows(
-            ("stage", "calls", "sent", "known", "tokens in", "tokens out", *costs, "outcomes"), rows
+            ("stage", "calls", "sent", "known", "tokens in", "tokens out", *costs, "outcomes"),
+            rows,
         )
         if uncounted := self.table.total.uncounted:
             cost = "" if self.price is None else " and their cost"
             calls = count(uncounted, "call")
             yield f"Note: the endpoint didn't count the tokens of {calls}: they{cost} are estimated (≈)"
+
         if self.known_answers:
             yield f"{self.known_answers} answers were known from earlier runs: no call was made for them."
+
         if len(models := self.table.models) > 1:
             listed = ", ".join(
                 f"{model} {fingerprint} × {n}".strip() for (model, fingerprint), n in models.items()
@@ -189,7 +207,11 @@ class ModelUsage:
         """Say in a line how many calls and tokens are planned, and at what cost."""
         total = self.table.total
         cost = total.cost(self.price)
-        priced = "" if self.price is None or cost is None else f", cost {cost:.4g}"
+        if self.price is None or cost is None:
+            priced = ""
+        else:
+            priced = f", cost {cost:.4g}"
+
         return (
             f"{count(total.sent, 'call')}, {total.prompt} tokens in, {total.completion} out{priced}"
         )
@@ -206,6 +228,7 @@ class ModelUsage:
             parts.append(f"{total.known} more were known already")
         if self.known_answers:
             parts.append(f"{self.known_answers} answers of earlier runs were not asked again")
+
         return f"Model: {'; '.join(parts)}"
 
     def as_json(self) -> dict[str, Any]:
@@ -223,13 +246,16 @@ TOKENS: tuple[Literal["prompt", "completion"], ...] = ("prompt", "completion")
 def _written_tokens(row: StageUsage, name: Literal["prompt", "completion"]) -> str:
     counted = getattr(row, name)
     estimated = getattr(row, f"{name}_estimated")
-    return f"≈ {counted + estimated}" if row.uncounted else str(counted)
+    if row.uncounted:
+        return f"≈ {counted + estimated}"
+    return str(counted)
 
 
 def _written_cost(row: StageUsage, price: Price | None) -> str:
     cost = row.cost(price)
     if cost is not None:
         return f"{cost:.4f}"
+
     estimated = row.estimated_cost(price)
     return "unknown" if estimated is None else f"≈ {estimated:.4f}"
 
@@ -238,8 +264,15 @@ def _estimated_json(row: StageUsage, price: Price | None) -> dict[str, Any]:
     """Return what is estimated of calls whose tokens the endpoint didn't count; empty where it counted all."""
     if not row.uncounted:
         return {}
-    tokens = {"prompt_tokens": row.prompt_estimated, "completion_tokens": row.completion_estimated}
-    return {"uncounted": row.uncounted, "estimated": tokens | {"cost": row.estimated_cost(price)}}
+
+    tokens = {
+        "prompt_tokens": row.prompt_estimated,
+        "completion_tokens": row.completion_estimated,
+    }
+    return {
+        "uncounted": row.uncounted,
+        "estimated": tokens | {"cost": row.estimated_cost(price)},
+    }
 
 
 def usage_by_stage(usage: ModelUsage | None) -> Told:
@@ -259,10 +292,10 @@ def figures_told(sides: Mapping[str, Assessment | None]) -> Told:
     heads = (
         f"{name} (n = {f.n}: {f.positives} up, {f.negatives} down)" for name, f in shown.items()
     )
-    rows = [
-        (title, *(getattr(figures, name) for figures in shown.values()))
-        for name, title in FIGURES.items()
-    ]
+    rows = []
+    for name, title in FIGURES.items():
+        rows.append((title, *(getattr(figures, name) for figures in shown.values())))
+
     yield Rows(("", *heads), rows)
     if any(
         figure.value is not None and figure.low is None for _, *cells in rows for figure in cells
@@ -310,6 +343,7 @@ def figures_json(figures: Assessment | None) -> dict[str, Any]:
     """Return metrics by name, with their intervals; null where undefined."""
     if figures is None:
         return {}
+
     named = {name: getattr(figures, name) for name in FIGURES}
     return {
         "n": figures.n,
@@ -320,7 +354,10 @@ def figures_json(figures: Assessment | None) -> dict[str, Any]:
 
 def probability_json(figures: ProbabilityFigures) -> dict[str, Any]:
     """Return the figures of probabilities as JSON values."""
-    named = {name: getattr(figures, name) for name in PROBABILITY_FIGURES}
+    named = {}
+    for name in PROBABILITY_FIGURES:
+        named[name] = getattr(figures, name)
+
     return {"n": figures.n} | _valued(
         {name: figure for name, figure in named.items() if figure is not None}
     )
@@ -342,6 +379,7 @@ def calibrator_json(rubrics: RubricSet) -> dict[str, Any] | None:
     """Return the chosen model of probabilities and its figures; None where there is no calibrator."""
     if (record := rubrics.calibrator) is None:
         return None
+
     return {
         "chosen": record.chosen,
         "why": record.why,
@@ -354,14 +392,23 @@ def calibrator_json(rubrics: RubricSet) -> dict[str, Any] | None:
     }
 
 
-def share_told(good: Figure | None, decided: float | None, rubrics: RubricSet) -> Told:
+def share_told(
+    good: Figure | None,
+    decided: float | None,
+    rubrics: RubricSet,
+) -> Told:
     """Yield the share of good conversations by their probabilities, and what a set at chance is worth."""
     if good is not None and good.value is not None:
-        of_decisions = "" if decided is None else f"; {decided:.0%} are decided to be good"
+        if decided is None:
+            of_decisions = ""
+        else:
+            of_decisions = f"; {decided:.0%} are decided to be good"
+
         yield (
             f"About {good.value:.0%} of {count(good.n, 'conversation')} are good, by the mean of their probabilities "
             f"({interval_of(good)}){of_decisions}"
         )
+
     if rubrics.at_chance:
         yield Line(rubrics.at_chance, "yellow")
 

@@ -83,7 +83,9 @@ class Workers:
         """Return how many conversations to ask about at once: twice the concurrent calls."""
         if self.gateway is None:
             return BATCH
-        return self.in_flight if self.by_batch else 2 * self.gateway.limits.concurrency
+        if self.by_batch:
+            return self.in_flight
+        return 2 * self.gateway.limits.concurrency
 
     @property
     def in_flight(self) -> int:
@@ -107,6 +109,7 @@ class Workers:
         """Return the model's usage so far; empty for the built-in roles."""
         if self.gateway is None:
             return {}
+
         total = self.gateway.used.total
         price = self.gateway.limits.price
         return {
@@ -127,13 +130,26 @@ class Workers:
         """What stands behind the digests of roles, for people; empty for the built-in roles."""
         if self.gateway is None or self.capabilities is None:
             return {}
-        able = {f"can {name}": getattr(self.capabilities, name) for name in CAPABILITIES}
+
+        able = {}
+        for name in CAPABILITIES:
+            able[f"can {name}"] = getattr(self.capabilities, name)
+
         settings = self.record.options.facts(CALLS | JUDGMENTS)
-        settings_asked = {
-            f"setting {name}": writable_setting(value) for name, value in settings.items()
+        settings_asked = {}
+        for name, value in settings.items():
+            settings_asked[f"setting {name}"] = writable_setting(value)
+
+        prompts = {}
+        for name, version in self.prompts.items():
+            prompts[f"prompt {name}"] = version
+
+        return {
+            "model": self.capabilities.model,
+            **able,
+            **settings_asked,
+            **prompts,
         }
-        prompts = {f"prompt {name}": version for name, version in self.prompts.items()}
-        return {"model": self.capabilities.model, **able, **settings_asked, **prompts}
 
     def setting(self, store: Store, **rest: Any) -> RunSettings:
         """Make the setting of a run with these roles; `rest` as in `RunSettings.of`."""
@@ -160,23 +176,25 @@ class Workers:
             return self.roles
         if self.gateway is None:
             raise WrongUse(
-                "SPUR rewrites rubrics, and that takes a model", remedy="name one", option="model"
+                "SPUR rewrites rubrics, and that takes a model",
+                remedy="name one",
+                option="model",
             )
+
         from pollex.agents.llm.judge import LlmJudge
         from pollex.agents.llm.summarizer import LlmUpdater
 
         assert isinstance(self.roles.judge, LlmJudge), "who has a gateway judges by it"
+
         return replace(self.roles, updater=LlmUpdater(self.roles.judge.asker))
 
     def beside_built_in(self, built_in: Roles, without: frozenset[str]) -> Workers:
         """Return workers whose pool is of both sides; these where no model works or the user wants that."""
         from pollex.agents.mixed import mix_roles  # what works with a model alone needs
 
-        return (
-            self
-            if self.gateway is None or BUILT_IN in without
-            else self._with(mix_roles(self.roles, built_in))
-        )
+        if self.gateway is None or BUILT_IN in without:
+            return self
+        return self._with(mix_roles(self.roles, built_in))
 
     def leaving(self, rubrics: Iterable[Rubric], learned: Mapping[str, Any]) -> Workers:
         """Return workers whose judge leaves a set's built-in and distilled rubrics to judges without a model.
@@ -189,26 +207,35 @@ class Workers:
         own_ids = {rubric.id for rubric in rubrics if rubric.answered_by}
         if self.record.built_in or not own_ids:
             return self
+
         learned_of_own = {id_: what for id_, what in learned.items() if id_ in own_ids}
         return self.judging_beside(LocalJudge(self.embedder, learned_of_own))
 
     def judging_by(self, judge: Judge, record: JudgeRecord) -> Workers:
         """Return workers with another judge."""
-        return replace(self, roles=replace(self.roles, judge=judge), record=record)
+        return replace(
+            self,
+            roles=replace(self.roles, judge=judge),
+            record=record,
+        )
 
     def judging_beside(self, local: Judge) -> Workers:
         """Return workers whose model judges what `local` doesn't."""
         from pollex.agents.mixed import MixedJudge
 
-        judge = (
-            self.roles.judge.model if isinstance(self.roles.judge, MixedJudge) else self.roles.judge
-        )
+        if isinstance(self.roles.judge, MixedJudge):
+            judge = self.roles.judge.model
+        else:
+            judge = self.roles.judge
+
         return self._with(replace(self.roles, judge=MixedJudge(judge, local)))
 
     def _with(self, roles: Roles) -> Workers:
         options = self.record.options.but(embedding_model=self.embedder.model)
         return replace(
-            self, roles=roles, record=self.record.model_copy(update={"options": options})
+            self,
+            roles=roles,
+            record=self.record.model_copy(update={"options": options}),
         )
 
     @property
@@ -247,13 +274,16 @@ async def hire(
                 remedy="name one",
                 option="model",
             )
+
         if options.settings.without:
             raise WrongUse(
                 "the built-in roles (no LLM) have no prompts to leave parts out of",
                 remedy="name a model",
                 option="model",
             )
+
         return embedded_workers(profile, embedder, seed, options.settings.alike)
+
     # the client behind it takes a second to import
     from pollex.gateway.gateway import RETRYABLE as SENT_AGAIN
     from pollex.gateway.gateway import Gateway
@@ -272,6 +302,7 @@ async def hire(
         capabilities = options.able
     else:
         capabilities = await probe(endpoint, max_wait=options.limits.max_wait)
+
     ledger = StoreLedger(store)
     store.prompts = store.texts and not options.no_prompts
     refused: frozenset[Literal["refused"]] = frozenset({"refused"} if options.retry_refused else ())
@@ -288,22 +319,44 @@ async def hire(
     )
     if desk is not None:
         await desk.fetch()
-    memory = None if options.again else StoredAnswers(store, RETRYABLE | refused)
+
+    if options.again:
+        memory = None
+    else:
+        memory = StoredAnswers(store, RETRYABLE | refused)
+
     workers = llm_workers(
-        options, profile, store.secret, embedder, gateway, capabilities, seed, memory
+        options,
+        profile,
+        store.secret,
+        embedder,
+        gateway,
+        capabilities,
+        seed,
+        memory,
     )
     by_batch = desk is not None and bool(desk.to)
     return replace(
-        workers, by_batch=by_batch, retry_outcomes=RETRYABLE | refused, traced=ledger.trace
+        workers,
+        by_batch=by_batch,
+        retry_outcomes=RETRYABLE | refused,
+        traced=ledger.trace,
     )
 
 
 def embedded_workers(
-    profile: DomainProfile, embedder: Embedder, seed: int = 0, alike: float | None = None
+    profile: DomainProfile,
+    embedder: Embedder,
+    seed: int = 0,
+    alike: float | None = None,
 ) -> Workers:
     """Build all four roles without an LLM; see `EmbeddedDeduplicator` for `alike`."""
     roles = embedded_roles(profile, embedder, seed, alike)
-    return Workers(roles=roles, record=embedded_record(embedder), embedder=embedder)
+    return Workers(
+        roles=roles,
+        record=embedded_record(embedder),
+        embedder=embedder,
+    )
 
 
 def llm_workers(
@@ -329,7 +382,9 @@ def llm_workers(
     from pollex.agents.llm.summarizer import LlmSummarizer
 
     settings = options.settings.but(
-        seed=seed, place=gateway.endpoint.shown, capabilities=capabilities
+        seed=seed,
+        place=gateway.endpoint.shown,
+        capabilities=capabilities,
     )
     asker = Asker(gateway, capabilities, profile, settings, salt)
     roles = Roles(
@@ -339,11 +394,16 @@ def llm_workers(
         judge=LlmJudge(asker, memory=memory),
         rewriter=None if options.settings.prompts == "paper" else LlmRewriter(asker),
     )
+    record = JudgeRecord(
+        kind=LLM,
+        name=capabilities.model,
+        fingerprint=roles.judge.fingerprint,
+        options=settings,
+    )
+
     return Workers(
         roles=roles,
-        record=JudgeRecord(
-            kind=LLM, name=capabilities.model, fingerprint=roles.judge.fingerprint, options=settings
-        ),
+        record=record,
         embedder=embedder,
         prompts=prompt_versions(),
         secrets=gateway.endpoint.secrets,
@@ -360,7 +420,10 @@ def prompt_versions() -> dict[str, str]:
 
 
 def embedded_roles(
-    profile: DomainProfile, embedder: Embedder, seed: int = 0, alike: float | None = None
+    profile: DomainProfile,
+    embedder: Embedder,
+    seed: int = 0,
+    alike: float | None = None,
 ) -> Roles:
     """Build all four roles without an LLM.
 
@@ -393,7 +456,11 @@ def embedder_for(store: Path | None, model: str = DEFAULT_MODEL) -> Embedder:
     return Embedder(model, None if store is None else store / EMBEDDINGS)
 
 
-def build(record: JudgeRecord, embedder: Embedder, rubrics: Sequence[Rubric] = ()) -> Judge:
+def build(
+    record: JudgeRecord,
+    embedder: Embedder,
+    rubrics: Sequence[Rubric] = (),
+) -> Judge:
     """Build a judge that needs no model.
 
     Raises:
@@ -405,14 +472,18 @@ def build(record: JudgeRecord, embedder: Embedder, rubrics: Sequence[Rubric] = (
         from pollex.agents.distilled.judge import LocalJudge  # few sets are
 
         return LocalJudge(embedder, record.learned)
+
     judge_kinds = ", ".join((LLM, EMBEDDED, DISTILLED))
     raise BadRubrics(
-        f"there is no judge of the kind {record.kind!r:.60}", remedy=f"use one of {judge_kinds}"
+        f"there is no judge of the kind {record.kind!r:.60}",
+        remedy=f"use one of {judge_kinds}",
     )
 
 
 def embedded_judge(
-    rubric_set: RubricSet, store: Path | None, model_name: str = DEFAULT_MODEL
+    rubric_set: RubricSet,
+    store: Path | None,
+    model_name: str = DEFAULT_MODEL,
 ) -> Judge:
     """Restore the built-in judge of a rubric set.
 
@@ -429,6 +500,7 @@ def embedded_judge(
             remedy="fit it for the built-in judge (`pollex refit`), or name the model",
             option={"model": record.name},
         )
+
     return build(
         rubric_set.asked_judge,
         embedder_for(store, embeds_with(record, model_name)),
@@ -458,30 +530,48 @@ async def hire_judge(
     if not record.built_in:
         if conversations is not None and not options.again and options.name in (None, record.name):
             recalling = await workers_from_memory(
-                rubric_set, store, conversations, options.settings.embedding_model
+                rubric_set,
+                store,
+                conversations,
+                options.settings.embedding_model,
             )
             if recalling is not None:
                 return recalling
+
         options_asked = options_as_before(options, record)
         hired = await hire(
-            options_asked, rubric_set.domain, store, seed_of(record), budget, together
+            options_asked,
+            rubric_set.domain,
+            store,
+            seed_of(record),
+            budget,
+            together,
         )
         hired.notes += warn_of_changes(record, hired.capabilities)
+
         if any(rubric.answered_by for rubric in rubric_set.all_rubrics):
             hired.embedder = embedder_for(
-                store.folder, embeds_with(record, options.settings.embedding_model)
+                store.folder,
+                embeds_with(record, options.settings.embedding_model),
             )
+
         return hired.leaving(rubric_set.all_rubrics, rubric_set.asked_judge.learned)
+
     staff = embedded_workers(
-        rubric_set.domain, embedder_for(store.folder, embedding_confirmed(options, record))
+        rubric_set.domain,
+        embedder_for(store.folder, embedding_confirmed(options, record)),
     )
     return staff.judging_by(
-        build(rubric_set.asked_judge, staff.embedder, rubric_set.rubrics), record
+        build(rubric_set.asked_judge, staff.embedder, rubric_set.rubrics),
+        record,
     )
 
 
 async def workers_from_memory(
-    rubric_set: RubricSet, store: Store, conversations: Iterable[Conversation], embedding_model: str
+    rubric_set: RubricSet,
+    store: Store,
+    conversations: Iterable[Conversation],
+    embedding_model: str,
 ) -> Workers | None:
     """Return workers whose model is the memory of its answers; None where something is left to ask.
 
@@ -501,6 +591,7 @@ async def workers_from_memory(
         all_answers_known, judge, list(conversations), questions
     ):
         return None
+
     embedder = embedder_for(store.folder, embeds_with(record, embedding_model))
     workers = embedded_workers(rubric_set.domain, embedder).judging_by(judge, record)
     return workers.leaving(rubric_set.all_rubrics, rubric_set.asked_judge.learned)
@@ -519,13 +610,19 @@ def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOption
             remedy=f"fit it again (`pollex refit … --model {model_name}`), or name the model that it has",
             option={"model": record.name},
         )
+
     place = record.options.place
     if options.chat is None and options.base_url is None and place != Endpoint(record.name).place:
         is_langchain = place.startswith(LANGCHAIN)
         what = f"the judge {record.name} answered at {place}"
         if is_langchain:
-            raise WrongUse(what, remedy="give it in Python: pollex.Scorer.load(PATH, model=…)")
+            raise WrongUse(
+                what,
+                remedy="give it in Python: pollex.Scorer.load(PATH, model=…)",
+            )
+
         raise WrongUse(what, remedy="confirm it", option={"base_url": place})
+
     settings = record.options.but(
         require=options.settings.require,
         embedding_model=embeds_with(record, options.settings.embedding_model),
@@ -540,6 +637,7 @@ def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
             f"θ was fitted to the built-in judge's answers, not to those of {model_name}",
             remedy=f"leave the model out, or fit it for the model: `pollex refit … --model {model_name}`",
         )
+
     return embeds_with(record, options.settings.embedding_model)
 
 
@@ -548,6 +646,7 @@ def warn_of_changes(record: JudgeRecord, now: Capabilities | None) -> list[str]:
     before = record.options.capabilities
     if before is None or now is None or bool(before.logprobs) == bool(now.logprobs):
         return []
+
     gave, gives = (
         ("log-probabilities", "none") if before.logprobs else ("none", "log-probabilities")
     )
@@ -574,4 +673,5 @@ def embeds_with(record: JudgeRecord, model_name: str) -> str:
             remedy="confirm it",
             option={"embedding_model": made_with},
         )
+
     return made_with

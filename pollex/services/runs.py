@@ -34,7 +34,10 @@ class KeptProgress:
     """
 
     def __init__(
-        self, shown: Progress, store: Store, used: Callable[[], Mapping[str, Any]]
+        self,
+        shown: Progress,
+        store: Store,
+        used: Callable[[], Mapping[str, Any]],
     ) -> None:
         self._shown = shown
         self._store = store
@@ -69,6 +72,7 @@ class KeptProgress:
         """Store the progress if it changed, at most every `OFTEN` seconds except the last time."""
         if not self._run or (not last and time.monotonic() - self._at < OFTEN):
             return
+
         self._at = time.monotonic()
         used = dict(self._used())
         record: dict[str, Any] = {
@@ -77,11 +81,13 @@ class KeptProgress:
         }
         if self._earlier != 0:  # a resumed run: what it used is since then
             record["cost"] = _together(self._earlier, cost_of(used))
+
         if self._tracer is not None:
             record["nodes"] = {
                 name: asdict(counted) for name, counted in self._tracer.nodes.items()
             }
             record["errors"] = list(self._tracer.errors)
+
         if record != self._kept:
             self._store.pulse(self._run, record)
             self._kept = record
@@ -91,7 +97,10 @@ class KeptProgress:
         """Keep it while a run goes on, also while its stages wait for calls."""
         self._run = run
         before = self._store.value("SELECT payload FROM progress WHERE run = ?", [run])
-        self._earlier = cost_so_far(unpack(before)) if before else 0.0
+        if before:
+            self._earlier = cost_so_far(unpack(before))
+        else:
+            self._earlier = 0.0
 
         async def beat() -> None:
             while True:
@@ -115,12 +124,19 @@ def cost_of(used: Mapping[str, Any]) -> float | None:
 
 def cost_so_far(payload: Mapping[str, Any]) -> float | None:
     """Return the cost of a run so far, over all its starts; None if unknown."""
-    cost: float | None = payload["cost"] if "cost" in payload else cost_of(payload.get("used", {}))
+    cost: float | None
+    if "cost" in payload:
+        cost = payload["cost"]
+    else:
+        cost = cost_of(payload.get("used", {}))
+
     return cost
 
 
 def _together(earlier: float | None, cost: float | None) -> float | None:
-    return None if earlier is None or cost is None else earlier + cost
+    if earlier is None or cost is None:
+        return None
+    return earlier + cost
 
 
 FORMAT = "3"
@@ -129,7 +145,10 @@ FORMAT = "3"
 
 def kept_ids(store: Store, run: str) -> set[str]:
     """Return the ids of a run's stored conversations."""
-    return {row["id"] for row in store.ask(run, "SELECT id FROM conversations")}
+    ids: set[str] = set()
+    for row in store.ask(run, "SELECT id FROM conversations"):
+        ids.add(row["id"])
+    return ids
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +189,7 @@ class RunSettings:
         tracer = Tracer(self.store, run, self.secrets)
         self.traced(tracer)
         self.progress.watch(tracer)
+
         return tracer
 
     def of_run(self, run: str) -> dict[str, Any]:
@@ -192,10 +212,15 @@ class RunSettings:
     def of(cls, store: Store, **changes: Any) -> RunSettings:
         """Make a setting without progress and arguments, for use from Python."""
         kept_progress = KeptProgress(
-            changes.pop("progress", NullProgress()), store, changes.get("used", dict)
+            changes.pop("progress", NullProgress()),
+            store,
+            changes.get("used", dict),
         )
         return cls(
-            store=store, progress=kept_progress, arguments=changes.pop("arguments", {}), **changes
+            store=store,
+            progress=kept_progress,
+            arguments=changes.pop("arguments", {}),
+            **changes,
         )
 
 
@@ -222,16 +247,21 @@ async def running(
             await store.settle()  # answers that are taken over are read at once
         else:
             named = same_settings(before, fingerprint, store, setting.behind)
+
     if named is not None:
         run = named
     elif setting.resume:
         run = resumable_run(setting, command, fingerprint)
     else:
         run = store.begin(
-            command, arguments=setting.arguments, fingerprint=fingerprint, versions=versions()
+            command,
+            arguments=setting.arguments,
+            fingerprint=fingerprint,
+            versions=versions(),
         )
         if setting.behind:
             store.keep([settings_row(run.id, setting.behind)])
+
     store.take_up(run.id, roles=roles)
     try:
         async with setting.progress.of_run(run.id):
@@ -243,12 +273,20 @@ async def running(
         store.finish(run.id, "failed", roles=roles, result={"error": error.what})
         raise
     except Exception as error:
-        store.finish(run.id, "failed", roles=roles, result={"error": type(error).__name__})
+        store.finish(
+            run.id,
+            "failed",
+            roles=roles,
+            result={"error": type(error).__name__},
+        )
         raise
 
 
 def begin_after(
-    before: Run, command: str, fingerprint: Mapping[str, str], setting: RunSettings
+    before: Run,
+    command: str,
+    fingerprint: Mapping[str, str],
+    setting: RunSettings,
 ) -> Run:
     """Begin a run that goes on from a state of another one; what was learned and answered there is taken over.
 
@@ -258,14 +296,22 @@ def begin_after(
     store = setting.store
     if command in LEARNING:
         same_settings(before, fingerprint, store, setting.behind)
+
     arguments = {**setting.arguments, "parent": before.id}
-    run = store.begin(command, arguments=arguments, fingerprint=fingerprint, versions=versions())
+    run = store.begin(
+        command,
+        arguments=arguments,
+        fingerprint=fingerprint,
+        versions=versions(),
+    )
     if setting.behind:
         store.keep([settings_row(run.id, setting.behind)])
+
     if command in LEARNING:
         rows = store.rows(LEARNED_BEFORE, [before.id])
         store.keep([FactRow(run.id, row["kind"], row["id"], row["payload"]) for row in rows])
         store.copy_answers(before.id, run.id, None)
+
     return run
 
 
@@ -278,7 +324,10 @@ LEARNED_BEFORE = """
 
 
 def same_settings(
-    run: Run, fingerprint: Mapping[str, str], store: Store, behind: Mapping[str, Any] | None = None
+    run: Run,
+    fingerprint: Mapping[str, str],
+    store: Store,
+    behind: Mapping[str, Any] | None = None,
 ) -> Run:
     """Return a run that has these settings.
 
@@ -288,12 +337,19 @@ def same_settings(
     if changed := differences(run.fingerprint, fingerprint, settings_behind(store, run), behind):
         what = f"{run.id} was started with other settings ({'; '.join(changed)})"
         raise ResumeRefused(
-            what, where=str(store.folder), remedy="go on with the settings it was started with"
+            what,
+            where=str(store.folder),
+            remedy="go on with the settings it was started with",
         )
+
     return run
 
 
-def resumable_run(setting: RunSettings, command: str, fingerprint: Mapping[str, str]) -> Run:
+def resumable_run(
+    setting: RunSettings,
+    command: str,
+    fingerprint: Mapping[str, str],
+) -> Run:
     """Return the run that `--resume` goes on with.
 
     The last run is taken up though it ended, too: a kill may come between its end and the files
@@ -301,7 +357,10 @@ def resumable_run(setting: RunSettings, command: str, fingerprint: Mapping[str, 
     Nothing of it is done again.
     """
     store = setting.store
-    last = next((run for run in reversed(runs(store)) if run.command == command), None)
+    last = next(
+        (run for run in reversed(runs(store)) if run.command == command),
+        None,
+    )
     if last and last.status in FINISHED and last.fingerprint == dict(fingerprint):
         return last
     return find_resumable(store, command, fingerprint, setting.behind)

@@ -107,6 +107,7 @@ class ScoreResult(Shown):
         yield from usage_by_stage(self.usage)
         if self.asked is not None:
             yield f"The model was asked about {self.asked} of {self.n}, whose label was in doubt"
+
         yield from share_told(self.good, self.decided_good, self.rubrics)
         yield f"Probabilities: {self.support_text}"
         page = f" and {self.page}" if self.page else ""
@@ -133,6 +134,7 @@ class ScoreResult(Shown):
         """How far the probabilities are to be trusted, in words."""
         if self.drift is None or not self.unlike:
             return str(self.rubrics.support)
+
         value = f"stability index {self.drift.value:.2f}"
         return f"not known to be calibrated here: conversations are unlike those that the set was learned on ({value})"
 
@@ -180,9 +182,16 @@ def score(
         WrongUse: An annotator is not known, or the set's judge has to be confirmed.
     """
     rubric_set = read_unedited(rubrics, run.store)
-    full = None if cascade is None else read_unedited(cascade, run.store)
+    full = None
+    if cascade is not None:
+        full = read_unedited(cascade, run.store)
+
     # to rebuild the model takes a second
-    annotators = judges_wanted(rubric_set.thumb_model, judges) if judges else ()
+    if judges:
+        annotators = judges_wanted(rubric_set.thumb_model, judges)
+    else:
+        annotators = ()
+
     if form is not None and out is not None:
         from pollex.services.hooks import ScoreForms, forms_of  # as in `export`
 
@@ -190,12 +199,14 @@ def score(
         require_writable(out, *files_of(rubrics, logs))
     elif out is not None:
         require_format(out, *files_of(rubrics, logs))
+
     read = logs_from(logs, reading.for_scores(), progress)
     if run.dry_run:
         # the roles of a model come with it
         from pollex.services.plan import Planned, plan_scoring
 
         raise Planned(plan_scoring(read.conversations, rubric_set, run, model))
+
     file = out if form is None else None
     with (
         _sending(events, rubric_set) as emit,
@@ -226,14 +237,26 @@ def score(
         )
         if full is not None:
             better, doubtful, usage = with_doubtful_asked(
-                opened, read, first, rubric_set, full, model, arguments, costs
+                opened,
+                read,
+                first,
+                rubric_set,
+                full,
+                model,
+                arguments,
+                costs,
             )
             scores.take(better)
         elif rubric_set.judge.built_in and len(read) >= FEWEST:
             progress.note(scores.cost(len(read)))
+
         if form is not None and out is not None:
             write_form(out, form, scores.each(), rubric_set, read, progress)
-        not_read = unread(opened.store, scored.run) if usage is not None else (0, "")
+        if usage is not None:
+            not_read = unread(opened.store, scored.run)
+        else:
+            not_read = (0, "")
+
     return ScoreResult(
         run=scored.run,
         rubrics=rubric_set,
@@ -284,7 +307,10 @@ class ScoreSinks:
     ) -> None:
         self.tally = ScoreTally(rubrics)
         self._rubrics, self._emit, self._kept = rubrics, emit, list[ScoreColumns]()
-        self._counts = np.zeros(len(rubrics.spread.counts) if rubrics.spread else 0, np.int64)
+        self._counts = np.zeros(
+            len(rubrics.spread.counts) if rubrics.spread else 0,
+            np.int64,
+        )
         self._file = (
             scores_out(file, rubrics, judges, other, wide=wide)
             if file
@@ -310,8 +336,10 @@ class ScoreSinks:
             netsats = [netsat for netsat in scores.column("netsat") if netsat is not None]
             bins = np.searchsorted(learned.edges, netsats, side="right")
             self._counts += np.bincount(bins, minlength=len(self._counts))
+
         for score in scores if self._emit else ():
             self._emit(score)  # type: ignore[misc]  # only where there is one
+
         self.tally.count(scores)
         self._put(scores)
 
@@ -321,11 +349,9 @@ class ScoreSinks:
 
     def drift(self) -> Stability | None:
         """Compare the counts with those of the set; None for fewer than twenty conversations."""
-        return (
-            None
-            if self._rubrics.spread is None
-            else drift_from(self._rubrics.spread, self._counts.tolist())
-        )
+        if self._rubrics.spread is None:
+            return None
+        return drift_from(self._rubrics.spread, self._counts.tolist())
 
     def cost(self, count: int) -> str:
         """Say what a conversation cost."""
@@ -344,6 +370,7 @@ def drift_from(learned: SpreadRecord, counts: Sequence[int]) -> Stability | None
     """Compare counts of NetSAT with those of a set, in its bins; None for fewer than twenty conversations."""
     if min(sum(counts), sum(learned.counts)) < FEWEST:
         return None
+
     then, now = (np.array(bin_counts, dtype=np.float64) for bin_counts in (learned.counts, counts))
     return stability_of_counts(then, now, np.random.default_rng(0))
 
@@ -366,12 +393,22 @@ def with_doubtful_asked(
     doubtful = [c for c, score in zip(read, first, strict=True) if score.confident is False]
     logs = Logs(conversations=tuple(doubtful), fingerprint=read.fingerprint)
     second = list[Score]()
-    _, usage = scored_by(opened, logs, full, model, arguments, "score", second.extend, costs=costs)
+    _, usage = scored_by(
+        opened,
+        logs,
+        full,
+        model,
+        arguments,
+        "score",
+        second.extend,
+        costs=costs,
+    )
     better = {score.conversation_id: score for score in second if score.netsat is not None}
     merged = [better.get(score.conversation_id, score) for score in first]
     ids = tuple(
         dict.fromkeys(rubric.id for asked_set in (rubrics, full) for rubric in asked_set.rubrics)
     )
+
     return ScoreColumns.of(merged, ids), len(doubtful), usage
 
 
@@ -391,15 +428,24 @@ def write_form(
         progress.note(f"Note: nothing is written for {id_:.60}: {why}")
 
 
-def write_page(tally: ScoreTally, read: Logs, out: Path, rubrics: str) -> Path | None:
+def write_page(
+    tally: ScoreTally,
+    read: Logs,
+    out: Path,
+    rubrics: str,
+) -> Path | None:
     """Write the page of scores beside the file of rows; none beside a stream."""
     if not out.is_file():
         return None
+
     page = out.with_suffix(".html")
     if page.exists() and file_of(page) != out.name:  # somebody else's
         page = out.with_name(f"{out.stem}-scores.html")
+
     write_text(
-        page, scores_page(tally, read.conversations, out.name, Path(rubrics).name), named=False
+        page,
+        scores_page(tally, read.conversations, out.name, Path(rubrics).name),
+        named=False,
     )
     return page
 
@@ -448,7 +494,13 @@ def scored_by(
             opened.announce(staff)
             judge = staff.roles.judge
             # with its vectors
-            scorer = BatchScorer(rubric_set, judges, costs, staff.embedder.model, judge)
+            scorer = BatchScorer(
+                rubric_set,
+                judges,
+                costs,
+                staff.embedder.model,
+                judge,
+            )
             with (
                 ScoringPool.for_log(scorer, len(logs), workers) if whole else nullcontext() as pool
             ):
@@ -462,6 +514,7 @@ def scored_by(
                     whole=None if pool is None else pool.scores,
                     report=report,
                 )
+
             return scored_run, ModelUsage.of(staff)
 
     scored_run, usage = opened.run(scored())
@@ -471,6 +524,7 @@ def scored_by(
         else scores_of(opened.store, scored_run.run, rubric_set, logs.conversations, judges, costs)
     ):
         report(batch_scores)
+
     return scored_run, usage
 
 
@@ -506,6 +560,7 @@ async def run_scoring(
         ):
             # so that a trace can tell what was asked
             store.put(rubric_rows(run.id, rubric_set.all_rubrics))
+
         stored_ids = kept_ids(store, run.id)
         for start in range(0, 0 if whole else len(conversations), BATCH):
             new = [c for c in conversations[start : start + BATCH] if c.id not in stored_ids]
@@ -530,8 +585,12 @@ async def run_scoring(
             netsat=netsat,
         )
         state = await carry_out(
-            build(), live, ScoreContext.of(setting.arguments), anew=whole is not None
+            build(),
+            live,
+            ScoreContext.of(setting.arguments),
+            anew=whole is not None,
         )
+
     return Scored(run.id, state["outcomes"])
 
 

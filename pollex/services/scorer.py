@@ -88,7 +88,11 @@ class BatchScorer:
         self.rubrics = rubrics
         self.costs = costs
         self.embedding_model = embedding_model
-        self.judges = judges_wanted(rubrics.thumb_model, judges) if judges else ()
+        if judges:
+            self.judges = judges_wanted(rubrics.thumb_model, judges)
+        else:
+            self.judges = ()
+
         self._at_once = at_once
         self._questions = rubrics.questions
         if judge is not None:
@@ -134,7 +138,11 @@ class BatchScorer:
             self._read(conversations) if self._at_once is None else self._asked(conversations)
         )
         ids = [conversation.id for conversation in conversations]
-        return self.netsat.columns(ids, answers, self.judges if judges is None else judges)
+        return self.netsat.columns(
+            ids,
+            answers,
+            self.judges if judges is None else judges,
+        )
 
     async def _read(self, conversations: Sequence[Conversation]) -> list[list[Answer | Unanswered]]:
         answers = list[list[Answer | Unanswered]]()
@@ -148,6 +156,7 @@ class BatchScorer:
                 await answer_each(self.judge, conversation, self._questions, trusted=ours)
                 for conversation in batch
             ]
+
         return answers
 
     async def _asked(
@@ -206,28 +215,38 @@ class Scorer:
                 f"not a rubric set, but {type(rubrics).__name__}",
                 remedy="read its file: pollex.Scorer.load(PATH)",
             )
+
         rubrics.require_unedited()
         if rubrics.at_chance:
             LOG.warning(rubrics.at_chance)
+
         self.rubrics = rubrics
         embedded = rubrics.judge.built_in and judge is None
         if (judge or embedded) and (model is not None or base_url is not None):
-            who = (
-                "the judge that is given"
-                if judge
-                else "the built-in judge, whose answers θ was fitted to,"
-            )
+            if judge:
+                who = "the judge that is given"
+            else:
+                who = "the built-in judge, whose answers θ was fitted to,"
+
             raise WrongUse(
-                f"a model beside {who} would not be asked", remedy="leave out model and base_url"
+                f"a model beside {who} would not be asked",
+                remedy="leave out model and base_url",
             )
+
         self._netsat = rubrics.scorer_of(costs)
         self._scorer: BatchScorer | None = None
         if judge is not None or embedded:
             self._scorer = BatchScorer(
-                rubrics, (), costs, embedding_model, judge, None if embedded else BATCH
+                rubrics,
+                (),
+                costs,
+                embedding_model,
+                judge,
+                None if embedded else BATCH,
             )
             # what is wrong is told now
             self._scorer.judge, self._scorer.netsat = self._scorer.judge, self._netsat
+
         self._chat, self._options, self._folder = (
             model,
             ModelOptions(base_url=base_url),
@@ -236,9 +255,15 @@ class Scorer:
         self._hiring = asyncio.Lock()
         self._opened = ExitStack()
         self._background = None if self._scorer else Background()
+
         # a scorer that nobody closed and nobody holds any more ends, too
         if self._background is not None:
-            self._end = weakref.finalize(self, _end, self._background, self._opened)
+            self._end = weakref.finalize(
+                self,
+                _end,
+                self._background,
+                self._opened,
+            )
 
     @classmethod
     def load(cls, path: str | Path, **options: Any) -> Self:
@@ -265,7 +290,8 @@ class Scorer:
     async def ascore(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
         """Score a conversation; see `score`."""
         work = self._batch(
-            [conversation_from(conversation)], judges_wanted(self._netsat.thumb_model, judges)
+            [conversation_from(conversation)],
+            judges_wanted(self._netsat.thumb_model, judges),
         )
         return (
             await (
@@ -287,8 +313,13 @@ class Scorer:
         self, conversations: Sequence[Conversation], judges: Sequence[str] = ()
     ) -> ScoreColumns:
         """Score conversations in order, as columns."""
-        work = self._batch(conversations, judges_wanted(self._netsat.thumb_model, judges))
-        return run_to_end(work) if self._background is None else self._background.complete(work)
+        work = self._batch(
+            conversations,
+            judges_wanted(self._netsat.thumb_model, judges),
+        )
+        if self._background is None:
+            return run_to_end(work)
+        return self._background.complete(work)
 
     async def _batch(
         self, conversations: Sequence[Conversation], judges: Sequence[str]
@@ -311,6 +342,7 @@ class Scorer:
             async with self._hiring:
                 if self._scorer is None:
                     await self._hire()
+
         assert self._scorer is not None, "hired above"
         return self._scorer
 
@@ -318,10 +350,21 @@ class Scorer:
         switch_tracing(on=False)
         with ExitStack() as opened:
             store = opened.enter_context(Store.open(self._folder))
-            chat = None if self._chat is None else chat_model(self._chat)
-            staff = await hire_judge(replace(self._options, chat=chat), self.rubrics, store)
+            chat = None
+            if self._chat is not None:
+                chat = chat_model(self._chat)
+            staff = await hire_judge(
+                replace(self._options, chat=chat),
+                self.rubrics,
+                store,
+            )
             self._opened.push(opened.pop_all())
-        batch_scorer = BatchScorer(self.rubrics, judge=staff.roles.judge, at_once=BATCH)
+
+        batch_scorer = BatchScorer(
+            self.rubrics,
+            judge=staff.roles.judge,
+            at_once=BATCH,
+        )
         batch_scorer.netsat = self._netsat
         self._scorer = batch_scorer
 
@@ -347,6 +390,7 @@ def chat_model(model: BaseChatModel) -> ChatModel:
             f"not a model, but {type(model).__name__}",
             remedy="give a model's name, or a LangChain chat model",
         )
+
     return ChatModel(model)
 
 
@@ -360,25 +404,42 @@ def conversation_from(
     """
     if isinstance(messages, Conversation):
         return messages
+
     messages = in_dicts(messages)
-    messages = (
-        messages.get("values", messages)
-        if isinstance(messages, Mapping) and "messages" not in messages
-        else messages
-    )
+    if isinstance(messages, Mapping) and "messages" not in messages:
+        messages = messages.get("values", messages)
+
     if not isinstance(messages, Mapping | Sequence) or isinstance(messages, str):
-        raise WrongUse(f"not a conversation, but {type(messages).__name__}", remedy=SHAPES)
-    fields = dict(messages) if isinstance(messages, Mapping) else {"messages": list(messages)}
+        raise WrongUse(
+            f"not a conversation, but {type(messages).__name__}",
+            remedy=SHAPES,
+        )
+
+    if isinstance(messages, Mapping):
+        fields = dict(messages)
+    else:
+        fields = {"messages": list(messages)}
+
     try:
         reader = reader_of(fields)
-        draft = None if reader.row_is_turn else reader.read(fields)
+        if reader.row_is_turn:
+            draft = None
+        else:
+            draft = reader.read(fields)
     except BadInput as error:
         raise WrongUse(
-            f"not a conversation: {error.what}", where=error.where, remedy=SHAPES
+            f"not a conversation: {error.what}",
+            where=error.where,
+            remedy=SHAPES,
         ) from error
+
     if draft is None:
         raise WrongUse("not a conversation, but a part of one", remedy=SHAPES)
-    return Conversation(id=str(draft.rest.get("id", "conversation")), turns=draft.turns)
+
+    return Conversation(
+        id=str(draft.rest.get("id", "conversation")),
+        turns=draft.turns,
+    )
 
 
 def number_all(records: Iterable[Given]) -> Iterator[Conversation]:
@@ -389,7 +450,10 @@ def number_all(records: Iterable[Given]) -> Iterator[Conversation]:
         except WrongUse as error:
             where = ", ".join(filter(None, [f"item {number}", error.where]))
             raise WrongUse(
-                error.what, where=where, remedy=error.remedy, option=error.options
+                error.what,
+                where=where,
+                remedy=error.remedy,
+                option=error.options,
             ) from error
 
 
@@ -420,7 +484,12 @@ class ScoringPool:
         self._started: ProcessPoolExecutor | None = None
 
     @classmethod
-    def for_log(cls, scorer: BatchScorer, count: int, workers: int | None = None) -> Self:
+    def for_log(
+        cls,
+        scorer: BatchScorer,
+        count: int,
+        workers: int | None = None,
+    ) -> Self:
         """Return a pool for so many conversations; of one process a core where that pays, if `workers` is None."""
         if scorer.reads_vectors:  # the runtime of vectors has all cores already
             return cls(scorer, 1)
@@ -434,10 +503,11 @@ class ScoringPool:
         """
         if self._workers == 1:
             return await self._scorer.batch(conversations)
-        cuts = [
-            conversations[start : start + TOGETHER]
-            for start in range(0, len(conversations), TOGETHER)
-        ]
+
+        cuts = []
+        for start in range(0, len(conversations), TOGETHER):
+            cuts.append(conversations[start : start + TOGETHER])
+
         columns_by_part = dict[int, ScoreColumns]()
         tries = Counter[int]()
         while missing := [number for number in range(len(cuts)) if number not in columns_by_part]:
@@ -449,7 +519,12 @@ class ScoringPool:
                     f"{TRIES} processes ended, each at the conversations from {first!r:.60} to {last!r:.60}",
                     remedy="score them in one process (`--set workers=1`), or look for too little memory",
                 )
-            await self._do({number: cuts[number] for number in missing}, columns_by_part)
+
+            await self._do(
+                {number: cuts[number] for number in missing},
+                columns_by_part,
+            )
+
         return ScoreColumns.joined([columns_by_part[number] for number in range(len(cuts))])
 
     async def _do(
@@ -460,13 +535,19 @@ class ScoringPool:
             # a fork of a process with threads may hang
             context = multiprocessing.get_context("spawn")
             with safe_children():
-                self._started = ProcessPoolExecutor(self._workers, context, begin, (self._scorer,))
+                self._started = ProcessPoolExecutor(
+                    self._workers,
+                    context,
+                    begin,
+                    (self._scorer,),
+                )
+
         try:
             with safe_children():  # they are started with the first of these
-                sent = {
-                    number: self._started.submit(work, packed_turns(cut))
-                    for number, cut in cuts.items()
-                }
+                sent = {}
+                for number, cut in cuts.items():
+                    sent[number] = self._started.submit(work, packed_turns(cut))
+
             for number, future in sent.items():
                 columns_by_part[number] = await asyncio.wrap_future(future)
         except BrokenProcessPool:
@@ -525,14 +606,17 @@ def work(records: Sequence[Any]) -> ScoreColumns:
 
 def packed_turns(conversations: Sequence[Conversation]) -> list[Any]:
     """Return what a judge reads of conversations, in a form that travels quickly."""
-    return [
-        (
-            conversation.id,
-            conversation.flags,
-            [(turn.role, turn.content, turn.calls, turn.result) for turn in conversation.turns],
+    turns: list[Any] = []
+    for conversation in conversations:
+        turns.append(
+            (
+                conversation.id,
+                conversation.flags,
+                [(turn.role, turn.content, turn.calls, turn.result) for turn in conversation.turns],
+            )
         )
-        for conversation in conversations
-    ]
+
+    return turns
 
 
 def unpacked_turns(records: Sequence[Any]) -> list[Conversation]:
@@ -554,4 +638,6 @@ def unpacked_turns(records: Sequence[Any]) -> list[Conversation]:
 
 def cores() -> int:
     """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

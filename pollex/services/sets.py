@@ -78,19 +78,25 @@ ID = 8
 
 def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
     """Yield what labels bear out, problems first; all others only if verbose."""
-    leading = {side: headlines(rubrics.rubrics, side) for side in SIDES}
+    leading = {}
+    for side in SIDES:
+        leading[side] = headlines(rubrics.rubrics, side)
+
     words_said = said_of(rubrics.rubrics)
     if not any(leading.values()) and not words_said:
         yield nothing_leads(rubrics.rubrics, rubrics.data)
+
     shown_above: set[str] = set()
     for side, leading_here in leading.items():
         yield from _group(SIDES[side], leading_here, verbose)
         strongest = strongest_hints(rubrics.rubrics, side)
         yield from _group(STRONGEST[side], map(Headline, strongest), verbose)
         shown_above |= {rubric.id for rubric in strongest}
+
     for side in SIDES:
         of_side = [rubric for rubric in words_said if rubric.polarity == side]
         yield from _group(SAID[side], map(Headline, of_side), verbose)
+
     yield from _group(ENDS, map(Headline, outcomes_of(rubrics.rubrics)), verbose)
     yield from _group(ALONG, map(Headline, along_with(rubrics.rubrics)), verbose)
     yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
@@ -105,7 +111,12 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         people = "How people sound: these count for the score, but give nothing to act on"
         yield from _group(people, map(Headline, sounds), verbose)
         return
-    counts = [f"{len(borne_out)} also proven or likely"] if borne_out else []
+
+    if borne_out:
+        counts = [f"{len(borne_out)} also proven or likely"]
+    else:
+        counts = []
+
     counts += [count(len(hints), "hint")] if hints else []
     counts += [f"{len(against)} that new conversations contradict"] if against else []
     counts += [f"{len(sounds)} of how people sound"] if sounds else []
@@ -130,11 +141,18 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
             yield Line(f"{heading}:", "bold")
         for rubric in (entry.rubric, *entry.also):
             text = " ".join(
-                filter(None, ("nearly the same:" * (rubric is not entry.rubric), *rubric.entry))
+                filter(
+                    None,
+                    ("nearly the same:" * (rubric is not entry.rubric), *rubric.entry),
+                )
             )
             headed = (*SIDES.values(), *STRONGEST.values(), *SAID.values())
             side = [SCORES[rubric.polarity]] if heading not in headed else []
-            details = [count(len(rubric.reason_ids), "reason")] if verbose else []
+            if verbose:
+                details = [count(len(rubric.reason_ids), "reason")]
+            else:
+                details = []
+
             if verbose and rubric.choice and rubric.choice.stability is not None:
                 details.append(f"chosen in {100 * rubric.choice.stability:.0f} % of halves")
             figures = [*figures_of(rubric), *side, *details, f"id {rubric.id[:ID]}"]
@@ -152,16 +170,29 @@ def rubric_line(text: str, figures: Sequence[str]) -> Line:
 def figures_of(rubric: ChosenRubric) -> list[str]:
     """Return a rubric's worth in a few words, and why it can't be relied on."""
     stands = [rubric.stands] if rubric.standing else []
-    aside = [f"not among the findings: {why_beside(rubric)}"] if also_borne_out([rubric]) else []
+    if also_borne_out([rubric]):
+        aside = [f"not among the findings: {why_beside(rubric)}"]
+    else:
+        aside = []
+
     if rubric.worth is None:
         return [
             *stands,
             "its thumbs were not measured: learned without each conversation, it didn't come up",
             *aside,
         ]
-    why = "" if stands else doubt(rubric.worth, rubric.polarity).partition(":")[0]
+
+    if stands:
+        why = ""
+    else:
+        why = doubt(rubric.worth, rubric.polarity).partition(":")[0]
+
     beside = filter(None, map(signal_in_words, rubric.signals))
-    along = [str(rubric.circumstance)] if rubric.circumstance else []
+    if rubric.circumstance:
+        along = [str(rubric.circumstance)]
+    else:
+        along = []
+
     doubts = [why] if why else []
     return [*stands, shares_told(rubric.worth), *along, *beside, *aside, *doubts]
 
@@ -209,13 +240,18 @@ class RubricChange:
     def words(self) -> list[MarkedText]:
         """Return the words of both, marked where they differ."""
         return diff_words(
-            self.before.text if self.before else "", self.after.text if self.after else ""
+            self.before.text if self.before else "",
+            self.after.text if self.after else "",
         )
 
     @property
     def marked(self) -> str:
         """Return the words of both, those that differ in brackets."""
-        forms = FORMS if self.before and self.after else {}
+        if self.before and self.after:
+            forms = FORMS
+        else:
+            forms = {}
+
         return " ".join(forms.get(part.kind, "{}").format(part.text) for part in self.words)
 
 
@@ -236,13 +272,22 @@ class SetDifference(Result):
     def counts(self) -> dict[str, int]:
         """Return how many rubrics became what."""
         kinds = [change.kind for change in self.changes]
-        return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+        counts: dict[str, int] = {}
+        for kind in dict.fromkeys(kinds):
+            counts[kind] = kinds.count(kind)
+
+        return counts
 
     def told(self) -> Told:
         """Yield figures, then the rubrics that differ."""
         for name, rubric_set in (("before", self.before), ("after", self.after)):
-            auc = f"{rubric_set.held_out.auc}" if rubric_set.held_out else "nothing held out"
+            if rubric_set.held_out:
+                auc = f"{rubric_set.held_out.auc}"
+            else:
+                auc = "nothing held out"
+
             yield f"{name}: {count(len(rubric_set.rubrics), 'rubric')}, θ {rubric_set.theta:.2f}, held-out AUC {auc}"
+
         yield ", ".join(f"{number} {kind}" for kind, number in self.counts.items())
         for change in self.changes:
             rubric = change.after or change.before
@@ -253,14 +298,14 @@ class SetDifference(Result):
 
     def as_json(self) -> dict[str, Any]:
         sides = {"before": self.before, "after": self.after}
-        figures = {
-            name: {
+        figures = {}
+        for name, side in sides.items():
+            figures[name] = {
                 "rubrics": len(side.rubrics),
                 "theta": side.theta,
                 "held_out": figures_json(side.held_out) or None,
             }
-            for name, side in sides.items()
-        }
+
         rows = [
             {
                 "kind": change.kind,
@@ -275,7 +320,10 @@ class SetDifference(Result):
 
 
 def diff_sets(
-    before: Path | RubricSet, after: Path | RubricSet, *, run: RunOptions | None = None
+    before: Path | RubricSet,
+    after: Path | RubricSet,
+    *,
+    run: RunOptions | None = None,
 ) -> SetDifference:
     """Compare two rubric sets, with what people edited in each.
 
@@ -283,21 +331,42 @@ def diff_sets(
         BadRubrics: A file can't be read.
     """
     first, second = (read_set(rubrics, store_of(run), arrays=False) for rubrics in (before, after))
-    return SetDifference(first, second, tuple(changes(first.rubrics, second.rubrics)))
+    return SetDifference(
+        first,
+        second,
+        tuple(changes(first.rubrics, second.rubrics)),
+    )
 
 
 def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> list[RubricChange]:
     """Pair rubrics by id, else by event and topic; what only one has comes last."""
     new = {rubric.id: rubric for rubric in after}
-    pairs = {rubric.id: new[rubric.id] for rubric in before if rubric.id in new}
+    pairs = {}
+    for rubric in before:
+        if rubric.id in new:
+            pairs[rubric.id] = new[rubric.id]
+
     paired_ids = {rubric.id for rubric in pairs.values()}
-    same = {meaning(rubric): rubric for rubric in after if rubric.id not in paired_ids}
+    same = {}
+    for rubric in after:
+        if rubric.id not in paired_ids:
+            same[meaning(rubric)] = rubric
+
     for rubric in before:
         if rubric.id not in pairs and (same_meaning := same.pop(meaning(rubric), None)) is not None:
             pairs[rubric.id] = same_meaning
+
     paired = {rubric.id for rubric in pairs.values()}
-    both = [RubricChange(rubric, pairs[rubric.id]) for rubric in before if rubric.id in pairs]
-    gone = [RubricChange(rubric, None) for rubric in before if rubric.id not in pairs]
+    both = []
+    for rubric in before:
+        if rubric.id in pairs:
+            both.append(RubricChange(rubric, pairs[rubric.id]))
+
+    gone = []
+    for rubric in before:
+        if rubric.id not in pairs:
+            gone.append(RubricChange(rubric, None))
+
     return [
         *both,
         *gone,
@@ -310,7 +379,11 @@ def meaning(rubric: ChosenRubric) -> Hashable:
     source = event_source(rubric.source)
     if source is None:
         return rubric.id
-    topic = source.topics.topics[source.event.topic].name if source.event.topic >= 0 else ""
+
+    topic = ""
+    if source.event.topic >= 0:
+        topic = source.topics.topics[source.event.topic].name
+
     return source.event.pattern, topic, source.event.detail, rubric.polarity
 
 
@@ -325,6 +398,7 @@ def diff_words(before: str, after: str) -> list[MarkedText]:
             continue
         marked += [MarkedText(" ".join(old[a:b]), "del")] if b > a else []
         marked += [MarkedText(" ".join(new[c:d]), "ins")] if d > c else []
+
     return marked
 
 
@@ -363,6 +437,7 @@ class EditedSet(Result):
             if self.judged:
                 yield self.judged
             return
+
         groups: dict[str, list[tuple[ChosenRubric, bool]]] = {
             heading: [] for heading in (*SIDES.values(), TURNED)
         }
@@ -370,6 +445,7 @@ class EditedSet(Result):
             groups[TURNED if went_the_other_way(rubric) else SIDES[rubric.polarity]].append(
                 (rubric, on)
             )
+
         for heading, listed in groups.items():
             if listed:
                 yield Line(f"{heading}:", "bold")
@@ -384,9 +460,14 @@ class EditedSet(Result):
                     rubric.note,
                     f"id {rubric.id}",
                 )
-                yield rubric_line(rubric.text, [*figures_of(rubric), *filter(None, state)])
+                yield rubric_line(
+                    rubric.text,
+                    [*figures_of(rubric), *filter(None, state)],
+                )
+
         if self.rubrics.tone is not None:
             yield self.rubrics.tone.told
+
         yield f"Judge: {self.rubrics.judge.name}"
         if self.rubrics.edited:
             again = f"pollex refit LOGS --rubrics {self.path}"
@@ -444,12 +525,21 @@ def add_rubric(
             where=str(rubrics),
             remedy="reword that one",
         )
+
     return _written(
-        rubrics, [*entries, new.model_copy(update={"id": new.name})], new.name, progress
+        rubrics,
+        [*entries, new.model_copy(update={"id": new.name})],
+        new.name,
+        progress,
     )
 
 
-def remove_rubric(rubrics: Path, rubric: str, *, progress: Progress | None = None) -> EditedSet:
+def remove_rubric(
+    rubrics: Path,
+    rubric: str,
+    *,
+    progress: Progress | None = None,
+) -> EditedSet:
     """Take a rubric out of a set.
 
     Raises:
@@ -459,8 +549,11 @@ def remove_rubric(rubrics: Path, rubric: str, *, progress: Progress | None = Non
     rest = [entry for entry in _entries(rubrics) if entry.name != id_]
     if not any(entry.on for entry in rest):
         raise WrongUse(
-            "it is the only active rubric", where=str(rubrics), remedy="add another one first"
+            "it is the only active rubric",
+            where=str(rubrics),
+            remedy="add another one first",
         )
+
     return _written(rubrics, rest, id_, progress)
 
 
@@ -488,10 +581,10 @@ def reword_rubric(
     words = _worded(text)
     changes: dict[str, Any] = {"text": words} | ({} if note is None else {"note": note})
     changes |= {"judge_anew": True} if judge_anew else {}
-    worded = [
-        entry.model_copy(update=changes) if entry.name == id_ else entry
-        for entry in _entries(rubrics)
-    ]
+    worded = []
+    for entry in _entries(rubrics):
+        worded.append(entry.model_copy(update=changes) if entry.name == id_ else entry)
+
     edited_set = _written(rubrics, worded, id_, progress)
     return replace(edited_set, judged=_judged(edited_set, store))
 
@@ -518,15 +611,24 @@ def _foretold(edited_set: EditedSet, store: Path | None) -> str:
     before = RubricSet.load(edited_set.path, arrays=False, edits=False)
     if store is None or not store.is_dir() or not before.judge.built_in:
         return ""
+
     with Store.open(store, read_only=True) as opened:
         if not opened.rows("SELECT id FROM runs WHERE id = ?", [before.run]):
             return ""
-        changed_rubrics = [
-            rubric for rubric in edited_set.rubrics.rubrics if rubric.id == edited_set.changed
-        ]
+        changed_rubrics = []
+        for rubric in edited_set.rubrics.rubrics:
+            if rubric.id == edited_set.changed:
+                changed_rubrics.append(rubric)
         previewed = run_to_end(
-            preview(opened, before.run, before, changed_rubrics, np.random.default_rng(0))
+            preview(
+                opened,
+                before.run,
+                before,
+                changed_rubrics,
+                np.random.default_rng(0),
+            )
         )
+
     return " ".join(change.told for change in previewed.changed)
 
 
@@ -536,12 +638,20 @@ def _entries(path: Path) -> tuple[Entry, ...]:
 
 
 def _written(
-    path: Path, entries: Sequence[Entry], id_: str, progress: Progress | None
+    path: Path,
+    entries: Sequence[Entry],
+    id_: str,
+    progress: Progress | None,
 ) -> EditedSet:
-    write_whole(edits_beside(path), toml_of(entries, path.name).encode(), named=False)
+    write_whole(
+        edits_beside(path),
+        toml_of(entries, path.name).encode(),
+        named=False,
+    )
     edited_set = EditedSet(path, RubricSet.load(path, arrays=False), id_)
     if progress is not None and edited_set.rubrics.edited:
         progress.note(f"It counts once it is fitted: pollex refit LOGS --rubrics {path}")
+
     return edited_set
 
 
@@ -552,7 +662,12 @@ def _found(path: Path, rubric: str) -> str:
     ]
     if len(near) != 1:
         what = f"{'several rubrics begin' if near else 'no rubric begins'} with {rubric!r:.60}"
-        raise WrongUse(what, where=str(path), remedy=f"`pollex rubrics list {path}` has the ids")
+        raise WrongUse(
+            what,
+            where=str(path),
+            remedy=f"`pollex rubrics list {path}` has the ids",
+        )
+
     return near[0]
 
 
@@ -562,6 +677,7 @@ def _worded(text: str) -> str:
             "the rubric has no text",
             remedy="write a statement that is true or false of a conversation",
         )
+
     return words
 
 
@@ -589,20 +705,28 @@ class LintResult(Result):
     def told(self) -> Told:
         """Yield each mark under its rubric."""
         marked = dict.fromkeys(mark.id for mark in self.marks)
-        by = f"; better words by {self.worded_by}" if self.worded_by and not self.unanswered else ""
+        by = ""
+        if self.worded_by and not self.unanswered:
+            by = f"; better words by {self.worded_by}"
+
         yield f"{len(marked)} of {count(self.n, 'rubric')} marked{by}"
         if self.unanswered:
             why = f"{self.worded_by} gave no better words ({self.unanswered})"
             yield Line(f"{why}; those below are by rule", "yellow")
+
         for id_ in marked:
             yield f"{id_}  {self.texts[id_]}"
             for mark in self.marks:
                 if mark.id == id_:
                     yield Line(f"  {mark.why}", "yellow")
-                    yield from (Line(f"  better: {better}", "green") for better in mark.better)
+                    for better in mark.better:
+                        yield Line(f"  better: {better}", "green")
 
     def as_json(self) -> dict[str, Any]:
-        marks = [asdict(mark) | {"text": self.texts[mark.id]} for mark in self.marks]
+        marks = []
+        for mark in self.marks:
+            marks.append(asdict(mark) | {"text": self.texts[mark.id]})
+
         return {"rubrics": self.n, "marks": marks} | (
             self.of("worded_by", "unanswered") if self.worded_by else {}
         )
@@ -632,35 +756,51 @@ def lint_rubrics(
         for mark in (*marks_on_words(rubric), *marks_on_answers(rubric, reasons))
     ]
     embedder = embedder_for(run.store if run is not None and run.store.is_dir() else None)
-    marks += marks_on_pairs(rubric_set.rubrics, near_pairs(rubric_set.rubrics, embedder))
+    marks += marks_on_pairs(
+        rubric_set.rubrics,
+        near_pairs(rubric_set.rubrics, embedder),
+    )
     order = {rubric.id: place for place, rubric in enumerate(rubric_set.rubrics)}
     ordered = tuple(sorted(marks, key=lambda mark: order[mark.id]))
     result = LintResult(
-        ordered, {rubric.id: rubric.text for rubric in rubric_set.rubrics}, len(rubric_set.rubrics)
+        ordered,
+        {rubric.id: rubric.text for rubric in rubric_set.rubrics},
+        len(rubric_set.rubrics),
     )
     if model is None or model.name is None:
         return result
+
     with workspace(run or RunOptions(), progress or NullProgress()) as opened:
         return opened.run(_worded_by_model(opened, rubric_set, result, model))
 
 
 async def _worded_by_model(
-    opened: Workspace, rubric_set: RubricSet, result: LintResult, model: ModelOptions
+    opened: Workspace,
+    rubric_set: RubricSet,
+    result: LintResult,
+    model: ModelOptions,
 ) -> LintResult:
     from pollex.agents.llm.judge import LlmJudge
     from pollex.agents.llm.rewording import reword
 
     marked = [rubric for rubric in rubric_set.rubrics if marks_on_words(rubric)]
-    why = {rubric.id: [mark.why for mark in marks_on_words(rubric)] for rubric in marked}
+    why = {}
+    for rubric in marked:
+        why[rubric.id] = [mark.why for mark in marks_on_words(rubric)]
+
     async with await hire(model, rubric_set.domain, opened.store) as staff:
         opened.announce(staff)
         judge = staff.roles.judge
         assert isinstance(judge, LlmJudge), "a model was named"
         better = await reword(judge.asker, marked, why)
+
     if isinstance(better, Unanswered):
         return replace(
-            result, worded_by=model.name or "", unanswered=f"{better.outcome}: {better.detail}"
+            result,
+            worded_by=model.name or "",
+            unanswered=f"{better.outcome}: {better.detail}",
         )
+
     marks = tuple(
         replace(mark, better=better.get(mark.id, mark.better))
         if mark.why in why.get(mark.id, ())
@@ -674,11 +814,16 @@ def near_pairs(rubrics: Sequence[Rubric], embedder: Embedder) -> list[tuple[int,
     """Return the places of rubrics with near texts, except those different by design."""
     vectors = embedder.embed([rubric.text for rubric in rubrics])
     cosines = vectors @ vectors.T
-    by_design = [rubric.source if rubric.source.startswith(BY_DESIGN) else "" for rubric in rubrics]
-    return [
-        (i, j)
-        for j in range(len(rubrics))
-        for i in range(j)
-        if cosines[i, j] >= NEAR
-        and not (by_design[i] and by_design[j] and by_design[i] != by_design[j])
-    ]
+    by_design = []
+    for rubric in rubrics:
+        by_design.append(rubric.source if rubric.source.startswith(BY_DESIGN) else "")
+
+    pairs: list[tuple[int, int]] = []
+    for j in range(len(rubrics)):
+        for i in range(j):
+            if cosines[i, j] >= NEAR and not (
+                by_design[i] and by_design[j] and by_design[i] != by_design[j]
+            ):
+                pairs.append((i, j))
+
+    return pairs

@@ -78,28 +78,47 @@ def crossfit_answers(
     """
     scale = features.std(axis=0)
     x = (features - features.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
-    _, unit = np.unique(np.arange(len(x)) if together is None else together, return_inverse=True)
+    _, unit = np.unique(
+        np.arange(len(x)) if together is None else together,
+        return_inverse=True,
+    )
     # those of one unit share a fold
     fold = (rng.permutation(unit.max() + 1 if len(unit) else 0) % FOLDS)[unit]
     out = np.zeros(len(x))
     for number in range(FOLDS):
         of_fold = fold == number
         out[of_fold] = _fitted(x, is_known & ~of_fold, answer)[of_fold]
+
     return out
 
 
 def _fitted(x: Floats, is_labeled: Bools, answer: Bools) -> Floats:
     from sklearn.linear_model import LogisticRegression  # it takes a second to import
 
-    share = float(answer[is_labeled].mean()) if is_labeled.any() else 0.5
+    if is_labeled.any():
+        share = float(answer[is_labeled].mean())
+    else:
+        share = 0.5
+
     if share in (0.0, 1.0) or not is_labeled.any():
-        return np.full(len(x), (share * is_labeled.sum() + 0.5) / (is_labeled.sum() + 1))
-    model = LogisticRegression(C=RIDGE, max_iter=500).fit(x[is_labeled], answer[is_labeled])
+        return np.full(
+            len(x),
+            (share * is_labeled.sum() + 0.5) / (is_labeled.sum() + 1),
+        )
+
+    model = LogisticRegression(C=RIDGE, max_iter=500).fit(
+        x[is_labeled],
+        answer[is_labeled],
+    )
     return np.asarray(model.predict_proba(x)[:, 1], dtype=np.float64)
 
 
 SEGMENT = "segment"
-PERIODS = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
+PERIODS = {
+    "day": "%Y-%m-%d",
+    "week": "%G-W%V",
+    "month": "%Y-%m",
+}
 UNSAID = NO_PROMPT
 PROMPT = "prompt"
 """What stands for the version of the prompt, whatever field has it, where no field has this name."""
@@ -138,9 +157,9 @@ class Sample:
 
     def of(self, mask: Bools) -> Sample:
         """Return some of the conversations."""
-        given_fields: dict[str, Any] = {
-            name: None if var is None else var[mask] for name, var in vars(self).items()
-        }
+        given_fields: dict[str, Any] = {}
+        for name, var in vars(self).items():
+            given_fields[name] = None if var is None else var[mask]
         return Sample(**given_fields)
 
 
@@ -162,6 +181,7 @@ def labels_of(
     if labels is not None and not read_in_labels:
         remedy = "fill in its thumbs; answers to a questionnaire go to `pollex calibrate fit`"
         raise BadLabels("the file has no label", where=str(labels), remedy=remedy)
+
     read_in_labels = [label._replace(drawn=label.drawn or drawn or "") for label in read_in_labels]
     if unsaid := sum(not label.drawn for label in read_in_labels):
         raise BadLabels(
@@ -170,6 +190,7 @@ def labels_of(
             remedy="add a field `drawn` (random or voluntary), or say it where it is the same for all",
             option={"drawn": "random"},
         )
+
     known_ids = {conversation.id for conversation in conversations}
     if strangers := [label.id for label in read_in_labels if label.id not in known_ids]:
         raise BadInput(
@@ -178,42 +199,54 @@ def labels_of(
             where=str(labels),
             remedy="give the logs that they were drawn from",
         )
+
     if not own_labels and not read_in_labels:
         raise BadLabels(
             "no conversation has a label; the share of scores over θ is no estimate",
             remedy="`pollex label next LOGS --for share` draws conversations to label",
         )
+
     return [*own_labels, *read_in_labels], bad
 
 
 def notes_on(
-    labels: Sequence[GivenLabel], conversations: Sequence[Conversation], drawn: str | None
+    labels: Sequence[GivenLabel],
+    conversations: Sequence[Conversation],
+    drawn: str | None,
 ) -> list[str]:
     """Return warnings about labels by queues, by unknown annotators, or by one user."""
     notes = []
     ways = Counter(label.drawn for label in labels)
     if others := sum(n for way, n in ways.items() if way not in (RANDOM, VOLUNTARY)):
-        left = count(others, "label of a queue is left out", "labels of queues are left out")
+        left = count(
+            others,
+            "label of a queue is left out",
+            "labels of queues are left out",
+        )
         notes.append(f"{left}: conversations that were picked for a reason are no sample")
+
     if drawn is None and not ways[RANDOM]:
         notes.append(
             "labels are taken as given voluntarily; if all were asked at random, say --drawn random"
         )
+
     if unnamed := sum(not label.source for label in labels):
         notes.append(
             f"{count(unnamed, 'label does', 'labels do')} not say who gave them (field `source`)"
         )
-    user = {
-        conversation.id: conversation.group
-        for conversation in conversations
-        if conversation.group is not None
-    }
+
+    user = {}
+    for conversation in conversations:
+        if conversation.group is not None:
+            user[conversation.id] = conversation.group
+
     users = Counter(user[label.id] for label in labels if label.id in user)
     for who, n in users.most_common(1):
         if 2 * n >= len(labels) > 1:
             notes.append(
                 f"one user ({who:.40}) gave {n} of {len(labels)} labels: the share is largely that user's"
             )
+
     return notes
 
 
@@ -237,9 +270,10 @@ def sampled(
     notes = []
     of_random = None
     if rubric_set is not None and probability is not None:
-        labeled = [
-            c for c, is_labeled in zip(conversations, random | voted, strict=True) if is_labeled
-        ]
+        labeled = []
+        for c, is_labeled in zip(conversations, random | voted, strict=True):
+            if is_labeled:
+                labeled.append(c)
         seen_count = sum(seen_before(rubric_set, labeled).values())
         if seen_count > FEW_SEEN * len(labeled):
             notes.append(
@@ -247,25 +281,40 @@ def sampled(
                 "cross-fitted without it"
             )
         else:
-            but = f" (but for {seen_count} of {len(labeled)})" if seen_count else ""
+            but = ""
+            if seen_count:
+                but = f" (but for {seen_count} of {len(labeled)})"
             notes.append(
                 f"the rubric set was learned from other conversations{but}: its scores narrow the intervals"
             )
             odds = np.log(np.clip(probability, 1e-6, 1) / np.clip(1 - probability, 1e-6, 1))
             of_random = probability
             features = np.column_stack([features, odds])
+
     if of_random is None:
         of_random = crossfit_answers(features, random, good, rng, user)
+
     of_votes = crossfit_answers(features, voted, liked, rng, user)
-    voting = crossfit_answers(features, np.ones(len(voted), dtype=bool), voted, rng, user)
+    voting = crossfit_answers(
+        features,
+        np.ones(len(voted), dtype=bool),
+        voted,
+        rng,
+        user,
+    )
     return Sample(random, good, voted, liked, user, of_random, of_votes, voting), notes
 
 
 def _columns(
-    conversations: Sequence[Conversation], labels: Sequence[GivenLabel], way: str
+    conversations: Sequence[Conversation],
+    labels: Sequence[GivenLabel],
+    way: str,
 ) -> tuple[Bools, Bools]:
     label = {label.id: label.label for label in labels if label.drawn == way}
-    is_labeled = np.array([conversation.id in label for conversation in conversations], dtype=bool)
+    is_labeled = np.array(
+        [conversation.id in label for conversation in conversations],
+        dtype=bool,
+    )
     return is_labeled, np.array(
         [label.get(conversation.id) is Label.POSITIVE for conversation in conversations], dtype=bool
     )
@@ -278,6 +327,7 @@ def users_of(conversations: Sequence[Conversation]) -> Ints | None:
     """
     if all(conversation.group is None for conversation in conversations):
         return None
+
     return numbers_of(
         (conversation.group, "") if conversation.group is not None else ("", conversation.id)
         for conversation in conversations
@@ -292,14 +342,15 @@ def conversations_by_group(conversations: Sequence[Conversation], by: str) -> di
     """
     if by == SEGMENT:
         return _segments(conversations)
+
     name, _, period = by.rpartition(":") if by.rpartition(":")[2] in PERIODS else (by, "", "")
     prompt_given = by != PROMPT or any(
         PROMPT in conversation.metadata for conversation in conversations
     )
-    values = [
-        _value(conversation, name, period) if prompt_given else conversation.prompt
-        for conversation in conversations
-    ]
+    values = []
+    for conversation in conversations:
+        values.append(_value(conversation, name, period) if prompt_given else conversation.prompt)
+
     if all(value == UNSAID for value in values):
         fields = sorted(
             {field for conversation in conversations[:1000] for field in conversation.metadata}
@@ -309,12 +360,18 @@ def conversations_by_group(conversations: Sequence[Conversation], by: str) -> di
             remedy=f"fields are {', '.join(fields) or 'none'}",
             option="by",
         )
+
     names = sorted(set(values))
     if len(names) > MOST_GROUPS:
         remedy = "name a field with fewer values" + (
             "" if period else f", or {name}:week for times"
         )
-        raise WrongUse(f"{name!r} has {len(names)} values", remedy=remedy, option="by")
+        raise WrongUse(
+            f"{name!r} has {len(names)} values",
+            remedy=remedy,
+            option="by",
+        )
+
     column = np.array(values, dtype=object)
     return {value: np.asarray(column == value, dtype=bool) for value in names}
 
@@ -325,26 +382,35 @@ def _value(conversation: Conversation, name: str, period: str) -> str:
         return UNSAID
     if not period:
         return str(value)
+
     try:
-        moment = (
-            datetime.fromtimestamp(value)
-            if isinstance(value, int | float)
-            else datetime.fromisoformat(str(value))
-        )
+        if isinstance(value, int | float):
+            moment = datetime.fromtimestamp(value)
+        else:
+            moment = datetime.fromisoformat(str(value))
     except (ValueError, OverflowError, OSError):
         return UNSAID
+
     return moment.strftime(PERIODS[period])
 
 
 def _segments(conversations: Sequence[Conversation]) -> dict[str, Bools]:
-    log = [mark_acts(conversation) for conversation in conversations]
+    log = []
+    for conversation in conversations:
+        log.append(mark_acts(conversation))
+
     topics = learn_topics(log)
     names = readable_names(topics, log)
     about = topic_table(
-        [read(conversation, topics) for conversation in conversations], len(topics.topics)
+        [read(conversation, topics) for conversation in conversations],
+        len(topics.topics),
     )
     sizes = about.sum(axis=0)
-    order = [int(place) for place in np.argsort(-sizes)[:MOST_GROUPS] if sizes[place]]
+    order = []
+    for place in np.argsort(-sizes)[:MOST_GROUPS]:
+        if sizes[place]:
+            order.append(int(place))
+
     return {names[place]: about[:, place] for place in order}
 
 
@@ -395,7 +461,9 @@ class Estimates:
     @property
     def needs(self) -> str:
         """What is missing for an estimate, in words; empty where nothing is."""
-        parts = [f"{n} more labels {DRAWN[way]} are needed" for way, n in self.missing.items()]
+        parts = []
+        for way, n in self.missing.items():
+            parts.append(f"{n} more labels {DRAWN[way]} are needed")
         return "; ".join(parts)
 
     def explained(self) -> Told:
@@ -405,18 +473,21 @@ class Estimates:
                 yield f"With scores, one label is worth {share.gain:.2f} labels here."
             if share.note:
                 yield f"Labels at random: {share.note}."
+
         if self.adjusted is not None and self.adjusted.note:
             yield f"Votes: {self.adjusted.note}."
+
         if (test := self.dependence) is not None:
-            sentence = (
-                "Votes depend on satisfaction"
-                if test.p < 0.05
-                else "No sign that votes depend on satisfaction"
-            )
+            if test.p < 0.05:
+                sentence = "Votes depend on satisfaction"
+            else:
+                sentence = "No sign that votes depend on satisfaction"
+
             yield (
                 f"{sentence} (difference {test.difference:+.3f}, p = {test.p:.3f}; a factor of 2 would be found with "
                 f"probability {test.power:.2f})."
             )
+
         if self.missing:
             yield f"No estimate from fewer than {FEWEST} labels: {self.needs}."
 
@@ -451,6 +522,7 @@ class ShareResult(Shown):
     def headline(self) -> str:
         if not self.total.known:
             return "too few labels"
+
         best = self.total.known[0][1]
         return f"{best.value:.3f} [{best.low:.3f}, {best.high:.3f}], n = {best.n}, {best.method}"
 
@@ -481,11 +553,13 @@ class ShareResult(Shown):
         for bound in total.bounds:
             name = f"of all, if good and bad ones vote up to {bound.factor:g} times unequally"
             rows.append((name, "", f"[{bound.low:.3f}, {bound.high:.3f}]", ""))
+
         if rows:
             yield Rows(("", "share", "95 % interval", "labels"), rows)
         if (scores := self.by_scores) is not None:
             share = f"about {scores.value:.0%} are good, the mean of their probabilities"
             yield f"By scores alone {share} ({interval_of(scores)})."
+
         yield from total.explained()
         groups = []
         for segment, figures in self.group_lines:
@@ -501,8 +575,10 @@ class ShareResult(Shown):
                     *(cells_of(figures) if figures else why_not),
                 )
             )
+
         if groups:
             yield Rows((self.by, "conversations", "share", "95 % interval", "labels"), groups)
+
         yield from notes_told(self.notes)
         if self.page:
             yield f"Wrote {self.page}"
@@ -538,21 +614,39 @@ def share(
     """
     if page is not None:
         require_writable(page, *files_of(logs, rubrics, labels))
+
     read_in = logs_from(logs, reading, progress)
     conversations = [conversation for conversation in read_in if not conversation.not_scorable]
     given_labels, bad = labels_of(conversations, labels, drawn, reading)
     notes = notes_on(given_labels, conversations, drawn)
-    rubric_set = None if rubrics is None else read_unedited(rubrics, run.store)
+    rubric_set = None
+    if rubrics is not None:
+        rubric_set = read_unedited(rubrics, run.store)
+
     probability = None
     if rubric_set is not None:
-        shown = Logs(conversations=tuple(conversations), fingerprint=read_in.fingerprint)
+        shown = Logs(
+            conversations=tuple(conversations),
+            fingerprint=read_in.fingerprint,
+        )
         probability = probabilities(shown, rubric_set, run, model, progress)
-    share = share_of(conversations, given_labels, rubric_set, probability, by)
+
+    share = share_of(
+        conversations,
+        given_labels,
+        rubric_set,
+        probability,
+        by,
+    )
     share = replace(
-        share, notes=(*notes, *share.notes), page=page, bad_rows=(*read_in.bad_rows, *bad)
+        share,
+        notes=(*notes, *share.notes),
+        page=page,
+        bad_rows=(*read_in.bad_rows, *bad),
     )
     if page is not None:
         write_text(page, share_page(share))
+
     return share
 
 
@@ -565,12 +659,17 @@ def share_of(
 ) -> ShareResult:
     """Estimate the share from labels and scores that are at hand."""
     sample, notes = sampled(conversations, labels, rubric_set, probability)
-    masks = {} if by is None else conversations_by_group(conversations, by)
+    if by is None:
+        masks = {}
+    else:
+        masks = conversations_by_group(conversations, by)
+
     by_scores = None
     doubts = list[str]()
     if rubric_set is not None and probability is not None:
         by_scores = share_of_probabilities(probability, rubric_set.calibration_error)
         doubts = [rubric_set.at_chance] if rubric_set.at_chance else []
+
     return ShareResult(
         total=estimates("", sample),
         groups=tuple(estimates(name, sample.of(mask)) for name, mask in masks.items()),
@@ -581,7 +680,11 @@ def share_of(
 
 
 def probabilities(
-    logs: Logs, rubric_set: RubricSet, run: RunOptions, model: ModelOptions, progress: Progress
+    logs: Logs,
+    rubric_set: RubricSet,
+    run: RunOptions,
+    model: ModelOptions,
+    progress: Progress,
 ) -> Floats:
     """Score all conversations, and return the probability of a thumb up `[conversation]`."""
     scored = (
@@ -599,16 +702,29 @@ def probabilities(
 def estimates(name: str, sample: Sample) -> Estimates:
     """Estimate the share of some conversations in every way that their labels allow."""
     numbers = {RANDOM: int(sample.random.sum()), VOLUNTARY: int(sample.voted.sum())}
-    missing = {way: FEWEST - n for way, n in numbers.items() if 0 < n < FEWEST}
+    missing = {}
+    for way, n in numbers.items():
+        if 0 < n < FEWEST:
+            missing[way] = FEWEST - n
+
     if not any(numbers.values()):
         missing = {RANDOM: FEWEST}
+
     estimates = Estimates(
-        name=name, conversations=len(sample.good), labels=numbers, missing=missing
+        name=name,
+        conversations=len(sample.good),
+        labels=numbers,
+        missing=missing,
     )
     if numbers[RANDOM] >= FEWEST:
-        estimates = replace(estimates, at_random=share_at_random(labeled_at_random(sample)))
+        estimates = replace(
+            estimates,
+            at_random=share_at_random(labeled_at_random(sample)),
+        )
+
     if numbers[VOLUNTARY] < FEWEST:
         return estimates
+
     facts = (sample.voted, sample.liked, sample.of_votes, sample.voting)
     adjusted = adjusted_share(*facts)
     return replace(
@@ -627,6 +743,10 @@ def labeled_at_random(sample: Sample) -> Labeled:
     is_random = sample.random
     rest = ~sample.random
     users = (None, None) if sample.user is None else (sample.user[is_random], sample.user[rest])
+
     return Labeled(
-        sample.good[is_random], sample.of_random[is_random], sample.of_random[rest], *users
+        sample.good[is_random],
+        sample.of_random[is_random],
+        sample.of_random[rest],
+        *users,
     )

@@ -29,7 +29,11 @@ FEWEST = 2
 """Conversations of each class that are enough where there is a starter."""
 
 
-def require_same_judge(starter: RubricSet, name: str, model: ModelOptions) -> None:
+def require_same_judge(
+    starter: RubricSet,
+    name: str,
+    model: ModelOptions,
+) -> None:
     """Refuse a starter whose rubrics the judge of the new set can't answer.
 
     Raises:
@@ -46,8 +50,17 @@ def require_same_judge(starter: RubricSet, name: str, model: ModelOptions) -> No
             remedy=remedy,
             option="scale",
         )
-    by = "the built-in judge" if judged.built_in else f"the model {judged.name}"
-    remedy = "leave --model out" if judged.built_in else f"give --model {judged.name}"
+
+    if judged.built_in:
+        by = "the built-in judge"
+    else:
+        by = f"the model {judged.name}"
+
+    if judged.built_in:
+        remedy = "leave --model out"
+    else:
+        remedy = f"give --model {judged.name}"
+
     raise WrongUse(
         f"the starter {name} is judged by {by}",
         remedy=f"{remedy}, or fit the starter for your judge: `pollex refit LOGS --rubrics {name}`",
@@ -55,7 +68,9 @@ def require_same_judge(starter: RubricSet, name: str, model: ModelOptions) -> No
 
 
 def starter_of(
-    starter: Path | RubricSet, store: Path, model: ModelOptions
+    starter: Path | RubricSet,
+    store: Path,
+    model: ModelOptions,
 ) -> tuple[StarterRecord, RubricSet]:
     """Read a starter; return what a set keeps of it, and itself.
 
@@ -66,16 +81,18 @@ def starter_of(
     rubric_set = read_unedited(starter, store)
     name = starter.name if isinstance(starter, Path) else "(in memory)"
     require_same_judge(rubric_set, name, model)
+
     return record_of(rubric_set, name), rubric_set
 
 
 def record_of(starter: RubricSet, name: str) -> StarterRecord:
     """Return what a set keeps of its starter; its figures come after learning."""
+    rubrics = tuple(
+        rubric.model_copy(update={"id": PREFIX + rubric.id}) for rubric in starter.rubrics
+    )
     return StarterRecord(
         source=name,
-        rubrics=tuple(
-            rubric.model_copy(update={"id": PREFIX + rubric.id}) for rubric in starter.rubrics
-        ),
+        rubrics=rubrics,
         judge=starter.judge.model_copy(update={"learned": with_prefix(starter.judge.learned)}),
         theta=starter.theta,
         never=with_prefix(starter.never),
@@ -116,30 +133,47 @@ def consult_starter(
     """Return a starter with its answers to the conversations of a log that are learned from; None without one."""
     if record is None:
         return None
+
     table = GivenAnswers(
-        record.judge.options.value, len(SCALES[record.judge.scale]), never_counts=record.never
+        record.judge.options.value,
+        len(SCALES[record.judge.scale]),
+        never_counts=record.never,
     )
     learned_from = Logs(
-        conversations=(*logs.learnable, *graded_between(logs)), fingerprint=logs.fingerprint
+        conversations=(*logs.learnable, *graded_between(logs)),
+        fingerprint=logs.fingerprint,
     )
     options = replace(run, resume=False)
     alone = as_set(record, around)
     result = score(
-        learned_from, alone, reading=ReadOptions(), run=options, model=model, progress=progress
+        learned_from,
+        alone,
+        reading=ReadOptions(),
+        run=options,
+        model=model,
+        progress=progress,
     )
     for row in result.scores or ():
         table.take(row.conversation_id, row.answers)
+
     return Starter(record, table)
 
 
-def with_starter(learned: Learned, starter: Starter | None, logs: Logs, store: Store) -> Learned:
+def with_starter(
+    learned: Learned,
+    starter: Starter | None,
+    logs: Logs,
+    store: Store,
+) -> Learned:
     """Return a learned set with what its starter brings; as it is without one."""
     if starter is None:
         return learned
+
     comparison = step(store, learned.run, "calibrate")
     honest = dict[str, float]()
     if (scores := step(store, learned.run, "select")["held_out_scores"]) is not None:
         honest = dict(zip(comparison["conversations"], scores, strict=True))
+
     by_id = {c.id: c for c in logs}
     scored = [score for score in learned.scores if score.netsat is not None]
     sample = [row for row in scored if row.side == "held_out"]
@@ -147,30 +181,33 @@ def with_starter(learned: Learned, starter: Starter | None, logs: Logs, store: S
     if len({row.positive for row in sample}) < 2:
         sample = [row for row in scored if row.side == "training"]
         where = "cross-validated on training conversations"
+
     netsat = np.array(
-        [honest.get(row.conversation_id, row.netsat) for row in sample], dtype=np.float64
+        [honest.get(row.conversation_id, row.netsat) for row in sample],
+        dtype=np.float64,
     )
     conversations = [by_id[row.conversation_id] for row in sample]
     other = starter.netsats(conversations)
     both = np.array([row.probability for row in sample], dtype=np.float64)
     if np.isnan(both).any():  # too few for folds
         both = standard(netsat) + standard(other)
+
     rng = np.random.default_rng(0)
     blocks = block_ids(conversations)
     up = np.array([row.positive for row in sample])
     columns = {"own": netsat, "starter": other, "both": both}
-    areas = {
-        name: auc_of_scores(column, up, rng, together=blocks) for name, column in columns.items()
-    }
+    areas = {}
+    for name, column in columns.items():
+        areas[name] = auc_of_scores(column, up, rng, together=blocks)
+
     helps = (areas["both"].value or 0.0) > (areas["own"].value or 0.0)
-    record = starter.record.model_copy(
-        update={
-            "weights": (*comparison["weights"],),
-            "auc": areas,
-            "measured_on": where,
-            "helps": helps,
-        }
-    )
+    update = {
+        "weights": (*comparison["weights"],),
+        "auc": areas,
+        "measured_on": where,
+        "helps": helps,
+    }
+    record = starter.record.model_copy(update=update)
     changes = {
         "starter": record,
         "notes": (
@@ -180,6 +217,7 @@ def with_starter(learned: Learned, starter: Starter | None, logs: Logs, store: S
     }
     rubric_set = learned.rubric_set.model_copy(update=changes)
     store.keep(list(rubric_set_rows(learned.run, rubric_set)))
+
     return replace(learned, rubric_set=rubric_set)
 
 
@@ -195,7 +233,11 @@ def sentence_of(record: StarterRecord, instead: str = ALONE) -> str:
     """
     parts = (("this set alone", "own"), ("the starter alone", "starter"), ("both", "both"))
     figures = ", ".join(f"{name} {_in_words(record.auc[key])}" for name, key in parts)
-    advice = "" if record.helps else f"; it does not help here: {instead}"
+    if record.helps:
+        advice = ""
+    else:
+        advice = f"; it does not help here: {instead}"
+
     n = record.auc["both"].n
     return f"Starter {record.source}: AUC of {figures} ({record.measured_on}, n = {n}){advice}."
 
@@ -203,9 +245,10 @@ def sentence_of(record: StarterRecord, instead: str = ALONE) -> str:
 def _in_words(figure: Figure) -> str:
     if figure.value is None:
         return "undefined"
-    ends = (
-        ""
-        if figure.low is None or figure.high is None
-        else f" [{figure.low:.2f}, {figure.high:.2f}]"
-    )
+
+    if figure.low is None or figure.high is None:
+        ends = ""
+    else:
+        ends = f" [{figure.low:.2f}, {figure.high:.2f}]"
+
     return f"{figure.value:.2f}{ends}"

@@ -35,14 +35,23 @@ LAST_KEYS = ("questions", "by_node")
 """What is told after all else of nodes before: words for ids, and what became results since."""
 
 
-def state_told(run: str, node: str, state: Mapping[str, Any], before: Mapping[str, Any]) -> Told:
+def state_told(
+    run: str,
+    node: str,
+    state: Mapping[str, Any],
+    before: Mapping[str, Any],
+) -> Told:
     """Yield what a node found, then what the state has from nodes before it.
 
     Args:
         before: The state that the node began with.
     """
     texts = texts_by_id(state)
-    changed = [key for key, value in state.items() if before.get(key) != value and key != "run"]
+    changed = []
+    for key, value in state.items():
+        if before.get(key) != value and key != "run":
+            changed.append(key)
+
     yield f"{printable(run)} after {printable(node)} found:"
     told_keys = [key for key in changed if not _is_empty(state[key])]
     parts = [part for key in told_keys for part in _parts(key, state[key], texts)]
@@ -54,14 +63,16 @@ def state_told(run: str, node: str, state: Mapping[str, Any], before: Mapping[st
         yield "nothing that the state hadn't told before"
 
     # what nodes before it found, as far as there is room; else its names
-    earlier = [
-        key
-        for key, value in state.items()
-        if key not in changed and key not in ("run", "batch") and not _is_empty(value)
-    ]
+    earlier = []
+    for key, value in state.items():
+        if key not in changed and key not in ("run", "batch") and not _is_empty(value):
+            earlier.append(key)
+
     earlier.sort(key=LAST_KEYS.__contains__)
     if earlier:
-        before_it = [part for key in earlier for part in _parts(key, state[key], texts)]
+        before_it: list[tuple[str, str | Rows]] = []
+        for key in earlier:
+            before_it.extend(_parts(key, state[key], texts))
         left = SCREEN - len(lines)
         if left >= LEAST_LINES * len(before_it):
             yield "From nodes before it:"
@@ -73,6 +84,7 @@ def state_told(run: str, node: str, state: Mapping[str, Any], before: Mapping[st
     if rows := [*state.get("first", ()), *state.get("worst", ())]:
         id_ = printable(str(rows[0].get("id", "")))
         yield _shorten(f"One of them whole: pollex trace {printable(run)} --conversation {id_}")
+
     yield f"All of it, as JSON: pollex trace {printable(run)} --state {printable(node)} --json"
 
 
@@ -91,10 +103,14 @@ def _told(parts: Sequence[tuple[str, "str | Rows"]], most: int) -> Iterator[str]
 def texts_by_id(state: Mapping[str, Any]) -> dict[str, str]:
     """Return the texts of rubrics by their ids, from all rows of a state that have both."""
     texts: dict[str, str] = {}
-    pool = [row for side in state.get("pool", {}).values() for row in side]
+    pool = []
+    for side in state.get("pool", {}).values():
+        pool.extend(side)
+
     for row in [*pool, *state.get("kept", ()), *state.get("chosen", ())]:
         if isinstance(row, Mapping) and "id" in row and "text" in row:
             texts[str(row["id"])] = str(row["text"])
+
     return texts
 
 
@@ -116,6 +132,7 @@ class Rows:
             yield from lines
             shown += 1
             left -= len(lines)
+
         if len(self.lines) > shown:
             yield f"  and {len(self.lines) - shown} more"
 
@@ -132,9 +149,14 @@ def _parts(name: str, value: Any, texts: Mapping[str, str]) -> Iterator[tuple[st
 
 
 def _parts_of_object(
-    name: str, value: Mapping[str, Any], texts: Mapping[str, str]
+    name: str,
+    value: Mapping[str, Any],
+    texts: Mapping[str, str],
 ) -> Iterator[tuple[str, str | Rows]]:
-    named = {texts.get(key, key): entry for key, entry in value.items()}
+    named = {}
+    for key, entry in value.items():
+        named[texts.get(key, key)] = entry
+
     if all(isinstance(entry, str) for entry in value.values()) and set(value) <= texts.keys():
         yield (
             name,
@@ -144,12 +166,14 @@ def _parts_of_object(
             ),
         )
         return
+
     lists = {key: entry for key, entry in named.items() if _holds_rows(entry)}
     rest = {key: entry for key, entry in named.items() if key not in lists}
     if rest and any(isinstance(entry, Mapping) or _is_long(entry) for entry in rest.values()):
         yield name, Rows([f"{key}: {_in_line(entry)}" for key, entry in rest.items()])
     elif rest:
         yield name, _in_line(rest)
+
     for key, rows in lists.items():
         yield from _parts(f"{name}, {key}", rows, texts)
 
@@ -175,16 +199,20 @@ def _row_in_line(row: Any) -> str:
     """Return a row of a list in a line, what people know it by first."""
     if not isinstance(row, Mapping):
         return _in_line(row)
+
     first = next((key for key in FIRST_COLUMNS if row.get(key)), None)
     if first is None:
         return _in_line(row)
-    rest = {
-        key: cell
-        for key, cell in row.items()
-        if key != first and not (first == "text" and key == "id")
-    }
+
+    rest = {}
+    for key, cell in row.items():
+        if key != first and not (first == "text" and key == "id"):
+            rest[key] = cell
+
     named = str(row[first])
-    return f"{named}: {_in_line(rest)}" if rest else named
+    if rest:
+        return f"{named}: {_in_line(rest)}"
+    return named
 
 
 def _in_line(value: Any) -> str:
@@ -193,15 +221,20 @@ def _in_line(value: Any) -> str:
         if _is_figure(value):
             return _plain(value)
         in_order = sorted(value.items(), key=_place_in_row)
-        fields = [f"{name} {_plain(field)}" for name, field in in_order if not _is_empty(field)]
+        fields = []
+        for name, field in in_order:
+            if not _is_empty(field):
+                fields.append(f"{name} {_plain(field)}")
         if len(fields) > INLINE:
             fields = [*fields[:INLINE], f"and {count(len(fields) - INLINE, 'value')} more"]
         return "; ".join(fields) or "none"
+
     if isinstance(value, list):
         listed = ", ".join(map(_plain, value[:INLINE]))
-        return (
-            f"{listed} and {len(value) - INLINE} more" if len(value) > INLINE else listed or "none"
-        )
+        if len(value) > INLINE:
+            return f"{listed} and {len(value) - INLINE} more"
+        return listed or "none"
+
     return _plain(value)
 
 
@@ -233,25 +266,34 @@ def _plain(value: Any) -> str:
         if not value:
             return "none"
         if _is_figure(value):
-            counted = f"{value['users']} users" if value.get("users") else f"n = {value.get('n')}"
+            if value.get("users"):
+                counted = f"{value['users']} users"
+            else:
+                counted = f"n = {value.get('n')}"
+
             ends = f"[{_plain(value['low'])}, {_plain(value['high'])}]"
             return f"{_plain(value['value'])} {ends}, {counted}"
-        flat = [
-            f"{name} {_plain(entry)}"
-            for name, entry in value.items()
-            if not isinstance(entry, Mapping | list)
-        ]
+
+        flat = []
+        for name, entry in value.items():
+            if not isinstance(entry, Mapping | list):
+                flat.append(f"{name} {_plain(entry)}")
         if not flat:
             return count(len(value), "value")
         if len(flat) > INLINE:
             return count(len(flat), "value")
         return f"({', '.join(flat)})"
+
     if isinstance(value, list):
         short = len(value) <= INLINE and not any(
             isinstance(entry, Mapping | list) for entry in value
         )
-        return " ".join(map(_plain, value)) if short else count(len(value), "value")
-    return "none" if value in (None, "") else str(value)
+        if short:
+            return " ".join(map(_plain, value))
+        return count(len(value), "value")
+    if value in (None, ""):
+        return "none"
+    return str(value)
 
 
 def _wrapped(text: str, indent: str, most: int) -> list[str]:

@@ -30,13 +30,21 @@ def events_of(score: Score, digest: str) -> list[dict[str, str | float]]:
     about: dict[str, str | float] = {CONVERSATION: score.conversation_id, RUBRICS: digest}
     if score.netsat is None:
         return [{**about, NAME: "pollex.netsat", ERROR: score.outcome}]
+
     attributes: list[dict[str, str | float]] = [
         {**about, NAME: "pollex.netsat", VALUE: score.netsat}
     ]
     if score.probability is not None:
-        attributes.append({**about, NAME: "pollex.probability", VALUE: score.probability})
+        attributes.append(
+            {
+                **about,
+                NAME: "pollex.probability",
+                VALUE: score.probability,
+            }
+        )
         if score.decision is not None:
             attributes[-1][LABEL] = score.decision
+
     return attributes
 
 
@@ -69,6 +77,7 @@ def exporter_of(url: str | None, digest: str) -> Iterator[Callable[[Score], None
     if url is None:
         yield None
         return
+
     refuse_no_address(url, "the address for events", "events")
     try:
         # an extra
@@ -79,11 +88,16 @@ def exporter_of(url: str | None, digest: str) -> Iterator[Callable[[Score], None
         from requests import Session
     except ImportError as error:
         raise WrongUse(
-            f"events need a package: {error.name}", remedy='pip install "pollex[otel]"'
+            f"events need a package: {error.name}",
+            remedy='pip install "pollex[otel]"',
         ) from None
+
     session = Session()
     session.trust_env = False
-    provider = LoggerProvider(Resource({"service.name": "pollex"}), shutdown_on_exit=False)
+    provider = LoggerProvider(
+        Resource({"service.name": "pollex"}),
+        shutdown_on_exit=False,
+    )
     exporter = OTLPLogExporter(f"{url.rstrip('/')}/v1/logs", session=session)
     provider.add_log_record_processor(BatchLogRecordProcessor(exporter))
     try:

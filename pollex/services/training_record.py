@@ -33,12 +33,12 @@ class TrainingRecord(BaseModel):
 
     def seen(self, table: AnswerTable) -> int | None:
         """Count the texts that the calibrator was fitted on; None if unknown."""
-        known_hashes = None if self.text_hashes is None else frozenset(self.text_hashes)
-        return (
-            None
-            if known_hashes is None
-            else sum(row_hash in known_hashes for row_hash in _hashes(table))
-        )
+        known_hashes = None
+        if self.text_hashes is not None:
+            known_hashes = frozenset(self.text_hashes)
+        if known_hashes is None:
+            return None
+        return sum(row_hash in known_hashes for row_hash in _hashes(table))
 
 
 def keep_training(
@@ -59,7 +59,11 @@ def keep_training(
         arrays_sha256=TrainingRecord.model_validate_json(calibrator.read_bytes()).arrays_sha256,
         files=tuple(files),
     )
-    write_text(calibrator.with_name(TRAINING), record.model_dump_json(indent=2), named=False)
+    write_text(
+        calibrator.with_name(TRAINING),
+        record.model_dump_json(indent=2),
+        named=False,
+    )
 
 
 def training_of(folder: Path) -> TrainingRecord:
@@ -76,15 +80,21 @@ def training_of(folder: Path) -> TrainingRecord:
         calibrator_record = TrainingRecord.model_validate_json(calibrator.read_bytes())
     except (OSError, ValidationError):
         return TrainingRecord()
+
     is_its_own = training_record.arrays_sha256 == calibrator_record.arrays_sha256
-    return training_record if is_its_own else TrainingRecord()
+    if is_its_own:
+        return training_record
+    return TrainingRecord()
 
 
 def _hashes(table: AnswerTable) -> list[str]:
     rows = np.ascontiguousarray(table.X)
-    return [
-        hashlib.sha256(text.encode("utf-8", "surrogatepass") + b"\0" + row.tobytes()).hexdigest()[
-            :16
-        ]
-        for text, row in zip(table.texts, rows, strict=True)
-    ]
+    hashes: list[str] = []
+    for text, row in zip(table.texts, rows, strict=True):
+        hashes.append(
+            hashlib.sha256(
+                text.encode("utf-8", "surrogatepass") + b"\0" + row.tobytes()
+            ).hexdigest()[:16]
+        )
+
+    return hashes

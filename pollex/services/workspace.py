@@ -81,20 +81,30 @@ class Workspace:
         """Return the setting of a run that works here."""
         if self.options.typed:
             arguments = arguments | {"command": self.options.typed, "folder": str(Path.cwd())}
+
         return staff.setting(
-            self.store, progress=self.progress, arguments=arguments, resume=self.options.resume
+            self.store,
+            progress=self.progress,
+            arguments=arguments,
+            resume=self.options.resume,
         )
 
     def announce(self, staff: Workers) -> None:
         """Tell who works and what their endpoint lacks; an interrupt reaches them from now on."""
         self.progress.note(f"Roles: {staff.display_name}")
-        missing = staff.capabilities.missing() if staff.capabilities else []
+        if staff.capabilities:
+            missing = staff.capabilities.missing()
+        else:
+            missing = []
+
         for note in [*missing, *staff.notes]:
             self.progress.note(f"Note: {note}")
+
         if staff.gateway:
             if isinstance(staff.gateway.endpoint, Endpoint) and staff.gateway.endpoint.exposed:
                 self.progress.note("Note: conversations go over the network unencrypted (http)")
             self.on_stop.append(staff.gateway.stop)
+
         staff.embedder.watch(self.progress)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -114,6 +124,7 @@ class Workspace:
         def stop() -> None:
             for callback in self.on_stop:
                 callback()
+
             if not self.on_stop:
                 task.cancel()
 
@@ -125,6 +136,7 @@ class Workspace:
                 if number != signal.SIGHUP:
                     os._exit(Interrupted.exit_code)
                 return
+
             stopping = True
             self.progress.stopped = not self.on_stop
             loop.call_soon_threadsafe(stop)
@@ -140,7 +152,8 @@ class Workspace:
         finally:
             for number, handler in before.items():
                 signal.signal(
-                    number, signal.SIG_IGN if stopping and number == signal.SIGHUP else handler
+                    number,
+                    signal.SIG_IGN if stopping and number == signal.SIGHUP else handler,
                 )
 
 
@@ -156,19 +169,23 @@ def require_addresses() -> None:
     """
     if sys.platform == "win32":
         return
+
     import resource  # Windows has none
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESSES:
         remedy = "`ulimit -v unlimited`, or 4000000; a limit on memory itself, as a container has, may be smaller"
         raise WrongUse(
-            f"memory would run out: the limit on addresses is {limit / 1e9:.1f} GB", remedy=remedy
+            f"memory would run out: the limit on addresses is {limit / 1e9:.1f} GB",
+            remedy=remedy,
         )
 
 
 @contextmanager
 def workspace(
-    options: RunOptions, progress: Progress, logs: Logs | None = None
+    options: RunOptions,
+    progress: Progress,
+    logs: Logs | None = None,
 ) -> Iterator[Workspace]:
     """Open the store for a run, and keep in it what the placeholders of the logs stand for.
 
@@ -196,6 +213,7 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     """
     if running_loop() is None:
         return asyncio.run(work)
+
     background = Background()
     try:
         return background.complete(work)
@@ -208,7 +226,11 @@ class Background:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="pollex", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run,
+            name="pollex",
+            daemon=True,
+        )
         self._thread.start()
 
     def _run(self) -> None:
@@ -271,6 +293,7 @@ def few_collections() -> Iterator[None]:
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(COLLECTED_AFTER, *before[1:])
+
     try:
         yield
     finally:

@@ -108,6 +108,7 @@ class Columns:
         only_new = ""
         if rows.kind is TextRow and (known_texts := self._sources(TEXTS, rows.run)):
             only_new = f"WHERE text_hash NOT IN (SELECT text_hash FROM {known_texts})"
+
         sql = f"SELECT *, {number << 32} + row_number() OVER () AS seq FROM ({rows.sql}) {only_new}"
         self._copy(sql, [], ColumnPart(pile, number, number), rows.tables)
         parts = parts_of(pile)
@@ -120,12 +121,22 @@ class Columns:
             parts = parts_of(pile)
             width = alike[-1].last - alike[0].first + 1
 
-    def answers_for(self, run: str, of: str, only: Collection[str] | None) -> RowBlock | None:
+    def answers_for(
+        self,
+        run: str,
+        of: str,
+        only: Collection[str] | None,
+    ) -> RowBlock | None:
         """Return the answers of another run as this one's; with `only`, a model's to these questions."""
         if not (source := self._sources(AnswerRow.table, of)):
             return None
+
         questions = ", ".join(map(_quote, only or ()))
-        where = "" if only is None else f"WHERE source <> 'built-in' AND question IN ({questions})"
+        if only is None:
+            where = ""
+        else:
+            where = f"WHERE source <> 'built-in' AND question IN ({questions})"
+
         sql = f"SELECT * EXCLUDE (seq) REPLACE ({_quote(run)} AS run) FROM {source} {where} ORDER BY seq"
         return RowBlock(AnswerRow, run, {}, sql)
 
@@ -148,14 +159,19 @@ class Columns:
         """
         # a part may be put together with others while it is read: then once more
         for tried in range(5):
-            tables = [
-                f"{kind.table} AS (SELECT * FROM {self._sources(kind.table, run) or _select_nothing(kind)})"
-                for kind in KINDS
-                if re.search(rf"\b{kind.table}\b", sql)
-            ]
+            tables = []
+            for kind in KINDS:
+                if re.search(rf"\b{kind.table}\b", sql):
+                    tables.append(
+                        f"{kind.table} AS (SELECT * FROM {self._sources(kind.table, run) or _select_nothing(kind)})"
+                    )
+
             try:
                 with self._connection().cursor() as cursor:
-                    cursor.execute(f"WITH {', '.join(tables)} {sql}", list(parameters))
+                    cursor.execute(
+                        f"WITH {', '.join(tables)} {sql}",
+                        list(parameters),
+                    )
                     names = [column[0] for column in cursor.description]
                     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
             except duckdb.IOException as failure:  # a part was put together with others meanwhile
@@ -171,6 +187,7 @@ class Columns:
                 raise  # the query is wrong, not the store
             except duckdb.Error as failure:
                 raise self._error_of(failure) from failure
+
         raise AssertionError("unreachable")
 
     def drop(self, part: ColumnPart, column: str, values: Sequence[str]) -> int:
@@ -179,15 +196,20 @@ class Columns:
         where = f'list_contains(?, "{column}")'
         with self._connection().cursor() as cursor:
             cursor.execute(
-                f"SELECT count(*) FILTER ({where}), count(*) FROM {source}", [list(values)]
+                f"SELECT count(*) FILTER ({where}), count(*) FROM {source}",
+                [list(values)],
             )
             gone, rows = cursor.fetchall()[0]
+
         if gone == rows:
             part.path.unlink()
         elif gone:
             self._copy(
-                f"SELECT * FROM {source} WHERE NOT {where} ORDER BY seq", [list(values)], part
+                f"SELECT * FROM {source} WHERE NOT {where} ORDER BY seq",
+                [list(values)],
+                part,
             )
+
         return int(gone)
 
     def close(self) -> None:
@@ -206,15 +228,19 @@ class Columns:
             return no_memory(place)
         if written is not None and "Permission denied" in words:
             return not_writable(written.parent)
+
         # neither room nor rights: a part may be damaged
         for folder in (self._folder / TEXTS, *(self._folder / RUNS).glob("*")):
             for part in all_parts(folder):
                 if why := reason_unreadable(part.path):
                     return damaged(str(part.path), why)
+
         return error_of_store(place, words)
 
     def _pile(self, table: str, run: str) -> Path:
-        return self._folder / TEXTS / run if table == TEXTS else self._folder / RUNS / run / table
+        if table == TEXTS:
+            return self._folder / TEXTS / run
+        return self._folder / RUNS / run / table
 
     def _sources(self, table: str, run: str) -> str:
         """Return the parts of a run's table as SQL; of texts, all runs'."""
@@ -222,9 +248,12 @@ class Columns:
             parts = all_parts(self._folder / TEXTS)
         elif run == EVERY_RUN:
             folders = sorted(path for path in (self._folder / RUNS).glob("*") if path.is_dir())
-            parts = [part for folder in folders for part in parts_of(folder / table)]
+            parts = []
+            for folder in folders:
+                parts.extend(parts_of(folder / table))
         else:
             parts = parts_of(self._pile(table, run))
+
         return _select_parts(parts) if parts else ""
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -235,6 +264,7 @@ class Columns:
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
             self._opened = connection
+
         return self._opened
 
     def _merge(self, parts: Sequence[ColumnPart]) -> None:
@@ -262,6 +292,7 @@ class Columns:
                     f"COPY ({sql}) TO {_quote(str(draft))} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {GROUP})",
                     parameters,
                 )
+
             draft.chmod(0o600)
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
@@ -271,16 +302,28 @@ class Columns:
             raise self._error_of(failure, part.path) from failure
 
 
-def block_of(kind: type[ColumnRow], run: str, rows: Sequence[tuple[Any, ...]]) -> RowBlock:
+def block_of(
+    kind: type[ColumnRow],
+    run: str,
+    rows: Sequence[tuple[Any, ...]],
+) -> RowBlock:
     """Return rows, a tuple of cells each, as arrays."""
     arrays, cells = arrays_of(kind.types(), rows)
     once = "DISTINCT ON (r.text_hash)" if kind is TextRow else ""
     return RowBlock(
-        kind, run, {"given": arrays}, f"SELECT {once} {', '.join(cells.values())} FROM given AS r"
+        kind,
+        run,
+        {"given": arrays},
+        f"SELECT {once} {', '.join(cells.values())} FROM given AS r",
     )
 
 
-NUMBERS = {"DOUBLE": np.float64, "BOOLEAN": np.bool_, "INTEGER": np.int32, "BIGINT": np.int64}
+NUMBERS = {
+    "DOUBLE": np.float64,
+    "BOOLEAN": np.bool_,
+    "INTEGER": np.int32,
+    "BIGINT": np.int64,
+}
 
 
 def arrays_of(
@@ -297,12 +340,15 @@ def arrays_of(
     columns = list(zip(*rows, strict=True)) or [()] * len(types)
     for (name, type_), cells in zip(types.items(), columns, strict=True):
         if type_ in ("DOUBLE[]", "INTEGER[]"):
-            sizes = [-1 if cell is None else len(cell) for cell in cells]
-            spread = [f"{name}_{place}" for place in range(max(sizes, default=0))]
-            padded = [
-                (*(cell or ()), *(0,) * (len(spread) - max(size, 0)))
-                for cell, size in zip(cells, sizes, strict=True)
-            ]
+            sizes = []
+            for cell in cells:
+                sizes.append(-1 if cell is None else len(cell))
+            spread = []
+            for place in range(max(sizes, default=0)):
+                spread.append(f"{name}_{place}")
+            padded = []
+            for cell, size in zip(cells, sizes, strict=True):
+                padded.append((*(cell or ()), *(0,) * (len(spread) - max(size, 0))))
             arrays |= {f"{name}_n": np.array(sizes)} | dict(
                 zip(spread, np.array(padded).T.copy(), strict=True)
             )
@@ -312,9 +358,13 @@ def arrays_of(
             kind = NUMBERS.get(type_)
             missing = [cell is None for cell in cells]
             filled = [0 if cell is None else cell for cell in cells] if kind else cells
-            arrays[name] = np.ma.masked_array(np.array(filled, kind or object), missing)
+            arrays[name] = np.ma.masked_array(
+                np.array(filled, kind or object),
+                missing,
+            )
             quoted = name.replace('"', '""')
             sql[name] = f'r."{quoted}"::{type_} AS "{quoted}"'
+
     return arrays, sql
 
 
@@ -331,12 +381,14 @@ def all_parts(folder: Path) -> list[ColumnPart]:
     # a part that takes others' place while they are listed must not be missed
     while names != before:
         names, before = sorted(_list_part_names(folder)), names
+
     parts: list[ColumnPart] = []
     for part in sorted(
         (_part_named(folder, name) for name in names), key=lambda p: (p.pile, p.first, -p.last)
     ):
         if not parts or parts[-1].pile != part.pile or part.last > parts[-1].last:
             parts.append(part)
+
     return parts
 
 
@@ -348,11 +400,9 @@ def drafts_left_in(folder: Path) -> list[Path]:
 
 def _list_part_names(folder: Path) -> Iterator[str]:
     if folder.is_dir():
-        yield from (
-            path.name
-            for path in folder.iterdir()
-            if path.name[0] != "." and _NAME.fullmatch(path.name)
-        )
+        for path in folder.iterdir():
+            if path.name[0] != "." and _NAME.fullmatch(path.name):
+                yield path.name
 
 
 def _part_named(folder: Path, name: str) -> ColumnPart:
@@ -388,4 +438,5 @@ def reason_unreadable(part: Path) -> str:
         return ""  # which says nothing of the file
     except duckdb.Error as failure:
         return str(failure).splitlines()[0][:300]
+
     return ""

@@ -65,7 +65,11 @@ OTHERS = """
     CREATE INDEX replays_of_conversations ON replays (run, conversation)
 """
 
-_TYPES = {"int": "INTEGER", "bool": "INTEGER", "float": "REAL"}
+_TYPES = {
+    "int": "INTEGER",
+    "bool": "INTEGER",
+    "float": "REAL",
+}
 
 
 def make_tables(connection: sqlite3.Connection) -> None:
@@ -79,7 +83,9 @@ def make_tables(connection: sqlite3.Connection) -> None:
                 *OTHERS.split(";"),
             ]:
                 connection.execute(statement)
+
             connection.execute(f"PRAGMA user_version = {VERSION}")
+
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:  # SQLite ends it itself where the disk is full
@@ -94,11 +100,14 @@ def add_tables_of_rooms(connection: sqlite3.Connection, *, read_only: bool) -> N
     missing = [table for table in hooks_of(StoreTable) if table.kind.table not in present]
     if read_only and missing:
         connection.execute("PRAGMA temp_store = MEMORY")
+
     for table in missing:
         # another process may have been quicker
         connection.execute(
             _create_table(
-                table.kind, table.more, "TEMP TABLE" if read_only else "TABLE IF NOT EXISTS"
+                table.kind,
+                table.more,
+                "TEMP TABLE" if read_only else "TABLE IF NOT EXISTS",
             )
         )
         if table.index and not read_only:
@@ -106,7 +115,9 @@ def add_tables_of_rooms(connection: sqlite3.Connection, *, read_only: bool) -> N
 
 
 def _create_table(kind: type[Row], more: str, what: str = "TABLE") -> str:
-    columns = [f"{column.name} {_TYPES.get(type_of(column), 'TEXT')}" for column in fields(kind)]
+    columns = []
+    for column in fields(kind):
+        columns.append(f"{column.name} {_TYPES.get(type_of(column), 'TEXT')}")
     return f"CREATE {what} {kind.table} ({', '.join([*columns, *filter(None, [more])])})"
 
 
@@ -155,7 +166,11 @@ class Database:
         self.path = path
         self._turn = threading.RLock()
         with self.trouble():
-            self._connection = _connect(path, read_only=read_only, patience=patience)
+            self._connection = _connect(
+                path,
+                read_only=read_only,
+                patience=patience,
+            )
 
     @contextmanager
     def trouble(self) -> Iterator[None]:
@@ -173,7 +188,10 @@ class Database:
         with self._turn, self.trouble():
             cursor = self._connection.execute(sql, parameters)
             names = [column[0] for column in cursor.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            rows: list[dict[str, Any]] = []
+            for row in cursor.fetchall():
+                rows.append(dict(zip(names, row, strict=True)))
+            return rows
 
     def each(self, sql: str, parameters: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield what a query gives, a tuple a row: for hundreds of thousands of them."""
@@ -201,6 +219,7 @@ class Database:
             self.path.stat()
         except OSError as failure:
             raise write_failed(self.path, failure) from failure
+
         with self._turn, self.trouble():
             self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._connection.execute("BEGIN IMMEDIATE")
@@ -224,6 +243,7 @@ class Database:
             self._connection.execute("VACUUM")
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
         if busy:
             what = "another process reads the store, so what was deleted still stands in its file"
             remedy = "end it (`pollex serve`, a notebook), and run the command again"
@@ -234,7 +254,13 @@ class Database:
         path = self.path.with_name(BACKUP)
         draft = path.with_name(f".{BACKUP}.{os.getpid()}.draft")
         try:
-            os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
+            os.close(
+                os.open(
+                    draft,
+                    os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW,
+                    0o600,
+                )
+            )
             with (
                 self.trouble(),
                 closing(sqlite3.connect(_address(self.path, read_only=True), uri=True)) as source,
@@ -243,6 +269,7 @@ class Database:
                 source.backup(copy)
                 copy.execute("PRAGMA journal_mode = DELETE")
                 _check_integrity(copy, self.path)
+
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
             draft.replace(path)
@@ -263,6 +290,7 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
         # SQLite's locks.
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
     # a new file is neither checked nor compared
     fresh = not path.stat().st_size
     connection = sqlite3.connect(
@@ -282,6 +310,7 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
         ):
             if not (read_only and pragma.startswith("journal")):
                 connection.execute(f"PRAGMA {pragma}")
+
         # before anything is read that its tables may compute
         require_plain_tables(connection.execute(TABLES).fetchall(), path)
         if not read_only and not fresh and path.stat().st_size <= FULLY_CHECKED:
@@ -293,14 +322,19 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
             older = "`pollex doctor --rebuild` brings it over once, and keeps the files as they are"
             newer = "the store was left as it is: install the newer pollex, or give another folder"
             raise WrongUse(
-                what, where=str(path), remedy=older if schema < VERSION else newer, option="store"
+                what,
+                where=str(path),
+                remedy=older if schema < VERSION else newer,
+                option="store",
             )
+
         add_tables_of_rooms(connection, read_only=read_only)
         if read_only:
             connection.execute("PRAGMA query_only = ON")
     except BaseException:
         connection.close()
         raise
+
     return connection
 
 
@@ -308,7 +342,8 @@ TABLES = "SELECT name, coalesce(sql, '') FROM sqlite_schema"
 """What a database has, and how it was made."""
 _LITERAL = re.compile(r"\bDEFAULT\s+(?:'[^']*'|\d+)", re.IGNORECASE)
 _COMPUTES = re.compile(
-    r"\b(?:CHECK|AS|DEFAULT|COLLATE|REFERENCES|VIRTUAL|VIEW|TRIGGER|WHERE)\b", re.IGNORECASE
+    r"\b(?:CHECK|AS|DEFAULT|COLLATE|REFERENCES|VIRTUAL|VIEW|TRIGGER|WHERE)\b",
+    re.IGNORECASE,
 )
 """Words of what a database of ours never has: a stranger's view may never end, a trigger may change what nobody asked
 for, and a condition or a column that is computed takes as long as they like."""
@@ -338,6 +373,7 @@ def _address(path: Path, *, read_only: bool) -> str:
         and not path.with_name(f"{path.name}-wal").exists()
     ):
         return f"{address}?immutable=1"
+
     return address
 
 
@@ -362,9 +398,15 @@ def error_of(path: Path, failure: Exception) -> PollexError:
         return no_room(path)
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return not_writable(path)
-    words = str(failure).splitlines()[0] if str(failure) else name
+
+    if str(failure):
+        words = str(failure).splitlines()[0]
+    else:
+        words = name
+
     if isinstance(failure, MemoryError) or name.startswith("SQLITE_NOMEM"):
         return no_memory(path)
+
     wrong = name.startswith(DAMAGED) or isinstance(failure, UnicodeDecodeError)
     if wrong or re.search("malformed|no such|unsupported|not decode", words) or _is_unsound(path):
         return damaged(str(path), words)

@@ -49,7 +49,9 @@ NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 def store_option(folder: str | Path) -> str:
     """Return `--store PATH` for a printed command; empty for the default store."""
     usual = os.environ.get(VARIABLE) or STORE
-    return "" if str(folder) == usual else f" --store {shlex.quote(str(folder))}"
+    if str(folder) == usual:
+        return ""
+    return f" --store {shlex.quote(str(folder))}"
 
 
 def require_own(path: Path) -> None:
@@ -66,7 +68,11 @@ def require_own(path: Path) -> None:
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
             what = "a link" if stat.S_ISLNK(kind) else "no file of a store"
             remedy = "put the file itself there, or take it away; a store as a whole may be a link"
-            raise StoreDamaged(f"it is {what}, and is not followed", where=str(path), remedy=remedy)
+            raise StoreDamaged(
+                f"it is {what}, and is not followed",
+                where=str(path),
+                remedy=remedy,
+            )
 
 
 def require_own_files(folder: Path) -> None:
@@ -98,10 +104,13 @@ def require_own_journal(path: Path) -> None:
         journal.seek(0, os.SEEK_END)
         journal.seek(max(0, journal.tell() - len(NAMES_ANOTHER)))
         names_another = journal.read() == NAMES_ANOTHER
+
     if names_another:
         remedy = "take this file away: no store has one"
         raise StoreDamaged(
-            "it would have SQLite remove another file", where=str(path), remedy=remedy
+            "it would have SQLite remove another file",
+            where=str(path),
+            remedy=remedy,
         )
 
 
@@ -129,9 +138,13 @@ def _entries_of(folder: Path, names: re.Pattern[str]) -> list[Path]:
     """Return what lies in a folder of the store under names of ours; a link isn't ours."""
     if folder.is_symlink() or not folder.is_dir():
         return []
-    return [
-        path for path in folder.iterdir() if names.fullmatch(path.name) and not path.is_symlink()
-    ]
+
+    entries: list[Path] = []
+    for path in folder.iterdir():
+        if names.fullmatch(path.name) and not path.is_symlink():
+            entries.append(path)
+
+    return entries
 
 
 def _remove_empty(folder: Path) -> None:
@@ -148,7 +161,9 @@ def _links() -> tempfile.TemporaryDirectory[str]:
 def path_in_text(path: Path) -> Path:
     """Return an absolute path that DuckDB takes: where a name on the way is no UTF-8, a link to it."""
     where = path.absolute()
-    return where if is_text(where) else _link_to(where)
+    if is_text(where):
+        return where
+    return _link_to(where)
 
 
 @cache
@@ -187,19 +202,26 @@ def kept_secret(folder: Path) -> bytes | None:
     path = folder / SECRET
     if not path.exists():
         return None
+
     # the secret, and behind it its check
     secret = (content := path.read_bytes())[:SIZE]
     check = content[SIZE:]
     if len(content) == SIZE or _check(secret) == check:  # earlier stores have no check
         return secret
+
     # one flipped bit can be turned back
     number = int.from_bytes(content)
-    bits = 8 * len(content) if len(content) == SIZE + 8 else 0
+    if len(content) == SIZE + 8:
+        bits = 8 * len(content)
+    else:
+        bits = 0
+
     for mended in ((number ^ 1 << place).to_bytes(len(content)) for place in range(bits)):
         if _check(mended[:SIZE]) == mended[SIZE:]:
             LOG.warning("%s: a bit of the store's secret had flipped; it was mended", path)
             _write_secret(path, mended[:SIZE])
             return mended[:SIZE]
+
     raise _secret_error(path, "the store's secret was changed, by which it finds paid answers")
 
 
@@ -221,8 +243,10 @@ def keep_secret(folder: Path, other_secret: bytes | None, paid: int) -> bytes:
     """
     if other_secret is not None and len(other_secret) != SIZE:
         raise WrongUse(
-            f"a secret has {SIZE} bytes, not {len(other_secret)}", remedy="give that of a store"
+            f"a secret has {SIZE} bytes, not {len(other_secret)}",
+            remedy="give that of a store",
         )
+
     if (stored := kept_secret(folder)) is not None:
         if other_secret not in (None, stored):
             raise WrongUse(
@@ -230,14 +254,18 @@ def keep_secret(folder: Path, other_secret: bytes | None, paid: int) -> bytes:
                 where=str(folder),
                 remedy="name another",
             )
+
         if (folder / SECRET).stat().st_size == SIZE:
             _write_secret(folder / SECRET, stored)
         return stored
+
     path = folder / SECRET
     if paid and other_secret is None:
         raise _secret_error(
-            path, f"the store's secret is gone, by which it finds its {paid} paid answers"
+            path,
+            f"the store's secret is gone, by which it finds its {paid} paid answers",
         )
+
     _write_secret(path, other_secret or secrets.token_bytes(SIZE))
     return path.read_bytes()[:SIZE]
 
@@ -253,11 +281,14 @@ def _write_secret(path: Path, secret: bytes) -> None:
         file.write(secret + _check(secret))
         file.flush()
         os.fsync(file.fileno())  # answers that are found by it will be on the disk, too
+
     if anew:
         draft.replace(path)
         return
+
     with suppress(FileExistsError):
         os.link(draft, path)
+
     draft.unlink()
 
 
@@ -285,6 +316,7 @@ def write_failed(path: Path, failure: OSError) -> PollexError:
             where=str(path),
             remedy="put it back, then resume the run",
         )
+
     return error_of_store(path, failure.strerror or str(failure))
 
 
@@ -300,7 +332,9 @@ def error_of_store(path: Path, why: str) -> PollexError:
 def no_memory(path: Path) -> PollexError:
     """Return the error for memory that ran out."""
     return PollexError(
-        "memory ran out", where=str(path), remedy="give the command more, then resume the run"
+        "memory ran out",
+        where=str(path),
+        remedy="give the command more, then resume the run",
     )
 
 

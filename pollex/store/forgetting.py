@@ -81,7 +81,9 @@ class ToForget:
             }
         if isinstance(value, list):
             return [self.cleaned(inner) for inner in value if not self.is_about(inner)]
-        return self.masked(value) if isinstance(value, str) else value
+        if isinstance(value, str):
+            return self.masked(value)
+        return value
 
     def masked(self, text: str) -> str:
         """Return a text without them, line by line where it is long."""
@@ -102,7 +104,11 @@ class ToForget:
         return isinstance(value, str) and value in self.ids
 
 
-def conversations_to_forget(store: Store, ids: Collection[str], users: Collection[str]) -> ToForget:
+def conversations_to_forget(
+    store: Store,
+    ids: Collection[str],
+    users: Collection[str],
+) -> ToForget:
     """Find what is to be forgotten: conversations by id, and all of some users.
 
     Args:
@@ -114,36 +120,53 @@ def conversations_to_forget(store: Store, ids: Collection[str], users: Collectio
     hashes: set[str] = set()
     # all conversations of all runs, and those among them that are to go
     folder = store.folder / RUNS
-    runs = [path.name for path in folder.iterdir()] if folder.exists() else []
+    if folder.exists():
+        runs = [path.name for path in folder.iterdir()]
+    else:
+        runs = []
+
     rows = []
     for run in runs:
         for row in store.ask(run, "SELECT * EXCLUDE (seq) FROM conversations"):
             rows.append({**row, "of": run})
+
     for row in rows:
         names_user = user_names and user_names & _users_of_metadata(row["metadata"])
         if row["group"] in user_names or names_user:
             forgotten_ids.add(row["id"])
+
     forgotten_rows = [row for row in rows if row["id"] in forgotten_ids]
     for row in rows:
         (hashes if row["id"] in forgotten_ids else others).add(row["text_hash"])
 
     # What tells of them is what they said and wrote, and no other conversation has.
-    texts = store.ask("any", "SELECT text_hash, turns FROM texts") if hashes else []
+    if hashes:
+        texts = store.ask("any", "SELECT text_hash, turns FROM texts")
+    else:
+        texts = []
+
     forgotten_texts: list[str] = []
     for row in forgotten_rows:
         forgotten_texts.extend(_list_feedback(row.get("feedback")))
+
     for row in texts:
         if row["text_hash"] in hashes:
             forgotten_texts.extend(_words_of_turns(row["turns"]))
+
     other_texts = (row["turns"] for row in texts if row["text_hash"] not in hashes)
     rest = itertools.chain.from_iterable(map(_words_of_turns, other_texts))
 
     # an id that is part of another one can't be looked for
-    other_ids = [row["id"] for row in rows if row["id"] not in forgotten_ids]
+    other_ids = []
+    for row in rows:
+        if row["id"] not in forgotten_ids:
+            other_ids.append(row["id"])
+
     names = set(users)
     for id_ in forgotten_ids:
         if not any(id_ in other for other in other_ids):
             names.add(id_)
+
     traces = Traces(forgotten_texts, rest, names)
     of_runs = frozenset(row["of"] for row in forgotten_rows)
     return ToForget(
@@ -172,11 +195,12 @@ def _list_feedback(feedback: str | None) -> Iterator[str]:
 
 def _users_of_metadata(metadata: str) -> set[str]:
     values = unpack(metadata) if metadata else {}
-    return {
-        str(values[name])
-        for name in USER_FIELDS
-        if isinstance(values, dict) and values.get(name) is not None
-    }
+    users: set[str] = set()
+    for name in USER_FIELDS:
+        if isinstance(values, dict) and values.get(name) is not None:
+            users.add(str(values[name]))
+
+    return users
 
 
 def require_idle(folder: Path) -> None:
@@ -188,7 +212,9 @@ def require_idle(folder: Path) -> None:
     for run in (folder / RUNS).glob("*"):
         if is_worked_on(folder / RUNS, run.name):
             raise StoreBusy(
-                f"{run.name} is running", where=str(folder), remedy="wait until it ends"
+                f"{run.name} is running",
+                where=str(folder),
+                remedy="wait until it ends",
             )
 
 
@@ -208,6 +234,7 @@ def forget(store: Store, target: ToForget) -> dict[str, int]:
     # states quote conversations; a run goes on by its results without
     for ending in ("", "-wal", "-shm"):
         (store.folder / f"{CHECKPOINTS}{ending}").unlink(missing_ok=True)
+
     remove_caches(store.folder)
     return {name: count for name, count in gone.items() if count}
 
@@ -215,19 +242,24 @@ def forget(store: Store, target: ToForget) -> dict[str, int]:
 def _delete_from_columns(store: Store, target: ToForget) -> Iterator[tuple[str, int]]:
     folder = store.folder
     of = {"conversations": ("id", target.ids), "texts": ("text_hash", target.hashes)}
-    parts_of_runs = [
-        (part, part.pile.name) for run in (folder / RUNS).glob("*") for part in all_parts(run)
-    ]
+    parts_of_runs = []
+    for run in (folder / RUNS).glob("*"):
+        for part in all_parts(run):
+            parts_of_runs.append((part, part.pile.name))
+
     counts: Counter[str] = Counter()
     for part, table in [*parts_of_runs, *((part, "texts") for part in all_parts(folder / TEXTS))]:
         column, values = of.get(table, ("conversation", target.ids))
         counts[table] += store.columns.drop(part, column, sorted(values))
+
     piles = [*(folder / RUNS).glob("*"), folder / TEXTS]
     for draft in [path for pile in piles for path in drafts_left_in(pile)]:
         draft.unlink()
+
     for draft in folder.glob(".*.draft"):
         if _DATABASE_DRAFT.fullmatch(draft.name):
             draft.unlink()
+
     yield from counts.items()
 
 
@@ -235,11 +267,13 @@ def _delete_from_database(connection: sqlite3.Connection, target: ToForget) -> d
     gone: dict[str, int] = {}
     _stage_values(connection, "forgotten_ids", target.ids)
     _stage_values(connection, "forgotten_hashes", target.hashes)
+
     for table in _OF_CONVERSATIONS:
         where = "conversation IN (SELECT value FROM forgotten_ids)"
         if table != "replays":
             where += " OR text_hash IN (SELECT value FROM forgotten_hashes)"
         gone[table] = connection.execute(f"DELETE FROM {table} WHERE {where}").rowcount
+
     connection.execute("DELETE FROM sheets WHERE label NOT IN (SELECT id FROM labels)")
     gone["spans"] = connection.execute(
         "DELETE FROM spans WHERE item IN (SELECT value FROM forgotten_ids)"
@@ -253,12 +287,20 @@ def _delete_from_database(connection: sqlite3.Connection, target: ToForget) -> d
     )
     connection.execute("DROP TABLE forgotten_ids")
     connection.execute("DROP TABLE forgotten_hashes")
+
     return gone
 
 
-def _stage_values(connection: sqlite3.Connection, name: str, values: Collection[str]) -> None:
+def _stage_values(
+    connection: sqlite3.Connection,
+    name: str,
+    values: Collection[str],
+) -> None:
     connection.execute(f"CREATE TEMP TABLE {name} (value TEXT PRIMARY KEY)")
-    connection.executemany(f"INSERT INTO {name} VALUES (?)", [[value] for value in values])
+    connection.executemany(
+        f"INSERT INTO {name} VALUES (?)",
+        [[value] for value in values],
+    )
 
 
 def _delete_calls(connection: sqlite3.Connection, target: ToForget) -> int:
@@ -274,8 +316,13 @@ def _delete_calls(connection: sqlite3.Connection, target: ToForget) -> int:
         ):
             if key not in keys and any(map(target.traces.within, _iterate_strings(content))):
                 keys.add(key)
+
     for table in ("calls", "requests", "batched"):
-        connection.executemany(f"DELETE FROM {table} WHERE key = ?", [[key] for key in keys])
+        connection.executemany(
+            f"DELETE FROM {table} WHERE key = ?",
+            [[key] for key in keys],
+        )
+
     return len(keys)
 
 
@@ -285,6 +332,7 @@ def _iterate_strings(text: str) -> Iterator[str]:
     except (ValueError, RecursionError):
         yield text
         return
+
     waiting = [value]
     while waiting:
         inner = waiting.pop()
@@ -302,15 +350,19 @@ def _text_columns(connection: sqlite3.Connection) -> Iterator[tuple[str, list[st
     tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     for (table,) in tables:
         columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
-        names = [
-            name for _, name, type_, *_ in columns if type_ == "TEXT" and name not in _NO_TEXTS
-        ]
+        names = []
+        for _, name, type_, *_ in columns:
+            if type_ == "TEXT" and name not in _NO_TEXTS:
+                names.append(name)
         if names and not table.startswith("sqlite_"):
             yield table, names
 
 
 def _rewrite_rows(
-    connection: sqlite3.Connection, table: str, columns: Sequence[str], target: ToForget
+    connection: sqlite3.Connection,
+    table: str,
+    columns: Sequence[str],
+    target: ToForget,
 ) -> int:
     changed = 0
     outputs = f"WHERE kind != '{OUTPUT}'" if table == "facts" else ""
@@ -320,11 +372,15 @@ def _rewrite_rows(
         if cleaned != texts:
             changed += 1
             payload = dict(zip(columns, cleaned, strict=True)).get("payload") or ""
-            crc = f", crc = {FactRow('', '', '', payload).values[-1]}" if table == "facts" else ""
+            crc = ""
+            if table == "facts":
+                crc = f", crc = {FactRow('', '', '', payload).values[-1]}"
             places = ", ".join(f"{column} = ?" for column in columns)
             connection.execute(
-                f"UPDATE {table} SET {places}{crc} WHERE rowid = ?", [*cleaned, rowid]
+                f"UPDATE {table} SET {places}{crc} WHERE rowid = ?",
+                [*cleaned, rowid],
             )
+
     return changed
 
 
@@ -332,26 +388,31 @@ def _clean_cell(text: str | None, target: ToForget) -> str | None:
     """Return the text of a cell without them: JSON stays JSON, and as it was written if nothing goes."""
     if not text:
         return text
+
     try:
         value = json.loads(text)
         cleaned = target.cleaned(value)
     except (ValueError, RecursionError):  # a stranger's store may hold anything
         return target.masked(text)
-    return text if cleaned == value else pack(cleaned)
+
+    if cleaned == value:
+        return text
+    return pack(cleaned)
 
 
 def left_in(folder: Path, target: ToForget) -> list[Path]:
     """Return files of a store that nobody could take them out of: those that a rebuild kept."""
-    odd = [
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and re.search(r"\.(damaged|earlier)\.\d", path.name)
-    ]
-    return [
-        path
-        for path in odd
-        if path.suffix == ".parquet" or target.traces.within(_decode_file(path))
-    ]
+    odd = []
+    for path in folder.rglob("*"):
+        if path.is_file() and re.search(r"\.(damaged|earlier)\.\d", path.name):
+            odd.append(path)
+
+    files: list[Path] = []
+    for path in odd:
+        if path.suffix == ".parquet" or target.traces.within(_decode_file(path)):
+            files.append(path)
+
+    return files
 
 
 def _decode_file(path: Path) -> str:

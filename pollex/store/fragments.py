@@ -56,7 +56,10 @@ class Traces:
     """
 
     def __init__(
-        self, texts: Iterable[str], others: Iterable[str] = (), names: Iterable[str] = ()
+        self,
+        texts: Iterable[str],
+        others: Iterable[str] = (),
+        names: Iterable[str] = (),
     ) -> None:
         texts = list(texts)
         # long runs tell by themselves, short ones where their words are rare
@@ -65,6 +68,7 @@ class Traces:
         for text in texts:
             for length in range(1, RUN):
                 possible.update(_runs(words_of(text), length))
+
         hints = {run for run in possible if _is_telling(run)}
 
         # What others say, and what pollex itself says in every output, tells of nobody.
@@ -73,8 +77,10 @@ class Traces:
                 spoken = set(_all_runs(words_of(other)))
                 self._sure -= spoken
                 hints -= spoken
+
         if hints:
             hints -= _spoken_by_pollex(frozenset(run[0] for run in hints))
+
         self._hints = hints | {
             tuple(words) for name in names if _is_distinctive(words := words_of(name))
         }
@@ -91,12 +97,14 @@ class Traces:
             if any(run in self._sure or run in self._hints for run in runs):
                 return True
             before = words[1 - RUN :]
+
         return False
 
     def masked(self, text: str) -> str:
         """Return a text without them: nothing is left of a quote, and single words are taken out of other texts."""
         if not self.within(text):
             return text
+
         words = list(_WORD.finditer(text))
         folded = [word[0].casefold() for word in words]
         if any(run in self._sure for run in self._runs_in(folded)):
@@ -106,18 +114,22 @@ class Traces:
         places = list(self._places_of_hints(folded))
         for start, end in reversed(_joined(places)):
             text = text[: words[start].start()] + FORGOTTEN + text[words[end - 1].end() :]
+
         return text
 
     def _runs_in(self, words: Sequence[str]) -> Iterator[Fragment]:
         for start, word in enumerate(words):
             if word in self._first:
-                yield from (tuple(words[start : start + length]) for length in range(1, RUN + 1))
+                for length in range(1, RUN + 1):
+                    yield tuple(words[start : start + length])
 
     def _places_of_hints(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
         for start, word in enumerate(words):
             if word in self._first:
                 ends = range(min(start + RUN, len(words)), start, -1)
-                yield from ((start, end) for end in ends if tuple(words[start:end]) in self._hints)
+                for end in ends:
+                    if tuple(words[start:end]) in self._hints:
+                        yield (start, end)
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -129,6 +141,7 @@ def _pieces(text: str) -> Iterator[str]:
             break
         yield text[start : end.start()]
         start = end.start()
+
     yield text[start:]
 
 
@@ -149,6 +162,7 @@ def _joined(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
             joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:
             joined.append((start, end))
+
     return joined
 
 
@@ -182,6 +196,7 @@ def _spoken_by_pollex(first: frozenset[str]) -> set[Fragment]:
         for start, word in enumerate(words):
             if word in first:
                 spoken.update(tuple(words[start : start + length]) for length in range(1, RUN + 1))
+
     return spoken
 
 

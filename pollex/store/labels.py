@@ -45,9 +45,9 @@ class Opinion:
 
 def opinions(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
     """Return what everybody said last, or what they said of texts that they were shown once more."""
-    rows = [
-        row | {"value": unpack(row["value"])} for row in store.rows(LAST, [question, int(again)])
-    ]
+    rows = []
+    for row in store.rows(LAST, [question, int(again)]):
+        rows.append(row | {"value": unpack(row["value"])})
     return [Opinion(**row) for row in rows if row["value"] is not None]
 
 
@@ -56,6 +56,7 @@ def settle_answers(of: Sequence[Opinion]) -> dict[str, Opinion]:
     by_text: dict[str, list[Opinion]] = defaultdict(list)
     for opinion in of:
         by_text[opinion.text_hash].append(opinion)
+
     # adjudicated answers win, then a majority
     settled = {}
     for text, of_text in by_text.items():
@@ -65,4 +66,5 @@ def settle_answers(of: Sequence[Opinion]) -> dict[str, Opinion]:
             settled[text] = decided[-1]
         elif len(votes) == 1 or votes[0][1] > votes[1][1]:
             settled[text] = next(opinion for opinion in of_text if opinion.value == votes[0][0])
+
     return settled

@@ -24,26 +24,41 @@ class StoreBook:
 
     def open(self, place: str, model: str) -> list[Submission]:
         sql = f"SELECT {_COLUMNS} FROM batches WHERE place = ? AND model = ? AND NOT closed ORDER BY intended"
-        return [Submission(**row) for row in self._store.rows(sql, [place, model])]
+        submissions: list[Submission] = []
+        for row in self._store.rows(sql, [place, model]):
+            submissions.append(Submission(**row))
+
+        return submissions
 
     def lines(self, digest: str) -> list[BatchLine]:
         sql = "SELECT key, attempt, stage, item FROM batched JOIN calls USING (key, attempt) WHERE digest = ?"
         rows = self._store.rows(sql, [digest])
-        return [
-            BatchLine(row["key"], row["attempt"], row["stage"] or "", row["item"] or "", b"")
-            for row in rows
-        ]
+        lines: list[BatchLine] = []
+        for row in rows:
+            lines.append(
+                BatchLine(
+                    row["key"],
+                    row["attempt"],
+                    row["stage"] or "",
+                    row["item"] or "",
+                    b"",
+                )
+            )
+
+        return lines
 
     async def intend(self, submission: Submission, lines: Sequence[BatchLine]) -> None:
         values = vars(submission)
         sql = f"INSERT INTO batches ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
         statements = [Statement(sql, [values[name] for name in _COLUMNS.split(", ")])]
-        statements += [
-            Statement(
-                "INSERT INTO batched VALUES (?, ?, ?)", [values["digest"], line.key, line.attempt]
+        for line in lines:
+            statements.append(
+                Statement(
+                    "INSERT INTO batched VALUES (?, ?, ?)",
+                    [values["digest"], line.key, line.attempt],
+                )
             )
-            for line in lines
-        ]
+
         await self._store.change(*statements)
 
     async def created(self, digest: str, id_: str) -> None:
@@ -77,7 +92,9 @@ def reply(values: Mapping[str, Any]) -> Statement:
         values.get(name) for name in ("key", "attempt", "run", "stage", "item", "sent", "ended")
     )
     return Statement(
-        _REPLY, [*about, str(values["outcome"].get("kind", "")), line_of(values)], durable=True
+        _REPLY,
+        [*about, str(values["outcome"].get("kind", "")), line_of(values)],
+        durable=True,
     )
 
 
@@ -113,13 +130,22 @@ class StoreLedger:
         )
         if line is None:
             return None
+
         values = read_line(line)
         if values is None or values["key"] != key:
-            raise damaged(str(self._store.folder), f"the reply to call {key[:12]}… was changed")
+            raise damaged(
+                str(self._store.folder),
+                f"the reply to call {key[:12]}… was changed",
+            )
+
         return StoredCall(key, values["outcome"], values["raw"])
 
     async def intend(
-        self, key: str, attempt: int, about: Mapping[str, Any], seconds: float = LEASE
+        self,
+        key: str,
+        attempt: int,
+        about: Mapping[str, Any],
+        seconds: float = LEASE,
     ) -> bool:
         """Record that a call is about to be sent, before returning; False where another process has it."""
         begun = now()
@@ -135,10 +161,18 @@ class StoreLedger:
         changes = [Statement(_SENT, [key, attempt, run, *about_it])]
         if self._store.prompts and (request := about.get("request")) is not None:
             changes.append(Statement(_ASKED, [key, request]))
-        lease = Lease(self._store.folder, key, attempt, self._holder, changes)
+
+        lease = Lease(
+            self._store.folder,
+            key,
+            attempt,
+            self._holder,
+            changes,
+        )
         await self._store.change(lease)
         if lease.granted:
             self._begun[key, attempt] = begun, time.perf_counter(), about
+
         return lease.granted
 
     async def is_out(self, key: str) -> bool:
@@ -147,10 +181,19 @@ class StoreLedger:
         held = self._store.rows(sql, [key, time.time(), self._holder])
         return any(is_held(self._store.folder, row["holder"]) for row in held)
 
-    async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:
+    async def record(
+        self,
+        key: str,
+        attempt: int,
+        outcome: Mapping[str, Any],
+        raw: str,
+    ) -> None:
         """Note, on the disk before it returns, what came back."""
         # a reply to an intent of an earlier process has its row alone
-        begun, clock, about = self._begun.pop((key, attempt), ("", time.perf_counter(), {}))
+        begun, clock, about = self._begun.pop(
+            (key, attempt),
+            ("", time.perf_counter(), {}),
+        )
         ended = now()
         sql = "SELECT run, stage, item, sent FROM calls WHERE key = ? AND attempt = ?"
         (sent,) = (not begun and self._store.rows(sql, [key, attempt])) or [{}]
@@ -166,8 +209,14 @@ class StoreLedger:
             "raw": raw,
         }
         await self._store.change(reply(values))
+
         if self._tracer is not None and begun:
-            self._tracer.call(key, about, started=begun, ms=1000 * (time.perf_counter() - clock))
+            self._tracer.call(
+                key,
+                about,
+                started=begun,
+                ms=1000 * (time.perf_counter() - clock),
+            )
 
     @property
     def _holder(self) -> str:

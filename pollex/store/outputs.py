@@ -55,7 +55,11 @@ class Output:
 
     def places(self, folder: Path) -> list[Path]:
         """Return where it may lie: beside the store, and where it was written; nowhere on another file system."""
-        places = [folder / _path_of_name(self.beside)] if self.beside else []
+        if self.beside:
+            places = [folder / _path_of_name(self.beside)]
+        else:
+            places = []
+
         places += [] if self.remote else [_path_of_name(self.path)]
         return [place for place in places if place.is_file()]
 
@@ -84,25 +88,41 @@ def note_outputs(folder: Path, written: WrittenOutputs) -> None:
     """Note files in a store; where that can't be, say so: the files are there all the same."""
     if not written.paths or not (folder / FILE).exists():
         return
+
     store_folder = folder.resolve()
     # files in the store itself are no outputs
     outside = [path for path in written.paths if store_folder not in Path(path).absolute().parents]
-    rows = [_row_of(_describe_output(path, written.run, store_folder)) for path in outside]
+    rows = []
+    for path in outside:
+        rows.append(_row_of(_describe_output(path, written.run, store_folder)))
+
     try:
         with closing(Database(folder / FILE)) as database, database.transaction() as connection:
             _replace_rows(connection, [row.id for row in rows], rows)
     except PollexError as failure:
-        LOG.warning("%s: it was not noted which files were written: %s", folder, failure.what)
+        LOG.warning(
+            "%s: it was not noted which files were written: %s",
+            folder,
+            failure.what,
+        )
 
 
 def outputs_of(store: Store) -> list[Output]:
     """Return all files that the store knows of, those written last at the end."""
     rows = store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [OUTPUT])
     outputs = [(row["id"], unpack(row["payload"])) for row in rows]
-    return [Output(path, **{name: values[name] for name in KEPT}) for path, values in outputs]
+    files: list[Output] = []
+    for path, values in outputs:
+        files.append(Output(path, **{name: values[name] for name in KEPT}))
+
+    return files
 
 
-def renew_outputs(store: Store, before: list[str], paths: dict[str, str]) -> None:
+def renew_outputs(
+    store: Store,
+    before: list[str],
+    paths: dict[str, str],
+) -> None:
     """Note files as they are now in place of what was noted.
 
     Args:
@@ -127,25 +147,33 @@ def _describe_output(path: str, run: str, folder: Path) -> Output:
     """Return a file as it is now; without a digest where it is none."""
     if "://" in path:
         return Output(path, "", "", 0, run)
+
     # with its place as seen from the store, which may be moved with it
     place = Path(path).absolute()
     beside = _name_of_path(Path(os.path.relpath(place.resolve(), folder)))
     if not place.is_file():
         return Output(_name_of_path(place), beside, "", 0, run)
-    return Output(_name_of_path(place), beside, digest_of_file(place), place.stat().st_size, run)
+
+    return Output(
+        _name_of_path(place),
+        beside,
+        digest_of_file(place),
+        place.stat().st_size,
+        run,
+    )
 
 
 def _name_of_path(path: Path) -> str:
     """Return a path as the database takes it."""
-    return str(path) if is_text(path) else LOCAL + quote(os.fsencode(path))
+    if is_text(path):
+        return str(path)
+    return LOCAL + quote(os.fsencode(path))
 
 
 def _path_of_name(name: str) -> Path:
-    return (
-        Path(os.fsdecode(unquote_to_bytes(name.removeprefix(LOCAL))))
-        if name.startswith(LOCAL)
-        else Path(name)
-    )
+    if name.startswith(LOCAL):
+        return Path(os.fsdecode(unquote_to_bytes(name.removeprefix(LOCAL))))
+    return Path(name)
 
 
 def _row_of(output: Output) -> FactRow:
@@ -153,9 +181,14 @@ def _row_of(output: Output) -> FactRow:
     return FactRow("", OUTPUT, output.path, pack(values | {"time": now()}))
 
 
-def _replace_rows(connection: sqlite3.Connection, paths: list[str], rows: list[FactRow]) -> None:
+def _replace_rows(
+    connection: sqlite3.Connection,
+    paths: list[str],
+    rows: list[FactRow],
+) -> None:
     connection.executemany(
-        "DELETE FROM facts WHERE kind = ? AND id = ?", [[OUTPUT, path] for path in paths]
+        "DELETE FROM facts WHERE kind = ? AND id = ?",
+        [[OUTPUT, path] for path in paths],
     )
     for row in rows:
         change_of(row).apply(connection)

@@ -59,10 +59,12 @@ def check(store: Store) -> None:
     where = str(store.folder / FILE)
     if (verdict := store.value("PRAGMA integrity_check(1)")) != "ok":
         raise damaged(where, verdict.splitlines()[-1])
+
     for table in ("calls", "facts"):
         for row in store.rows(f"SELECT * FROM {table}"):
             if not _is_sound(table, row):
                 raise damaged(where, f"{WORDS.get(table, table)} were changed")
+
     for folder in (store.folder / TEXTS, *(store.folder / RUNS).glob("*")):
         for part in all_parts(folder):
             if why := reason_unreadable(part.path):
@@ -79,10 +81,15 @@ def rebuild(folder: Path) -> list[str]:
     path = folder / FILE
     new = folder / f"{FILE}.new"
     draft = folder / f".{FILE}.draft"
+
     if not any((folder / name).exists() for name in (FILE, BACKUP, *EARLIER)):
         raise WrongUse(
-            "there is no store here", where=str(folder), remedy="name its folder", option="store"
+            "there is no store here",
+            where=str(folder),
+            remedy="name its folder",
+            option="store",
         )
+
     require_own_files(folder)
     require_idle(folder)
     schema = _read_version(path)
@@ -94,23 +101,30 @@ def rebuild(folder: Path) -> list[str]:
             draft.unlink(missing_ok=True)
             lost = _make_database(draft, folder)
             draft.replace(new)
-        done = [
-            f"{name} is kept as {new_name}"
-            for name, new_name in _set_aside(folder, earlier=schema < VERSION)
-        ]
+
+        done = []
+        for name, new_name in _set_aside(folder, earlier=schema < VERSION):
+            done.append(f"{name} is kept as {new_name}")
         new.replace(path)
     except OSError as failure:
         raise write_failed(path, failure) from failure
+
     # open it, which checks it, and count what it has
     with Store.open(folder) as store:
-        numbers = {
-            table: store.value(f"SELECT count(*) FROM {table}") for table in ("labels", "runs")
-        }
+        numbers = {}
+        for table in ("labels", "runs"):
+            numbers[table] = store.value(f"SELECT count(*) FROM {table}")
         contents = (
             f"{store.paid} paid answers, {numbers['labels']} labels and {numbers['runs']} runs"
         )
         store.backup()
-    return [*done, *_set_parts_aside(folder), f"the new database has {contents}", *lost]
+
+    return [
+        *done,
+        *_set_parts_aside(folder),
+        f"the new database has {contents}",
+        *lost,
+    ]
 
 
 def _read_version(path: Path) -> int:
@@ -127,12 +141,19 @@ def _make_database(draft: Path, folder: Path) -> list[str]:
     with closing(database), database.transaction() as connection:
         listed = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         tables = [name for (name,) in listed]
-        lost = [_fill_table(table, connection, folder) for table in sorted(tables)]
+        lost = []
+        for table in sorted(tables):
+            lost.append(_fill_table(table, connection, folder))
         _take_lines(folder, connection)
+
     return [loss for loss in lost if loss]
 
 
-def _fill_table(table: str, connection: sqlite3.Connection, folder: Path) -> str:
+def _fill_table(
+    table: str,
+    connection: sqlite3.Connection,
+    folder: Path,
+) -> str:
     """Copy a table from where it is best, and then what is missing from elsewhere; return what is lost."""
     places = [folder / FILE, folder / BACKUP]
     name = WORDS.get(table, table.replace("_", " "))
@@ -140,6 +161,7 @@ def _fill_table(table: str, connection: sqlite3.Connection, folder: Path) -> str
     for path in places if table in CHANGING else reversed(places):
         if path.exists():
             missed.update(_copy_rows(table, path, connection))
+
     # rows that no place could give
     copied = set[int]()
     if missed:
@@ -179,7 +201,9 @@ def _copy_rows(table: str, path: Path, into: sqlite3.Connection) -> Iterator[int
 
 
 def _read_rows(
-    source: sqlite3.Connection, table: str, columns: str
+    source: sqlite3.Connection,
+    table: str,
+    columns: str,
 ) -> Iterator[tuple[Any, ...] | int | None]:
     """Yield a table's rows with their numbers; the number alone of what can't be read, None if it was the end."""
     # an earlier pollex kept it without numbers
@@ -195,9 +219,11 @@ def _read_rows(
                 last = row[0]
                 step = 0
                 yield row
+
             return
         except (sqlite3.Error, UnicodeDecodeError):
             step = 2 * step + 1
+
     yield None
 
 
@@ -219,15 +245,21 @@ def _take_lines(folder: Path, connection: sqlite3.Connection) -> None:
     # paid replies, then results where the files have more of them, labels and runs
     for values in _read_lines(folder / REPLIES):
         reply(values).apply(connection)
-    facts = [FactRow(**values) for values in _read_lines(folder / FACTS)]
+
+    facts = []
+    for values in _read_lines(folder / FACTS):
+        facts.append(FactRow(**values))
+
     if len(facts) > connection.execute("SELECT count(*) FROM facts").fetchone()[0]:
         connection.execute("DELETE FROM facts")
         for fact in facts:
             change_of(fact).apply(connection)
+
     labels = {label for (label,) in connection.execute("SELECT id FROM labels")}
     for values in _read_lines(folder / LABELS):
         if values["id"] not in labels:
             change_of(LabelRow(**values)).apply(connection)
+
     runs = {run for (run,) in connection.execute("SELECT id FROM runs")}
     for path in sorted((folder / RUNS).glob("*/run.json")):
         if path.parent.name not in runs:
@@ -251,6 +283,7 @@ def _set_aside(folder: Path, *, earlier: bool) -> Iterator[tuple[str, str]]:
             (folder / f"{FILE}-wal").rename(new_path.with_name(f"{new_path.name}-wal"))
         (folder / f"{FILE}-shm").unlink(missing_ok=True)
         yield FILE, new_path.name
+
     for name in EARLIER:
         if (folder / name).exists():
             (folder / name).rename(new_path := free_name(folder / name, why))
@@ -272,4 +305,5 @@ def _set_parts_aside(folder: Path) -> list[str]:
             done.append(
                 f"{part.path.name} of {pile.name} was set aside as {new_path.name}: a resume makes it anew"
             )
+
     return done

@@ -51,6 +51,7 @@ def find_run(store: Store, name: str, command: str = "") -> Run:
     of_command = last_run(store, "? IN ('', command)", [command])
     if name == "last" and of_command is not None:
         return of_command
+
     # `learn-1` means run 1, though the id of run 12 begins with it, too.
     begins = "substr(id, 1, length(?1)) = ?1"
     is_whole = "(length(id) = length(?1) OR substr(id, length(?1) + 1) GLOB '-*')"
@@ -60,6 +61,7 @@ def find_run(store: Store, name: str, command: str = "") -> Run:
     matches = matches or runs(store, few, [name])
     if len(matches) == 1:
         return matches[0]
+
     # none, or several
     several = ", ".join(run.id for run in matches[:MOST_NAMED])
     several += " and more" if len(matches) > MOST_NAMED else ""
@@ -74,14 +76,20 @@ def find_run(store: Store, name: str, command: str = "") -> Run:
 
 
 def last_unfinished(
-    store: Store, command: str, fingerprint: Mapping[str, str] | None = None
+    store: Store,
+    command: str,
+    fingerprint: Mapping[str, str] | None = None,
 ) -> Run | None:
     """Return the last unfinished run of `command`, with this fingerprint if given."""
     is_left = f"command = ? AND status NOT IN ({', '.join('?' * len(FINISHED))})"
     if fingerprint is None:
         return last_run(store, is_left, [command, *FINISHED])
+
     left = runs(store, is_left, [command, *FINISHED])
-    return next((run for run in reversed(left) if run.fingerprint == dict(fingerprint)), None)
+    return next(
+        (run for run in reversed(left) if run.fingerprint == dict(fingerprint)),
+        None,
+    )
 
 
 def find_resumable(
@@ -102,6 +110,7 @@ def find_resumable(
     """
     if run := last_unfinished(store, command, fingerprint):
         return run
+
     # say in what the unfinished run differs
     other = last_unfinished(store, command)
     if other is None:
@@ -110,8 +119,14 @@ def find_resumable(
             where=str(store.folder),
             remedy="start one without resuming",
         )
+
     changed = "; ".join(
-        differences(other.fingerprint, fingerprint, settings_behind(store, other), behind)
+        differences(
+            other.fingerprint,
+            fingerprint,
+            settings_behind(store, other),
+            behind,
+        )
     )
     raise ResumeRefused(
         f"{other.id} was started with other settings ({changed})",
@@ -126,7 +141,12 @@ def settings_behind(store: Store, run: Run) -> dict[str, Any]:
     return roles if isinstance(roles, dict) else {}
 
 
-def facts_of(store: Store, run: str, kind: str, id_: str | None = None) -> dict[str, Any]:
+def facts_of(
+    store: Store,
+    run: str,
+    kind: str,
+    id_: str | None = None,
+) -> dict[str, Any]:
     """Return a run's results of one kind by id; of several the last counts.
 
     Raises:
@@ -138,7 +158,11 @@ def facts_of(store: Store, run: str, kind: str, id_: str | None = None) -> dict[
     )
     for row in rows:
         if zlib.crc32(row["payload"].encode()) != row["crc"]:
-            raise damaged(str(store.folder), f"the {kind} {row['id']!r} of {run} was changed")
+            raise damaged(
+                str(store.folder),
+                f"the {kind} {row['id']!r} of {run} was changed",
+            )
+
     return {row["id"]: unpack(row["payload"]) for row in rows}
 
 
@@ -154,16 +178,24 @@ def rubrics_of(store: Store, run: str, rubric: str | None = None) -> dict[str, R
 
 
 def conversations_of(
-    store: Store, run: str, *, ids: Sequence[str] | None = None
+    store: Store,
+    run: str,
+    *,
+    ids: Sequence[str] | None = None,
 ) -> Iterator[Conversation]:
     """Yield the conversations of a run, or those in `ids`, read in batches."""
     if ids is None:
         places = store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)")
         ids = [row["id"] for row in places]
+
     for start in range(0, len(ids), BATCH):
         batch = list(ids[start : start + BATCH])
-        rows = {row["id"]: row for row in store.ask(run, _CONVERSATIONS, [batch])}
-        yield from (read_conversation(rows[id_]) for id_ in batch if id_ in rows)
+        rows = {}
+        for row in store.ask(run, _CONVERSATIONS, [batch]):
+            rows[row["id"]] = row
+        for id_ in batch:
+            if id_ in rows:
+                yield read_conversation(rows[id_])
 
 
 BATCH = 500
@@ -174,7 +206,10 @@ _CONVERSATIONS = """
 
 
 def extractions_of(
-    store: Store, run: str, *, conversation: str | None = None
+    store: Store,
+    run: str,
+    *,
+    conversation: str | None = None,
 ) -> dict[str, Extraction | Unanswered]:
     """Return the extractions so far, by conversation, or of one conversation."""
     extractions = facts_of(store, run, "extraction", conversation)
@@ -185,7 +220,10 @@ def extractions_of(
 
 
 def answers_of(
-    store: Store, run: str, *, ids: Sequence[str] | None = None
+    store: Store,
+    run: str,
+    *,
+    ids: Sequence[str] | None = None,
 ) -> dict[str, dict[str, Answer | Unanswered]]:
     """Return the answers so far, by conversation and question; the last answer counts.
 
@@ -199,6 +237,7 @@ def answers_of(
         [None if ids is None else list(ids)],
     ):
         answers[row["conversation"]][row["question"]] = read_answer(row)
+
     return dict(answers)
 
 
@@ -235,6 +274,7 @@ class StoredAnswers:
             if isinstance(answer, Answer):
                 answer = answer.model_copy(update={"asked_in": answer.asked_in or row["run"]})
             answers[row["text_hash"]][row["question_hash"]] = answer
+
         return dict(answers)
 
 
@@ -251,10 +291,17 @@ def scores_of(
     for start in range(0, len(conversations), BATCH):
         ids = [c.id for c in conversations[start : start + BATCH]]
         answers = answers_of(store, run, ids=ids)
-        yield netsat.score_all({id_: list(answers.get(id_, {}).values()) for id_ in ids}, judges)
+        yield netsat.score_all(
+            {id_: list(answers.get(id_, {}).values()) for id_ in ids},
+            judges,
+        )
 
 
-def scored_ids(store: Store, run: str, retry_outcomes: Collection[Outcome] = RETRYABLE) -> set[str]:
+def scored_ids(
+    store: Store,
+    run: str,
+    retry_outcomes: Collection[Outcome] = RETRYABLE,
+) -> set[str]:
     """Return the ids of scored conversations, except those to be asked about again.
 
     Args:
@@ -279,12 +326,17 @@ def unread(store: Store, run: str) -> tuple[int, str]:
         "n"
     ]
     rows = store.ask(
-        run, "SELECT detail FROM answers WHERE outcome = 'unparsable' ORDER BY seq LIMIT 1"
+        run,
+        "SELECT detail FROM answers WHERE outcome = 'unparsable' ORDER BY seq LIMIT 1",
     )
     return number, rows[0]["detail"] if rows else ""
 
 
-def outcome_counts(store: Store, run: str, ids: Collection[str] | None = None) -> dict[str, int]:
+def outcome_counts(
+    store: Store,
+    run: str,
+    ids: Collection[str] | None = None,
+) -> dict[str, int]:
     """Count conversations by outcome: these, or all."""
     rows = store.ask(
         run,
@@ -303,6 +355,7 @@ def keep_originals(store: Store, originals: Mapping[tuple[str, str], Mapping[str
 
     if not originals:
         return
+
     # sealed with a key of the store's secret
     seal = Fernet(_derive_key(store))
     stored = set(store.each("SELECT conversation, text_hash FROM originals"))
@@ -331,8 +384,10 @@ def originals_of(store: Store, conversation: str) -> dict[str, str]:
             by_placeholder |= json.loads(Fernet(_derive_key(store)).decrypt(row["sealed"].encode()))
         except InvalidToken:
             raise damaged(
-                str(store.folder), "what placeholders stand for was sealed with another secret"
+                str(store.folder),
+                "what placeholders stand for was sealed with another secret",
             ) from None
+
     return by_placeholder
 
 

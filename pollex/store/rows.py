@@ -33,7 +33,10 @@ OPENING = 200
 
 
 def conversation_rows(
-    run: str, conversations: Sequence[Conversation], *, side: str = ""
+    run: str,
+    conversations: Sequence[Conversation],
+    *,
+    side: str = "",
 ) -> Iterator[Row]:
     """Yield rows of a run's conversations; `side` is `train`, `test` or empty."""
     for conversation in conversations:
@@ -49,8 +52,11 @@ def conversation_rows(
 
         feedback = ""
         if conversation.feedback:
-            entries = [entry.model_dump(exclude_defaults=True) for entry in conversation.feedback]
+            entries = []
+            for entry in conversation.feedback:
+                entries.append(entry.model_dump(exclude_defaults=True))
             feedback = pack(entries)
+
         yield ConversationRow(
             run=run,
             id=conversation.id,
@@ -69,10 +75,16 @@ def conversation_rows(
 
 def rubric_rows(run: str, rubrics: Iterable[Rubric]) -> Iterator[Row]:
     """Return rubrics with their provenance as rows."""
-    yield from (fact(run, "rubric", rubric.id, rubric) for rubric in rubrics)
+    for rubric in rubrics:
+        yield fact(run, "rubric", rubric.id, rubric)
 
 
-def fact(run: str, kind: str, id_: str, value: BaseModel) -> FactRow:
+def fact(
+    run: str,
+    kind: str,
+    id_: str,
+    value: BaseModel,
+) -> FactRow:
     """Return a result of a run as a row."""
     return FactRow(run, kind, id_, pack(writable(value.model_dump(mode="json"))))
 
@@ -97,10 +109,16 @@ class AnswerCells:
         """
         if isinstance(fingerprints, str):
             fingerprints = [fingerprints] * len(questions)
+
         about = self._run, writable(conversation.id), conversation.text_hash
         for question, answer, fingerprint in zip(questions, answers, fingerprints, strict=True):
             cells = about + self._cells_of(question, answer, fingerprint)
-            yield Cells(AnswerRow, self._run, cells, SMALL + len(cells[SAID]) + len(cells[WHY]))
+            yield Cells(
+                AnswerRow,
+                self._run,
+                cells,
+                SMALL + len(cells[SAID]) + len(cells[WHY]),
+            )
 
     def block(
         self,
@@ -112,7 +130,10 @@ class AnswerCells:
         """Return a judge's answers about conversations, in their order; no object is made for an answer."""
         by_id = {question.id: question for question in questions}
         types = AnswerRow.types()
-        types_of_texts = {name: types.pop(name) for name in ("run", "conversation", "text_hash")}
+        types_of_texts = {}
+        for name in ("run", "conversation", "text_hash"):
+            types_of_texts[name] = types.pop(name)
+
         about, of_whom = arrays_of(
             types_of_texts,
             [
@@ -120,10 +141,16 @@ class AnswerCells:
                 for conversation in conversations
             ],
         )
-        answer_cells = [
-            self._cells_of(by_id[answer.question_id], answer, fingerprint)
-            for answer in answers.different
-        ]
+        answer_cells = []
+        for answer in answers.different:
+            answer_cells.append(
+                self._cells_of(
+                    by_id[answer.question_id],
+                    answer,
+                    fingerprint,
+                )
+            )
+
         different, what = arrays_of(types, answer_cells)
         # each cell of the table of answers points to one of the different answers
         row, column = np.nonzero(answers.index >= 0)
@@ -135,6 +162,7 @@ class AnswerCells:
         cells = [cell.replace("r.", "a.") for cell in of_whom.values()] + list(what.values())
         sql = f"""SELECT {", ".join(cells)} FROM given AS g JOIN about AS a ON a.n = g.row
             JOIN different AS r ON r.n = g.which ORDER BY g.n"""
+
         return RowBlock(
             AnswerRow,
             self._run,
@@ -144,7 +172,10 @@ class AnswerCells:
         )
 
     def _cells_of(
-        self, question: Question, answer: Answer | Unanswered, fingerprint: str
+        self,
+        question: Question,
+        answer: Answer | Unanswered,
+        fingerprint: str,
     ) -> tuple[Any, ...]:
         question_cells = writable(question.id), question.digest, fingerprint, writable(answer.judge)
         if isinstance(answer, Unanswered):
@@ -159,9 +190,11 @@ class AnswerCells:
                 (),
                 "",
             )
+
         justification = writable(answer.justification)
         outcome = ""
         detail = ""
+
         return (
             *question_cells,
             answer.probabilities,
@@ -180,10 +213,24 @@ WHY, SAID = -4, -3
 
 
 def label_row(
-    run: str, about: Conversation, question: str, value: Any, *, drawn: str, annotator: str = ""
+    run: str,
+    about: Conversation,
+    question: str,
+    value: Any,
+    *,
+    drawn: str,
+    annotator: str = "",
 ) -> LabelRow:
     """Make the row of a person's label; `drawn` says how the conversation was selected."""
-    return LabelRow(annotator, about.text_hash, about.id, run, question, pack(value), drawn=drawn)
+    return LabelRow(
+        annotator,
+        about.text_hash,
+        about.id,
+        run,
+        question,
+        pack(value),
+        drawn=drawn,
+    )
 
 
 def read_conversation(row: Mapping[str, Any]) -> Conversation:
@@ -197,6 +244,7 @@ def read_conversation(row: Mapping[str, Any]) -> Conversation:
             sources.append({"text": content, **about})
         else:
             turns.append({"role": role, "content": content, **about})
+
     return Conversation.model_validate(
         {
             **{name: row[name] for name in ("id", "label", "judge", "group")},
@@ -217,6 +265,7 @@ def read_answer(row: Mapping[str, Any]) -> Answer | Unanswered:
             detail=row["detail"],
             judge=row["judge"],
         )
+
     # A run reads back as many answers as it has conversations times rubrics: validation would
     # double the time.
     return Answer.model_construct(
@@ -236,4 +285,8 @@ def score_block(run: str, scores: ScoreColumns) -> RowBlock:
     figures = (
         scores.column(name) for name in ("netsat", "label", "confident", "probability", "outcome")
     )
-    return block_of(ScoreRow, run, list(zip(repeat(run), map(writable, scores.ids), *figures)))
+    return block_of(
+        ScoreRow,
+        run,
+        list(zip(repeat(run), map(writable, scores.ids), *figures)),
+    )

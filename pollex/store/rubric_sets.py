@@ -44,6 +44,7 @@ def with_kept_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:
     """
     if rubric_set.calibrator is None or rubric_set.has_arrays:
         return rubric_set
+
     # by their hash, whichever run wrote them
     digest = str(rubric_set.calibrator.facts.get("arrays_sha256"))
     rows = store.rows("SELECT run FROM facts WHERE kind = ? AND id = ? LIMIT 1", [ARRAYS, digest])
@@ -56,8 +57,10 @@ def with_kept_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:
         require_arrays(arrays, rubric_set.calibrator.facts, str(store.folder))
     except (BadCalibrator, binascii.Error, TypeError, ValueError) as error:
         raise damaged(
-            str(store.folder), f"the arrays {digest!r:.20} of a rubric set were changed"
+            str(store.folder),
+            f"the arrays {digest!r:.20} of a rubric set were changed",
         ) from error
+
     return rubric_set.with_arrays(arrays)
 
 
@@ -75,7 +78,10 @@ class KeptSet:
     def read(self, store: Store) -> RubricSet:
         """Read it, with its arrays where they are kept. Raises PollexError where it can't be read."""
         stored = facts_of(store, self.run, "rubric_set", self.digest)[self.digest]
-        return with_kept_arrays(store, RubricSet.parse(stored, where=f"{store.folder}: {self.run}"))
+        return with_kept_arrays(
+            store,
+            RubricSet.parse(stored, where=f"{store.folder}: {self.run}"),
+        )
 
 
 def kept_sets(store: Store) -> list[KeptSet]:
@@ -97,13 +103,17 @@ def find_set(store: Store, name: str) -> RubricSet | None:
     # by its run first, then by its digest, then by the digest of the whole set
     every = kept_sets(store)
     numbers = {run.id for run in runs(store) if name in (run.id, run.id.rpartition("-")[0])}
-    named = [stored for stored in every if name == "last" or stored.run in numbers]
+    named = []
+    for stored in every:
+        if name == "last" or stored.run in numbers:
+            named.append(stored)
+
     if not named and len(name) >= SHORTEST:
-        named = [
-            stored
-            for stored in every
-            if stored.run.startswith(name) or stored.digest.startswith(name)
-        ]
+        named = []
+        for stored in every:
+            if stored.run.startswith(name) or stored.digest.startswith(name):
+                named.append(stored)
+
     if not named and re.fullmatch(r"[0-9a-f]{6,12}", name):  # as `serve` names it
         named = [stored for stored in every if set_digest(stored.read(store)).startswith(name)]
     if not named:
@@ -115,6 +125,9 @@ def find_set(store: Store, name: str) -> RubricSet | None:
         if not same:
             what = f"several rubric sets are called {name!r}: those of {', '.join(sorted(owners))}"
             raise WrongUse(
-                what, where=str(store.folder), remedy="give more of its digest, or the run"
+                what,
+                where=str(store.folder),
+                remedy="give more of its digest, or the run",
             )
+
     return named[0].read(store)

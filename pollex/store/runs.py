@@ -52,6 +52,7 @@ class Sender:
         for left in self._path.parent.iterdir():
             if not left.name.startswith(".") and not is_locked(left):
                 left.unlink(missing_ok=True)
+
         draft = self._path.with_name(f".{self.name}")  # nobody takes it for one that was left
         self._file = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -70,12 +71,14 @@ def is_locked(path: Path) -> bool:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return False
+
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     finally:
         os.close(file)
+
     return False
 
 
@@ -172,9 +175,10 @@ ALL_RUNS = (
 
 def statement_of_run(run: Run) -> tuple[str, list[Any]]:
     """Return the statement that keeps a run as it is now, and its values."""
-    values = {
-        name: pack(value) if name in JSON_COLUMNS else value for name, value in dict(run).items()
-    }
+    values = {}
+    for name, value in dict(run).items():
+        values[name] = pack(value) if name in JSON_COLUMNS else value
+
     columns = ", ".join(values)
     places = ", ".join("?" * len(values))
     return f"INSERT OR REPLACE INTO runs ({columns}) VALUES ({places})", list(values.values())
@@ -197,7 +201,11 @@ class Claim:
 
     def __init__(self, folder: Path) -> None:
         make_private(folder)
-        self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        self._file = os.open(
+            folder / "lock",
+            os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW,
+            0o600,
+        )
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -209,6 +217,7 @@ class Claim:
                 where=str(folder.parent.parent),
                 remedy="wait until it ends",
             ) from None
+
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, str(os.getpid()).encode(), 0)
 

@@ -50,7 +50,9 @@ CAPABILITIES: Mapping[str, tuple[str, str]] = {
 
 def writable_setting(value: Any) -> Any:
     """Return a setting as JSON has it."""
-    return sorted(value) if isinstance(value, frozenset | set) else value
+    if isinstance(value, frozenset | set):
+        return sorted(value)
+    return value
 
 
 def settings_row(run: str, behind: Mapping[str, Any]) -> FactRow:
@@ -73,9 +75,11 @@ def differences(
     # parts that differ; roles are told together
     parts = [part for part in sorted({*before, *now}) if before.get(part) != now.get(part)]
     roles = [part for part in parts if part in ROLES]
-    sentences = [
-        f"{part}: {_part_in_words(part, before, now)}" for part in parts if part not in ROLES
-    ]
+    sentences = []
+    for part in parts:
+        if part not in ROLES:
+            sentences.append(f"{part}: {_part_in_words(part, before, now)}")
+
     if not roles:
         return sentences
 
@@ -83,11 +87,16 @@ def differences(
     changes: list[str] = []
     if behind_before and behind_now:
         changes = list(changes_behind(behind_before, behind_now))
+
     how = "; ".join(changes) or "another model, prompt or setting"
     return [*sentences, f"{', '.join(roles)}: {how}"]
 
 
-def _part_in_words(part: str, before: Mapping[str, str], now: Mapping[str, str]) -> str:
+def _part_in_words(
+    part: str,
+    before: Mapping[str, str],
+    now: Mapping[str, str],
+) -> str:
     if part in OPAQUE:
         return OPAQUE[part]
     return f"{_plain(before.get(part))}, and now {_plain(now.get(part))}"
@@ -121,9 +130,13 @@ def _capability_in_words(what: str, old: Any, new: Any) -> str:
 def _plain(value: Any) -> str:
     """Return a setting as a person reads it; learning settings are kept as JSON."""
     try:
-        setting = json.loads(value) if isinstance(value, str) else value
+        if isinstance(value, str):
+            setting = json.loads(value)
+        else:
+            setting = value
     except (ValueError, RecursionError):
         setting = value
+
     if setting is None or setting in ("", [], {}):
         return "not set"
     if isinstance(setting, bool):

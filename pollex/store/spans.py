@@ -57,7 +57,12 @@ class Tracer:
         secrets_known: Keys that must not be written, whatever text they turn up in.
     """
 
-    def __init__(self, store: Store, run: str, secrets_known: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        store: Store,
+        run: str,
+        secrets_known: Collection[str] = (),
+    ) -> None:
         self._store = store
         self.run = run
         self._secrets = tuple(secrets_known)
@@ -67,7 +72,14 @@ class Tracer:
         self.nodes: dict[str, NodeCount] = {}
         self.errors: deque[dict[str, str]] = deque(maxlen=10)
 
-    def span(self, name: str, *, kind: Kind, item: str = "", inputs: Iterable[str] = ()) -> Span:
+    def span(
+        self,
+        name: str,
+        *,
+        kind: Kind,
+        item: str = "",
+        inputs: Iterable[str] = (),
+    ) -> Span:
         """Make a span, to be entered.
 
         Args:
@@ -76,7 +88,14 @@ class Tracer:
         """
         return Span(self, name, kind, item, tuple(inputs))
 
-    def call(self, key: str, about: Mapping[str, Any], *, started: str, ms: float) -> None:
+    def call(
+        self,
+        key: str,
+        about: Mapping[str, Any],
+        *,
+        started: str,
+        ms: float,
+    ) -> None:
         """Write the span of a model call that is over.
 
         Args:
@@ -109,7 +128,13 @@ class Tracer:
     def _begin(self, span: Span) -> None:
         self.nodes.setdefault(span.name, NodeCount()).active += 1
 
-    def _write(self, span: Span, parent: str | None, ms: float, error: str) -> None:
+    def _write(
+        self,
+        span: Span,
+        parent: str | None,
+        ms: float,
+        error: str,
+    ) -> None:
         # texts of errors may quote keys
         error = redact(error, self._secrets)[:LONGEST_ERROR]
         # what the page at work shows, without reading the store
@@ -117,9 +142,17 @@ class Tracer:
         counted.n += 1
         counted.active -= 1
         counted.ms += ms
+
         if error and error != CANCELLED:
             counted.errors += 1
-            self.errors.append({"node": span.name, "item": span.item, "text": error[:200]})
+            self.errors.append(
+                {
+                    "node": span.name,
+                    "item": span.item,
+                    "text": error[:200],
+                }
+            )
+
         self._store.put(
             [
                 SpanRow(
@@ -143,7 +176,12 @@ class Span:
     """One span; enter it with `async with`, or `with` where nothing is awaited."""
 
     def __init__(
-        self, tracer: Tracer, name: str, kind: Kind, item: str, inputs: tuple[str, ...]
+        self,
+        tracer: Tracer,
+        name: str,
+        kind: Kind,
+        item: str,
+        inputs: tuple[str, ...],
     ) -> None:
         self.id = tracer._next_id()
         self.name = name
@@ -170,6 +208,7 @@ class Span:
         self._clock = time.perf_counter()
         self._outer = _open.set(self.id)
         self._tracer._begin(self)
+
         return self
 
     def __exit__(
@@ -185,6 +224,7 @@ class Span:
             self._error = CANCELLED
         elif error is not None:
             self._error = f"{type(error).__name__}: {error}"
+
         self._tracer._write(self, _open.get(), ms, self._error)
 
     async def __aenter__(self) -> Self:

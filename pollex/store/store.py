@@ -61,7 +61,12 @@ class Store:
     """
 
     def __init__(
-        self, folder: Path, *, read_only: bool, secret: bytes | None = None, goes_on: bool = False
+        self,
+        folder: Path,
+        *,
+        read_only: bool,
+        secret: bytes | None = None,
+        goes_on: bool = False,
     ) -> None:
         self.folder = folder
         self.prompts = self.texts = True
@@ -70,6 +75,7 @@ class Store:
         self._closed = False
         # nothing is opened before it is known to be the store's own
         require_own_files(folder)
+
         if not read_only:
             _make_private(folder)
         elif not (folder / FILE).exists():
@@ -79,12 +85,18 @@ class Store:
                 remedy="name its folder",
                 option="store",
             )
+
         # a backup without a database: the database was lost
         if (folder / BACKUP).exists() and not (folder / FILE).exists():
             raise damaged(str(folder / FILE), "it is gone")
+
         self.database = Database(folder / FILE, read_only=read_only)
         self.columns = Columns(folder)
-        self._writes = None if read_only else Writer(folder, self.columns, goes_on=goes_on)
+        if read_only:
+            self._writes = None
+        else:
+            self._writes = Writer(folder, self.columns, goes_on=goes_on)
+
         # a program that ends without closing would lose what is queued
         atexit.register(self.close)
 
@@ -118,8 +130,14 @@ class Store:
                 remedy="name another folder",
                 option="store",
             )
+
         with _before_a_run(folder):
-            return cls(folder, read_only=read_only, secret=secret, goes_on=goes_on)
+            return cls(
+                folder,
+                read_only=read_only,
+                secret=secret,
+                goes_on=goes_on,
+            )
 
     @property
     def secret(self) -> bytes:
@@ -145,7 +163,12 @@ class Store:
         """
         self._writer.put(map(queued, rows if self.texts else without_texts(rows)))
 
-    def copy_answers(self, of: str, run: str, only: Collection[str] | None = None) -> None:
+    def copy_answers(
+        self,
+        of: str,
+        run: str,
+        only: Collection[str] | None = None,
+    ) -> None:
         """Queue the answers of another run as this one's; with `only`, a model's to these questions."""
         if (only is None or only) and (rows := self.columns.answers_for(run, of, only)):
             self.put([rows])
@@ -158,7 +181,8 @@ class Store:
             StoreDamaged: The store can't be written as it lies there.
         """
         await self._writer.write(
-            map(queued, rows if self.texts else without_texts(rows)), settle=True
+            map(queued, rows if self.texts else without_texts(rows)),
+            settle=True,
         )
 
     def keep(self, rows: Iterable[Row]) -> None:
@@ -203,6 +227,7 @@ class Store:
                 started=now(),
             )
             connection.execute(*statement_of_run(run))
+
         self._claim(run.id)
         note_run(run.id)
         return run
@@ -218,7 +243,12 @@ class Store:
         self._note(run, status="unfinished", roles=tuple(roles), finished=None)
 
     def finish(
-        self, run: str, status: Status, *, roles: Sequence[str] = (), result: Any = None
+        self,
+        run: str,
+        status: Status,
+        *,
+        roles: Sequence[str] = (),
+        result: Any = None,
     ) -> None:
         """Record the end of a run after all its rows, merge its parts, and back the database up.
 
@@ -226,7 +256,13 @@ class Store:
         """
         self.flush()
         self.columns.put_together(run)
-        self._note(run, status=status, roles=tuple(roles), result=result, finished=now())
+        self._note(
+            run,
+            status=status,
+            roles=tuple(roles),
+            result=result,
+            finished=now(),
+        )
         self.backup()
         if claim := self._claims.pop(run, None):
             claim.release()
@@ -272,7 +308,11 @@ class Store:
         try:
             self.database.backup()
         except PollexError as failure:
-            LOG.warning("%s: no backup was made, the last one stays: %s", self.folder, failure.what)
+            LOG.warning(
+                "%s: no backup was made, the last one stays: %s",
+                self.folder,
+                failure.what,
+            )
 
     def close(self) -> None:
         """Write what is queued; harmless when repeated.
@@ -282,17 +322,21 @@ class Store:
         """
         if self._closed:
             return
+
         self._closed = True
         atexit.unregister(self.close)
         if self._writes is not None:
             self._writes.close()
             if self._writes.durable:
                 self.backup()
+
         # locks go before the files are closed
         for claim in self._claims.values():
             claim.release()
+
         if "sender" in vars(self):
             self.sender.release()
+
         self.columns.close()
         self.database.close()
         if self._writes is not None and self._writes.failure is not None:
@@ -316,7 +360,11 @@ class Store:
     @property
     def _writer(self) -> Writer:
         if self._writes is None:
-            raise WrongUse("the store was opened for reading only", where=str(self.folder))
+            raise WrongUse(
+                "the store was opened for reading only",
+                where=str(self.folder),
+            )
+
         return self._writes
 
     def _claim(self, run: str) -> None:
@@ -356,8 +404,10 @@ def _make_private(folder: Path) -> None:
         for private in (folder / RUNS, folder / TEXTS):
             make_private(private)
         return
+
     for private in (folder, folder / RUNS, folder / TEXTS):
         make_private(private)
+
     for file in folder.iterdir():
         if file.is_file() and file.stat().st_mode & 0o077:
             file.chmod(0o600)

@@ -61,7 +61,10 @@ class ColumnRow(Row):
     @classmethod
     def types(cls) -> dict[str, str]:
         """Return every column with DuckDB's type for it."""
-        return {column.name: _TYPES[type_of(column)] for column in fields(cls)}
+        types: dict[str, str] = {}
+        for column in fields(cls):
+            types[column.name] = _TYPES[type_of(column)]
+        return types
 
     @property
     def cells(self) -> tuple[Any, ...]:
@@ -77,6 +80,7 @@ class ColumnRow(Row):
                 for number in (cell if isinstance(cell, tuple) else [cell])
             ):
                 raise ValueError(f"{self.table} can't keep {cell}")
+
         return cells
 
 
@@ -325,11 +329,21 @@ def pack(value: Any) -> str:
     """Convert a value to JSON text, escaped if UTF-8 can't encode it; a number that JSON doesn't have becomes null."""
     try:
         text = json.dumps(
-            value, ensure_ascii=False, separators=(",", ":"), default=str, allow_nan=False
+            value,
+            ensure_ascii=False,
+            separators=(",", ":"),
+            default=str,
+            allow_nan=False,
         )
     except ValueError:
         value = without_nan(value)
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+        text = json.dumps(
+            value,
+            ensure_ascii=False,
+            separators=(",", ":"),
+            default=str,
+        )
+
     if not text.isascii() and _LONE_SURROGATE.search(text):
         return json.dumps(value, separators=(",", ":"), default=str)
     return text
@@ -358,6 +372,7 @@ def read_line(line: str) -> dict[str, Any] | None:
     match = _LINE.fullmatch(line)
     if match is None or zlib.crc32(match[2].encode("utf-8", "surrogatepass")) != int(match[1], 16):
         return None
+
     values: dict[str, Any] = unpack("{" + match[2])
     return values
 
@@ -379,8 +394,12 @@ def _storable(value: Any) -> Any:
 
 def _encodable(value: Any) -> Any:
     if isinstance(value, str):
-        return value if value.isascii() else _LONE_SURROGATE.sub("\ufffd", value)
-    return tuple(map(_encodable, value)) if isinstance(value, tuple) else value
+        if value.isascii():
+            return value
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    if isinstance(value, tuple):
+        return tuple(map(_encodable, value))
+    return value
 
 
 @dataclass(frozen=True)

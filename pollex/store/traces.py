@@ -89,6 +89,7 @@ def run_tree(store: Store, run: str) -> list[Branch]:
         # A span is written when it ends, so a killed run has spans whose parent never was: they
         # stand on their own.
         inside[span["parent"] if span["parent"] in span_ids else None].append(span)
+
     return _sum_branches(inside[None], inside)
 
 
@@ -104,9 +105,12 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
             f"run {run} used no conversation {conversation_id!r}",
             remedy="check the id against the log",
         )
+
     # answers, scores, spans and side of the conversation, in the order of writing
     answers = store.ask(
-        run, "SELECT * FROM answers WHERE conversation = ? ORDER BY seq", [conversation_id]
+        run,
+        "SELECT * FROM answers WHERE conversation = ? ORDER BY seq",
+        [conversation_id],
     )
     scores = store.ask(
         run,
@@ -118,9 +122,12 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
         [run, conversation_id],
     )
     sides = store.ask(
-        run, "SELECT side FROM conversations WHERE id = ? ORDER BY seq", [conversation_id]
+        run,
+        "SELECT side FROM conversations WHERE id = ? ORDER BY seq",
+        [conversation_id],
     )
     rubric_ids = {row["question"] for row in answers}
+
     return ConversationTrace(
         conversation=conversations[0],
         side=sides[-1]["side"],
@@ -146,16 +153,21 @@ def provenance(store: Store, run: str, rubric_id: str) -> Provenance:
     rubric = rubrics_of(store, run, rubric_id).get(rubric_id)
     if rubric is None:
         raise WrongUse(
-            f"run {run} has no rubric {rubric_id!r}", remedy="`pollex trace` lists what a run made"
+            f"run {run} has no rubric {rubric_id!r}",
+            remedy="`pollex trace` lists what a run made",
         )
+
     # conversations that its reasons or its quotes name
     reasons = reasons_of(store, run, rubric.reason_ids)
     ids = {quote.conversation_id for quote in rubric.quotes} | {
         reason.conversation_id for reason in reasons
     }
     conversations = conversations_of(store, run, ids=sorted(ids))
+
     return Provenance(
-        rubric, reasons, {conversation.id: conversation for conversation in conversations}
+        rubric,
+        reasons,
+        {conversation.id: conversation for conversation in conversations},
     )
 
 
@@ -180,17 +192,24 @@ def _sum_branches(
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for span in spans:
         groups[span["name"], span["kind"]].append(span)
+
     branches = []
     for (name, kind), alike in groups.items():
         branch = Branch(name, kind, count=len(alike))
         branch.ms = sum(span["ms"] for span in alike)
         branch.longest_ms = max(span["ms"] for span in alike)
-        branch.told = ": ".join(unpack(alike[-1]["outputs"])) if name in DECIDING else ""
+        if name in DECIDING:
+            branch.told = ": ".join(unpack(alike[-1]["outputs"]))
+        else:
+            branch.told = ""
+
         for span in alike:
             if span["error"] not in ("", CANCELLED):
                 branch.errors[span["error"]] = branch.errors.get(span["error"], 0) + 1
         branch.branches = _sum_branches(
-            (child for span in alike for child in inside.get(span["id"], ())), inside
+            (child for span in alike for child in inside.get(span["id"], ())),
+            inside,
         )
         branches.append(branch)
+
     return branches

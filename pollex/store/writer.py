@@ -59,7 +59,10 @@ class Writer:
     """
 
     def __init__(self, folder: Path, columns: Columns, *, goes_on: bool = False) -> None:
-        self._database = Database(folder / FILE, patience=WHILE_ASKED if goes_on else PATIENCE)
+        self._database = Database(
+            folder / FILE,
+            patience=WHILE_ASKED if goes_on else PATIENCE,
+        )
         self._columns = columns
         self._goes_on = goes_on
         self._changed = threading.Condition()
@@ -74,11 +77,19 @@ class Writer:
         self._since = time.monotonic()
         self.failure: Exception | None = None
         self.durable = False
-        self._thread = threading.Thread(target=self._run, name="pollex-store", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run,
+            name="pollex-store",
+            daemon=True,
+        )
         self._thread.start()
 
     def put(
-        self, items: Iterable[Item], *, wait: Waiting | None = None, settle: bool = False
+        self,
+        items: Iterable[Item],
+        *,
+        wait: Waiting | None = None,
+        settle: bool = False,
     ) -> None:
         """Queue items.
 
@@ -117,9 +128,11 @@ class Writer:
         """Write what is queued and end the thread. Raises nothing: `failure` tells."""
         with suppress(Exception):
             self.flush()
+
         with self._changed:
             self._closing = True
             self._changed.notify_all()
+
         self._thread.join()
         self._database.close()
 
@@ -129,7 +142,8 @@ class Writer:
                 # a short wait gathers more, unless somebody waits for it
                 self._changed.wait_for(lambda: self._items or self._waiting or self._closing)
                 self._changed.wait_for(
-                    lambda: self._waiting or self._closing or self._queued >= ROOM // 2, LINGER
+                    lambda: self._waiting or self._closing or self._queued >= ROOM // 2,
+                    LINGER,
                 )
                 # all that is queued becomes one batch
                 items = self._items
@@ -141,6 +155,7 @@ class Writer:
                 self._queued = 0
                 self._settling = False
                 self._changed.notify_all()
+
             # a failure is final, unless the store goes on: everybody gets it
             failure = self._failure_of(items, settle=settle)
             if failure is not None and not self._goes_on:
@@ -148,6 +163,7 @@ class Writer:
                     self.failure = failure
                     waiting += self._waiting
                     self._changed.notify_all()
+
             _wake(waiting, failure)
             if ended or self.failure is not None:
                 return
@@ -162,17 +178,21 @@ class Writer:
                     self._rows[item.kind, item.run].append(item.values)
                 elif isinstance(item, RowBlock):
                     self._blocks.append(item)
+
                 self._size += item.size if isinstance(item, Cells | RowBlock) else 0
+
             # columns in large parts, but never too late
             if settle or self._size >= BATCH or time.monotonic() - self._since >= LATEST:
                 self._write_columns()
         except Exception as failure:
             return failure
+
         return None
 
     def _apply(self, changes: Sequence[Statement | Lease]) -> None:
         if not changes:
             return
+
         # on the disk only where something has to be
         durable = any(change.durable for change in changes)
         try:
@@ -182,10 +202,13 @@ class Writer:
         except StoreFull as full:
             if self._goes_on:
                 raise StoreFull(
-                    full.what, remedy="make room, then give the last answer again"
+                    full.what,
+                    remedy="make room, then give the last answer again",
                 ) from full
+
             safe = self._database.value("SELECT count(*) FROM calls WHERE reply IS NOT NULL")
             raise StoreFull(f"{full.what}, {safe} answers safe", remedy=full.remedy) from full
+
         self.durable |= durable
 
     def _write_columns(self) -> None:
@@ -195,8 +218,10 @@ class Writer:
                 (key, rows) for key, rows in self._rows.items() if key[0] is kind
             ]:
                 self._columns.write(block_of(kind, run, rows))
+
             for block in [block for block in self._blocks if block.kind is kind]:
                 self._columns.write(block)
+
         self._rows.clear()
         self._blocks.clear()
         self._size = 0
@@ -215,6 +240,7 @@ def queued(row: Row | Cells | RowBlock) -> Statement | Cells | RowBlock:
             cells,
             SMALL + sum(len(cell) for cell in cells if isinstance(cell, str)),
         )
+
     return change_of(row)
 
 
@@ -232,6 +258,7 @@ def _wake(waiting: Sequence[Waiting], failure: Exception | None) -> None:
             loops[future.get_loop()].append(future)
         else:
             _resolve([future], failure)
+
     for loop, futures in loops.items():
         with suppress(RuntimeError):  # the loop is closed: nobody waits there any more
             loop.call_soon_threadsafe(_resolve, futures, failure)

@@ -38,12 +38,16 @@ def shown_to_callers(error: PollexError) -> PollexError:
     """Return an error as a server passes it on: of others than a ValueError it tells the class alone."""
     if isinstance(error, ValueError):
         return error
+
     kind = type(error)
     both = type(
-        kind.__name__, (kind, ValueError), {"__module__": kind.__module__, "__doc__": kind.__doc__}
+        kind.__name__,
+        (kind, ValueError),
+        {"__module__": kind.__module__, "__doc__": kind.__doc__},
     )
     raised: PollexError = both.__new__(both, *error.args)
     raised.__dict__.update(vars(error))
+
     return raised
 
 
@@ -82,7 +86,10 @@ class StudioRun:
         self.run = ""
         work = contextvars.copy_context().run
         self._work = threading.Thread(
-            target=work, args=(self._run, use_case), name=thread, daemon=True
+            target=work,
+            args=(self._run, use_case),
+            name=thread,
+            daemon=True,
         )
         self._work.start()
 
@@ -94,6 +101,7 @@ class StudioRun:
         if check := sys.modules.get("blockbuster.blockbuster"):
             # this one serves one run, and nobody waits in it for another
             check._skip.value = True
+
         try:
             use_case(self._context)
         except BaseException as error:
@@ -117,7 +125,10 @@ class StudioRun:
         return ready.exception() is None
 
     async def carry_out(
-        self, node: Callable[..., Any], state: Any, runtime: Runtime[Any]
+        self,
+        node: Callable[..., Any],
+        state: Any,
+        runtime: Runtime[Any],
     ) -> dict[str, Any]:
         """Carry a node out where the use case works; raise what kept that from beginning the run."""
         loop = self._ready.result()
@@ -138,11 +149,15 @@ class StudioRun:
         Args:
             joined: Keys whose values are joined to those before.
         """
-        before = dict(state) if self._last is None or step not in SIDE_BY_SIDE else self._last
-        added = {
-            key: before.get(key, {}) | value if key in joined else value
-            for key, value in update.items()
-        }
+        if self._last is None or step not in SIDE_BY_SIDE:
+            before = dict(state)
+        else:
+            before = self._last
+
+        added = {}
+        for key, value in update.items():
+            added[key] = before.get(key, {}) | value if key in joined else value
+
         self._done.add(step)
         self._last = before | added
 
@@ -154,6 +169,7 @@ class StudioRun:
         """
         if self._last is None or step in SIDE_BY_SIDE:
             return False
+
         changed = json.dumps(state, sort_keys=True, default=str) != json.dumps(
             self._last, sort_keys=True, default=str
         )
@@ -178,17 +194,26 @@ _sessions: dict[str, StudioRun] = {}
 
 
 def served(
-    name: str, graph: StateGraph[Any, Any, Any, Any], use_case: Callable[[Any], object]
+    name: str,
+    graph: StateGraph[Any, Any, Any, Any],
+    use_case: Callable[[Any], object],
 ) -> Any:
     """Compile a graph whose nodes are carried out in a session of their thread."""
-    joined = {
-        key
-        for key, channel in graph.channels.items()
-        if isinstance(channel, BinaryOperatorAggregate)
-    }
+    joined = set()
+    for key, channel in graph.channels.items():
+        if isinstance(channel, BinaryOperatorAggregate):
+            joined.add(key)
+
     for step, spec in graph.nodes.items():
         work: Any = spec.runnable
-        work.afunc = _in_session(step, work.afunc, graph.context_schema, use_case, joined)
+        work.afunc = _in_session(
+            step,
+            work.afunc,
+            graph.context_schema,
+            use_case,
+            joined,
+        )
+
     return graph.compile(name=name)
 
 
@@ -205,24 +230,39 @@ def _in_session(
             await _sessions.pop(thread).leave()
             context = runtime.context or schema()
             _sessions[thread] = StudioRun(
-                thread, use_case, context, state.get("run", ""), forked=True
+                thread,
+                use_case,
+                context,
+                state.get("run", ""),
+                forked=True,
             )
         elif thread not in _sessions:
             _sessions[thread] = StudioRun(
-                thread, use_case, runtime.context or schema(), state.get("run", "")
+                thread,
+                use_case,
+                runtime.context or schema(),
+                state.get("run", ""),
             )
+
         session = _sessions[thread]
         if not await session.begun():
             del _sessions[thread]  # the next try begins anew
+
         try:
             update = await session.carry_out(node, state, runtime)
             if step not in SIDE_BY_SIDE and state.get("run", "") not in ("", session.run):
-                update = {**update, "run": session.run, "parent": state["run"]}
+                update = {
+                    **update,
+                    "run": session.run,
+                    "parent": state["run"],
+                }
+
             session.keep(step, state, update, joined)
             if step in LAST:
                 await _sessions.pop(thread).end({**state, **update})
         except PollexError as error:
             raise shown_to_callers(error) from error
+
         return update
 
     carried_out.__name__ = step

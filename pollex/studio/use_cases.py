@@ -25,16 +25,18 @@ from pollex.usecases.use_case import NEEDED, Crew, UseCase, options_of
 
 def usual(field: "Field[Any]") -> Any:
     """Return what a field of a form has where nobody fills it in."""
-    return field.default if field.default_factory is MISSING else field.default_factory()
+    if field.default_factory is MISSING:
+        return field.default
+    return field.default_factory()
 
 
 def filled_in(form: Context) -> dict[str, Any]:
     """Return the fields of a form that somebody filled in."""
-    values = {
-        field.name: getattr(form, field.name)
-        for field in fields(form)
-        if getattr(form, field.name) != usual(field)
-    }
+    values = {}
+    for field in fields(form):
+        if getattr(form, field.name) != usual(field):
+            values[field.name] = getattr(form, field.name)
+
     return {
         name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
     }
@@ -49,7 +51,12 @@ def carry_out(kind: type[UseCase[Any]], form_values: dict[str, Any]) -> None:
     store = Path(form_values.pop("store", "") or os.environ.get(VARIABLE) or STORE)
     for option in options_of(kind):
         if option.default is NEEDED and option.name not in form_values:
-            raise WrongUse(f"{option.name} is empty", remedy="fill it in", option=option.name)
+            raise WrongUse(
+                f"{option.name} is empty",
+                remedy="fill it in",
+                option=option.name,
+            )
+
     progress = NullProgress()
     fields: dict[str, Any] = {**form_values, "store": store}  # each use case of a graph has a store
     kind(**fields).perform(Crew(progress=progress, run=RunOptions(store=store)))
@@ -65,8 +72,11 @@ def learn(form: LearnChoice) -> None:
     form_values = {**presets(form_values.get("system", "")), **form_values}
     if form_values.get("method") == "spur":
         raise WrongUse(
-            "SPUR's steps are another graph", remedy="run the graph `spur`", option="method"
+            "SPUR's steps are another graph",
+            remedy="run the graph `spur`",
+            option="method",
         )
+
     carry_out(LearnRubrics, at_the_pool(form_values))
 
 
@@ -87,21 +97,29 @@ def presets(system: str) -> dict[str, Any]:
     """
     if not system:
         return {}
-    learned = {
-        name: dict(settings) for name, settings in SYSTEMS.items() if "rubrics_from" not in settings
-    }
+
+    learned = {}
+    for name, settings in SYSTEMS.items():
+        if "rubrics_from" not in settings:
+            learned[name] = dict(settings)
+
     if system not in learned:
         named = ", ".join(learned)
         what = f"no system that learns is called {system!r}"
         raise WrongUse(
-            what, remedy=f"name one of {named}; others: `pollex learn --as`", option="system"
+            what,
+            remedy=f"name one of {named}; others: `pollex learn --as`",
+            option="system",
         )
+
     return learned[system]
 
 
 def at_the_pool(form_values: dict[str, Any]) -> dict[str, Any]:
     """Return what was filled in, with the word for where the run is to wait."""
-    return {**form_values, "review": "pool"} if form_values.get("review") else form_values
+    if form_values.get("review"):
+        return {**form_values, "review": "pool"}
+    return form_values
 
 
 def refit(form: RefitChoice) -> None:

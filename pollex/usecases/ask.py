@@ -35,7 +35,11 @@ class AskQuestionnaire(AllLabels, Reading, Grader, UseCase["AskResult"]):
     resumable = True
     plans = True
     labels_needed = False
-    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    logs: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
     questionnaire: str | Path = opt(
         "Questions with their options: llm-rubric, or a TOML file.",
         default="llm-rubric",
@@ -48,7 +52,8 @@ class AskQuestionnaire(AllLabels, Reading, Grader, UseCase["AskResult"]):
         group="Data",
     )
     out: Path | str | None = out_option(
-        "Output file, one row for each option: .parquet, .jsonl or .csv.", typed="answers.parquet"
+        "Output file, one row for each option: .parquet, .jsonl or .csv.",
+        typed="answers.parquet",
     )
     category_field: str | None = opt(
         "Field of the task's category; `category` if not set.",

@@ -40,6 +40,7 @@ def options_in(text: str) -> tuple[str, tuple[float, ...]]:
         numbers = tuple(float(value) for value in values.split(","))
     except ValueError:
         numbers = ()
+
     if not question or len(set(numbers)) < 2 or not all(map(math.isfinite, numbers)):
         raise ValueError("write a question and its options: Q8=1,2,3")
     return question, numbers
@@ -49,10 +50,12 @@ def aggregate_in(text: str) -> str | float:
     """Return `mean`, `max`, a quantile, or `unknown`."""
     if text in ("mean", "max", "unknown"):
         return text
+
     try:
         quantile = float(text)
     except ValueError:
         quantile = math.nan
+
     if not 0 <= quantile <= 1:
         raise ValueError("use mean, max, a quantile from 0 to 1, or unknown")
     return quantile
@@ -118,7 +121,9 @@ class Network:
 
     def as_settings(self, crew: Crew) -> dict[str, Any]:
         """Return those that were given."""
-        settings = {name: getattr(self, name) for name in Network.__annotations__}
+        settings = {}
+        for name in Network.__annotations__:
+            settings[name] = getattr(self, name)
         return {name: value for name, value in settings.items() if value is not None}
 
 
@@ -148,10 +153,14 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
     judgments: str = table("JUDGMENTS")
     out: Path = opt("Output folder of the calibrator.", group="Output")
     main: str | None = opt(
-        "Id of the question to predict; default: Q0 or overall.", default=None, metavar="QUESTION"
+        "Id of the question to predict; default: Q0 or overall.",
+        default=None,
+        metavar="QUESTION",
     )
     nominal: tuple[str, ...] = opt(
-        "Question whose options have no order. Repeatable.", default=(), metavar="QUESTION"
+        "Question whose options have no order. Repeatable.",
+        default=(),
+        metavar="QUESTION",
     )
     options: tuple[tuple[str, tuple[float, ...]], ...] = opt(
         "All options of a question. Repeatable.",
@@ -171,9 +180,13 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
         metavar="NAME",
     )
     network: bool = opt(
-        "Choose by cross-validation, the network among the others (slower).", default=False
+        "Choose by cross-validation, the network among the others (slower).",
+        default=False,
     )
-    main_only: bool = opt("Fit nothing for annotators' other questions (faster).", default=False)
+    main_only: bool = opt(
+        "Fit nothing for annotators' other questions (faster).",
+        default=False,
+    )
     seed: int = seed_option()
 
     def as_options(self, crew: Crew) -> dict[str, tuple[float, ...]]:
@@ -221,10 +234,14 @@ class PredictJudgments(FewThreads, UseCase["Predicted"]):
         metavar="QUESTION",
     )
     pre_trained: bool = opt(
-        "Predict other questions by the network before it was tuned to the main one.", default=False
+        "Predict other questions by the network before it was tuned to the main one.",
+        default=False,
     )
     judges: tuple[str, ...] = opt(
-        "Trust this annotator; default: all. Repeatable.", default=(), flag="judge", metavar="NAME"
+        "Trust this annotator; default: all. Repeatable.",
+        default=(),
+        flag="judge",
+        metavar="NAME",
     )
     aggregate: str | float = opt(
         "How trusted annotators become one: mean, max, a quantile such as 0.1; or unknown: somebody else.",
@@ -254,11 +271,18 @@ class ReportCalibrator(FewThreads, UseCase["CalibrationReport"]):
     folder: Path = table("DIR")
     answers: str = table("ANSWERS")
     judgments: str = table("JUDGMENTS")
-    out: Path = opt("The page to write.", default=Path("calibration.html"), group="Output")
+    out: Path = opt(
+        "The page to write.",
+        default=Path("calibration.html"),
+        group="Output",
+    )
     texts: tuple[str, ...] = opt(
         "Log of the texts: the page shows those predicted lowest. Repeatable.",
         default=(),
         metavar="LOG",
     )
-    quick: bool = opt("Use fewer resamples: faster, with less exact intervals.", default=False)
+    quick: bool = opt(
+        "Use fewer resamples: faster, with less exact intervals.",
+        default=False,
+    )
     seed: int = seed_option()

@@ -39,19 +39,32 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
     shown_with = ("github",)
     new: str | Path = opt(kw_only=False, place="argument", metavar="NEW")
     against: str | Path = opt(
-        "Files or a run that NEW is compared with.", kw_only=False, metavar="BASELINE"
+        "Files or a run that NEW is compared with.",
+        kw_only=False,
+        metavar="BASELINE",
     )
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     fail_if: tuple[str, ...] | Sequence[str] = opt(
-        "See above. Repeatable.", default=(), metavar="CONDITION"
+        "See above. Repeatable.",
+        default=(),
+        metavar="CONDITION",
     )
     again: bool = opt(
-        "NEW grows and is checked again and again: no look raises false alarms.", default=False
+        "NEW grows and is checked again and again: no look raises false alarms.",
+        default=False,
     )
     strict: bool = opt("Also fail where the data can't decide yet.", default=False)
-    labels: Path | str | None = opt("Labels by id, with `drawn`.", default=None, metavar="FILE")
+    labels: Path | str | None = opt(
+        "Labels by id, with `drawn`.",
+        default=None,
+        metavar="FILE",
+    )
     page: Path | str | None = page_option()
-    junit: Path | str | None = opt("Also write JUnit's XML.", default=None, metavar="FILE")
+    junit: Path | str | None = opt(
+        "Also write JUnit's XML.",
+        default=None,
+        metavar="FILE",
+    )
     github: bool = opt(
         "Print GitHub's annotations, and append to the summary of the step.",
         default=False,
@@ -79,6 +92,7 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
 
             with Path(step).open("a", encoding="utf-8") as file:
                 file.write(summary(result.table))
+
         return result
 
     def exit_code(self, result: CheckResult) -> int | None:

@@ -34,20 +34,29 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
 
     does = "compare.compare"
     logs: tuple[str | Path | Logs, ...] = opt(
-        kw_only=False, place="argument", metavar="A B… | LOGS…"
+        kw_only=False,
+        place="argument",
+        metavar="A B… | LOGS…",
     )
     rubrics: Path | Rubrics = opt(RUBRICS, group="Rubrics")
     by: str | None = opt(
-        "Cut the logs by a field: release, started:week, country.", default=None, metavar="FIELD"
+        "Cut the logs by a field: release, started:week, country.",
+        default=None,
+        metavar="FIELD",
     )
     baseline: str | None = opt(
         "The value of --by that others are compared with; the first if not set.",
         default=None,
         metavar="VALUE",
     )
-    labels: Path | str | None = opt("Labels by id, with `drawn`.", default=None, metavar="FILE")
+    labels: Path | str | None = opt(
+        "Labels by id, with `drawn`.",
+        default=None,
+        metavar="FILE",
+    )
     drawn: Literal["random", "voluntary"] | None = opt(
-        "How labels without `drawn` were drawn.", default=None
+        "How labels without `drawn` were drawn.",
+        default=None,
     )
     see: float = opt("The difference to plan for.", default=0.05, metavar="SHARE")
     page: Path | str | None = page_option()
@@ -75,6 +84,9 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
                 "several logs that are read already",
                 remedy="give their files, or one `Logs` and `by`",
             )
+
         from pollex.services.readings import sample_named  # not needed for --help
 
-        return read[0] if read else [sample_named(path, store_of(self)) for path in paths]
+        if read:
+            return read[0]
+        return [sample_named(path, store_of(self)) for path in paths]

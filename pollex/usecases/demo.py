@@ -30,9 +30,18 @@ class RunDemo(AtTerminal):
     out: Path = opt("Output folder.", default=Path("pollex-demo"), group="Output")
     remedy: bool = opt("Then prove changes of an assistant's prompt.", default=False)
     recorded: bool = opt(
-        "Replay the recorded run of a large language model.", default=False, group="Model"
+        "Replay the recorded run of a large language model.",
+        default=False,
+        group="Model",
     )
     as_json: bool = opt(
-        "Print one JSON object as the last line.", default=False, flag="json", group="Output"
+        "Print one JSON object as the last line.",
+        default=False,
+        flag="json",
+        group="Output",
     )
-    serve: bool = opt("Show the results in the browser afterwards.", default=False, group="Output")
+    serve: bool = opt(
+        "Show the results in the browser afterwards.",
+        default=False,
+        group="Output",
+    )

@@ -32,7 +32,8 @@ class CheckInstallation(Stored, UseCase["Health"]):
     model: str | None = model_option("LLM for all roles; default: built-in (no LLM).")
     base_url: str | None = url_option()
     rebuild: bool = opt(
-        "Rebuild a damaged store's database, or bring an earlier pollex's over.", default=False
+        "Rebuild a damaged store's database, or bring an earlier pollex's over.",
+        default=False,
     )
 
     def as_model(self, crew: Crew) -> ModelOptions:

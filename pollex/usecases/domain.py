@@ -18,4 +18,8 @@ class WriteProfile(AtTerminal):
     """
 
     at = "cli.domain.new"
-    out: Path = opt("File of the profile.", default=Path("domain.toml"), group="Output")
+    out: Path = opt(
+        "File of the profile.",
+        default=Path("domain.toml"),
+        group="Output",
+    )

@@ -30,5 +30,9 @@ class EvaluateSet(Grouped, AllLabels, ByJudge, UseCase["Evaluation"]):
     does = "evaluate.evaluate"
     resumable = True
     plans = True
-    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    logs: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")

@@ -58,10 +58,15 @@ class Stored:
     """Where runs are kept."""
 
     store: Path | str = opt(
-        "Folder of the store.", default=Path(STORE), env=(VARIABLE,), group="Output"
+        "Folder of the store.",
+        default=Path(STORE),
+        env=(VARIABLE,),
+        group="Output",
     )
     progress: Progress | None = opt(
-        "What is told how far the work is.", default=None, door="python"
+        "What is told how far the work is.",
+        default=None,
+        door="python",
     )
 
     def as_run(self, crew: Crew) -> RunOptions:
@@ -74,7 +79,9 @@ class Running(Stored):
     """Where a run is kept, and whether it goes on."""
 
     resume: bool = opt(
-        "Resume the last unfinished run of this command.", default=False, group="Output"
+        "Resume the last unfinished run of this command.",
+        default=False,
+        group="Output",
     )
 
     def as_run(self, crew: Crew) -> RunOptions:
@@ -92,14 +99,18 @@ class Reading:
     """How files of logs are read; see `ReadOptions`."""
 
     id_field: str | None = reading_option(
-        "Field of the conversation's id, such as metadata.id.", place="rare", metavar="FIELD"
+        "Field of the conversation's id, such as metadata.id.",
+        place="rare",
+        metavar="FIELD",
     )
     label_field: tuple[str, ...] | str | None = reading_option(
         "Field of the label: thumbs or ratings. Others after it are shown beside rubrics: retried:down, stars.",
         metavar="FIELD",
     )
     messages_field: str | None = reading_option(
-        "Field of the list of turns.", place="rare", metavar="FIELD"
+        "Field of the list of turns.",
+        place="rare",
+        metavar="FIELD",
     )
     columns: str | dict[str, str] | None = reading_option(
         "Which column is what: conversation=chat_nr,role=absender,text=nachricht,label=note,time=zeit.",
@@ -116,42 +127,59 @@ class Reading:
         metavar="RULE",
     )
     negative: tuple[str, ...] | str | None = reading_option(
-        "Values that are negative: '<=2', or 'failed,bad'; repeatable.", metavar="RULE"
+        "Values that are negative: '<=2', or 'failed,bad'; repeatable.",
+        metavar="RULE",
     )
     unrated: str | None = reading_option(
-        "Values that are no rating: 'later,not now'.", place="rare", metavar="WORDS"
+        "Values that are no rating: 'later,not now'.",
+        place="rare",
+        metavar="WORDS",
     )
-    max_bad: int = opt("Maximum number of malformed rows.", default=0, group="Data", metavar="N")
+    max_bad: int = opt(
+        "Maximum number of malformed rows.",
+        default=0,
+        group="Data",
+        metavar="N",
+    )
     judge_field: str | None = reading_option(
-        "Field of the annotator who gave the label.", place="setting"
+        "Field of the annotator who gave the label.",
+        place="setting",
     )
     group_field: str | None = reading_option(
-        "Field of what must stay on one side of a split, such as user_id.", place="setting"
+        "Field of what must stay on one side of a split, such as user_id.",
+        place="setting",
     )
     comment_field: str | None = reading_option(
-        "Field of what people wrote with the thumb.", place="setting"
+        "Field of what people wrote with the thumb.",
+        place="setting",
     )
     comments: bool | None = reading_option(
-        "Whether to read what people wrote with the thumb; yes if not set.", place="setting"
+        "Whether to read what people wrote with the thumb; yes if not set.",
+        place="setting",
     )
     encoding: str | None = reading_option(
-        "Text encoding of the files; utf-8 if not set.", place="setting"
+        "Text encoding of the files; utf-8 if not set.",
+        place="setting",
     )
     redact: Literal["yes", "names"] | None = reading_option(
         "Put placeholders in place of mail addresses, links, numbers and keys; names: of names and places, too.",
         place="setting",
     )
     on_duplicate: Literal["error", "first", "last"] | None = reading_option(
-        "Which of different conversations with the same id to use.", place="setting"
+        "Which of different conversations with the same id to use.",
+        place="setting",
     )
     thumbs: Literal["last", "worst", "each"] | None = reading_option(
-        "Which of several thumbs on a conversation to use.", place="setting"
+        "Which of several thumbs on a conversation to use.",
+        place="setting",
     )
     query_seconds: int | None = reading_option(
-        "Seconds that a query of a database has; 60 if not set.", place="setting"
+        "Seconds that a query of a database has; 60 if not set.",
+        place="setting",
     )
     pairs: bool | None = reading_option(
-        "Read preference data: chosen is positive, rejected negative.", place="setting"
+        "Read preference data: chosen is positive, rejected negative.",
+        place="setting",
     )
 
     labels_needed: ClassVar[bool] = True
@@ -168,9 +196,13 @@ class Reading:
             from pollex.services.readings import named_sources  # not needed for --help
 
             return named_sources(logs, store_of(self))
+
         from pollex.services.logs import logs_given
 
-        return logs_given(logs, replace(self.as_reading(crew), labels_needed=self.labels_needed))
+        return logs_given(
+            logs,
+            replace(self.as_reading(crew), labels_needed=self.labels_needed),
+        )
 
 
 def read_options(use_case: Any) -> ReadOptions:
@@ -178,18 +210,24 @@ def read_options(use_case: Any) -> ReadOptions:
     from pollex.formats.fields import ReadOptions  # what reads is not needed for --help
 
     of_log = options_of_log(use_case)
-    options = {option.name: getattr(use_case, option.name, None) for option in fields(ReadOptions)}
+    options = {}
+    for option in fields(ReadOptions):
+        options[option.name] = getattr(use_case, option.name, None)
+
     # what was said when a log was brought holds where nothing else is said now
     options |= {name: value for name, value in of_log.items() if options.get(name) in (None, (), 0)}
     table = {} if of_log.get("columns") or of_log.get("roles") else log_table(use_case)
     for name in ("columns", "roles"):
         options[name] = pairs_given(options[name] or table.get(name, {}))
+
     for side in ("positive", "negative"):
         if isinstance(several := options[side], tuple):
             options[side] = rule_of(several)
+
     if isinstance(options["label_field"], tuple):
         label, *signals = options["label_field"] or (None,)
         options |= {"label_field": label, "signals": tuple(signals)}
+
     table_is_of_log = (
         bool(table)
         and getattr(use_case, "domain", None) is None
@@ -220,8 +258,13 @@ def log_table(use_case: Any) -> Mapping[Any, Any]:
     domain = getattr(use_case, "domain", None)
     rubrics = getattr(use_case, "rubrics", None)
     if domain is not None:
-        profile = domain if isinstance(domain, DomainProfile) else DomainProfile.load(domain)
+        if isinstance(domain, DomainProfile):
+            profile = domain
+        else:
+            profile = DomainProfile.load(domain)
+
         return profile.log or {}
+
     return log_of(rubrics)
 
 
@@ -230,7 +273,8 @@ class Grouped:
     """Logs whose groups count."""
 
     group_field: str | None = reading_option(
-        "Field of a group that is never split, such as user_id.", metavar="FIELD"
+        "Field of a group that is never split, such as user_id.",
+        metavar="FIELD",
     )
 
 
@@ -239,7 +283,9 @@ class Judged:
     """Logs whose annotators count."""
 
     judge_field: str | None = reading_option(
-        "Field of the annotator who gave the label.", place="rare", metavar="FIELD"
+        "Field of the annotator who gave the label.",
+        place="rare",
+        metavar="FIELD",
     )
 
 
@@ -248,7 +294,8 @@ class Commented:
     """Logs in which what people wrote counts."""
 
     comment_field: str | None = reading_option(
-        "Field of what people wrote with the thumb.", metavar="FIELD"
+        "Field of what people wrote with the thumb.",
+        metavar="FIELD",
     )
 
 
@@ -267,20 +314,28 @@ class Questions:
     """How files of questions are read."""
 
     id_field: str | None = reading_option(
-        "Field of the conversation's id, such as metadata.id.", place="rare", metavar="FIELD"
+        "Field of the conversation's id, such as metadata.id.",
+        place="rare",
+        metavar="FIELD",
     )
     max_bad: int = opt(
-        "Maximum number of malformed rows.", default=0, group="Data", place="rare", metavar="N"
+        "Maximum number of malformed rows.",
+        default=0,
+        group="Data",
+        place="rare",
+        metavar="N",
     )
     category_field: str | None = reading_option(
-        "Field of the task's category; `category` if not set.", place="setting"
+        "Field of the task's category; `category` if not set.",
+        place="setting",
     )
     sources_field: str | None = reading_option(
         "Field of the documents that the answer was written with; `sources` if not set.",
         place="setting",
     )
     encoding: str | None = reading_option(
-        "Text encoding of the files; utf-8 if not set.", place="setting"
+        "Text encoding of the files; utf-8 if not set.",
+        place="setting",
     )
     redact: Literal["yes", "names"] | None = reading_option(
         "Put placeholders in place of mail addresses, links, numbers and keys; names: of names and places, too.",
@@ -299,7 +354,12 @@ def limit(help_text: str, **more: Any) -> Any:
 
 def asked(**more: Any) -> Any:
     """Declare a field of `JudgeSettings`, which describes it."""
-    return opt(default=None, group="Model", place=more.pop("place", "setting"), **more)
+    return opt(
+        default=None,
+        group="Model",
+        place=more.pop("place", "setting"),
+        **more,
+    )
 
 
 def samples_option() -> Any:
@@ -334,7 +394,10 @@ class Calls(Running):
     """How a model is called."""
 
     base_url: str | None = url_option()
-    max_calls: int | None = limit("Stop after N calls; continue with --resume.", metavar="N")
+    max_calls: int | None = limit(
+        "Stop after N calls; continue with --resume.",
+        metavar="N",
+    )
     concurrency: int = opt(
         "Maximum number of calls in flight; 64 if not set.",
         default=64,
@@ -346,13 +409,17 @@ class Calls(Running):
         place="setting",
     )
     deadline: float | None = limit(
-        "Time limit of a single call in seconds; 120 if not set.", place="setting"
+        "Time limit of a single call in seconds; 120 if not set.",
+        place="setting",
     )
     max_wait: float | None = limit(
-        "Maximum wait for an endpoint that is down, in seconds; 120 if not set.", place="setting"
+        "Maximum wait for an endpoint that is down, in seconds; 120 if not set.",
+        place="setting",
     )
     max_cost: float | None = limit(
-        "Stop at this cost; needs price.", place="setting", metavar="AMOUNT"
+        "Stop at this cost; needs price.",
+        place="setting",
+        metavar="AMOUNT",
     )
     price: tuple[float, float] | None = limit(
         "Prices of a million prompt and completion tokens, as 0.15:0.60.",
@@ -361,7 +428,8 @@ class Calls(Running):
         parse=two_numbers,
     )
     retry_refused: bool | None = limit(
-        "Repeat calls that the model refused in an earlier run.", place="setting"
+        "Repeat calls that the model refused in an earlier run.",
+        place="setting",
     )
     no_prompts: bool | None = limit("Store replies, but no prompts.", place="setting")
     again: bool | None = limit(
@@ -379,11 +447,11 @@ class Calls(Running):
         """Return the options of the model, with LangSmith's tracing switched as they say."""
         from pollex.gateway.langsmith import switch_tracing  # not needed for --help
 
-        families = [
-            family
-            for family in type(self).__mro__
-            if issubclass(family, Calls) and family.__module__ == __name__
-        ]
+        families = []
+        for family in type(self).__mro__:
+            if issubclass(family, Calls) and family.__module__ == __name__:
+                families.append(family)
+
         names = {field.name for family in families for field in fields(family)} - {
             option.name for option in fields(Running)
         }
@@ -392,6 +460,7 @@ class Calls(Running):
         options = {name: value for name, value in values.items() if value is not None}
         if options.get("prompts") == "paper":
             options.setdefault("scale", PAPER_SCALE)
+
         switch_tracing(on=options.pop("langsmith", False))
         return ModelOptions.of(**options | chat_of(options.pop("model", None)))
 
@@ -400,6 +469,7 @@ def chat_of(model: str | BaseChatModel | None) -> dict[str, Any]:
     """Return a model as options: its name, or the object that is asked."""
     if isinstance(model, str | None):
         return {"model": model}
+
     from pollex.services.scorer import chat_model  # LangChain comes with it
 
     return {"chat": chat_model(model)}
@@ -416,13 +486,16 @@ class CallsByBatch(Calls):
         group="Limits",
     )
     batch_files: Path | None = limit(
-        "Folder of files for `vllm run-batch`, in place of a provider's batches.", place="setting"
+        "Folder of files for `vllm run-batch`, in place of a provider's batches.",
+        place="setting",
     )
     batch_api: Literal["openai", "anthropic"] | None = limit(
-        "Protocol of the provider's batches; if not set, its address tells.", place="setting"
+        "Protocol of the provider's batches; if not set, its address tells.",
+        place="setting",
     )
     batch_discount: float | None = limit(
-        "Share of the price that calls by batch don't cost; 0.5 if not set.", place="setting"
+        "Share of the price that calls by batch don't cost; 0.5 if not set.",
+        place="setting",
     )
 
 
@@ -431,10 +504,15 @@ class SetJudge(CallsByBatch):
     """Calls of the judge of a rubric set, which is asked as it was."""
 
     model: BaseChatModel | None = opt(
-        "A LangChain chat model that stands for the set's endpoint.", default=None, door="python"
+        "A LangChain chat model that stands for the set's endpoint.",
+        default=None,
+        door="python",
     )
     concurrency: int = opt(
-        "Maximum number of concurrent calls.", default=64, group="Limits", place="rare"
+        "Maximum number of concurrent calls.",
+        default=64,
+        group="Limits",
+        place="rare",
     )
     embedding_model: str | None = asked()
     require: Literal["logprobs"] | None = asked()
@@ -449,9 +527,15 @@ class AllRoles(CallsByBatch):
     )
     samples: int = samples_option()
     concurrency: int = opt(
-        "Maximum number of concurrent calls.", default=64, group="Limits", place="rare"
+        "Maximum number of concurrent calls.",
+        default=64,
+        group="Limits",
+        place="rare",
     )
-    max_cost: float | None = limit("Stop at this cost; needs --price.", metavar="AMOUNT")
+    max_cost: float | None = limit(
+        "Stop at this cost; needs --price.",
+        metavar="AMOUNT",
+    )
     price: tuple[float, float] | None = limit(
         "Prices of a million prompt and completion tokens, such as 0.15:0.60.",
         metavar="IN:OUT",
@@ -515,7 +599,10 @@ class Player(Calls):
 
     model: str | BaseChatModel | None = model_option("Model to ask; required.")
     concurrency: int = opt(
-        "Maximum number of concurrent calls.", default=64, group="Limits", place="rare"
+        "Maximum number of concurrent calls.",
+        default=64,
+        group="Limits",
+        place="rare",
     )
 
 
@@ -534,10 +621,20 @@ RUBRICS = "A rubric set: its file, the run that made it, or its digest."
 
 def page_option() -> Any:
     """Declare a page that may be written."""
-    return opt("Also write a page (.html).", default=None, metavar="FILE", group="Output")
+    return opt(
+        "Also write a page (.html).",
+        default=None,
+        metavar="FILE",
+        group="Output",
+    )
 
 
 def out_option(help_text: str = "Output file.", typed: str | None = None, **more: Any) -> Any:
     """Declare the file that is written; on a terminal it has a name if none is given."""
-    named: dict[str, Any] = {} if typed is None else {"typed": Path(typed)}
+    named: dict[str, Any]
+    if typed is None:
+        named = {}
+    else:
+        named = {"typed": Path(typed)}
+
     return opt(help_text, default=None, group="Output", **named, **more)

@@ -35,15 +35,29 @@ class ForgetConversations(Stored, UseCase["Forgotten"]):
 
     does = "forget.forget_conversations"
     places: tuple[Path, ...] = opt(
-        default=(), kw_only=False, place="argument", metavar="[FILES]…", exists=True
+        default=(),
+        kw_only=False,
+        place="argument",
+        metavar="[FILES]…",
+        exists=True,
     )
     ids: tuple[str, ...] = opt(
-        "Forget this conversation; repeatable.", default=(), flag="conversation", metavar="ID"
+        "Forget this conversation; repeatable.",
+        default=(),
+        flag="conversation",
+        metavar="ID",
     )
     users: tuple[str, ...] = opt(
-        "Forget all conversations of this user; repeatable.", default=(), flag="user", metavar="U"
+        "Forget all conversations of this user; repeatable.",
+        default=(),
+        flag="user",
+        metavar="U",
     )
     rewrite: bool = opt(
-        "Take quotes out of rubric sets, pages and rows that have them.", default=False
+        "Take quotes out of rubric sets, pages and rows that have them.",
+        default=False,
     )
-    dry_run: bool = opt("Name the files that quote them, and change nothing.", default=False)
+    dry_run: bool = opt(
+        "Name the files that quote them, and change nothing.",
+        default=False,
+    )

@@ -39,7 +39,11 @@ class InspectLogs(Commented, Judged, Grouped, Reading, ColumnReader, UseCase["In
     does = "inspect.inspect_logs"
     plans = True
     shown_with = ("sources", "given_options")
-    sources: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    sources: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
 
     domain: Path | str | DomainProfile | None = opt(
         "Domain profile (TOML), whose table [log] says which column is what.",
@@ -59,11 +63,11 @@ class InspectLogs(Commented, Judged, Grouped, Reading, ColumnReader, UseCase["In
 
         of_model = {option.name for option in fields(ColumnReader)} | {"sources"}
         names = (option for option in fields(self) if option.name not in of_model)
-        typed = {
-            option.name: value
-            for option in names
-            if (value := getattr(self, option.name)) not in (option.default, None, ())
-        }
+        typed = {}
+        for option in names:
+            if (value := getattr(self, option.name)) not in (option.default, None, ()):
+                typed[option.name] = value
+
         return typed | {
             name: pairs_as_typed(typed[name]) for name in ("columns", "roles") if name in typed
         }

@@ -46,11 +46,15 @@ class LabelNext(ByJudge, UseCase[Any]):
     resumable = True
     plans = True
     logs: tuple[str, ...] = opt(
-        kw_only=False, place="argument", metavar="LOGS… | ANSWERS [JUDGMENTS]"
+        kw_only=False,
+        place="argument",
+        metavar="LOGS… | ANSWERS [JUDGMENTS]",
     )
     rubrics: Path | None = opt(RUBRICS, default=None, group="Rubrics")
     calibrator: Path | None = opt(
-        "A calibrator of `pollex calibrate fit`, instead of --rubrics.", default=None, metavar="DIR"
+        "A calibrator of `pollex calibrate fit`, instead of --rubrics.",
+        default=None,
+        metavar="DIR",
     )
     purpose: Literal["model", "share"] = opt(
         "Labels that improve predictions (model), or a random sample for `pollex share` (share).",
@@ -80,9 +84,11 @@ class LabelNext(ByJudge, UseCase[Any]):
         """See `services.label`."""
         if self.purpose == "share" or self.needs_none:
             return self.call("label.draw_for_share", crew)
+
         self.require_one()
         if self.rubrics is not None:
             return self.call("label.next_conversations", crew)
+
         from pollex.services.label import next_texts
 
         assert self.calibrator is not None, "one of the two was given"
@@ -103,9 +109,9 @@ class LabelNext(ByJudge, UseCase[Any]):
 
     def plan(self, crew: Crew) -> Any:
         """See `UseCase.plan`; what asks no judge is done at once, as it costs nothing."""
-        return (
-            super().plan(crew) if self.rubrics and self.purpose == "model" else self.carry_out(crew)
-        )
+        if self.rubrics and self.purpose == "model":
+            return super().plan(crew)
+        return self.carry_out(crew)
 
     def require_one(self) -> None:
         """Refuse what can't be carried out.
@@ -119,6 +125,7 @@ class LabelNext(ByJudge, UseCase[Any]):
                 remedy="give one of them",
                 option="rubrics",
             )
+
         if len(self.logs) > 2 and self.calibrator is not None:
             raise WrongUse(
                 "a calibrator takes ANSWERS and, if there are any, JUDGMENTS",
@@ -141,8 +148,15 @@ class QueueLog(Reading, Stored, UseCase["LabelQueue"]):
 
     does = "label_queue.queue_log"
     labels_needed = False
-    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
-    name: str | None = opt("Name of the queue; that of the log if not set.", default=None)
+    logs: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
+    name: str | None = opt(
+        "Name of the queue; that of the log if not set.",
+        default=None,
+    )
     count: int = opt("Number of conversations, at random.", default=200, least=1)
     seed: int = opt("Random seed.", default=0, place="rare", least=0)
 

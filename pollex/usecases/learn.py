@@ -51,10 +51,16 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
     resumable = True
     plans = True
     shown_with = ("verbose",)
-    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    logs: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
     out: Path | str | None = out_option(typed="rubrics.json")
     domain: Path | str | DomainProfile | None = opt(
-        "Domain profile (TOML); `pollex domain new` writes one.", default=None, group="Data"
+        "Domain profile (TOML); `pollex domain new` writes one.",
+        default=None,
+        group="Data",
     )
     rubrics: str | Path | None = opt(
         "Rubrics written by hand, or a bundled set's name: all are fitted, none learned.",
@@ -131,7 +137,9 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         place="setting",
     )
     mini_batch: int | None = opt(
-        "Reasons that the summarizer sees at once; 20 if not set.", default=None, place="setting"
+        "Reasons that the summarizer sees at once; 20 if not set.",
+        default=None,
+        place="setting",
     )
     adapt: Literal["yes", "no"] = opt(
         "Have a model adapt the rubrics of --rubrics-from to the domain: keep, reword or leave out each.",
@@ -139,12 +147,17 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         place="setting",
     )
     verbose: bool = opt(
-        "Show all figures, notes and calls.", default=False, group="Output", door="terminal"
+        "Show all figures, notes and calls.",
+        default=False,
+        group="Output",
+        door="terminal",
     )
 
     def as_rubrics_from(self, crew: Crew) -> str | Path | None:
         """Return rubrics that are fitted and not learned."""
-        return self.rubrics if self.rubrics_from is None else self.rubrics_from
+        if self.rubrics_from is None:
+            return self.rubrics
+        return self.rubrics_from
 
     def as_adapt(self, crew: Crew) -> bool:
         """Return whether rubrics that are given are adapted to the domain first."""
@@ -175,9 +188,13 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
             share = 0.0
         elif share is None and (self.method == "spur" or model.settings.prompts == "paper"):
             share = HALF
+
         fills = model.settings.prompts == "paper"
         return LearnSettings(
-            test_fraction=share, budget=budget_of(self.budget), fills=fills, **self.given(*names)
+            test_fraction=share,
+            budget=budget_of(self.budget),
+            fills=fills,
+            **self.given(*names),
         )
 
     def as_model(self, crew: Crew) -> ModelOptions:

@@ -41,7 +41,11 @@ class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResu
     resumable = True
     plans = True
     shown_with = ("verbose",)
-    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    logs: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     out: Path | str | None = out_option("Output file; default: the rubric set itself.")
     test_fraction: float | None = opt(
@@ -61,7 +65,10 @@ class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResu
         place="setting",
     )
     verbose: bool = opt(
-        "Show all figures, notes and calls.", default=False, group="Output", door="terminal"
+        "Show all figures, notes and calls.",
+        default=False,
+        group="Output",
+        door="terminal",
     )
 
     def typed(self) -> Self:

@@ -26,7 +26,11 @@ def place(**more: Any) -> Any:
 
 def note_option() -> Any:
     """Declare a remark."""
-    return opt("A remark that stays with the rubric.", default=None, metavar="TEXT")
+    return opt(
+        "A remark that stays with the rubric.",
+        default=None,
+        metavar="TEXT",
+    )
 
 
 @options
@@ -94,7 +98,8 @@ class RewordRubric(Edited, Stored, UseCase["EditedSet"]):
     text: str = place()
     note: str | None = note_option()
     judge_anew: bool = opt(
-        "Give up by what it was judged: its new words say what to look for.", default=False
+        "Give up by what it was judged: its new words say what to look for.",
+        default=False,
     )
 
 
@@ -131,10 +136,13 @@ class LintRubrics(Stored, UseCase["LintResult"]):
     does = "sets.lint_rubrics"
     rubrics: Path | Rubrics = place()
     model: str | None = opt(
-        "Model that words marked sentences better; default: rules, where one applies.", default=None
+        "Model that words marked sentences better; default: rules, where one applies.",
+        default=None,
     )
     base_url: str | None = url_option()
 
     def as_model(self, crew: Crew) -> ModelOptions | None:
         """Return the model, if one is named."""
-        return ModelOptions(model=self.model, base_url=self.base_url) if self.model else None
+        if self.model:
+            return ModelOptions(model=self.model, base_url=self.base_url)
+        return None

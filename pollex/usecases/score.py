@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 def place(text: str | Path) -> str | Path:
     """Return a path, or an address such as `s3://bucket/scores/`, which stays a text."""
-    return text if "://" in str(text) else Path(text)
+    if "://" in str(text):
+        return text
+    return Path(text)
 
 
 def setting(help_text: str, **more: Any) -> Any:
@@ -56,7 +58,11 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
     resumable = True
     plans = True
     labels_needed = False
-    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    logs: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     out: Path | str | None = out_option(
         "Output file: .parquet, .jsonl or .csv. With --engine: a folder, also s3://….",
@@ -128,6 +134,7 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
             from pollex.services.hooks import work_of  # parts alone need it
 
             service = work_of("score", "engine")
+
         result: ScoreResult = self.call_at(service, crew)
         return result
 
@@ -137,4 +144,6 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
             return self.taken("out")
         if crew.run.dry_run:
             return None
-        return "scores" if str(self.out) == "scores.parquet" else str(self.out)
+        if str(self.out) == "scores.parquet":
+            return "scores"
+        return str(self.out)

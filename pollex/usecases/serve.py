@@ -35,7 +35,9 @@ class ServeStore(AtTerminal):
         group="Data",
     )
     rubrics: tuple[Path, ...] = opt(
-        "Rubric set; default: those next to the store.", default=(), group="Data"
+        "Rubric set; default: those next to the store.",
+        default=(),
+        group="Data",
     )
     calibrators: tuple[Path, ...] = opt(
         "Calibrator's folder; default: those next to the store. Repeatable.",
@@ -44,7 +46,11 @@ class ServeStore(AtTerminal):
         group="Data",
         metavar="DIR",
     )
-    profiles: Path | None = opt("Models that pages may ask, as TOML.", default=None, group="Data")
+    profiles: Path | None = opt(
+        "Models that pages may ask, as TOML.",
+        default=None,
+        group="Data",
+    )
     studies: tuple[Path, ...] = opt(
         "Study in which people talk to systems, as TOML. Repeatable.",
         default=(),
@@ -74,7 +80,10 @@ class ServeStore(AtTerminal):
         metavar="FOLDER",
     )
     watch_every: float = opt(
-        "Minutes between two looks at a folder.", default=5.0, group="Data", metavar="MINUTES"
+        "Minutes between two looks at a folder.",
+        default=5.0,
+        group="Data",
+        metavar="MINUTES",
     )
     webhook: str | None = opt(
         "Address that is told where a rubric holds more often than before: signed, without texts.",
@@ -88,7 +97,9 @@ class ServeStore(AtTerminal):
         group="Data",
     )
     score: Path | None = opt(
-        "Serve scores by this rubric set, and no pages.", default=None, metavar="SET"
+        "Serve scores by this rubric set, and no pages.",
+        default=None,
+        metavar="SET",
     )
     queue: int = opt("With --score: conversations that may wait.", default=256)
     events: str | None = opt(
@@ -103,7 +114,11 @@ class ServeStore(AtTerminal):
         default=(),
         metavar="NAME",
     )
-    behind: str | None = opt("Address of the proxy in front of it.", default=None, metavar="URL")
+    behind: str | None = opt(
+        "Address of the proxy in front of it.",
+        default=None,
+        metavar="URL",
+    )
     allow_local_endpoints: bool = opt(
         "Models may be named in the browser at addresses of this machine and its network, too, "
         "where others can reach the server.",
@@ -113,7 +128,10 @@ class ServeStore(AtTerminal):
     no_token: bool = opt("Require no token; on this machine only.", default=False)
     no_open: bool = opt("Do not open the browser.", default=False, group="Output")
     as_json: bool = opt(
-        "Print the address as one JSON object.", default=False, flag="json", group="Output"
+        "Print the address as one JSON object.",
+        default=False,
+        flag="json",
+        group="Output",
     )
 
     def work(self) -> int:

@@ -34,7 +34,11 @@ class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
     does = "share.share"
     resumable = True
     plans = True
-    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    logs: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
     rubrics: Path | Rubrics | None = opt(
         "A rubric set; its scores narrow the interval.",
         default=None,
@@ -52,6 +56,7 @@ class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
         metavar="FIELD",
     )
     drawn: Literal["random", "voluntary"] | None = opt(
-        "How labels without a field `drawn` were selected.", default=None
+        "How labels without a field `drawn` were selected.",
+        default=None,
     )
     page: Path | str | None = page_option()

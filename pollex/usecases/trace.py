@@ -39,9 +39,14 @@ class TraceRun(Stored, UseCase["RunTree | ConversationHistory | NodeState"]):
     apart = True
     name: str = opt(kw_only=False, place="argument", metavar="RUN")
     conversation: str | None = opt(
-        "Show everything that happened to this conversation.", default=None, metavar="ID"
+        "Show everything that happened to this conversation.",
+        default=None,
+        metavar="ID",
     )
-    reveal: bool = opt("Show what the placeholders of this conversation stand for.", default=False)
+    reveal: bool = opt(
+        "Show what the placeholders of this conversation stand for.",
+        default=False,
+    )
     state: str | None = opt(
         "Show what this node of the graph found, on a screen; with --json the whole state after it.",
         default=None,
@@ -52,6 +57,8 @@ class TraceRun(Stored, UseCase["RunTree | ConversationHistory | NodeState"]):
         """See `services.history`."""
         if self.state is not None:
             return self.call("history.trace_state", crew)
+
         return self.call(
-            "history.trace_run" if self.conversation is None else "history.trace_conversation", crew
+            "history.trace_run" if self.conversation is None else "history.trace_conversation",
+            crew,
         )

@@ -31,7 +31,11 @@ class MeasureTurns(Grouped, Reading, UseCase["TurnsResult"]):
     """
 
     does = "evaluate.fit_turns"
-    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    logs: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     out: Path | str | None = out_option("Write the rubric set with these probabilities.")
     scores: Path | str | None = out_option("Write a score after each of the user's first 50 turns.")

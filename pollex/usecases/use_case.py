@@ -61,7 +61,13 @@ R_co = TypeVar("R_co", bound="Result", covariant=True)
 Title = Literal["Data", "Rubrics", "Question", "Model", "Limits", "Output", "Other"]
 NEEDED: Any = object()
 """In place of a default: the option must be given."""
-TYPES: Mapping[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "Path": Path}
+TYPES: Mapping[str, type] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "Path": Path,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,10 +111,18 @@ class VerbOption:
         return self.default if self.typed is NEEDED else self.typed
 
 
-def opt(help_text: str = "", *, default: Any = MISSING, kw_only: bool = True, **more: Any) -> Any:
+def opt(
+    help_text: str = "",
+    *,
+    default: Any = MISSING,
+    kw_only: bool = True,
+    **more: Any,
+) -> Any:
     """Declare a field; see `VerbOption`."""
     return field(
-        default=default, kw_only=kw_only, metadata={"option": VerbOption(help=help_text, **more)}
+        default=default,
+        kw_only=kw_only,
+        metadata={"option": VerbOption(help=help_text, **more)},
     )
 
 
@@ -116,7 +130,10 @@ def options_of(kind: type) -> Iterator[VerbOption]:
     """Yield the options of a use case, those of its families first."""
     for option_field in fields(kind):
         option: VerbOption = option_field.metadata["option"]
-        written = re.match(r"(tuple\[)?(Literal\[[^]]*\]|\w+)", str(option_field.type))
+        written = re.match(
+            r"(tuple\[)?(Literal\[[^]]*\]|\w+)",
+            str(option_field.type),
+        )
         assert written is not None, "an annotation begins with a name"
         inner = written[2]
         words = tuple(re.findall(r"'([^']+)'", inner)) or TYPES.get(inner, str)
@@ -214,12 +231,14 @@ class UseCase(Generic[R_co]):
         if not self.plans:
             what = f"nothing counts the calls of {self.verb} before it runs"
             raise WrongUse(what, remedy="leave it out", option="dry_run")
+
         from pollex.services.plan import Planned  # the roles of a model come with it
 
         try:
             self.carry_out(replace(crew, run=replace(crew.run, dry_run=True)))
         except Planned as ended:
             return ended.plan
+
         what = f"{self.verb} asks nobody here: there are no calls to count"
         raise WrongUse(what, remedy="leave it out", option="dry_run")
 
@@ -263,11 +282,19 @@ class UseCase(Generic[R_co]):
             or error.reading is not None
         ):
             return
-        parts = {name: self.argument(name, crew) for name in ("reading", "run", "model")}
-        logs = [self.argument(name, crew) for name in ("logs", "sources")]
+
+        parts = {}
+        for name in ("reading", "run", "model"):
+            parts[name] = self.argument(name, crew)
+
+        logs = []
+        for name in ("logs", "sources"):
+            logs.append(self.argument(name, crew))
+
         sources = next((value for value in logs if value is not NEEDED), NEEDED)
         if NEEDED in (sources, *parts.values()) or not getattr(parts["model"], "name", None):
             return
+
         # a model's client takes a second to import
         from pollex.services.propose_by_model import ask_for_mapping
 
@@ -289,8 +316,11 @@ class UseCase(Generic[R_co]):
         value = getattr(self, name, NEEDED)
         if not isinstance(value, str):
             return value
+
         paths = (option.name for option in options_of(type(self)) if option.kind is Path)
-        return Path(value) if name in paths and "://" not in value else value
+        if name in paths and "://" not in value:
+            return Path(value)
+        return value
 
     def given(self, *names: str) -> dict[str, Any]:
         """Return the options of some names that were given."""
@@ -330,10 +360,19 @@ def require_number(option: VerbOption, value: float) -> None:
         and (most is None or value <= most)
     ):
         return
+
     bounds = {"at least": least, "at most": most}
-    limits = [f"{side} {bound:g}" for side, bound in bounds.items() if bound is not None]
+    limits = []
+    for side, bound in bounds.items():
+        if bound is not None:
+            limits.append(f"{side} {bound:g}")
+
     remedy = f"give {' and '.join(limits) or 'a number'}"
-    raise WrongUse(f"{option.name} can't be {value!r:.40}", remedy=remedy, option=option.name)
+    raise WrongUse(
+        f"{option.name} can't be {value!r:.40}",
+        remedy=remedy,
+        option=option.name,
+    )
 
 
 class AtTerminal(UseCase[Any]):
@@ -375,6 +414,7 @@ def use_case(verb: str) -> Callable[[type[T]], type[T]]:
         verb_class = cast(type[UseCase[Any]], use_case_class)
         verb_class.verb = verb
         VERBS.setdefault(kind.__module__, []).append(verb_class)
+
         return use_case_class
 
     return made

@@ -63,6 +63,7 @@ def health(request: Request) -> Response:
             "schema": VERSION,
             "uptime": round(time.monotonic() - site.started, 1),
         }
+
     return JSONResponse(status)
 
 
@@ -71,11 +72,18 @@ def static(request: Request) -> Response:
     name = request.path_params["name"]
     if (body := frame.static_files().get(name)) is None:
         return Response("there is no such file", 404, media_type="text/plain")
+
     # one of this edition never changes
     same = request.path_params["edition"] == frame.edition()
-    caching = "public, max-age=31536000, immutable" if same else "no-store"
+    if same:
+        caching = "public, max-age=31536000, immutable"
+    else:
+        caching = "no-store"
+
     return Response(
-        body, media_type=frame.TYPES[name.rpartition(".")[2]], headers={"Cache-Control": caching}
+        body,
+        media_type=frame.TYPES[name.rpartition(".")[2]],
+        headers={"Cache-Control": caching},
     )
 
 
@@ -93,45 +101,54 @@ def _refused(request: Request, error: Exception) -> Response:
     words = {404: "there is no such page", 405: "this page takes no such request"}
     what = words.get(error.status_code, error.detail)
     allowed = (error.headers or {}).get("Allow", "")
-    remedy = (
-        _alike(request.url.path)
-        if error.status_code == 404
-        else f"it takes {allowed}"
-        if allowed
-        else ""
-    )
+    if error.status_code == 404:
+        remedy = _alike(request.url.path)
+    elif allowed:
+        remedy = f"it takes {allowed}"
+    else:
+        remedy = ""
+
     return frame.refusal(request.scope, error.status_code, what, remedy)
 
 
 def _cut_off(request: Request, error: Exception) -> Response:  # noqa: ARG001 - its contract
     """Answer whoever went away before all had come, so that nothing of it counts as a fault of ours."""
-    return frame.refusal(request.scope, 400, "the request was cut off", "send it again")
+    return frame.refusal(
+        request.scope,
+        400,
+        "the request was cut off",
+        "send it again",
+    )
 
 
 def _alike(path: str) -> str:
-    every = [
-        route.path
-        for route in routes()
-        if isinstance(route, Route) and "GET" in (route.methods or ())
-    ]
-    alike = [
-        route_path
-        for route_path in every
-        if route_path.startswith("/api/") == path.startswith("/api/")
-    ]
+    every = []
+    for route in routes():
+        if isinstance(route, Route) and "GET" in (route.methods or ()):
+            every.append(route.path)
+
+    alike = []
+    for route_path in every:
+        if route_path.startswith("/api/") == path.startswith("/api/"):
+            alike.append(route_path)
+
     close_matches = get_close_matches(path, alike, cutoff=0.5)
-    return (
-        f"what there is: {', '.join(close_matches)}"
-        if close_matches
-        else "the home page leads to all others"
-    )
+    if close_matches:
+        return f"what there is: {', '.join(close_matches)}"
+    return "the home page leads to all others"
 
 
 def _unexpected(request: Request, error: Exception) -> Response:
     number = secrets.token_hex(4)
     log.error("%s %s", number, request.scope["path"], exc_info=error)
     what = f"unexpected {type(error).__name__}"
-    return frame.refusal(request.scope, 500, what, f"the server's output has more under {number}")
+
+    return frame.refusal(
+        request.scope,
+        500,
+        what,
+        f"the server's output has more under {number}",
+    )
 
 
 WOULD = {
@@ -160,6 +177,13 @@ def nothing_yet(request: Request, error: Exception) -> Response:
     assert isinstance(error, PollexError)
     if request.url.path not in WOULD or frame.wants_json(request.scope):
         return frame.failure(request.scope, error)
+
     title, would = WOULD[request.url.path]
     here = menu_name(request.url.path)
-    return frame.page("nothing.html", site="", here=here, title=title, would=would)
+    return frame.page(
+        "nothing.html",
+        site="",
+        here=here,
+        title=title,
+        would=would,
+    )

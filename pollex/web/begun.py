@@ -68,7 +68,11 @@ class Asking:
         variables = {"POLLEX_MODEL": ""}
         if self.secret_address:
             variables["POLLEX_BASE_URL"] = self.base_url
-        owners = os.environ.get(self.key_env, "") if self.is_named else ""
+
+        owners = ""
+        if self.is_named:
+            owners = os.environ.get(self.key_env, "")
+
         return variables | {KEY: keys.get(self.base_url) or owners}
 
 
@@ -120,27 +124,32 @@ def read_form(
     controls = list(controls_of(door.use_case, door))
     for control in controls:
         values[control.option.name] = _value(site, control, typed, logs)
+
     asking = _asking(site, door, values, typed)
     assistant = _assistant(site, values, typed)
     limited = _limited(values, is_asked=asking is not None or assistant is not None)
     named = {name: value for name, value in limited.items() if value is not None}
     if BUNDLED in logs and "group_field" in {control.option.name for control in controls}:
         named.setdefault("group_field", BUNDLED_GROUP)
+
     try:
         door.use_case(**named)
     except PollexError as error:
         fields = ", ".join(map(label_of, error.options))
         what = f"{fields}: {error.what}" if fields else error.what
         raise Fault(what, remedy=error.remedy) from error
+
     if key.strip():
         site.keys[(asking or Asking("")).base_url] = key.strip()
     if assistant is not None and assistant_key.strip():
         site.keys[assistant.base_url] = assistant_key.strip()
+
     words = _words(controls, named)
     if folder := _asked_by_files(site, door, values, typed):
         words.append(f"--assistant={folder}")
     if door.result:
         words.append(f"--out={free_result(site.store.folder, door.result)}")
+
     words.append(f"--store={site.store.folder}")
     return Begun(
         secrets.token_hex(6),
@@ -161,7 +170,12 @@ def _words(controls: Sequence[Control], values: Mapping[str, Any]) -> list[str]:
     return [word for option in options_set for word in words_of(option, values[option.name])]
 
 
-def _value(site: Site, control: Control, typed: Mapping[str, str], logs: Sequence[str]) -> Any:
+def _value(
+    site: Site,
+    control: Control,
+    typed: Mapping[str, str],
+    logs: Sequence[str],
+) -> Any:
     """Return what a form says of one field, as the use case takes it."""
     text = typed.get(control.name, "")
     if control.kind == "logs":
@@ -170,18 +184,29 @@ def _value(site: Site, control: Control, typed: Mapping[str, str], logs: Sequenc
         return tuple(source_of(site, value) for value in logs)
     if control.kind == "log":
         chosen = control.read(text)
-        return None if chosen is None else source_of(site, chosen)
+        if chosen is None:
+            return None
+        return source_of(site, chosen)
+
     if control.kind == "set":
         chosen = control.read(text)
-        return None if chosen is None else word_of_set(site, site.set(chosen))
+        if chosen is None:
+            return None
+        return word_of_set(site, site.set(chosen))
+
     if control.kind == "profile":
         profile = profile_from(typed)
-        return None if profile is None else kept_text(site, "domain.toml", profile.toml())
+        if profile is None:
+            return None
+        return kept_text(site, "domain.toml", profile.toml())
     if control.kind == "models":
         return None
     if control.kind == "text":
         chosen = control.read(text)
-        return None if chosen is None else kept_text(site, f"{control.option.name}.md", chosen)
+        if chosen is None:
+            return None
+        return kept_text(site, f"{control.option.name}.md", chosen)
+
     return control.read(text)
 
 
@@ -195,7 +220,11 @@ def source_of(site: Site, value: str) -> str:
     runs = {run.id: run.id for run in site.runs()}
     source = (sources | runs).get(value)
     if source is None:
-        raise Fault(f"there is no log {value[:80]!r}", remedy="choose one of those of the list")
+        raise Fault(
+            f"there is no log {value[:80]!r}",
+            remedy="choose one of those of the list",
+        )
+
     return source
 
 
@@ -203,6 +232,7 @@ def word_of_set(site: Site, named: NamedSet) -> str:
     """Return the word of a command for a rubric set: its digest, or its file where the store has it not."""
     if named.run in {run.id for run in site.runs()}:
         return named.id
+
     for place in (site.store.folder.absolute().parent / named.name, Path(named.name)):
         if place.is_file():
             return str(place)
@@ -219,11 +249,15 @@ def kept_text(site: Site, name: str, text: str) -> str:
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(opened, "w", encoding="utf-8") as file:
             file.write(text)
+
     return str(path)
 
 
 def _asking(
-    site: Site, door: Door, values: dict[str, Any], typed: Mapping[str, str]
+    site: Site,
+    door: Door,
+    values: dict[str, Any],
+    typed: Mapping[str, str],
 ) -> Asking | None:
     """Return the model that is asked; its address is checked, and a profile's fields are filled in.
 
@@ -233,19 +267,32 @@ def _asking(
     profile = site.profiles.get(typed.get(PROFILE, ""))
     if profile is not None:
         return _asking_profile(values, profile)
+
     base_url = values.get("base_url") or ""
     if base_url:
         require_endpoint(site, base_url)
+
     if not names_a_model(door.use_case):
         model = _judge_of(site, typed)
         is_named = not base_url or base_url in addresses_named(site)
-        return Asking(model, base_url, is_named=is_named) if model else None
+        if model:
+            return Asking(model, base_url, is_named=is_named)
+        return None
+
     model = values.get("model") or ""
     if base_url and not model:
-        raise Fault("the model has no name", remedy="fill in Model, or leave Base URL out")
+        raise Fault(
+            "the model has no name",
+            remedy="fill in Model, or leave Base URL out",
+        )
     if not model:
         return None
-    return Asking(model, base_url, is_named=not base_url or base_url in addresses_named(site))
+
+    return Asking(
+        model,
+        base_url,
+        is_named=not base_url or base_url in addresses_named(site),
+    )
 
 
 def _asking_profile(values: dict[str, Any], profile: ModelOptions) -> Asking:
@@ -255,15 +302,27 @@ def _asking_profile(values: dict[str, Any], profile: ModelOptions) -> Asking:
     price = profile.limits.price
     if "model" in values:
         values["model"] = profile.model
+
     values["base_url"] = None if has_secret else endpoint.base_url
     if price is not None:
         values["price"] = f"{price.read}:{price.written}"
     if profile.limits.max_cost is not None:
         values["max_cost"] = profile.limits.max_cost
-    return Asking(endpoint.model, endpoint.base_url, profile.key_env, True, has_secret)
+
+    return Asking(
+        endpoint.model,
+        endpoint.base_url,
+        profile.key_env,
+        True,
+        has_secret,
+    )
 
 
-def _assistant(site: Site, values: dict[str, Any], typed: Mapping[str, str]) -> Asking | None:
+def _assistant(
+    site: Site,
+    values: dict[str, Any],
+    typed: Mapping[str, str],
+) -> Asking | None:
     """Return the model that answers as the assistant; it is written into a file of models without its key.
 
     Raises:
@@ -271,33 +330,49 @@ def _assistant(site: Site, values: dict[str, Any], typed: Mapping[str, str]) -> 
     """
     if "profiles" not in values or typed.get(AS_FILES) == "files":
         return None
+
     model = typed.get(f"{OF_ASSISTANT}model", "").strip()
     if not model:
         what = "the model behind your assistant has no name"
         raise Fault(what, remedy="fill in Its model, or choose files")
+
     base_url = typed.get(f"{OF_ASSISTANT}base_url", "").strip()
     if base_url:
         require_endpoint(site, base_url)
+
     table: dict[str, Any] = {"model": model, "key_env": ASSISTANT_KEY}
     table |= {"base_url": base_url} if base_url else {}
     if price := typed.get(f"{OF_ASSISTANT}price", "").strip():
         try:
             table["price_in"], table["price_out"] = two_numbers(price)
         except ValueError:
-            raise Fault(f"{price[:40]!r} is no price", remedy="give one like 0.15:0.60") from None
+            raise Fault(
+                f"{price[:40]!r} is no price",
+                remedy="give one like 0.15:0.60",
+            ) from None
+
         table["max_cost"] = float(values.get("max_cost") or MOST_COST)
-    lines = [
-        f"{name} = {toml_value(value) if isinstance(value, str) else value}"
-        for name, value in table.items()
-    ]
+
+    lines = []
+    for name, value in table.items():
+        lines.append(f"{name} = {toml_value(value) if isinstance(value, str) else value}")
+
     roles = ["assistant", *(["proposer"] if not values.get("edit") else [])]
     text = "\n".join("\n".join([f"[{role}]", *lines, ""]) for role in roles)
     values["profiles"] = kept_text(site, "models.toml", text)
-    return Asking(model, base_url, is_named=not base_url or base_url in addresses_named(site))
+
+    return Asking(
+        model,
+        base_url,
+        is_named=not base_url or base_url in addresses_named(site),
+    )
 
 
 def _asked_by_files(
-    site: Site, door: Door, values: Mapping[str, Any], typed: Mapping[str, str]
+    site: Site,
+    door: Door,
+    values: Mapping[str, Any],
+    typed: Mapping[str, str],
 ) -> Path | None:
     """Return a new folder of the store for what the assistant is asked by files; None where it isn't.
 
@@ -308,7 +383,11 @@ def _asked_by_files(
         return None
     if not values.get("edit"):
         what = "nobody proposes a change where the assistant is asked by files"
-        raise Fault(what, remedy=f"fill in {door.labels.get('edit') or label_of('edit')}")
+        raise Fault(
+            what,
+            remedy=f"fill in {door.labels.get('edit') or label_of('edit')}",
+        )
+
     digest = hashlib.sha256("\0".join(map(str, sorted(typed.items()))).encode()).hexdigest()
     return site.store.folder / ASKED / digest[:16]
 
@@ -339,6 +418,7 @@ def free_result(store: Path, name: str) -> Path:
     while path.exists():
         number += 1
         path = folder / f"{stem}-{number}.{ending}"
+
     return path
 
 
@@ -367,8 +447,13 @@ def start(site: Site, begun: Begun, *, planned: bool = False) -> Child:
     variables = (begun.asking or Asking("")).environment(site.keys)
     if begun.assistant is not None:
         variables[ASSISTANT_KEY] = begun.assistant.environment(site.keys)[KEY]
+
     words = (*begun.words, "--json", *(("--dry-run",) if planned else ()))
-    back = f"{links.PLAN}/{begun.id}" if planned else links.begin(begun.door.slug, begun=begun.id)
+    if planned:
+        back = f"{links.PLAN}/{begun.id}"
+    else:
+        back = links.begin(begun.door.slug, begun=begun.id)
+
     return site.children.start(
         f"Plan: {begun.title}" if planned else begun.title,
         words,
@@ -390,6 +475,7 @@ def child_of(site: Site, run: Run) -> Child | None:
         is_carried_on = child.back == links.run(run.id)
         if not child.over and (is_carried_on or run_of(site, child) == run):
             return child
+
     return None
 
 
@@ -408,4 +494,5 @@ def run_of(site: Site, child: Child) -> Run | None:
             return run
         if run.started >= child.began and run.arguments.get("command") == command:
             return run
+
     return None

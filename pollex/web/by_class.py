@@ -75,6 +75,7 @@ def answers_by_class(site: Site, named: NamedSet, run: Run) -> dict[str, Any]:
         (stored,) = site.store.ask(run.id, HELD_OUT)
         hashes = [question.digest for question in named.rubric_set.questions]
         rows = site.store.ask(run.id, COUNTS, [hashes, stored["n"] > 0])
+
         return {
             "run": run.id,
             "held_out": stored["n"] > 0,
@@ -89,14 +90,14 @@ def _by_class(
 ) -> Iterable[tuple[str, ByClass]]:
     for question in rubric_set.questions:
         of_question = [row for row in rows if row["question"] == question.id]
-        counts = {
-            label: {
+        counts = {}
+        for label in CLASSES:
+            counts[label] = {
                 int(str(row["chosen"])): int(str(row["n"]))
                 for row in of_question
                 if row["label"] == label
             }
-            for label in CLASSES
-        }
+
         if of_question:
             words = (*(option.text for option in question.options), NEVER_CAME_UP)
             yield (

@@ -74,7 +74,13 @@ SOURCES: dict[Source, str] = {
 }
 
 
-def with_labels(lens: Lens, store: Store, source: Source, *, by_chance: bool = True) -> Lens:
+def with_labels(
+    lens: Lens,
+    store: Store,
+    source: Source,
+    *,
+    by_chance: bool = True,
+) -> Lens:
     """Return the columns with the labels of one source: of several people the majority's, of a tie none.
 
     Args:
@@ -83,6 +89,7 @@ def with_labels(lens: Lens, store: Store, source: Source, *, by_chance: bool = T
     """
     if source == "log":
         return lens
+
     thumbs = [opinion for opinion in opinions(store, "thumb") if opinion.source == source]
     thumb_by_text = settle_answers(
         [
@@ -91,11 +98,17 @@ def with_labels(lens: Lens, store: Store, source: Source, *, by_chance: bool = T
             if source == "adjudicated" or not by_chance or thumb.drawn == "random"
         ]
     )
-    codes = {
-        text: {"up": 1, "down": 0}.get(thumb.value, -1) for text, thumb in thumb_by_text.items()
-    }
+    codes = {}
+    for text, thumb in thumb_by_text.items():
+        codes[text] = {"up": 1, "down": 0}.get(thumb.value, -1)
+
     label = np.array([codes.get(text, -1) for text in lens.hashes], dtype=np.int64)
-    return replace(lens, label=label, version=f"{lens.version}.{source}", _orders={})
+    return replace(
+        lens,
+        label=label,
+        version=f"{lens.version}.{source}",
+        _orders={},
+    )
 
 
 def find_usable(lens: Lens) -> Bools:
@@ -109,9 +122,15 @@ def reliability_of(lens: Lens) -> Reliability | None:
     rows = np.flatnonzero(find_usable(lens))
     if len(rows) > MOST:
         rows = np.random.default_rng(0).choice(rows, MOST, replace=False)
+
     p = lens.probability[rows]
     up = lens.label[rows]
-    diagrams = reliability(np.column_stack([1 - p, p]), up, np.arange(len(rows)), (0.0, 1.0))
+    diagrams = reliability(
+        np.column_stack([1 - p, p]),
+        up,
+        np.arange(len(rows)),
+        (0.0, 1.0),
+    )
     return diagrams[1] if diagrams else None
 
 
@@ -121,6 +140,7 @@ def bands(lens: Lens) -> list[Band]:
     p = lens.probability[rows]
     up = lens.label[rows] == 1
     place = np.minimum((p * BANDS).astype(int), BANDS - 1)
+
     return [
         _band(n / BANDS, (n + 1) / BANDS, p[place == n], up[place == n])
         for n in np.unique(place).tolist()
@@ -136,14 +156,25 @@ def score_bands(lens: Lens) -> list[Band]:
     edges = np.unique(np.quantile(netsat, np.linspace(0, 1, BANDS + 1)))
     place = np.searchsorted(edges[1:-1], netsat, side="right")
     inside = [place == n for n in np.unique(place).tolist()]
+
     return [
         _band(float(netsat[rows].min()), float(netsat[rows].max()), p[rows], up[rows])
         for rows in inside
     ]
 
 
-def _band(low: float, high: float, p: Floats, up: Bools) -> Band:
-    return Band(low, high, float(p.mean()), share_of(int(up.sum()), len(up)))
+def _band(
+    low: float,
+    high: float,
+    p: Floats,
+    up: Bools,
+) -> Band:
+    return Band(
+        low,
+        high,
+        float(p.mean()),
+        share_of(int(up.sum()), len(up)),
+    )
 
 
 def tails(lens: Lens) -> list[Tail]:
@@ -159,11 +190,14 @@ def tails(lens: Lens) -> list[Tail]:
         order = wrong[np.argsort(sign * lens.probability[wrong], kind="stable")][:WORST]
         worst = tuple((lens.ids[row], float(lens.probability[row])) for row in order.tolist())
         bins.append(Tail(words, share_of(len(wrong), len(in_bin)), worst))
+
     return bins
 
 
 def subgroups(
-    lens: Lens, values: Mapping[str, str] | None = None, most: int = 20
+    lens: Lens,
+    values: Mapping[str, str] | None = None,
+    most: int = 20,
 ) -> list[Subgroup]:
     """Return the largest groups, each with what was predicted and seen.
 
@@ -175,6 +209,7 @@ def subgroups(
     for row in rows.tolist():
         if (name := lens.groups[row] if values is None else values.get(lens.ids[row])) is not None:
             by_group.setdefault(name, []).append(row)
+
     largest = sorted(by_group.items(), key=lambda pair: -len(pair[1]))[:most]
     return [
         Subgroup(
@@ -217,6 +252,7 @@ def drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[str, Any]
         }
         row |= {"index": Figure(change.value, change.low, change.high, change.after)}
         drifts.append(row | {"outside": share_outside(lens.netsat, other.netsat)})
+
     return drifts
 
 
@@ -231,8 +267,6 @@ def share_outside(before: Floats, after: Floats) -> Figure:
 
 def _values(lens: Lens) -> Floats:
     probabilities = lens.probability[~np.isnan(lens.probability)]
-    return (
-        probabilities
-        if len(probabilities) <= MOST
-        else np.random.default_rng(0).choice(probabilities, MOST, replace=False)
-    )
+    if len(probabilities) <= MOST:
+        return probabilities
+    return np.random.default_rng(0).choice(probabilities, MOST, replace=False)

@@ -89,7 +89,9 @@ class Child:
     @property
     def said(self) -> Sequence[str]:
         """The last lines that it wrote for people."""
-        return self.lines if self.lines else last_lines(self.written("err"))
+        if self.lines:
+            return self.lines
+        return last_lines(self.written("err"))
 
     def written(self, stream: Literal["out", "err"]) -> Path:
         """Return the file of one of its two streams."""
@@ -99,6 +101,7 @@ class Child:
         """Ask it to end; what it has done is kept."""
         if self.over:
             return
+
         self.state = "stopped"
         self.signal(signal.SIGINT)
 
@@ -124,9 +127,11 @@ class Child:
         folder = self.record.parent / ENDED
         if len(content) > LARGEST_RESULT or not self.record.parent.is_dir():
             return
+
         make_private(folder)
         with _opened(folder / self.record.name) as file:
             file.write(content)
+
         for old in sorted(folder.glob("*.json"), key=_written_at)[:-MOST_ENDED]:
             old.unlink(missing_ok=True)
 
@@ -135,6 +140,7 @@ class Child:
         self.lines = last_lines(self.written("err"))
         if self.over and self.keeps_result:
             self.keep_result()
+
         for path in (*self.remove, self.written("out"), self.written("err"), self.record):
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -185,8 +191,10 @@ class Children:
         """
         if sum(child.state == "waiting" for child in self.by_id.values()) >= MOST_WAITING:
             raise Fault(
-                "eight commands are waiting already", remedy="wait until one of them has ended"
+                "eight commands are waiting already",
+                remedy="wait until one of them has ended",
             )
+
         id_ = secrets.token_hex(4)
         child = Child(
             id_,
@@ -203,16 +211,19 @@ class Children:
         self.by_id[child.id] = child
         worker = self._quick if quick else self._worker
         self._begun.append(worker.submit(_run, child))
+
         return child
 
     def find_again(self) -> None:
         """Find the commands that an earlier server started: those that still run are watched to their end."""
         if self.place is None or not self.place.is_dir():
             return
+
         for path in sorted((self.place / ENDED).glob("*.json"), key=_written_at):
             ended = _ended(path, self.place)
             if ended is not None:
                 self.by_id[ended.id] = ended
+
         for record in sorted(self.place.glob("*.json")):
             child = _recorded(record)
             if child is None:
@@ -230,21 +241,28 @@ class Children:
         child = self.by_id.get(child_id)
         if child is None:
             raise NotThere(
-                "this server started no such command", remedy="what it did is in the list of runs"
+                "this server started no such command",
+                remedy="what it did is in the list of runs",
             )
+
         return child
 
     def last_of(self, back: str) -> Child | None:
         """Return the last command that a page started."""
-        return next((child for child in reversed(self.by_id.values()) if child.back == back), None)
+        return next(
+            (child for child in reversed(self.by_id.values()) if child.back == back),
+            None,
+        )
 
     def close(self) -> None:
         """End all commands: gently first."""
         for child in self.by_id.values():
             child.stop()
+
         wait(self._begun, PATIENCE)
         for child in self.by_id.values():
             child.signal(signal.SIGTERM)
+
         self._worker.shutdown()
         self._quick.shutdown()
         if self.place is None and "folder" in vars(self):
@@ -281,10 +299,12 @@ def _work(child: Child) -> None:
         )
         child.pid = process.pid
         child.keep_record(record.fileno())
+
     if child.over:  # it was stopped meanwhile
         child.signal(signal.SIGINT)
     else:
         child.state = "running"
+
     _end(child, process.wait())
 
 
@@ -295,13 +315,22 @@ def _end(child: Child, code: int | None) -> None:
         code: Its exit code; None where an earlier server started it: then its output tells.
     """
     child.told = _json(child.written("out"))
-    is_done = code in (0, 3, GATE_SHUT) if code is not None else child.told is not None
+    if code is not None:
+        is_done = code in (0, 3, GATE_SHUT)
+    else:
+        is_done = child.told is not None
+
     if child.state == "stopped":
         return
     if is_done and child.after is not None:
         child.after()
+
     ends: dict[int | None, State] = {PENDING: "pending"}
-    child.state = "done" if is_done else ends.get(code, "failed")
+    if is_done:
+        child.state = "done"
+    else:
+        child.state = ends.get(code, "failed")
+
     if code is None:
         child.clear_away()
 
@@ -337,12 +366,17 @@ def _ended(path: Path, place: Path) -> Child | None:
     """Return a command that has ended, as an earlier server kept it; None where the file tells of none."""
     try:
         fields = json.loads(path.read_bytes()[: LARGEST_RESULT + 1])
-        about = {name: fields[name] for name in ("words", "back", "began", "state", "told")}
+        about = {}
+        for name in ("words", "back", "began", "state", "told"):
+            about[name] = fields[name]
         if about["state"] not in ("done", "failed", "stopped", "pending"):
             return None
         about["arguments"] = tuple(map(str, fields["arguments"]))
         return Child(
-            path.stem, record=place / path.name, lines=tuple(map(str, fields["lines"])), **about
+            path.stem,
+            record=place / path.name,
+            lines=tuple(map(str, fields["lines"])),
+            **about,
         )
     except (OSError, ValueError, TypeError, KeyError):
         return None
@@ -365,7 +399,13 @@ def last_lines(path: Path) -> list[str]:
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return []
-    return list(deque((line.rstrip() for line in text.splitlines()), maxlen=LAST_LINES))
+
+    return list(
+        deque(
+            (line.rstrip() for line in text.splitlines()),
+            maxlen=LAST_LINES,
+        )
+    )
 
 
 def _json(path: Path) -> Any:

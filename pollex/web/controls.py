@@ -150,6 +150,7 @@ class Control:
             if self.needed:
                 raise Fault(f"{self.label} is missing", remedy="fill it in")
             return None
+
         try:
             return self._value(typed)
         except ValueError:
@@ -172,6 +173,7 @@ class Control:
             return tuple(line.strip() for line in typed.splitlines() if line.strip())
         if option.parse is not None:
             option.parse(typed)
+
         return typed
 
 
@@ -207,6 +209,7 @@ def _kind_of(option: VerbOption) -> Kind:
         return "line"
     if option.many:
         return "lines"
+
     numbers: dict[Any, Kind] = {int: "whole", float: "number"}
     return numbers.get(option.kind, "line")
 
@@ -220,8 +223,10 @@ def _choices(option: VerbOption) -> tuple[tuple[str, str], ...]:
         words = option.kind
     elif option.kind is bool and option.usual is not False:
         words = ("yes", "no")
+
     if not words:
         return ()
+
     nothing = () if isinstance(option.usual, str) and option.usual in words else (("", "as usual"),)
     return (*nothing, *((word, word) for word in words))
 
@@ -245,6 +250,7 @@ def help_of(option: VerbOption) -> str:
     """Return what a field is for, without the spellings of a terminal."""
     if option.name == "rubrics":
         return "Learned before. Its page says how far to trust it."
+
     text = in_labels(option.help or _described(option.name))
     return re.sub(r"\s*\[default: (.*)\]$", r" If nothing is given: \1.", text)
 
@@ -263,6 +269,7 @@ def _described(name: str) -> str:
     field = JudgeSettings.model_fields.get(name)
     if field is None:
         return ""
+
     usual = f" Default: {field.default}." if field.default else ""
     return f"{field.description}{usual}"
 
@@ -277,11 +284,16 @@ class Group:
 
 def groups_of(controls: Sequence[Control]) -> list[Group]:
     """Sort controls by their groups; a group without any is left out."""
-    by_title = {
-        title: tuple(control for control in controls if control.option.group == title)
-        for title in TITLES
-    }
-    return [Group(TITLES[title], those) for title, those in by_title.items() if those]
+    by_title = {}
+    for title in TITLES:
+        by_title[title] = tuple(control for control in controls if control.option.group == title)
+
+    groups: list[Group] = []
+    for title, those in by_title.items():
+        if those:
+            groups.append(Group(TITLES[title], those))
+
+    return groups
 
 
 def asks_a_model(use_case: type[UseCase[Any]]) -> bool:
@@ -304,11 +316,18 @@ def words_of(option: VerbOption, value: Any) -> list[str]:
     if value is None or value == () or (value is False and option.place != "setting"):
         return []
     if option.place == "argument":
-        return list(value) if isinstance(value, tuple) else [str(value)]
+        if isinstance(value, tuple):
+            return list(value)
+        return [str(value)]
+
     values = value if isinstance(value, tuple) else (value,)
     if option.place == "setting":
         typed = [{True: "yes", False: "no"}.get(value, value) for value in values]
-        return [word for text in typed for word in ("--set", f"{option.name}={text}")]
+        words: list[str] = []
+        for text in typed:
+            words.extend(("--set", f"{option.name}={text}"))
+        return words
+
     flag = f"--{(option.flag or option.name).replace('_', '-')}"
     if value is True:
         return [flag]
@@ -337,13 +356,16 @@ def profile_from(typed: Mapping[str, str]) -> DomainProfile | None:
             values_typed[name] = tuple(line.strip() for line in text.splitlines() if line.strip())
         elif text:
             values_typed[name] = " ".join(text.split())
+
     if not values_typed:
         return None
+
     try:
         return DomainProfile.model_validate(neutral | values_typed)
     except ValueError as error:
         raise Fault(
-            "the domain profile is too long", remedy="at most 2,000 characters a field"
+            "the domain profile is too long",
+            remedy="at most 2,000 characters a field",
         ) from error
 
 

@@ -14,7 +14,11 @@ HIGH = 64
 LOW = 18
 
 
-def histogram(name: str, counted: Histogram, marks: Sequence[tuple[str, float]] = ()) -> Markup:
+def histogram(
+    name: str,
+    counted: Histogram,
+    marks: Sequence[tuple[str, float]] = (),
+) -> Markup:
     """Draw the distribution of a figure: all conversations pale, those found filled."""
     low = float(counted.edges[0])
     high = float(counted.edges[-1])
@@ -29,39 +33,70 @@ def histogram(name: str, counted: Histogram, marks: Sequence[tuple[str, float]] 
                 width = max(across(right) - across(left) - 1, 0.5)
                 x = across(left) + 0.5
                 bars.append(
-                    element("rect", x=x, y=up(n), width=width, height=HIGH - up(n), class_=kind)
+                    element(
+                        "rect",
+                        x=x,
+                        y=up(n),
+                        width=width,
+                        height=HIGH - up(n),
+                        class_=kind,
+                    )
                 )
-    labels = [
-        element(
-            "text",
-            tick_label(value),
-            x=across(value),
-            y=HIGH + 14,
-            text_anchor="middle",
-            class_="tick",
+
+    labels = []
+    for value in ticks(low, high, 6):
+        labels.append(
+            element(
+                "text",
+                tick_label(value),
+                x=across(value),
+                y=HIGH + 14,
+                text_anchor="middle",
+                class_="tick",
+            )
         )
-        for value in ticks(low, high, 6)
-    ]
-    lines = [
-        element(
-            "line",
-            element("title", words),
-            x1=across(at),
-            x2=across(at),
-            y1=2,
-            y2=HIGH,
-            class_="theta",
-        )
-        for words, at in marks
-        if low <= at <= high
-    ]
-    axis = element("line", x1=4, x2=WIDTH - 4, y1=HIGH, y2=HIGH, class_="axis")
+
+    lines = []
+    for words, at in marks:
+        if low <= at <= high:
+            lines.append(
+                element(
+                    "line",
+                    element("title", words),
+                    x1=across(at),
+                    x2=across(at),
+                    y1=2,
+                    y2=HIGH,
+                    class_="theta",
+                )
+            )
+
+    axis = element(
+        "line",
+        x1=4,
+        x2=WIDTH - 4,
+        y1=HIGH,
+        y2=HIGH,
+        class_="axis",
+    )
     title = f"{name}: {int(counted.found.sum())} of {int(counted.all.sum())} conversations"
-    return svg(title, bars, axis, labels, lines, width=WIDTH, height=HIGH + LOW)
+    return svg(
+        title,
+        bars,
+        axis,
+        labels,
+        lines,
+        width=WIDTH,
+        height=HIGH + LOW,
+    )
 
 
 def scale(
-    netsat: float, theta: float, lower: float | None, upper: float | None, reach: float
+    netsat: float,
+    theta: float,
+    lower: float | None,
+    upper: float | None,
+    reach: float,
 ) -> Markup:
     """Draw a NetSAT on its scale, with θ and the uncertainty window.
 
@@ -95,27 +130,38 @@ def scale(
         ),
     ]
     where = "above" if netsat > theta else "not above"
-    return svg(f"NetSAT {netsat:.1f}, {where} θ {theta:.1f}", parts, width=WIDTH, height=50)
+
+    return svg(
+        f"NetSAT {netsat:.1f}, {where} θ {theta:.1f}",
+        parts,
+        width=WIDTH,
+        height=50,
+    )
 
 
 def distribution(
-    probabilities: Sequence[float], options: Sequence[str], chosen: int, kind: str
+    probabilities: Sequence[float],
+    options: Sequence[str],
+    chosen: int,
+    kind: str,
 ) -> Markup:
     """Draw an answer as bars, one an option; the option that was picked is outlined."""
     wide = 120 / max(len(probabilities), 1)
     mass = sum(probabilities) or 1.0
-    bars = [
-        element(
-            "rect",
-            element("title", f"{option}: {100 * p / mass:.0f} %"),
-            x=i * wide + 1,
-            y=24 - 22 * p / mass,
-            width=wide - 2,
-            height=max(22 * p / mass, 1),
-            class_=kind if i == chosen else "bar-share",
+    bars = []
+    for i, (p, option) in enumerate(zip(probabilities, options, strict=True)):
+        bars.append(
+            element(
+                "rect",
+                element("title", f"{option}: {100 * p / mass:.0f} %"),
+                x=i * wide + 1,
+                y=24 - 22 * p / mass,
+                width=wide - 2,
+                height=max(22 * p / mass, 1),
+                class_=kind if i == chosen else "bar-share",
+            )
         )
-        for i, (p, option) in enumerate(zip(probabilities, options, strict=True))
-    ]
+
     shares_text = ", ".join(
         f"{option} {100 * p / mass:.0f} %" for p, option in zip(probabilities, options, strict=True)
     )
@@ -132,11 +178,11 @@ def distribution(
 def by_class(answers: ByClass) -> Markup:
     """Draw how often each option was chosen: a filled bar for thumbs up, an open one below it for thumbs down."""
     classes = (("thumb up", answers.up, "bar-up"), ("thumb down", answers.down, "bar-down"))
-    places = [
-        place
-        for place in range(len(answers.options))
-        if any(histogram.counts[place] for _, histogram, _ in classes)
-    ]
+    places = []
+    for place in range(len(answers.options)):
+        if any(histogram.counts[place] for _, histogram, _ in classes):
+            places.append(place)
+
     shares = {
         words: [histogram.counts[place] / (histogram.n or 1) for place in places]
         for words, histogram, _ in classes
@@ -147,29 +193,33 @@ def by_class(answers: ByClass) -> Markup:
         WORDS,
         BARS - 2,
     )
-    rows = [
-        element(
-            "text",
-            answers.options[place],
-            x=WORDS - 6,
-            y=OPTION * row + 12,
-            text_anchor="end",
-            class_="tick",
+    rows = []
+    for row, place in enumerate(places):
+        rows.append(
+            element(
+                "text",
+                answers.options[place],
+                x=WORDS - 6,
+                y=OPTION * row + 12,
+                text_anchor="end",
+                class_="tick",
+            )
         )
-        for row, place in enumerate(places)
-    ]
-    bars = [
-        element(
-            "rect",
-            x=WORDS,
-            y=OPTION * row + 2 + 7 * below,
-            width=across(share) - WORDS,
-            height=6,
-            class_=kind,
-        )
-        for below, (words, _, kind) in enumerate(classes)
-        for row, share in enumerate(shares[words])
-    ]
+
+    bars = []
+    for below, (words, _, kind) in enumerate(classes):
+        for row, share in enumerate(shares[words]):
+            bars.append(
+                element(
+                    "rect",
+                    x=WORDS,
+                    y=OPTION * row + 2 + 7 * below,
+                    width=across(share) - WORDS,
+                    height=6,
+                    class_=kind,
+                )
+            )
+
     counts_text = "; ".join(
         f"{words}, n = {histogram.n}: "
         + ", ".join(
@@ -179,8 +229,24 @@ def by_class(answers: ByClass) -> Markup:
         for words, histogram, _ in classes
     )
     height = OPTION * len(places) + 2
-    axis = element("line", x1=WORDS, x2=WORDS, y1=0, y2=height, class_="axis")
-    return svg(counts_text, rows, bars, axis, width=BARS, height=height, class_="shares")
+    axis = element(
+        "line",
+        x1=WORDS,
+        x2=WORDS,
+        y1=0,
+        y2=height,
+        class_="axis",
+    )
+
+    return svg(
+        counts_text,
+        rows,
+        bars,
+        axis,
+        width=BARS,
+        height=height,
+        class_="shares",
+    )
 
 
 BARS, WORDS, OPTION = 320, 120, 18

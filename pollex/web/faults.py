@@ -55,4 +55,8 @@ def status_of(error: PollexError) -> int:
     """Return the HTTP status that says what kind of error this is."""
     if isinstance(error, Fault):
         return error.status
-    return next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
+
+    return next(
+        (status for kind, status in STATUS.items() if isinstance(error, kind)),
+        500,
+    )

@@ -59,7 +59,11 @@ FLAGS = {
 }
 """What is odd about a text, and how it is said."""
 
-SIDES = {"train": "learned from", "test": "held out", "": "not used"}
+SIDES = {
+    "train": "learned from",
+    "test": "held out",
+    "": "not used",
+}
 
 
 def mask_of(lens: Lens, name: str, value: str) -> Bools:
@@ -67,14 +71,18 @@ def mask_of(lens: Lens, name: str, value: str) -> Bools:
     if name in FACETS:
         _, column, codes = FACETS[name]
         code = next(
-            (code for code, (known_value, _) in codes.items() if known_value == value), None
+            (code for code, (known_value, _) in codes.items() if known_value == value),
+            None,
         )
         return np.asarray(getattr(lens, column) == code, dtype=bool)
     if name == "flag":
         return lens.flagged.get(value, np.zeros(len(lens), dtype=bool))
+
     value_sought = "" if (name, value) == ("side", "none") else value
     return np.fromiter(
-        (entry == value_sought for entry in getattr(lens, f"{name}s")), bool, len(lens)
+        (entry == value_sought for entry in getattr(lens, f"{name}s")),
+        bool,
+        len(lens),
     )
 
 
@@ -85,6 +93,7 @@ def within(values: Floats, low: float | None, high: float | None) -> Bools:
         inside &= values >= low
     if high is not None:
         inside &= values <= high
+
     return inside
 
 
@@ -106,6 +115,7 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[FacetValue]]:
             FacetValue(value, words, int((values == code).sum()))
             for code, (value, words) in codes.items()
         ]
+
     sides = _counts(*lens.side_codes, all_of(masks, len(lens), but="side"))
     histograms["side"] = [
         FacetValue(side or "none", words, sides[side])
@@ -121,10 +131,16 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[FacetValue]]:
         if sum(option.count > 0 for option in options) > 1
     }
     left = all_of(masks, len(lens), but="flag")
-    flags = [
-        FacetValue(flag, FLAGS.get(flag, flag), int((mask & left).sum()))
-        for flag, mask in lens.flagged.items()
-    ]
+    flags = []
+    for flag, mask in lens.flagged.items():
+        flags.append(
+            FacetValue(
+                flag,
+                FLAGS.get(flag, flag),
+                int((mask & left).sum()),
+            )
+        )
+
     return histograms | ({"flag": flags} if flags else {})
 
 
@@ -149,6 +165,7 @@ def histogram(values: Floats, mask: Bools) -> Histogram | None:
         high := float(values[is_known].max())
     ):
         return None
+
     edges = np.linspace(low, high, BINS + 1)
     return Histogram(
         edges,

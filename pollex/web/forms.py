@@ -61,11 +61,10 @@ def query(request: Request, form: type[F]) -> F:
     Raises:
         Fault: A parameter is unknown or wrong.
     """
-    query = {
-        name: value
-        for name, value in request.query_params.items()
-        if value != "" and name != AS_FILE
-    }
+    query = {}
+    for name, value in request.query_params.items():
+        if value != "" and name != AS_FILE:
+            query[name] = value
     return _read(query, form)
 
 
@@ -81,23 +80,30 @@ async def body(request: Request, form: type[F]) -> F:
             body = parse_json((await request.body()).decode("utf-8"))
         except ValueError as error:
             raise Fault(f"the body is not JSON: {error}") from error
+
         page = request.headers.get("x-pollex-site", "")
     else:
-        body = _fields(parse_qsl((await request.body()).decode("utf-8", "replace")), form)
+        body = _fields(
+            parse_qsl((await request.body()).decode("utf-8", "replace")),
+            form,
+        )
         page = body.pop("site", "")
+
     if page and page != site_of(request).id:
         raise Clash(
             "this page was made by another server",
             remedy="load it again; what you typed stays in the form",
         )
+
     return _read(body, form)
 
 
 def _fields(pairs: Sequence[tuple[str, str]], form: type[Form]) -> dict[str, Any]:
     """Return the fields of a form; those that may be ticked more than once as lists."""
-    several = {
-        name for name, field in form.model_fields.items() if field.annotation == tuple[str, ...]
-    }
+    several = set()
+    for name, field in form.model_fields.items():
+        if field.annotation == tuple[str, ...]:
+            several.add(name)
     return dict(pairs) | {name: [value for key, value in pairs if key == name] for name in several}
 
 
@@ -108,13 +114,24 @@ def _read(values: Any, form: type[F]) -> F:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = ".".join(map(str, first["loc"])) or "the whole"
-        what = "there is no such parameter" if first["type"] == "extra_forbidden" else first["msg"]
-        what = f"{name} is missing" if first["type"] == "missing" else f"{name}: {what}"
+        if first["type"] == "extra_forbidden":
+            what = "there is no such parameter"
+        else:
+            what = first["msg"]
+
+        if first["type"] == "missing":
+            what = f"{name} is missing"
+        else:
+            what = f"{name}: {what}"
+
         raise Fault(what, remedy=f"parameters here: {_known(form)}") from error
+
     if stray := [name for name in model.model_extra or () if not name.startswith(form.BEGINNINGS)]:
         raise Fault(
-            f"{stray[0]}: there is no such field", remedy=f"parameters here: {_known(form)}"
+            f"{stray[0]}: there is no such field",
+            remedy=f"parameters here: {_known(form)}",
         )
+
     _require_storable(model.model_dump())
     return model
 
@@ -123,11 +140,15 @@ def _require_storable(value: Any) -> None:
     """Refuse what no column of the store and no answer can hold: huge or infinite numbers, and half characters."""
     if isinstance(value, dict):
         value = [*value, *value.values()]
+
     if isinstance(value, list | tuple):
         for part in value:
             _require_storable(part)
     elif isinstance(value, str) and SURROGATES.search(value):
-        raise Fault("a text holds half a character (a lone surrogate)", remedy="send it as UTF-8")
+        raise Fault(
+            "a text holds half a character (a lone surrogate)",
+            remedy="send it as UTF-8",
+        )
     elif isinstance(value, int | float) and not -FARTHEST <= value < FARTHEST:
         raise Fault("a number is too large", remedy="give one of at most 15 digits")
 
@@ -136,7 +157,11 @@ def _known(form: type[Form]) -> str:
     return ", ".join([*form.model_fields, *(f"{name}…" for name in form.BEGINNINGS)]) or "none"
 
 
-def answered(request: Request, address: str, facts: dict[str, object]) -> Response:
+def answered(
+    request: Request,
+    address: str,
+    facts: dict[str, object],
+) -> Response:
     """Answer a script with facts, and a form with the page that comes next."""
     if request.headers.get("content-type", "").startswith("application/json"):
         return JSONResponse({"ok": True, **facts})

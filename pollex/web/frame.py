@@ -57,6 +57,7 @@ def environment() -> Environment:
         "asked_for": ASKED_FOR.get,
         "guest": None,
     }
+
     return environment
 
 
@@ -78,6 +79,7 @@ def as_file(content: str) -> str:
     styles = "\n".join(static_files()[name].decode() for name in (*SHARED_STYLES, "app.css"))
     for pattern in (_SCRIPT, _STYLE, _FORM, _BAR, _FOOT):
         content = pattern.sub("", content)
+
     content = _LINK.sub(r"\1", content)
     return content.replace("</head>", f"<style>{styles}</style>\n</head>", 1)
 
@@ -85,10 +87,15 @@ def as_file(content: str) -> str:
 @cache
 def static_files() -> dict[str, bytes]:
     """Read the static files of all rooms, by name."""
-    statics = [file for folder in folders_of("web/static") for file in folder.iterdir()]
-    context = {
-        file.name: file.read_bytes() for file in statics if file.name.rpartition(".")[2] in TYPES
-    }
+    statics: list[Path] = []
+    for folder in folders_of("web/static"):
+        statics.extend(folder.iterdir())
+
+    context = {}
+    for file in statics:
+        if file.name.rpartition(".")[2] in TYPES:
+            context[file.name] = file.read_bytes()
+
     return context | {name: style_of(name).encode() for name in SHARED_STYLES}
 
 
@@ -112,7 +119,10 @@ def fill(template: str, **data: Any) -> str:
 
 
 def page(
-    template: str, http: int = 200, headers: dict[str, str] | None = None, **data: Any
+    template: str,
+    http: int = 200,
+    headers: dict[str, str] | None = None,
+    **data: Any,
 ) -> Response:
     """Answer with a page; a reader's has nothing that begins or changes anything."""
     if READS.get():
@@ -128,11 +138,24 @@ def wants_json(scope: Scope) -> bool:
     )
 
 
-def refusal(scope: Scope, status: int, what: str, remedy: str, where: str = "") -> Response:
+def refusal(
+    scope: Scope,
+    status: int,
+    what: str,
+    remedy: str,
+    where: str = "",
+) -> Response:
     """Answer with what was wrong, where, and what to do."""
     if wants_json(scope):
-        error = {"ok": False, "error": what, "where": where, "remedy": remedy, "status": status}
+        error = {
+            "ok": False,
+            "error": what,
+            "where": where,
+            "remedy": remedy,
+            "status": status,
+        }
         return JSONResponse(error, status)
+
     lost = scope["method"] == "POST" and status >= 500
     return page(
         "fault.html",
@@ -149,11 +172,11 @@ def refusal(scope: Scope, status: int, what: str, remedy: str, where: str = "") 
 
 def failure(scope: Scope, error: PollexError) -> Response:
     """Answer with an error of ours; a remedy names no option that whoever looks at a page can't give."""
-    remedy = (
-        "wait until it has ended, then send it again"
-        if isinstance(error, StoreBusy)
-        else error.advice
-    )
+    if isinstance(error, StoreBusy):
+        remedy = "wait until it has ended, then send it again"
+    else:
+        remedy = error.advice
+
     return refusal(scope, status_of(error), error.what, remedy, error.where)
 
 
@@ -163,9 +186,11 @@ def duration(ms: float | None) -> str:
         return "unknown"
     if ms < 1000:
         return f"{ms:.0f}{SPACE}ms"
+
     seconds = ms / 1000
     if seconds < 60:
         return f"{seconds:.1f}{SPACE}s"
+
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes}{SPACE}min {rest}{SPACE}s"
@@ -174,17 +199,25 @@ def duration(ms: float | None) -> str:
 
 def moment(time: str | None) -> str:
     """Write an ISO time to the second, in UTC: `2026-11-22 17:39:22`."""
-    return "" if not time else time[:19].replace("T", " ")
+    if not time:
+        return ""
+    return time[:19].replace("T", " ")
 
 
 def whole(number: float | None) -> str:
     """Write a whole number with separators; missing ones are a dash."""
-    return "–" if number is None else f"{number:,.0f}".replace("-", MINUS)
+    if number is None:
+        return "–"
+    return f"{number:,.0f}".replace("-", MINUS)
 
 
 def dollars(amount: float | None) -> str:
     """Write a cost; one that isn't known is said to be unknown, never guessed."""
-    return "unknown" if amount is None else f"${amount:,.4f}" if amount < 1 else f"${amount:,.2f}"
+    if amount is None:
+        return "unknown"
+    if amount < 1:
+        return f"${amount:,.4f}"
+    return f"${amount:,.2f}"
 
 
 def one_line(text: str, limit: int = 120) -> str:
@@ -238,6 +271,7 @@ def fences(parts: Sequence[MarkedText]) -> list[Stretch]:
             if fence and code[-1] and len(lines[-1]) > 1:
                 lines.append([])
                 code.append(False)
+
     return [
         Stretch(tuple(part), is_code) for part, is_code in zip(lines, code, strict=True) if part
     ]
@@ -255,7 +289,9 @@ def resuming(run: Run, folder: Path) -> str:
     """Write the command that resumes a run of a store; empty for runs that no command began."""
     command = shlex.join(resumed(run, folder))
     began = run.arguments.get("folder")
-    return f"cd {shlex.quote(began)} && {command}" if began and command else command
+    if began and command:
+        return f"cd {shlex.quote(began)} && {command}"
+    return command
 
 
 def resumed(run: Run, folder: Path) -> list[str]:
@@ -267,17 +303,21 @@ def resumed(run: Run, folder: Path) -> list[str]:
         typed = shlex.split(run.arguments.get("command") or "")
     except (ValueError, AttributeError):
         return []
+
     if typed[:1] != ["pollex"] or typed[1:2] in ([], ["demo"]):
         return []
+
     forks = any(word.partition("=")[0] == FROM for word in typed)
     out = {STORE, FROM, "--rubrics-from"} if forks else {STORE}
-    entries = [
-        word
-        for before, word in zip(["", *typed], typed, strict=False)
-        if before not in out and word.partition("=")[0] not in out
-    ]
+    entries = []
+    for before, word in zip(["", *typed], typed, strict=False):
+        if before not in out and word.partition("=")[0] not in out:
+            entries.append(word)
+
     named = [FROM, run.id] if run.command == "learn" else []
-    return [*entries, "--resume", *named, STORE, str(folder.absolute())] if typed else []
+    if typed:
+        return [*entries, "--resume", *named, STORE, str(folder.absolute())]
+    return []
 
 
 STORE = "--store"

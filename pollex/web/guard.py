@@ -78,7 +78,11 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def is_same_site(headers: Headers, method: str, origins: Collection[str]) -> bool:
+def is_same_site(
+    headers: Headers,
+    method: str,
+    origins: Collection[str],
+) -> bool:
     """Tell whether a request comes from the server's own pages, from no page, or by a typed address.
 
     Args:
@@ -138,7 +142,15 @@ class Door:
             scheme, _, host = behind.rstrip("/").partition("://")
             hosts = hosts | {host}
             origins = origins | {f"{scheme}://{host}"}
-        return cls(frozenset(hosts), frozenset(origins), token, site, guest_of, max_upload)
+
+        return cls(
+            frozenset(hosts),
+            frozenset(origins),
+            token,
+            site,
+            guest_of,
+            max_upload,
+        )
 
     @property
     def cookie(self) -> str:
@@ -161,6 +173,7 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
+
         SERVED.set(None)
         READS.set(False)
         ASKED_FOR.set(_asked_for(scope))
@@ -189,6 +202,7 @@ class Guard:
                 "this name is not one of this server's",
                 "open the address that it printed",
             )
+
         if not is_same_site(headers, method, self.door.origins):
             return refusal(
                 scope,
@@ -200,22 +214,35 @@ class Guard:
             return response
         if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
             return refusal(scope, 431, "the request's head is over 16 kB", "")
+
         longest = self._longest(scope)
         announced = headers.get("content-length") or "0"
         if not (announced.isascii() and announced.isdigit()):
             return refusal(scope, 400, "the request's length is no number", "")
         if int(announced[:20]) > longest:
-            return refusal(scope, 413, f"the request is over {size_told(longest)}", SEND_LESS)
+            return refusal(
+                scope,
+                413,
+                f"the request is over {size_told(longest)}",
+                SEND_LESS,
+            )
+
         if self._running >= AT_ONCE:
             return refusal(
-                scope, 503, "64 requests are being answered already", "try again in a moment"
+                scope,
+                503,
+                "64 requests are being answered already",
+                "try again in a moment",
             )
+
         return None
 
     def _longest(self, scope: Scope) -> int:
         """Return how many bytes a body may have: files are streamed, all others are held."""
         is_upload = scope["path"] == links.UPLOAD and scope["method"] == "POST"
-        return self.door.max_upload + OF_FRAMING if is_upload else LONGEST_BODY
+        if is_upload:
+            return self.door.max_upload + OF_FRAMING
+        return LONGEST_BODY
 
     def _known(self, host: str) -> bool:
         return host.lower() in self.door.hosts
@@ -226,6 +253,7 @@ class Guard:
         token = self.door.token
         if path == links.ENTER:
             return self._enter(scope, token, _cookie(headers, self.door.cookie))
+
         presented = headers.get("authorization", "").removeprefix("Bearer ") or _cookie(
             headers, self.door.cookie
         )
@@ -235,6 +263,7 @@ class Guard:
             return self._as_guest(scope, guest)
         if token is None:
             return None
+
         return refusal(
             scope,
             401,
@@ -253,10 +282,12 @@ class Guard:
                 "this link opens one page only",
                 "open the link again that you were given",
             )
+
         if guest.is_reader:
             READS.set(True)
         else:
             scope.setdefault("state", {})[GUEST] = guest
+
         return None
 
     @staticmethod
@@ -266,7 +297,11 @@ class Guard:
     def _enter(self, scope: Scope, token: str | None, own_token: str) -> Response:
         query = parse_qs(scope["query_string"].decode("latin-1"))
         presented = query.get("token", [""])[0]
-        guest = None if self._is(presented, token) else self.door.guest_of(presented)
+        if self._is(presented, token):
+            guest = None
+        else:
+            guest = self.door.guest_of(presented)
+
         if token is not None and guest is None and not self._is(presented, token):
             return self._wrong_token(scope, presented)
         if guest is not None and self._is(own_token, token):
@@ -276,6 +311,7 @@ class Guard:
                 "a guest's link would end your own session",
                 "open it in a private window",
             )
+
         response = RedirectResponse(guest.page if guest else links.HOME, 303)
         if presented and (guest is not None or token is not None):
             response.set_cookie(
@@ -286,18 +322,30 @@ class Guard:
                 httponly=True,
                 samesite="lax",
             )
+
         return response
 
     def _wrong_token(self, scope: Scope, presented: str) -> Response:
         moment = time.monotonic()
         while self._wrong and moment - self._wrong[0] > MINUTE:
             self._wrong.popleft()
+
         if len(self._wrong) >= WRONG_TOKENS:
-            return refusal(scope, 429, "ten wrong tokens in a minute", "wait a minute")
+            return refusal(
+                scope,
+                429,
+                "ten wrong tokens in a minute",
+                "wait a minute",
+            )
+
         if presented:
             self._wrong.append(moment)
+
         return refusal(
-            scope, 401, "this is not the token", "open the address that `pollex serve` printed"
+            scope,
+            401,
+            "this is not the token",
+            "open the address that `pollex serve` printed",
         )
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -311,6 +359,7 @@ class Guard:
                 scope=_raw(message)
             ):
                 limit.reschedule(None)  # a stream has begun: it may take its time
+
             started.append(True)
             await send(message)
 
@@ -330,7 +379,10 @@ class Guard:
         except TimeoutError:
             if not started:
                 late = refusal(
-                    scope, 503, "the answer took longer than 30 s", "ask for less at once"
+                    scope,
+                    503,
+                    "the answer took longer than 30 s",
+                    "ask for less at once",
                 )
                 await late(scope, receive, send)
         finally:
@@ -358,6 +410,7 @@ def _with_headers(send: Send, path: str) -> Send:
             headers.update(HEADERS)
             if not path.startswith(f"{links.STATIC}/"):
                 headers["Cache-Control"] = "no-store"
+
         await send(message)
 
     return with_headers
@@ -380,8 +433,11 @@ def _cookie(headers: Headers, name: str) -> str:
         morsel = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
         return ""
+
     return morsel.value if morsel else ""
 
 
 def _bracketed(name: str) -> str:
-    return f"[{name}]" if ":" in name else name.lower()
+    if ":" in name:
+        return f"[{name}]"
+    return name.lower()

@@ -41,9 +41,13 @@ class Guest:
             return method in READING
         if path == self.page or path.startswith(f"{self.page}/"):
             return True
+
         pages = self.page.rpartition("/")[0]
         doors = (door for door in hooks_of(GuestDoor) if door.pages == pages)
-        writes = [address for door in doors for address in door.writes]
+        writes = []
+        for door in doors:
+            writes.extend(door.writes)
+
         return any(
             path == address or (address.endswith("/") and path.startswith(f"{address}{self.place}"))
             for address in writes
@@ -60,10 +64,15 @@ def require_name(request: Request, name: str, place: str) -> None:
     """Raise Forbidden where a guest writes under another name than their own, or to another page than theirs."""
     guest = guest_of(request)
     if guest is not None and guest.name != name:
-        raise Forbidden("this link is somebody else's", remedy=f"answer as {guest.name}")
+        raise Forbidden(
+            "this link is somebody else's",
+            remedy=f"answer as {guest.name}",
+        )
+
     if guest is not None and guest.place != place:
         raise Forbidden(
-            "this is of another page than the link's", remedy="open the link that you were given"
+            "this is of another page than the link's",
+            remedy="open the link that you were given",
         )
 
 
@@ -73,6 +82,7 @@ def guests_of(store: Store) -> Callable[[str], Guest | None]:
     def found(token: str) -> Guest | None:
         if not token:
             return None
+
         rows = store.rows(
             "SELECT id, name, page FROM annotators WHERE digest = ? AND page <> '' "
             "AND id NOT IN (SELECT annotator FROM revocations)",

@@ -25,14 +25,18 @@ def paths_of(site: Site) -> Mapping[str, str]:
         sources = zip(reading.sources, reading.titles, strict=False)
         names |= {source: title for source, title in sources if source.startswith("/")}
         names[str(reading.folder)] = reading.name
+
     for folder in {store.absolute(), store.resolve()}:
         names[str(folder)] = folder.name
         if folder.parent != Path("/"):
             names[f"{folder.parent}/"] = ""
             names[str(folder.parent)] = "."
+
     watched = site.watcher.folders if site.watcher is not None else ()
     names |= {path: Path(path).name for path in watched}
-    names |= {str(Path(root).absolute()): Path(root).name for root in site.roots.local}
+    for root in site.roots.local:
+        names[str(Path(root).absolute())] = Path(root).name
+
     return dict(sorted(names.items(), key=lambda pair: -len(pair[0])))
 
 
@@ -60,9 +64,11 @@ def without_paths(send: Send, names: Mapping[str, str]) -> Send:
         if not held:
             await send(message)
             return
+
         body.append(message.get("body", b""))
         if message.get("more_body", False):
             return
+
         content = hide_paths(b"".join(body).decode("utf-8"), names).encode("utf-8")
         start = held.pop()
         headers = MutableHeaders(raw=list(start["headers"]))
@@ -75,6 +81,9 @@ def without_paths(send: Send, names: Mapping[str, str]) -> Send:
 
 def _is_looked_through(message: Message) -> bool:
     headers: Sequence[tuple[bytes, bytes]] = message.get("headers", ())
-    named = {name.lower(): value.decode("latin-1") for name, value in headers}
+    named = {}
+    for name, value in headers:
+        named[name.lower()] = value.decode("latin-1")
+
     has_length = b"content-length" in named
     return has_length and named.get(b"content-type", "").startswith(KINDS)

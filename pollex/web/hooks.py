@@ -61,6 +61,7 @@ def menu() -> list[MenuEntry]:
     site = SERVED.get()
     if site is None:
         return []
+
     begins = not (READS.get() or site.read_only)
     every = (entry for entry in every_entry() if begins or entry.address != links.BEGIN)
     return [entry for entry in every if entry.is_there(site)]
@@ -184,7 +185,12 @@ def panels_on(page: str, site: Site, **about: Any) -> Panels:
     """Return what a page of the core shows of rooms."""
     panels = [panel for panel in hooks_of(PagePanel) if panel.page == page]
     filled = [(panel.template, panel.figures(site, about)) for panel in panels]
-    return [(template, figures) for template, figures in filled if figures is not None]
+    pairs = []
+    for template, figures in filled:
+        if figures is not None:
+            pairs.append((template, figures))
+
+    return pairs
 
 
 def of_runs(
@@ -201,7 +207,11 @@ def of_runs(
 
 
 @pass_context
-def panel(context: Context, template: str, figures: Mapping[str, Any]) -> Markup:
+def panel(
+    context: Context,
+    template: str,
+    figures: Mapping[str, Any],
+) -> Markup:
     """Fill the template of a panel, beside what its page shows."""
     filled = context.environment.get_template(template).render({**context.get_all(), **figures})
     return Markup(filled)  # noqa: S704 - a template has escaped it
@@ -237,5 +247,13 @@ def page_links(context: Context, page: str) -> list[tuple[str, str]]:
     """Return the links of rooms on a page, for its template: words and address."""
     shown = context.get_all()
     links_there = [link for link in hooks_of(PageLink) if link.page == page]
-    addresses = [(link.name, link.address(shown)) for link in links_there]
-    return [(name, address) for name, address in addresses if address]
+    addresses = []
+    for link in links_there:
+        addresses.append((link.name, link.address(shown)))
+
+    pairs: list[tuple[str, str]] = []
+    for name, address in addresses:
+        if address:
+            pairs.append((name, address))
+
+    return pairs

@@ -86,7 +86,9 @@ class KeptCommand:
     def shown(self) -> str:
         """The command as one would type it."""
         command = shlex.join(self.words)
-        return f"cd {shlex.quote(self.folder)} && {command}" if self.folder else command
+        if self.folder:
+            return f"cd {shlex.quote(self.folder)} && {command}"
+        return command
 
     @property
     def digest(self) -> str:
@@ -101,11 +103,13 @@ class KeptCommand:
             return "It asks no model."
         if not self.endpoint:
             return f"It asks {self.model} where this server's settings say."
+
         sentence = f"It asks {self.model} at {self.endpoint}"
         if self.trusted:
             return f"{sentence}."
         if self.key:
             return f"{sentence}, with the key that was typed for that address."
+
         unnamed = "its owner did not name that address (POLLEX_BASE_URL, --profiles)"
         return f"{sentence}, without this server's key: {unnamed}."
 
@@ -124,12 +128,15 @@ def kept_command(site: Site, run: Run) -> KeptCommand | None:
     words = resumed(run, site.store.folder)
     if not set(words[1:2]) & GOES_ON:
         return None
+
     asking = _assistant_asked(site, words)
     if asking is None:
         return None
+
     named = list(values_of(words, URL_OPTION))
     folder = run.arguments.get("folder")
     model = run.arguments.get("model")
+
     return KeptCommand(
         words=words,
         folder=folder if isinstance(folder, str) else None,
@@ -149,25 +156,38 @@ def _assistant_asked(site: Site, words: Sequence[str]) -> Mapping[str, str] | No
     only what a form of this server writes is followed.
     """
     store = site.store.folder.resolve()
-    folders = [Path(folder).resolve() for folder in values_of(words, "--assistant")]
+    folders = []
+    for folder in values_of(words, "--assistant"):
+        folders.append(Path(folder).resolve())
+
     if any((store / ASKED) not in folder.parents for folder in folders):
         return None
+
     addresses: list[str] = []
     for profiles in values_of(words, "--profiles"):
         path = Path(profiles).resolve()
         try:
-            tables = tomllib.loads(path.read_text("utf-8")) if store / TEXTS in path.parents else {}
+            if store / TEXTS in path.parents:
+                tables = tomllib.loads(path.read_text("utf-8"))
+            else:
+                tables = {}
         except (OSError, ValueError):
             return None
+
         named = [table for table in tables.values() if isinstance(table, dict)]
         if not named or any(table.get("key_env") != ASSISTANT_KEY for table in named):
             return None
         addresses += [str(table.get("base_url", "")) for table in named]
+
     if not addresses:
         return {}
+
     address = addresses[0]
     is_named = not address or address in addresses_named(site)
-    owners = os.environ.get(KEY, "") if is_named and {address} == set(addresses) else ""
+    owners = ""
+    if is_named and {address} == set(addresses):
+        owners = os.environ.get(KEY, "")
+
     return {ASSISTANT_KEY: site.keys.get(address) or owners, URL_OPTION: address}
 
 
@@ -206,6 +226,7 @@ def go_on(site: Site, run: Run, *words: str) -> Child | None:
     """
     if (command := kept_command(site, run)) is None:
         return None
+
     command = command.with_words(*words)
     return site.children.start(
         f"{run.id} goes on",

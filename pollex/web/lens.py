@@ -89,7 +89,9 @@ class Lens:
         """Whether the figures are of rubrics that were learned without the conversation `[row]`."""
         rows = zip(self.sides, self.hashes, strict=True)
         return np.fromiter(
-            (side != "train" or text in self.measured for side, text in rows), bool, len(self)
+            (side != "train" or text in self.measured for side, text in rows),
+            bool,
+            len(self),
         )
 
     def scored_by(self, other: "Lens", texts: frozenset[str]) -> "Lens":
@@ -100,6 +102,7 @@ class Lens:
         columns = {name: getattr(self, name).copy() for name in SCORES}
         for name, column in columns.items():
             column[rows] = getattr(other, name)[other_rows]
+
         return replace(
             self,
             **columns,
@@ -128,15 +131,22 @@ class Lens:
     @cached_property
     def decided(self) -> Ints:
         """The decision by the probability, at .5: 1, 0, or −1 without one."""
-        return np.where(np.isnan(self.probability), -1, (self.probability >= 0.5).astype(int))
+        return np.where(
+            np.isnan(self.probability),
+            -1,
+            (self.probability >= 0.5).astype(int),
+        )
 
     @cached_property
     def guaranteed(self) -> Ints:
         """1 outside the window with a guarantee, 0 inside, −1 without a score or window."""
         if self.guarantee is None:
             return np.full(len(self), -1)
+
         return np.where(
-            np.isnan(self.netsat), -1, self.guarantee.confident(self.netsat).astype(int)
+            np.isnan(self.netsat),
+            -1,
+            self.guarantee.confident(self.netsat).astype(int),
         )
 
     @cached_property
@@ -184,7 +194,11 @@ class Lens:
     def found(self, words: str) -> Bools:
         """Mask the conversations with words in first turn or id `[row]`, ignoring case."""
         lowered = words.lower()
-        return np.fromiter((lowered in text for text in self._lowered), bool, len(self))
+        return np.fromiter(
+            (lowered in text for text in self._lowered),
+            bool,
+            len(self),
+        )
 
     def order(self, name: str, *, down: bool) -> Ints:
         """Return rows sorted by a column; what has no figure comes last, whichever way."""
@@ -193,14 +207,17 @@ class Lens:
             values = self.column(name)
             values = -values if down else values
             self._orders[key] = np.argsort(
-                np.where(np.isnan(values), np.inf, values), kind="stable"
+                np.where(np.isnan(values), np.inf, values),
+                kind="stable",
             )
+
         return self._orders[key]
 
     def kept(self, name: str, version: str, make: Callable[[], T]) -> T:
         """Return what was made of the rows, or make it; of several versions the last is kept."""
         if name not in self._kept or self._kept[name][0] != version:
             self._kept[name] = (version, make())
+
         made_now: T = self._kept[name][1]
         return made_now
 
@@ -211,6 +228,7 @@ class Lens:
         if self._kept[name][0] != version and name not in self._making:
             self._making.add(name)
             Thread(target=self._renewed, args=(name, version, make), daemon=True).start()
+
         made_before: T = self._kept[name][1]
         return made_before
 
@@ -255,9 +273,17 @@ def lens_of(
     for row in rows:
         row["openings"] = " ".join(row["openings"].split())
         row["sides"] = "train" if row["hashes"][:16] in learned else row["sides"]
-    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in LISTS}
-    columns |= {name: np.array([row[name] for row in rows], dtype=np.int64) for name in CODES}
-    columns |= {name: np.array([row[name] for row in rows], dtype=np.float64) for name in FIGURES}
+
+    columns: dict[str, Any] = {}
+    for name in LISTS:
+        columns[name] = [row[name] for row in rows]
+
+    for name in CODES:
+        columns[name] = np.array([row[name] for row in rows], dtype=np.int64)
+
+    for name in FIGURES:
+        columns[name] = np.array([row[name] for row in rows], dtype=np.float64)
+
     scores = sum(row["netsat"] is not None for row in rows)
     return Lens(
         f"{run.id}.{len(rows)}.{scores}",

@@ -50,13 +50,18 @@ def good_of(site: Site, run: Run) -> Figure | None:
     def estimated() -> Figure | None:
         from pollex.measures.share import share_of_probabilities  # as above
 
-        probabilities = [row["probability"] for row in site.store.ask(run.id, PROBABILITIES)]
+        probabilities = []
+        for row in site.store.ask(run.id, PROBABILITIES):
+            probabilities.append(row["probability"])
+
         error = named.rubric_set.calibration_error
-        return (
-            share_of_probabilities(np.array(probabilities, dtype=np.float64), error)
-            if probabilities
-            else None
-        )
+        if probabilities:
+            return share_of_probabilities(
+                np.array(probabilities, dtype=np.float64),
+                error,
+            )
+
+        return None
 
     return site.kept(("good", run.id, run.finished, named.id), estimated)
 
@@ -67,7 +72,9 @@ def drift_of(netsat: Floats, rubric_set: RubricSet) -> Stability | None:
 
     if rubric_set.spread is None:
         return None
+
     places = np.searchsorted(rubric_set.spread.edges, netsat, side="right")
     return drift_from(
-        rubric_set.spread, np.bincount(places, minlength=len(rubric_set.spread.counts)).tolist()
+        rubric_set.spread,
+        np.bincount(places, minlength=len(rubric_set.spread.counts)).tolist(),
     )

@@ -37,14 +37,24 @@ def line_changes(old: str, new: str) -> list[LineChange]:
         if group[0][1] > 0:
             changes.append(LineChange("gap"))
         for kind, *places in group:
-            changes += _lines(kind, before[places[0] : places[1]], after[places[2] : places[3]])
+            changes += _lines(
+                kind,
+                before[places[0] : places[1]],
+                after[places[2] : places[3]],
+            )
+
     return changes
 
 
 def _lines(kind: str, before: Sequence[str], after: Sequence[str]) -> Iterator[LineChange]:
     """Yield the lines of one stretch: those that went before those that came."""
     if kind == "equal":
-        yield from (LineChange("same", line) for line in before)
+        for line in before:
+            yield LineChange("same", line)
         return
-    yield from (LineChange("del", line) for line in before)
-    yield from (LineChange("ins", line) for line in after)
+
+    for line in before:
+        yield LineChange("del", line)
+
+    for line in after:
+        yield LineChange("ins", line)

@@ -34,11 +34,9 @@ NDJSON = "application/x-ndjson"
 def address(path: str, **query: object) -> str:
     """Join a path and a query; parameters that are None or empty are left out."""
     parameters = {name: value for name, value in query.items() if value not in (None, "", False)}
-    return (
-        f"{path}?{urlencode({name: _text(value) for name, value in parameters.items()})}"
-        if parameters
-        else path
-    )
+    if parameters:
+        return f"{path}?{urlencode({name: _text(value) for name, value in parameters.items()})}"
+    return path
 
 
 def calibrator(name: str) -> str:
@@ -58,7 +56,10 @@ def log(log_id: str, **query: object) -> str:
 
 def run(run_id: str, part: str = "", **query: object) -> str:
     """Link to a run, or to a part of it: `calls`, `call`, `live`, `errors`."""
-    return address(f"{RUNS}/{quote(run_id, safe='')}" + (f"/{part}" if part else ""), **query)
+    return address(
+        f"{RUNS}/{quote(run_id, safe='')}" + (f"/{part}" if part else ""),
+        **query,
+    )
 
 
 def conversations(run_id: str, **query: object) -> str:
@@ -67,7 +68,10 @@ def conversations(run_id: str, **query: object) -> str:
 
 
 def conversation(
-    run_id: str, conversation_id: str, turn: int | None = None, **query: object
+    run_id: str,
+    conversation_id: str,
+    turn: int | None = None,
+    **query: object,
 ) -> str:
     """Link to a conversation, or to one of its turns."""
     return address(CONVERSATION, run=run_id, id=conversation_id, **query) + (

@@ -39,7 +39,12 @@ UpDown = Literal["up", "down", "none"]
 YesNo = Literal["yes", "no"]
 ROWS = 100
 MOST_ROWS = 500
-RANGES = {"netsat": "NetSAT", "probability": "P(up)", "entropy": "Entropy", "turns": "Turns"}
+RANGES = {
+    "netsat": "NetSAT",
+    "probability": "P(up)",
+    "entropy": "Entropy",
+    "turns": "Turns",
+}
 """Figures that a list is narrowed by, with their heads."""
 CHOICES = (*FACETS, "side", "group", "flag")
 """What a list is narrowed by a value of."""
@@ -88,7 +93,10 @@ class ListForm(Form):
 
     def but(self, **changes: object) -> dict[str, object]:
         """Return the parameters with changes, from the first row; None takes one away."""
-        form_fields = self.model_dump(exclude_defaults=True, exclude={"at", "version", "run"})
+        form_fields = self.model_dump(
+            exclude_defaults=True,
+            exclude={"at", "version", "run"},
+        )
         return {name: value for name, value in (form_fields | changes).items() if value is not None}
 
     def range_of(self, name: str) -> tuple[float | None, float | None]:
@@ -98,7 +106,11 @@ class ListForm(Form):
     @property
     def narrowed(self) -> dict[str, str]:
         """The parameters that leave rows out, with their values as text."""
-        ends = [f"{name}_{end}" for name in RANGES for end in ("from", "to")]
+        ends = []
+        for name in RANGES:
+            for end in ("from", "to"):
+                ends.append(f"{name}_{end}")
+
         parts = (*CHOICES, *ends, "q")
         values_by_name = {name: getattr(self, name) for name in parts}
         return {
@@ -180,7 +192,10 @@ class Listing:
 
     def histogram(self, name: str) -> Histogram | None:
         """Count a figure over the run, and over rows found by other filters."""
-        return histogram(self.lens.column(name), all_of(self.masks, len(self.lens), but=name))
+        return histogram(
+            self.lens.column(name),
+            all_of(self.masks, len(self.lens), but=name),
+        )
 
     def rows(self) -> Iterator[Listed]:
         """Yield the rows of the window."""
@@ -200,9 +215,13 @@ class Listing:
         places = np.flatnonzero(self.order == (-1 if row is None else row))
         if not len(places):
             return None, None
+
         place = int(places[0])
         before = self.lens.ids[self.order[place - 1]] if place else None
-        behind = self.lens.ids[self.order[place + 1]] if place + 1 < self.total else None
+        behind = None
+        if place + 1 < self.total:
+            behind = self.lens.ids[self.order[place + 1]]
+
         return before, behind
 
     def address(self, **changes: object) -> str:
@@ -235,22 +254,25 @@ def scoring_run(site: Site, name: str) -> Run:
     """
     if name:
         return site.run(name)
+
     run = next((run for run in site.runs() if run.command in SCORING), None)
     if run is None:
         raise NothingYet(
-            "no run has scored conversations yet", remedy="`pollex learn` or `pollex score` does"
+            "no run has scored conversations yet",
+            remedy="`pollex learn` or `pollex score` does",
         )
+
     return run
 
 
 def run_that_asked(site: Site, named: NamedSet) -> Run | None:
     """Return a run that asked a set's rubrics: the one that made it, else the last one that scored with it."""
     runs_of_set = [run for run in site.runs() if run.id == named.run]
-    used = [
-        run
-        for run in site.runs()
-        if run.command in SCORING and run.fingerprint.get("rubrics") == named.id
-    ]
+    used = []
+    for run in site.runs():
+        if run.command in SCORING and run.fingerprint.get("rubrics") == named.id:
+            used.append(run)
+
     return next(iter([*runs_of_set, *used]), None)
 
 
@@ -260,12 +282,24 @@ def lens_for(site: Site, run: Run) -> Lens:
     if run.status == "unfinished":
         beat = site.store.value("SELECT max(beat) FROM progress WHERE run = ?", [run.id])
         ended = f"{beat or ''}"
+
     named = site.set_of(run)
-    learned = named.rubric_set.learned_from if named and run.command != "learn" else frozenset()
+    if named and run.command != "learn":
+        learned = named.rubric_set.learned_from
+    else:
+        learned = frozenset()
+
     guarantee = named.rubric_set.guaranteed if named else None
     window = guarantee.window if guarantee else None
     by_folds = run.command == "learn" and named is not None and named.rubric_set.data.folds > 0
-    make = partial(lens_of, site.store, run, learned, window, by_folds=by_folds)
+    make = partial(
+        lens_of,
+        site.store,
+        run,
+        learned,
+        window,
+        by_folds=by_folds,
+    )
     return site.kept(("lens", run.id, ended), make)
 
 
@@ -275,11 +309,14 @@ def measured_lens(site: Site, run: Run) -> Lens:
     named = site.set_of(run)
     if named is None or run.command == "learn" or not named.rubric_set.data.folds:
         return lens
+
     made_by = next(
-        (run for run in site.runs() if run.id == named.rubric_set.run and run.finished), None
+        (run for run in site.runs() if run.id == named.rubric_set.run and run.finished),
+        None,
     )
     if made_by is None:
         return lens
+
     learned = lens_for(site, made_by)
     return site.kept(
         ("measured", lens.version, learned.version),
@@ -291,9 +328,9 @@ def labeled(site: Site, lens: Lens, source: Source) -> Lens:
     """Return a run's columns with the thumbs of a source; they change as people label."""
     last = site.store.value("SELECT max(rowid) FROM labels")
     make = lambda: with_labels(lens, site.store, source, by_chance=False)  # noqa: E731
-    return (
-        lens if source == "log" else site.kept(("labeled", lens.version, source, str(last)), make)
-    )
+    if source == "log":
+        return lens
+    return site.kept(("labeled", lens.version, source, str(last)), make)
 
 
 def listing_of(site: Site, form: ListForm) -> Listing:
@@ -303,27 +340,47 @@ def listing_of(site: Site, form: ListForm) -> Listing:
     every_hash = lambda: (  # noqa: E731
         text for texts, *_ in search(site.store, run.id, form.q) for text in texts
     )
-    hashes = with_words(site, lens, form.q, every_hash) if form.q and form.words == "all" else None
+    hashes = None
+    if form.q and form.words == "all":
+        hashes = with_words(site, lens, form.q, every_hash)
+
     every = order_of(site.store, run.id, lens, form.sort, down=form.down)
     return Listing(run, lens, form, masks_of(form, lens, hashes), every)
 
 
-def masks_of(form: ListForm, lens: Lens, hashes: frozenset[str] | None = None) -> dict[str, Bools]:
+def masks_of(
+    form: ListForm,
+    lens: Lens,
+    hashes: frozenset[str] | None = None,
+) -> dict[str, Bools]:
     """Return what each part of an address leaves, by name `[row]`.
 
     Args:
         hashes: Of the texts that have its words in any turn; None looks for them in the first.
     """
-    chosen = {name: str(value) for name in CHOICES if (value := getattr(form, name)) is not None}
-    ends = {name: bounds for name in RANGES if (bounds := form.range_of(name)) != (None, None)}
+    chosen = {}
+    for name in CHOICES:
+        if (value := getattr(form, name)) is not None:
+            chosen[name] = str(value)
+
+    ends = {}
+    for name in RANGES:
+        if (bounds := form.range_of(name)) != (None, None):
+            ends[name] = bounds
+
     masks = {name: mask_of(lens, name, value) for name, value in chosen.items()}
-    masks |= {name: within(lens.column(name), *end) for name, end in ends.items()}
+    for name, end in ends.items():
+        masks[name] = within(lens.column(name), *end)
+
     if hashes is not None:
         masks["q"] = np.fromiter(
-            (text_hash in hashes for text_hash in lens.hashes), bool, len(lens)
+            (text_hash in hashes for text_hash in lens.hashes),
+            bool,
+            len(lens),
         )
     elif form.q:
         masks["q"] = lens.found(form.q)
+
     return masks
 
 
@@ -340,7 +397,10 @@ ANY_TURN = """
 
 
 def search(
-    store: Store, run: str, words: str, batch: int = BATCH
+    store: Store,
+    run: str,
+    words: str,
+    batch: int = BATCH,
 ) -> Iterator[tuple[frozenset[str], int, int]]:
     """Look for words, ignoring case: yield after each batch of the texts those found, how many are read, and all."""
     stored = json.dumps(words, ensure_ascii=False)[1:-1]  # turns are kept as JSON
@@ -359,10 +419,16 @@ def search(
 
 
 def with_words(
-    site: Site, lens: Lens, words: str, find_hashes: Callable[[], Iterable[str]]
+    site: Site,
+    lens: Lens,
+    words: str,
+    find_hashes: Callable[[], Iterable[str]],
 ) -> frozenset[str]:
     """Return hashes of the texts that have words in any turn; what was found is kept."""
-    return site.kept(("search", lens.version, words), lambda: frozenset(find_hashes()))
+    return site.kept(
+        ("search", lens.version, words),
+        lambda: frozenset(find_hashes()),
+    )
 
 
 INFORMATION = "information"
@@ -383,7 +449,13 @@ EXPECTED = """
 
 
 def order_of(
-    store: Store, run: str, lens: Lens, sort: str, *, down: bool, waits: bool = True
+    store: Store,
+    run: str,
+    lens: Lens,
+    sort: str,
+    *,
+    down: bool,
+    waits: bool = True,
 ) -> Ints:
     """Return a run's rows sorted by a column, or by how telling a label of each is.
 
@@ -393,6 +465,7 @@ def order_of(
     """
     if sort != INFORMATION:
         return lens.order(sort, down=down)
+
     labeled_texts = {opinion.text_hash for opinion in opinions(store, THUMB)}
     rows_shown = lens.kept if waits else lens.latest
     ranked = rows_shown(
@@ -404,7 +477,12 @@ def order_of(
     return np.concatenate([ranked if down else ranked[::-1], rest])
 
 
-def telling(store: Store, run: str, lens: Lens, labeled_hashes: set[str]) -> Ints:
+def telling(
+    store: Store,
+    run: str,
+    lens: Lens,
+    labeled_hashes: set[str],
+) -> Ints:
     """Return the rows that nobody has labeled, the most telling first; those without a probability are none.
 
     Args:
@@ -413,9 +491,14 @@ def telling(store: Store, run: str, lens: Lens, labeled_hashes: set[str]) -> Int
     rows = np.flatnonzero(~np.isnan(lens.probability))
     if not len(rows):
         return rows
+
     p = lens.probability[rows][:, None]
     is_labeled = np.array([[lens.hashes[row] in labeled_hashes] for row in rows.tolist()])
-    vectors = lens.kept("vectors", "", lambda: vectors_of(answers_of(store, run, lens)))
+    vectors = lens.kept(
+        "vectors",
+        "",
+        lambda: vectors_of(answers_of(store, run, lens)),
+    )
     return np.asarray(rows[rank(vectors[rows], p * (1 - p), is_labeled, FIRST)])
 
 
@@ -424,6 +507,7 @@ def answers_of(store: Store, run: str, lens: Lens) -> Floats:
     questions = [row["question"] for row in store.ask(run, QUESTIONS)]
     if not questions:
         return lens.netsat[:, None]
+
     columns = ", ".join(
         f"max(expected) FILTER (question = ?) AS q{place}" for place in range(len(questions))
     )
@@ -432,4 +516,5 @@ def answers_of(store: Store, run: str, lens: Lens) -> Floats:
         conversation, *expected = row.values()
         if (place := lens.place.get(conversation)) is not None:
             expected_answers[place] = [np.nan if value is None else value for value in expected]
+
     return expected_answers

@@ -81,11 +81,11 @@ def option_fields() -> list[OptionField]:
     from pollex.usecases.families import ColumnReader  # its fields are a model's, and no reading
 
     of_model = {option.name for option in options_of(ColumnReader)}
-    parts_wanted = [
-        option
-        for option in options_of(InspectLogs)
-        if option.name not in {*of_model, *MAPPINGS, *NOT_HERE}
-    ]
+    parts_wanted = []
+    for option in options_of(InspectLogs):
+        if option.name not in {*of_model, *MAPPINGS, *NOT_HERE}:
+            parts_wanted.append(option)
+
     return [_field_of(option) for option in parts_wanted]
 
 
@@ -95,7 +95,13 @@ def _field_of(option: VerbOption) -> OptionField:
         return OptionField(option.name, label, option.help, option.kind)
     if option.kind is bool:
         return OptionField(option.name, label, option.help, ("yes", "no"))
-    return OptionField(option.name, label, option.help, is_number=option.kind is int)
+
+    return OptionField(
+        option.name,
+        label,
+        option.help,
+        is_number=option.kind is int,
+    )
 
 
 def options_asked(form_fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,6 +114,7 @@ def options_asked(form_fields: Mapping[str, Any]) -> dict[str, Any]:
     for name in MAPPINGS:
         if mapping := _mapping(str(form_fields.get(f"{OPTION}{name}", ""))):
             options[name] = mapping
+
     before = parts_of(options)
     parts, changed = _chosen(form_fields, COLUMN, PART_WORDS)
     if changed:
@@ -115,20 +122,25 @@ def options_asked(form_fields: Mapping[str, Any]) -> dict[str, Any]:
             options.pop(name, None)
         options |= columns_of({path: part for path, part in parts.items() if part})
         _drop_what_was_of(before, parts_of(options), options)
+
     speakers, changed = _chosen(form_fields, SPEAKER, {"": "", **ROLE_WORDS})
     if changed:
         options.pop("roles", None)
         options |= roles_of(speakers)
+
     values, changed = _chosen(form_fields, VALUE, COUNTS)
     if changed:
         for name in RULES:
             options.pop(name, None)
         options |= labels_of(values)
+
     return options
 
 
 def _drop_what_was_of(
-    before: Mapping[str, str], now: Mapping[str, str], options: dict[str, Any]
+    before: Mapping[str, str],
+    now: Mapping[str, str],
+    options: dict[str, Any],
 ) -> None:
     """Drop what was said of a column's values, where another column has its part now."""
     for part, names in (("label", RULES), ("role", ("roles",))):
@@ -152,8 +164,10 @@ def _typed(form_fields: Mapping[str, Any]) -> Mapping[str, Any]:
         elif option_field.is_number:
             if not text.isdecimal() or len(text) > 9:
                 raise WrongUse(
-                    f"{option_field.label} is no number: {text!r:.40}", remedy="type digits"
+                    f"{option_field.label} is no number: {text!r:.40}",
+                    remedy="type digits",
                 )
+
             if option_field.name != "max_bad" or int(text):
                 options[option_field.name] = int(text)
         elif option_field.choices and text not in option_field.choices:
@@ -161,17 +175,23 @@ def _typed(form_fields: Mapping[str, Any]) -> Mapping[str, Any]:
             raise WrongUse(f"{option_field.label} is {text!r:.40}", remedy=remedy)
         else:
             options[option_field.name] = text
+
     return options
 
 
 def _mapping(text: str) -> dict[str, Any]:
     """Return a mapping as the form carries it; nothing of one that somebody made up."""
     try:
-        mapping = json.loads(text) if 0 < len(text) <= LONGEST_MAPPING else {}
+        if 0 < len(text) <= LONGEST_MAPPING:
+            mapping = json.loads(text)
+        else:
+            mapping = {}
     except (ValueError, RecursionError):
         return {}
+
     if not isinstance(mapping, dict):
         return {}
+
     return {
         name: value
         for name, value in mapping.items()
@@ -181,7 +201,9 @@ def _mapping(text: str) -> dict[str, Any]:
 
 
 def _chosen(
-    form_fields: Mapping[str, Any], begins: str, choices: Mapping[str, str]
+    form_fields: Mapping[str, Any],
+    begins: str,
+    choices: Mapping[str, str],
 ) -> tuple[dict[str, str], bool]:
     """Return what was chosen in the lists of a kind, and whether anything differs from what was shown."""
     chosen: dict[str, str] = {}
@@ -195,4 +217,5 @@ def _chosen(
             raise WrongUse(what, remedy="choose one of those in the list")
         chosen[name[len(begins) :]] = word.removesuffix(UNCHANGED)
         changed |= not word.endswith(UNCHANGED)
+
     return chosen, changed

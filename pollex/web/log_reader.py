@@ -56,10 +56,14 @@ class LogReader:
         future = self._kept.get(key)
         if future is None:
             question = {"sources": list(sources), "options": dict(options)}
-            future = self._worker.submit(self._ask, json.dumps(question).encode() + b"\n")
+            future = self._worker.submit(
+                self._ask,
+                json.dumps(question).encode() + b"\n",
+            )
             self._kept[key] = future
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)[1].cancel()
+
         return future
 
     def warm_up(self) -> None:
@@ -71,6 +75,7 @@ class LogReader:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
         self._process = None
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -83,6 +88,7 @@ class LogReader:
                 start_new_session=True,
                 env=safe_environment(),
             )
+
         return self._process
 
     def _ask(self, question: bytes) -> dict[str, Any]:
@@ -94,16 +100,23 @@ class LogReader:
                 process.stdin.write(question)
                 process.stdin.flush()
                 return self._answer(process)
+
             self.close()
+
         return _failed(TAKES_TOO_MUCH)
 
     def _answer(self, process: subprocess.Popen[bytes]) -> dict[str, Any]:
         assert process.stdout is not None
         ready, _, _ = select.select([process.stdout], [], [], SECONDS)
-        line = process.stdout.readline() if ready else b""
+        if ready:
+            line = process.stdout.readline()
+        else:
+            line = b""
+
         if not line.endswith(b"\n"):
             self.close()
             return _failed(TAKES_TOO_MUCH if ready else TAKES_TOO_LONG)
+
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -120,14 +133,21 @@ def _state(source: str) -> str:
         about = Path(source).stat()
     except (OSError, ValueError):
         return ""
+
     return f"{about.st_size} {about.st_mtime_ns}"
 
 
 def _failed(what: str) -> dict[str, Any]:
     """Return the view of a log that couldn't be looked at."""
     remedy = "split it into parts, and bring one of them"
-    error = {"what": what, "where": "", "remedy": remedy, "advice": remedy}
+    error = {
+        "what": what,
+        "where": "",
+        "remedy": remedy,
+        "advice": remedy,
+    }
     lists = ("facts", "left_out", "notes", "columns", "values", "speakers", "talks")
+
     return {"error": error, "options": {}, "offer": {}, "proposed": False} | {
         name: [] for name in lists
     }
@@ -144,8 +164,13 @@ def view_of(question: Mapping[str, Any]) -> LogView:
         reading = read_options(SimpleNamespace(**options))
     except (PollexError, ValueError) as error:
         remedy = getattr(error, "advice", "")
-        error_fields = {"what": str(getattr(error, "what", error)), "where": "", "remedy": remedy}
+        error_fields = {
+            "what": str(getattr(error, "what", error)),
+            "where": "",
+            "remedy": remedy,
+        }
         return LogView(options=options, error=error_fields | {"advice": remedy})
+
     return view_log(question["sources"], reading=reading, options=options)
 
 
@@ -155,7 +180,11 @@ def main() -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
+    if hard == resource.RLIM_INFINITY:
+        most = MEMORY
+    else:
+        most = min(MEMORY, hard)
+
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
     # what somebody's library prints goes nowhere
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -173,6 +202,7 @@ def main() -> None:
             answer = encode(view_of(json.loads(question)))
         except MemoryError:
             answer = _failed(TAKES_TOO_MUCH)
+
         answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()
 

@@ -44,25 +44,44 @@ def _brought(site: Site) -> Iterator[LogAtHand]:
     """Yield the logs that were brought to the store, each with how it is read."""
     for reading in list_readings(site.store.folder):
         number = reading.conversations
-        count_text = f" ({count(number, 'conversation')})" if number is not None else ""
-        yield LogAtHand(reading.argument, f"{reading.name}{count_text}", reading.argument)
+        count_text = ""
+        if number is not None:
+            count_text = f" ({count(number, 'conversation')})"
+        yield LogAtHand(
+            reading.argument,
+            f"{reading.name}{count_text}",
+            reading.argument,
+        )
 
 
 def _bundled() -> LogAtHand:
     with as_file(files("pollex.examples")) as examples:
         source = str(examples / "bikes.jsonl")
-    return LogAtHand(BUNDLED, "The log that comes with pollex: 480 talks of a bicycle shop", source)
+
+    return LogAtHand(
+        BUNDLED,
+        "The log that comes with pollex: 480 talks of a bicycle shop",
+        source,
+    )
 
 
 def _beside(site: Site) -> Iterator[LogAtHand]:
     """Yield the files beside the store that may be logs; what pollex wrote is none."""
     if site.here is None or not site.here.is_dir():
         return
-    written = {output.place(site.store.folder) for output in outputs_of(site.store)}
+
+    written = set()
+    for output in outputs_of(site.store):
+        written.add(output.place(site.store.folder))
+
     paths = [path for path in sorted(site.here.iterdir()) if may_be_log(path)]
     for path in paths[:MOST]:
         if path.resolve() not in written and path.name not in site.files:
-            yield LogAtHand(f"file:{path.name}", f"{path.name} ({size_of(path)})", str(path))
+            yield LogAtHand(
+                f"file:{path.name}",
+                f"{path.name} ({size_of(path)})",
+                str(path),
+            )
 
 
 def may_be_log(path: Path) -> bool:
@@ -70,6 +89,7 @@ def may_be_log(path: Path) -> bool:
     name = path.name.lower()
     for ending in PACKED:
         name = name.removesuffix(ending)
+
     is_named_so = name.endswith(ENDINGS) or path.name.lower().endswith(PACKED)
     return is_named_so and not path.name.startswith((".", "-")) and path.is_file()
 
@@ -79,6 +99,10 @@ def size_of(path: Path) -> str:
     size = float(path.stat().st_size)
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 1000 or unit == "GB":
-            return f"{size:.0f} {unit}" if unit in ("bytes", "kB") else f"{size:.1f} {unit}"
+            if unit in ("bytes", "kB"):
+                return f"{size:.0f} {unit}"
+            return f"{size:.1f} {unit}"
+
         size /= 1000
+
     raise AssertionError("a gigabyte is the last unit")

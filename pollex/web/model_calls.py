@@ -34,7 +34,10 @@ ASKED_BY = """
     SELECT c.name, c.item, p.name AS role FROM spans AS c LEFT JOIN spans AS p ON p.run = c.run AND p.id = c.parent
     WHERE c.run = ?1 AND c.item = ?2 AND c.kind = 'call' AND instr(c.inputs, ?3) > 0 LIMIT 20
 """
-SEALED = re.compile(r"^DATA ([0-9a-f]{32})\n(.*?)\nDATA \1$", re.MULTILINE | re.DOTALL)
+SEALED = re.compile(
+    r"^DATA ([0-9a-f]{32})\n(.*?)\nDATA \1$",
+    re.MULTILINE | re.DOTALL,
+)
 """Data between its two boundary lines; see `prompts.data_boundary`."""
 
 
@@ -86,20 +89,32 @@ class KeptCall:
         """The answer as it is read: the fields of its JSON object; empty for other answers."""
         parsed = _json(self.text)
         pairs = parsed.items() if isinstance(parsed, dict) else ()
-        return {
-            k: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False, indent=1)
-            for k, v in pairs
-        }
+        fields: dict[str, str] = {}
+        for k, v in pairs:
+            fields[k] = v if isinstance(v, str) else json.dumps(v, ensure_ascii=False, indent=1)
+
+        return fields
 
 
 def price_of(store: Store, run: Run) -> Price | None:
     """Return the price that a run was told; None if it wasn't told any."""
     progress = store.value("SELECT payload FROM progress WHERE run = ?", [run.id])
-    price = unpack(progress).get("used", {}).get("price") if progress else None
+    price = None
+    if progress:
+        price = unpack(progress).get("used", {}).get("price")
+
     return Price(*price) if price else None
 
 
-def calls_of(store: Store, run: Run, order: str, *, down: bool, at: int, n: int) -> list[KeptCall]:
+def calls_of(
+    store: Store,
+    run: Run,
+    order: str,
+    *,
+    down: bool,
+    at: int,
+    n: int,
+) -> list[KeptCall]:
     """Return a window of a run's calls."""
     price = price_of(store, run)
     if order in TOKENS:
@@ -109,31 +124,46 @@ def calls_of(store: Store, run: Run, order: str, *, down: bool, at: int, n: int)
                 f"this run has over {MOST_READ:,} calls",
                 remedy="sort by something else than tokens or cost",
             )
+
         every = sorted(
             (read_call(row, price) for row in rows),
             key=lambda call: _amount(call, order),
             reverse=down,
         )
         return every[at : at + n]
+
     sql = CALLS.format(
         order=", ".join(f"{part} DESC" if down else part for part in CALL_ORDER[order].split(", "))
     )
-    return [read_call(row, price) for row in store.rows(sql, [run.id, n, at])]
+    calls: list[KeptCall] = []
+    for row in store.rows(sql, [run.id, n, at]):
+        calls.append(read_call(row, price))
+
+    return calls
 
 
 def _amount(call: KeptCall, name: str) -> float:
-    amount = call.cost if name == "cost" else call.usage.get(name)
+    if name == "cost":
+        amount = call.cost
+    else:
+        amount = call.usage.get(name)
+
     return -math.inf if amount is None else amount
 
 
 def read_call(row: Mapping[str, Any], price: Price | None = None) -> KeptCall:
     """Read a row of calls; one whose reply never came has none."""
-    reply = (read_line(row["reply"]) or {}) if row["reply"] else {}
+    if row["reply"]:
+        reply = read_line(row["reply"]) or {}
+    else:
+        reply = {}
+
     facts = reply.get("outcome", {})
     body = reply.get("raw", "")
     answer = _json(body)
     usage = _usage(answer)
     choice = _choice(answer)
+
     return KeptCall(
         key=row["key"],
         attempt=row["attempt"],
@@ -163,11 +193,11 @@ def request_of(store: Store, key: str) -> tuple[list[tuple[str, str]], dict[str,
     """Return the messages of a call's prompt, and what it asked for beside them; empty if it was not stored."""
     body = _json(store.value("SELECT body FROM requests WHERE key = ?", [key]) or "")
     request = body if isinstance(body, dict) else {}
-    settings = {
-        name: json.dumps(value, ensure_ascii=False)
-        for name, value in request.items()
-        if name != "messages"
-    }
+    settings = {}
+    for name, value in request.items():
+        if name != "messages":
+            settings[name] = json.dumps(value, ensure_ascii=False)
+
     messages = [message for message in request.get("messages", []) if isinstance(message, dict)]
     return [
         (str(message.get("role", "")), _words(message.get("content"))) for message in messages
@@ -181,7 +211,13 @@ def unsealed(words: str) -> list[tuple[str, bool]]:
     for match in SEALED.finditer(words):
         marked += [(words[end : match.start()], False), (match[0], True)]
         end = match.end()
-    return [(text, data) for text, data in [*marked, (words[end:], False)] if text.strip()]
+
+    pairs: list[tuple[str, bool]] = []
+    for text, data in [*marked, (words[end:], False)]:
+        if text.strip():
+            pairs.append((text, data))
+
+    return pairs
 
 
 def _json(text: str) -> Any:
@@ -192,13 +228,18 @@ def _json(text: str) -> Any:
 
 
 def _words(content: Any) -> str:
-    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    if isinstance(content, str):
+        return content
+    return json.dumps(content, ensure_ascii=False)
 
 
 def _usage(answer: Any) -> dict[str, int]:
-    usage = answer.get("usage") if isinstance(answer, dict) else None
+    usage = None
+    if isinstance(answer, dict):
+        usage = answer.get("usage")
     if not isinstance(usage, dict):
         return {}
+
     details = usage.get("prompt_tokens_details")
     counts = {
         "in": usage.get("prompt_tokens"),
@@ -219,11 +260,15 @@ def _choice(answer: Any) -> dict[str, Any]:
 def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...]:
     """Return the first tokens that were not certain; what no log-probabilities can be read from is left out."""
     logprobs = choice.get("logprobs")
-    listed = logprobs.get("content") if isinstance(logprobs, dict) else None
+    listed = None
+    if isinstance(logprobs, dict):
+        listed = logprobs.get("content")
+
     try:
         every = [_token(listed_token) for listed_token in listed or ()]
     except (KeyError, TypeError, ValueError, OverflowError):
         return ()
+
     return tuple(
         token for token in every if token.options and max(p for _, p in token.options) < 0.99
     )[:MOST_TOKENS]
@@ -235,5 +280,8 @@ def _token(listed: Mapping[str, Any]) -> Token:
         ((str(option["token"]), math.exp(option["logprob"])) for option in options),
         key=lambda pair: -pair[1],
     )
-    place = next((i for i, (text, _) in enumerate(weighed) if text == listed["token"]), -1)
+    place = next(
+        (i for i, (text, _) in enumerate(weighed) if text == listed["token"]),
+        -1,
+    )
     return Token(str(listed["token"]), tuple(weighed), place)

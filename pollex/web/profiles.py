@@ -29,7 +29,12 @@ def read_profiles(path: Path | None) -> dict[str, ModelOptions]:
     """
     if path is None:
         return {}
+
     profile = next(iter(hooks_of(ProfileTable)), PLAIN)
     mend = ", ".join([MEND, *profile.fields]) + " where wanted"
     tables = tables_in(path, profile.kind, mend)
-    return {name: profile.options(table, path) for name, table in tables.items()}
+    profiles: dict[str, ModelOptions] = {}
+    for name, table in tables.items():
+        profiles[name] = profile.options(table, path)
+
+    return profiles

@@ -13,10 +13,18 @@ from pollex.web.faults import Fault
 def of_rubrics(rubric_set: RubricSet) -> list[SheetQuestion]:
     """Return a set's rubrics as questions, on the scale that its judge has."""
     options = tuple((option.value, option.text) for option in SCALES[rubric_set.judge.scale])
-    return [
-        SheetQuestion(id=rubric.id, text=rubric.text, options=options[:9], skip="It never came up")
-        for rubric in rubric_set.rubrics
-    ]
+    rubrics: list[SheetQuestion] = []
+    for rubric in rubric_set.rubrics:
+        rubrics.append(
+            SheetQuestion(
+                id=rubric.id,
+                text=rubric.text,
+                options=options[:9],
+                skip="It never came up",
+            )
+        )
+
+    return rubrics
 
 
 def of_toml(text: str) -> list[SheetQuestion]:
@@ -34,16 +42,24 @@ def of_toml(text: str) -> list[SheetQuestion]:
 
 def packed_sheet(questions: Sequence[SheetQuestion]) -> str:
     """Return questions as a queue keeps them; empty for a thumb."""
-    return (
-        json.dumps([question.model_dump(mode="json") for question in questions], ensure_ascii=False)
-        if questions
-        else ""
-    )
+    if questions:
+        return json.dumps(
+            [question.model_dump(mode="json") for question in questions],
+            ensure_ascii=False,
+        )
+
+    return ""
 
 
 def questions_of(sheet: str) -> list[SheetQuestion]:
     """Return the questions that a queue keeps; none for a thumb."""
-    return [SheetQuestion.model_validate(load) for load in json.loads(sheet)] if sheet else []
+    if sheet:
+        questions: list[SheetQuestion] = []
+        for load in json.loads(sheet):
+            questions.append(SheetQuestion.model_validate(load))
+        return questions
+
+    return []
 
 
 def answers_on(
@@ -62,5 +78,9 @@ def answers_on(
         elif place.isdecimal() and int(place) < len(question.options):
             answers.append((question.id, question.options[int(place)][0], ""))
         else:
-            raise Fault(f"the question {question.id} has no answer", remedy="answer every question")
+            raise Fault(
+                f"the question {question.id} has no answer",
+                remedy="answer every question",
+            )
+
     return answers

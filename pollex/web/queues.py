@@ -47,9 +47,10 @@ class QueueProgress:
 
 def queues_of(store: Store) -> list[QueueRow]:
     """Return all queues, the last one first."""
-    return [
-        QueueRow(**row) for row in store.rows("SELECT * FROM queues ORDER BY time DESC, rowid DESC")
-    ]
+    queues: list[QueueRow] = []
+    for row in store.rows("SELECT * FROM queues ORDER BY time DESC, rowid DESC"):
+        queues.append(QueueRow(**row))
+    return queues
 
 
 def queue_of(store: Store, queue_id: str) -> QueueRow:
@@ -57,8 +58,10 @@ def queue_of(store: Store, queue_id: str) -> QueueRow:
     rows = store.rows("SELECT * FROM queues WHERE id = ?", [queue_id])
     if not rows:
         raise NotThere(
-            "there is no such queue", remedy="the page of all queues has those there are"
+            "there is no such queue",
+            remedy="the page of all queues has those there are",
         )
+
     return QueueRow(**rows[0])
 
 
@@ -66,7 +69,11 @@ def lease_of(store: Store, lease_id: str) -> LeaseRow:
     """Return a lease. Raises NotThere where there is none."""
     rows = store.rows("SELECT * FROM leases WHERE id = ?", [lease_id])
     if not rows:
-        raise NotThere("there is no such lease", remedy="ask for the next conversation")
+        raise NotThere(
+            "there is no such lease",
+            remedy="ask for the next conversation",
+        )
+
     return LeaseRow(**rows[0])
 
 
@@ -97,6 +104,7 @@ def left_of(store: Store, queue: QueueRow, lens: Lens) -> QueueProgress:
     texts_wanted = {lens.hashes[row] for row in rows}
     # few of many: a queue may have 100,000 texts
     begun = [about for text, about in leased.items() if text in texts_wanted]
+
     return QueueProgress(
         len(texts_wanted),
         sum(len(about["by"]) >= queue.overlap for about in begun),
@@ -106,7 +114,10 @@ def left_of(store: Store, queue: QueueRow, lens: Lens) -> QueueProgress:
 
 
 def next_lease(
-    store: Store, queue: QueueRow, lens: Lens, annotator: str
+    store: Store,
+    queue: QueueRow,
+    lens: Lens,
+    annotator: str,
 ) -> tuple[LeaseRow | None, frozenset[str]]:
     """Choose an annotator's next conversation; None if there is none.
 
@@ -121,11 +132,17 @@ def next_lease(
     """
     for row in store.rows(_OPEN, [queue.id, annotator, now()]):
         return LeaseRow(**row), frozenset()
+
     leased = _taken(store, queue)
-    people = {text: about["by"] | about["out"] for text, about in leased.items()}
-    texts_seen = {
-        text for text, who in people.items() if annotator in who or len(who) >= queue.overlap
-    }
+    people = {}
+    for text, about in leased.items():
+        people[text] = about["by"] | about["out"]
+
+    texts_seen = set()
+    for text, who in people.items():
+        if annotator in who or len(who) >= queue.overlap:
+            texts_seen.add(text)
+
     every = (_chosen(store, queue, lens), _rows(store, queue, lens).tolist(), _drawn(leased, lens))
     chosen, free, drawn = (
         next((row for row in rows if lens.hashes[row] not in texts_seen), None) for rows in every
@@ -137,6 +154,7 @@ def next_lease(
         return again, frozenset()
     if preferred is None and drawn is None:
         return None, frozenset()
+
     by_chance = (
         preferred is None
         or (queue.kind == RANDOM and chosen is None)
@@ -146,21 +164,44 @@ def next_lease(
     passed = frozenset[str]()
     if by_chance and lot is None:
         lot, passed = _draw(lens, leased, texts_seen, rng)
+
     place = preferred if lot is None else lot
     assert place is not None
-    how = RANDOM if lot is not None else queue.kind if chosen is None else CHOSEN
+    if lot is not None:
+        how = RANDOM
+    elif chosen is None:
+        how = queue.kind
+    else:
+        how = CHOSEN
+
     return _leased(queue, lens.hashes[place], lens.ids[place], annotator, how), passed
 
 
-def _leased(queue: QueueRow, text: str, conversation: str, annotator: str, how: str) -> LeaseRow:
+def _leased(
+    queue: QueueRow,
+    text: str,
+    conversation: str,
+    annotator: str,
+    how: str,
+) -> LeaseRow:
     until = (datetime.now(UTC) + LEASE).isoformat(timespec="microseconds")
     return LeaseRow(
-        secrets.token_hex(8), queue.id, text, conversation, annotator, how, now(), until
+        secrets.token_hex(8),
+        queue.id,
+        text,
+        conversation,
+        annotator,
+        how,
+        now(),
+        until,
     )
 
 
 def _draw(
-    lens: Lens, leased: Mapping[str, dict[str, Any]], texts_seen: Set[str], rng: np.random.Generator
+    lens: Lens,
+    leased: Mapping[str, dict[str, Any]],
+    texts_seen: Set[str],
+    rng: np.random.Generator,
 ) -> tuple[int | None, frozenset[str]]:
     """Draw a row whose text is not among those seen; return it, and what was answered among all that were drawn."""
     passed = set[str]()
@@ -170,6 +211,7 @@ def _draw(
             passed.add(text)
         if text not in texts_seen:
             return place, frozenset(passed)
+
     return None, frozenset(passed)
 
 
@@ -192,15 +234,25 @@ APART = 3
 
 
 def _repeat(
-    store: Store, queue: QueueRow, annotator: str, rng: np.random.Generator
+    store: Store,
+    queue: QueueRow,
+    annotator: str,
+    rng: np.random.Generator,
 ) -> LeaseRow | None:
     """Choose a conversation to show to the same person once more; None while there is none long enough ago."""
     rows = store.rows(ANSWERED, [queue.id, annotator])[:-APART]
     left = [row for row in rows if not row["again"]]
     if not left:
         return None
+
     row = left[int(rng.integers(len(left)))]
-    return _leased(queue, row["text_hash"], row["conversation"], annotator, "repeat")
+    return _leased(
+        queue,
+        row["text_hash"],
+        row["conversation"],
+        annotator,
+        "repeat",
+    )
 
 
 def _chosen(store: Store, queue: QueueRow, lens: Lens) -> list[int]:
@@ -212,8 +264,16 @@ def _rows(store: Store, queue: QueueRow, lens: Lens) -> Ints:
     if queue.kind == "filter":
         form = list_form(queue.filter)
         lens = with_labels(lens, store, form.source, by_chance=False)
-        order = order_of(store, queue.run, lens, form.sort, down=form.down, waits=False)
+        order = order_of(
+            store,
+            queue.run,
+            lens,
+            form.sort,
+            down=form.down,
+            waits=False,
+        )
         return np.asarray(order[all_of(masks_of(form, lens), len(lens))[order]])
+
     _, inside, column = KINDS[queue.kind]
     order = order_of(store, queue.run, lens, column, down=True, waits=False)
     return np.asarray(order[inside(lens)[order]])
@@ -233,6 +293,7 @@ def _taken(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
             about["skips"] += bool(row["skipped"])
         elif row["until"] > moment:
             about["out"].add(row["annotator"])
+
     return leased
 
 
@@ -247,7 +308,11 @@ _LAST = """
 COPIED = ("annotator", "text_hash", "conversation", "run", "question", "value", "source")
 
 
-def repeat_answers(store: Store, queue: QueueRow, texts: Collection[str]) -> Iterator[Row]:
+def repeat_answers(
+    store: Store,
+    queue: QueueRow,
+    texts: Collection[str],
+) -> Iterator[Row]:
     """Yield the last answers about texts of a queue once more, as those of conversations drawn at random.
 
     Chance draws from all of a run. If it left out what was labeled for being doubtful, the rest

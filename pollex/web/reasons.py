@@ -23,7 +23,10 @@ ANSWERS = """
 
 
 def reasons_of(
-    store: Store, run: str, rubrics: Sequence[Rubric], rows: Iterable[Listed]
+    store: Store,
+    run: str,
+    rubrics: Sequence[Rubric],
+    rows: Iterable[Listed],
 ) -> dict[str, str]:
     """Return the sentence that spoke most for each verdict, by conversation; of one without any, nothing."""
     verdicts = {row.id: row.good for row in rows if row.good is not None}
@@ -33,6 +36,7 @@ def reasons_of(
         if answer["question"] in by_id:
             shares = spoken.setdefault(answer["conversation"], {})
             shares[answer["question"]] = answer["share"] - MIDDLE
+
     return {
         id_: text
         for id_, shares in spoken.items()
@@ -40,15 +44,25 @@ def reasons_of(
     }
 
 
-def first_reason(shares: Mapping[str, float], rubrics: Mapping[str, Rubric], *, good: bool) -> str:
+def first_reason(
+    shares: Mapping[str, float],
+    rubrics: Mapping[str, Rubric],
+    *,
+    good: bool,
+) -> str:
     """Return the sentence that speaks most for a verdict; empty where none does.
 
     Args:
         shares: By rubric, how far it holds beyond the middle of its scale.
     """
     side = 1 if good else -1
-    points = {id_: side * rubrics[id_].sign * share for id_, share in shares.items()}
+    points = {}
+    for id_, share in shares.items():
+        points[id_] = side * rubrics[id_].sign * share
+
     best = max(points, key=points.__getitem__, default="")
     if not best or points[best] <= 0:
         return ""
-    return rubrics[best].text if shares[best] > 0 else f"Not so: {rubrics[best].text}"
+    if shares[best] > 0:
+        return rubrics[best].text
+    return f"Not so: {rubrics[best].text}"

@@ -32,10 +32,12 @@ def result_shown(site: Site, child: Child) -> tuple[str, Mapping[str, Any]] | No
     """Return the template of a command's result and what fills it; None where it has no page of its own."""
     if child.state != "done" or not isinstance(child.told, dict):
         return None
+
     verb = " ".join(child.arguments[:2])
     views = [view for view in hooks_of(ResultView) if f"{verb} ".startswith(f"{view.verb} ")]
     if not views:
         return None
+
     titled = with_titles(site, revived(child.told))
     return views[0].template, {"result": titled} | dict(views[0].figures(titled))
 
@@ -105,9 +107,14 @@ def check_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _drawn(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
-    samples = zip((comparison["first"], comparison["second"]), comparison["good"], strict=True)
+    samples = zip(
+        (comparison["first"], comparison["second"]),
+        comparison["good"],
+        strict=True,
+    )
     rubrics = sorted(comparison["rubrics"], key=lambda rubric: not rubric["moved"])
     scale = scale_of([rubric["difference"] for rubric in rubrics])
+
     return {
         "found": comparison,
         "good": forest("Share of good conversations", samples),

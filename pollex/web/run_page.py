@@ -61,19 +61,34 @@ def spans_of(store: Store, run: Run) -> list[Spans]:
     names = list(store.each(NAMES, place))
     if not names:
         return []
+
     cases = " ".join(
         f"WHEN name = ?{2 * n + 4} AND kind = ?{2 * n + 5} THEN {n}" for n in range(len(names))
     )
-    ((started, took, of),) = store.each(SPANS.format(cases=cases), [*place, *chain(*names)])
-    zero = np.datetime64(datetime.fromisoformat(run.started).replace(tzinfo=None), "us")
+    ((started, took, of),) = store.each(
+        SPANS.format(cases=cases),
+        [*place, *chain(*names)],
+    )
+    zero = np.datetime64(
+        datetime.fromisoformat(run.started).replace(tzinfo=None),
+        "us",
+    )
     began = (_moments(started) - zero) / np.timedelta64(1, "ms")
     ms = _numbers(took) / 1000
     marks = _numbers(of)
     rows = [marks // 2 == n for n in range(len(names))]
-    panels = [
-        Spans(name, kind, began[row], ms[row], int((marks[row] % 2).sum()))
-        for (name, kind), row in zip(names, rows, strict=True)
-    ]
+    panels = []
+    for (name, kind), row in zip(names, rows, strict=True):
+        panels.append(
+            Spans(
+                name,
+                kind,
+                began[row],
+                ms[row],
+                int((marks[row] % 2).sum()),
+            )
+        )
+
     return sorted(panels, key=lambda spans: float(spans.began.min()))
 
 
@@ -81,11 +96,13 @@ def _moments(text: str) -> Any:
     """Return times of 26 characters each, `2026-01-31T23:59:59.000000`, to the microsecond `[span]`."""
     digits = np.frombuffer(text.encode(), np.uint8).reshape(-1, 26)
     days, which = np.unique(
-        np.ascontiguousarray(digits[:, :10]).view("S10")[:, 0], return_inverse=True
+        np.ascontiguousarray(digits[:, :10]).view("S10")[:, 0],
+        return_inverse=True,
     )
     places = [11, 12, 14, 15, 17, 18, *range(20, 26)]
     worth = np.array([36000, 3600, 600, 60, 10, 1, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6]) * 1e6
     since = (digits[:, places].astype(np.int64) - ord("0")) @ worth.round().astype(np.int64)
+
     return days.astype("datetime64[us]")[which] + since
 
 
@@ -127,15 +144,24 @@ class Times:
 
 
 def times_of(
-    spans: Sequence[Spans], first: float | None = None, last: float | None = None
+    spans: Sequence[Spans],
+    first: float | None = None,
+    last: float | None = None,
 ) -> Times:
     """Sum a run's spans, and count open ones between two seconds since the run began."""
     if not spans:
         return Times((), 0.0, 0.0)
-    low = min(float(span.began.min()) for span in spans) if first is None else 1000 * first
-    end = (
-        max(float((span.began + span.ms).max()) for span in spans) if last is None else 1000 * last
-    )
+
+    if first is None:
+        low = min(float(span.began.min()) for span in spans)
+    else:
+        low = 1000 * first
+
+    if last is None:
+        end = max(float((span.began + span.ms).max()) for span in spans)
+    else:
+        end = 1000 * last
+
     high = max(end, low + 1)
     return Times(tuple(_node(span, low, high) for span in spans), low, high)
 
@@ -144,6 +170,7 @@ def _node(spans: Spans, low: float, high: float) -> Node:
     median, most = np.quantile(spans.ms, [0.5, 0.95], method="inverted_cdf")
     active = _active(spans.began, spans.ms, low, high)
     together = float(spans.ms.sum())
+
     return Node(
         spans.name,
         spans.kind,
@@ -156,12 +183,18 @@ def _node(spans: Spans, low: float, high: float) -> Node:
     )
 
 
-def _active(began: Floats, ms: Floats, low: float, high: float) -> Floats:
+def _active(
+    began: Floats,
+    ms: Floats,
+    low: float,
+    high: float,
+) -> Floats:
     is_shown = (began <= high) & (began + ms >= low)
     width = (high - low) / BINS
     starts = np.clip((began[is_shown] - low) // width, 0, BINS - 1).astype(np.int64)
     ends = np.clip((began[is_shown] + ms[is_shown] - low) // width + 1, 0, BINS).astype(np.int64)
     changes = np.bincount(starts, minlength=BINS + 1) - np.bincount(ends, minlength=BINS + 1)
+
     return np.cumsum(changes)[:BINS].astype(np.float64)
 
 
@@ -196,71 +229,125 @@ def layers(edges: Edges) -> dict[str, int]:
             if source == node and target not in depths:
                 depths[target] = depths[node] + 1
                 waiting.append(target)
+
     return depths
 
 
 def drawing(
-    graph: Mapping[str, Any], ran: Mapping[str, Node], told_by_node: Mapping[str, str]
+    graph: Mapping[str, Any],
+    ran: Mapping[str, Node],
+    told_by_node: Mapping[str, str],
 ) -> Markup:
     """Draw a graph with what ran in it.
 
     Args:
         told: By node, what it changed in the state; such a node leads to its state.
     """
-    edges = [(str(source), str(target), bool(chosen)) for source, target, chosen in graph["edges"]]
+    edges = []
+    for source, target, chosen in graph["edges"]:
+        edges.append((str(source), str(target), bool(chosen)))
+
     depth = layers(edges)
     columns: dict[int, list[str]] = defaultdict(list)
     for name in depth:
         if not name.startswith("__"):
             columns[depth[name]].append(name)
-    place = {
-        name: ((column - 1) * (WIDE + GAP) + 4, 8 + row * ROW)
-        for column, names in columns.items()
-        for row, name in enumerate(names)
-    }
+
+    place = {}
+    for column, names in columns.items():
+        for row, name in enumerate(names):
+            place[name] = ((column - 1) * (WIDE + GAP) + 4, 8 + row * ROW)
+
     height = max((y for _, y in place.values()), default=0) + HIGH + 44
     width = max((x for x, _ in place.values()), default=0) + WIDE + 8
-    lines = [
-        _edge(place[a], place[b], chosen, height)
-        for a, b, chosen in edges
-        if a in place and b in place
-    ]
-    boxes = [_box(name, *place[name], ran.get(name), told_by_node.get(name)) for name in place]
+    lines = []
+    for a, b, chosen in edges:
+        if a in place and b in place:
+            lines.append(_edge(place[a], place[b], chosen, height))
+
+    boxes = []
+    for name, corner in place.items():
+        boxes.append(
+            _box(
+                name,
+                *corner,
+                ran.get(name),
+                told_by_node.get(name),
+            )
+        )
+
     summary = f"The graph: {sum(name in ran for name in place)} of {len(place)} nodes ran; the table below lists them"
     kind = "graph long" if width > LONG else "graph"
-    return svg(summary, lines, boxes, width=width, height=height, class_=kind, fixed=True)
-
-
-def _box(name: str, x: float, y: float, node: Node | None, told_here: str | None) -> Markup:
-    ran = told_here is not None or node is not None  # what only waits, or chooses, has no span
-    kind = "failed" if node is not None and node.errors else "ran" if ran else "unreached"
-    below = (
-        f"{node.n:,} × {duration(node.median)}"
-        if node is not None
-        else "ran"
-        if ran
-        else "not reached"
+    return svg(
+        summary,
+        lines,
+        boxes,
+        width=width,
+        height=height,
+        class_=kind,
+        fixed=True,
     )
+
+
+def _box(
+    name: str,
+    x: float,
+    y: float,
+    node: Node | None,
+    told_here: str | None,
+) -> Markup:
+    ran = told_here is not None or node is not None  # what only waits, or chooses, has no span
+    if node is not None and node.errors:
+        kind = "failed"
+    elif ran:
+        kind = "ran"
+    else:
+        kind = "unreached"
+
+    if node is not None:
+        below = f"{node.n:,} × {duration(node.median)}"
+    elif ran:
+        below = "ran"
+    else:
+        below = "not reached"
+
     if node is not None and node.errors:
         below += f", {node.errors} failed"
+
     inside = [
         element("rect", x=x, y=y, width=WIDE, height=HIGH, rx=5, class_=f"node {kind}"),
         element("text", name, x=x + WIDE / 2, y=y + 19, text_anchor="middle", class_="node-name"),
         element("text", below, x=x + WIDE / 2, y=y + 36, text_anchor="middle", class_="tick"),
     ]
     if told_here is not None:
-        short = told_here if len(told_here) <= SHORT else f"{told_here[: SHORT - 1]}…"
+        if len(told_here) <= SHORT:
+            short = told_here
+        else:
+            short = f"{told_here[: SHORT - 1]}…"
+
         below = element(
-            "text", short, x=x + WIDE / 2, y=y + HIGH + 14, text_anchor="middle", class_="tick"
+            "text",
+            short,
+            x=x + WIDE / 2,
+            y=y + HIGH + 14,
+            text_anchor="middle",
+            class_="tick",
         )
         return element(
-            "a", [element("title", f"{name}: {told_here}"), *inside, below], href=f"#state-{name}"
+            "a",
+            [element("title", f"{name}: {told_here}"), *inside, below],
+            href=f"#state-{name}",
         )
-    return element("a", inside, href=f"#node-{name}") if node is not None else element("g", inside)
+    if node is not None:
+        return element("a", inside, href=f"#node-{name}")
+    return element("g", inside)
 
 
 def _edge(
-    start: tuple[float, float], end: tuple[float, float], chosen: bool, height: float
+    start: tuple[float, float],
+    end: tuple[float, float],
+    chosen: bool,
+    height: float,
 ) -> Markup:
     kind = "edge chosen" if chosen else "edge"
     (x, y), (to, down) = start, end
@@ -274,6 +361,7 @@ def _edge(
         out = x + WIDE / 2
         back = to + WIDE / 2
         way = f"M{out:.0f} {y + HIGH:.0f}C{out:.0f} {low:.0f} {back:.0f} {low:.0f} {back:.0f} {down + HIGH:.0f}"
+
     return element("path", d=way, class_=kind)
 
 
@@ -282,10 +370,16 @@ def strip(node: Node, bins: int) -> Markup:
     active = node.active
     if not active.any():
         return Markup("")
+
     top = float(active.max())
     points = " ".join(f"{i},{22 - 20 * n / top:.1f}" for i, n in enumerate(active.tolist()))
-    area = element("path", d=f"M0,22 L{points} L{bins - 1},22Z", class_="activity")
+    area = element(
+        "path",
+        d=f"M0,22 L{points} L{bins - 1},22Z",
+        class_="activity",
+    )
     title = element("title", f"{node.name}: at most {top:,.0f} at once")
+
     return element(
         "svg",
         title,

@@ -31,6 +31,8 @@ def keep_said(store: Store, answers: Sequence[tuple[LabelRow, SheetRow]]) -> lis
         else:
             ids.append(label.id)
             new += [label, sheet]
+
     if new:
         store.keep(new)
+
     return ids

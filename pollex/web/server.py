@@ -48,23 +48,37 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 def serve(example: ServeStore) -> int:
     """Serve a store until Ctrl-C or SIGTERM; return the exit code."""
     require_safe(example)
-    replay = EXAMPLE if example.example and not (EXAMPLE / RUBRICS).exists() else None
+    replay = None
+    if example.example and not (EXAMPLE / RUBRICS).exists():
+        replay = EXAMPLE
     if replay is not None:
         Recording.bundled().prepare(EXAMPLE / STORE)
+
     if example.example:
-        example = replace(example, store=EXAMPLE / STORE, rubrics=sets_in(EXAMPLE))
+        example = replace(
+            example,
+            store=EXAMPLE / STORE,
+            rubrics=sets_in(EXAMPLE),
+        )
+
     folder = example.store or found_store(Path())
     listening = listen(example.host, example.port)
     port = listening.getsockname()[1]
     with Store.open(folder, read_only=example.read_only, goes_on=True) as store:
-        token = kept_token(folder) if not example.no_token else None
-        files = read_sets(example.rubrics, folder) if example.rubrics else sets_beside(folder)
+        token = None
+        if not example.no_token:
+            token = kept_token(folder)
+        if example.rubrics:
+            files = read_sets(example.rubrics, folder)
+        else:
+            files = sets_beside(folder)
+
         profiles = read_profiles(example.profiles)
-        calibrators = (
-            calibrators_in(example.calibrators)
-            if example.calibrators
-            else calibrators_beside(folder)
-        )
+        if example.calibrators:
+            calibrators = calibrators_in(example.calibrators)
+        else:
+            calibrators = calibrators_beside(folder)
+
         asked_for = tuple(files) if example.rubrics else ()
         site = Site(
             store,
@@ -83,11 +97,18 @@ def serve(example: ServeStore) -> int:
             site.children.find_again()
             remove_halves(folder)
             begin_watching(site, example)
+
         if example.studies:
             begin_served("studies", site, example.studies)
         names = {*LOOPBACK, example.host, *example.allow_host}
         door = Door.at(
-            names, port, token, site.id, example.behind, guests_of(store), example.max_upload
+            names,
+            port,
+            token,
+            site.id,
+            example.behind,
+            guests_of(store),
+            example.max_upload,
         )
         start = address_of(example, port) + links.address(links.ENTER, token=token)
         tell(example, start, folder, port)
@@ -104,6 +125,7 @@ def serve(example: ServeStore) -> int:
             site.reader.close()
             if not example.read_only:
                 remove_copies(folder)
+
     return 0
 
 
@@ -112,10 +134,21 @@ def begin_watching(site: Site, serve_store: ServeStore) -> None:
     watcher = watcher_of(site)
     for folder in serve_store.watch:
         if not folder.is_dir():
-            raise WrongUse(f"{folder} is no folder", remedy="name one", option="watch")
-        watcher.add(folder.absolute(), serve_store.watch_every, is_from_start=True)
+            raise WrongUse(
+                f"{folder} is no folder",
+                remedy="name one",
+                option="watch",
+            )
+
+        watcher.add(
+            folder.absolute(),
+            serve_store.watch_every,
+            is_from_start=True,
+        )
+
     if serve_store.webhook is not None:
         watcher.set_webhook(serve_store.webhook, with_text=watcher.with_text)
+
     watcher.start()
 
 
@@ -133,15 +166,29 @@ class Server(uvicorn.Server):
     """
 
     def __init__(
-        self, app: ASGIApp, grace: int, stopping: Callable[[], None] = lambda: None
+        self,
+        app: ASGIApp,
+        grace: int,
+        stopping: Callable[[], None] = lambda: None,
     ) -> None:
         quiet: dict[str, Any] = {
             "log_level": "warning",
             "access_log": False,
             "server_header": False,
         }
-        plain: dict[str, Any] = {"proxy_headers": False, "ws": "none", "lifespan": "off"}
-        super().__init__(uvicorn.Config(app, timeout_graceful_shutdown=grace, **quiet, **plain))
+        plain: dict[str, Any] = {
+            "proxy_headers": False,
+            "ws": "none",
+            "lifespan": "off",
+        }
+        super().__init__(
+            uvicorn.Config(
+                app,
+                timeout_graceful_shutdown=grace,
+                **quiet,
+                **plain,
+            )
+        )
         self._stopping = stopping
 
     @contextmanager
@@ -172,7 +219,9 @@ def found_store(here: Path) -> Path:
     """Return the default store, or the only one in a subfolder."""
     usual = here / STORE
     below = [path.parent for path in sorted(here.glob(f"*/{STORE}/{FILE}"))]
-    return below[0] if not (usual / FILE).exists() and len(below) == 1 else usual
+    if not (usual / FILE).exists() and len(below) == 1:
+        return below[0]
+    return usual
 
 
 def require_safe(serve_store: ServeStore) -> None:
@@ -184,9 +233,12 @@ def require_safe(serve_store: ServeStore) -> None:
             remedy="name the host that they will use",
             option={"allow_host": "NAME"},
         )
+
     if serve_store.no_token and (not local or serve_store.allow_host or serve_store.behind):
         raise WrongUse(
-            "without a token it serves this machine only", remedy="leave it out", option="no_token"
+            "without a token it serves this machine only",
+            remedy="leave it out",
+            option="no_token",
         )
 
 
@@ -197,16 +249,20 @@ def listen(host: str, port: int) -> socket.socket:
     # 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+
     try:
         listening.bind((host, port))
     except OSError as failure:
         listening.close()
         if failure.errno != errno.EADDRINUSE:
             raise WrongUse(
-                f"can't listen at {host}:{port}: {failure.strerror}", remedy="give another"
+                f"can't listen at {host}:{port}: {failure.strerror}",
+                remedy="give another",
             ) from failure
+
         remedy = f"take the next free one: --port {free_port(host, port)}"
         raise WrongUse(f"port {port} is in use", where=host, remedy=remedy) from failure
+
     listening.listen(128)
     return listening
 
@@ -217,28 +273,45 @@ def free_port(host: str, after: int) -> int:
         with socket.socket() as tried:
             if tried.connect_ex((host, port)) != 0:
                 return port
+
     return 0
 
 
 def address_of(serve_store: ServeStore, port: int) -> str:
     """Return the address under which people open it."""
-    host = serve_store.allow_host[0] if serve_store.allow_host else serve_store.host
-    return (
-        serve_store.behind.rstrip("/")
-        if serve_store.behind
-        else f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    )
+    if serve_store.allow_host:
+        host = serve_store.allow_host[0]
+    else:
+        host = serve_store.host
+
+    if serve_store.behind:
+        return serve_store.behind.rstrip("/")
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def tell(serve_store: ServeStore, address: str, folder: Path, port: int) -> None:
+def tell(
+    serve_store: ServeStore,
+    address: str,
+    folder: Path,
+    port: int,
+) -> None:
     """Print the address; open it where there is a screen."""
     if serve_store.as_json:
-        click.echo(json.dumps({"url": address, "store": str(folder), "port": port}))
+        click.echo(
+            json.dumps(
+                {
+                    "url": address,
+                    "store": str(folder),
+                    "port": port,
+                }
+            )
+        )
     else:
         click.echo(f"Showing {folder} at\n  {address}\nCtrl-C ends it.")
         if os.environ.get("SSH_CONNECTION"):
             click.echo(
                 f"From your own machine: ssh -L {port}:127.0.0.1:{port} HOST, then open the address there."
             )
+
     if not serve_store.no_open and not os.environ.get("SSH_CONNECTION"):
         webbrowser.open(address)

@@ -161,9 +161,14 @@ class Site:
         if run.status != "unfinished" or not is_worked_on(self.store.folder / RUNS_FOLDER, run.id):
             child = self.children.last_of(links.run(run.id))
             stopped = "killed" if run.status == "unfinished" else run.status
-            return "running" if child and not child.over else stopped
+            if child and not child.over:
+                return "running"
+            return stopped
+
         beat = self.store.value("SELECT beat FROM progress WHERE run = ?", [run.id])
-        return "stalled" if beat and seconds_since(beat) > STALE else "running"
+        if beat and seconds_since(beat) > STALE:
+            return "stalled"
+        return "running"
 
     def sets(self) -> dict[str, NamedSet]:
         """Return all rubric sets by id, of files and runs; the last first."""
@@ -174,8 +179,10 @@ class Site:
         for key, place in keys_kept.items():
             if key not in self._sets and key not in self.unreadable:
                 self._read_set(key, place)
+
         for name, rubric_set in self.files.items():
             self._sets.setdefault(name, _named(rubric_set, name))
+
         sets_found = [self._sets[key] for key in keys_kept if key in self._sets]
         named = [self._sets[name] for name in self.files]
         by_id = {named.id: named for named in sets_found}
@@ -188,8 +195,13 @@ class Site:
                 else named_set.rubric_set
             )
             by_id[named_set.id] = replace(named_set, rubric_set=whole)
+
         return dict(
-            sorted(by_id.items(), key=lambda pair: pair[1].rubric_set.created, reverse=True)
+            sorted(
+                by_id.items(),
+                key=lambda pair: pair[1].rubric_set.created,
+                reverse=True,
+            )
         )
 
     def _read_set(self, key: str, kept_set: KeptSet) -> None:
@@ -215,6 +227,7 @@ class Site:
                 f"there is no rubric set {set_id!r}",
                 remedy="the list of rubric sets has those there are",
             )
+
         return named
 
     def set_of(self, run: Run) -> NamedSet | None:
@@ -237,22 +250,29 @@ class Site:
                 self._made[key] = self._made.pop(key)
                 cached: T = self._made[key]
                 return cached
+
         value = make()
         with self._lock:
             self._made[key] = value
             alike = [cached_key for cached_key in self._made if cached_key[0] == key[0]]
             for old in alike[: max(0, len(alike) - KEPT)]:
                 del self._made[old]
+
         return value
 
     def once(self, kind: str, run: Run, make: Callable[[], T]) -> T:
         """Make what a run came to: once where it has ended, else each time."""
-        return make() if run.finished is None else self.kept((kind, run.id, run.finished), make)
+        if run.finished is None:
+            return make()
+        return self.kept((kind, run.id, run.finished), make)
 
     def require_writing(self) -> None:
         """Raise Forbidden on a server that was started to be read only."""
         if self.read_only:
-            raise Forbidden("this server only shows", remedy="start it without read_only to write")
+            raise Forbidden(
+                "this server only shows",
+                remedy="start it without read_only to write",
+            )
 
 
 def _named(rubric_set: RubricSet, name: str) -> NamedSet:
@@ -266,12 +286,14 @@ def kept_token(folder: Path) -> str:
         key = path.read_text("ascii").strip()
     except FileNotFoundError:
         key = ""
+
     if len(key) != 64:
         key = secrets.token_hex(32)
         with os.fdopen(
             os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w"
         ) as file:
             file.write(key + "\n")
+
     path.chmod(0o600)
     return key
 
@@ -285,6 +307,7 @@ def sets_beside(folder: Path) -> dict[str, RubricSet]:
                 names[path.name] = set_at(path, folder)
             except PollexError:
                 continue
+
     return names
 
 
@@ -303,13 +326,16 @@ def calibrators_in(folders: Sequence[Path]) -> dict[str, Path]:
                 where=str(folder),
                 remedy="`pollex calibrate fit` writes one",
             )
+
         if (name := folder.absolute().name) in paths:
             raise WrongUse(
                 f"two calibrators are called {name!r}",
                 remedy="rename one of the folders",
                 option="calibrator",
             )
+
         paths[name] = folder
+
     return paths
 
 
@@ -323,10 +349,11 @@ def calibrators_beside(folder: Path) -> dict[str, Path]:
 def read_sets(paths: Sequence[Path], store: Path) -> dict[str, RubricSet]:
     """Read rubric sets that were named; two files of one name keep their folders. Raises as `RubricSet.load` does."""
     names = [path.name for path in paths]
-    return {
-        path.name if names.count(path.name) == 1 else str(path): set_at(path, store)
-        for path in paths
-    }
+    sets: dict[str, RubricSet] = {}
+    for path in paths:
+        sets[path.name if names.count(path.name) == 1 else str(path)] = set_at(path, store)
+
+    return sets
 
 
 def set_at(path: Path, store: Path) -> RubricSet:

@@ -27,9 +27,13 @@ def require_endpoint(site: Site, base_url: str) -> None:
     if base_url in addresses_named(site):
         return
     if secrets_of_address(base_url):
-        raise Fault("the address holds a key or a password", remedy="type it into the field Key")
+        raise Fault(
+            "the address holds a key or a password",
+            remedy="type it into the field Key",
+        )
     if site.local_endpoints:
         return
+
     host = urlsplit(base_url).hostname or ""
     inner = [address for address in looked_up(host) if not is_public(address)]
     if inner:
@@ -47,13 +51,20 @@ def looked_up(host: str) -> list[Address]:
     """
     with suppress(ValueError):
         return [ipaddress.ip_address(host)]
+
     with suppress(OSError, UnicodeError):  # other spellings of one: 2130706433, 0x7f.1
         return [ipaddress.ip_address(socket.inet_aton(host))]
+
     try:
         entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise Fault(f"there is no host {host[:80]!r}", remedy="look at the address") from None
-    return [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in entries]
+
+    addresses: list[Address] = []
+    for entry in entries:
+        addresses.append(ipaddress.ip_address(str(entry[4][0]).partition("%")[0]))
+
+    return addresses
 
 
 def is_public(address: Address) -> bool:
@@ -64,6 +75,7 @@ def is_public(address: Address) -> bool:
             return is_public(inner)
         if address in TRANSLATED:
             return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+
     return address.is_global and not address.is_multicast
 
 

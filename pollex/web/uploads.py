@@ -105,7 +105,10 @@ class Received:
         self._headers.clear()
         self._parts += 1
         if self._parts > MOST_FILES + MOST_FIELDS:
-            raise Refused(f"more than {MOST_FILES} files at once", remedy="pack them as .zip")
+            raise Refused(
+                f"more than {MOST_FILES} files at once",
+                remedy="pack them as .zip",
+            )
 
     def _end_header(self) -> None:
         self._headers[bytes(self._name).lower()] = bytes(self._value)
@@ -115,14 +118,22 @@ class Received:
     def _begin_content(self) -> None:
         kind, options = parse_options_header(self._headers.get(b"content-disposition", b""))
         if kind != b"form-data" or b"name" not in options:
-            raise Fault("a part of the form has no name", remedy="send it from the page Logs")
+            raise Fault(
+                "a part of the form has no name",
+                remedy="send it from the page Logs",
+            )
+
         self._field = options[b"name"].decode("utf-8", "replace")
         self._text.clear()
         self._title = ""
         if b"filename" not in options:
             return
         if self._field != FILES:
-            raise Fault(f"{self._field[:40]}: there is no such field", remedy=f"it is {FILES}")
+            raise Fault(
+                f"{self._field[:40]}: there is no such field",
+                remedy=f"it is {FILES}",
+            )
+
         sent_title = options[b"filename"].decode("utf-8", "replace")
         # an input that nobody filled sends an empty file without a name
         if sent_title:
@@ -136,11 +147,17 @@ class Received:
         if self._file is None:
             self._text.extend(data[start:end])
             if len(self._text) > LONGEST_FIELD:
-                raise Fault(f"{self._field[:40]}: it is too long", remedy="send files as files")
+                raise Fault(
+                    f"{self._field[:40]}: it is too long",
+                    remedy="send files as files",
+                )
+
             return
+
         self._size += end - start
         if self._size > self.most:
             raise too_large(self._title, self.most)
+
         self._pieces.append((self._file, data[start:end]))
         self._gathered += end - start
 
@@ -163,10 +180,12 @@ class Received:
         """Write what was gathered, and close the files that came whole."""
         for file, piece in self._pieces:
             file.write(piece)
+
         self._pieces.clear()
         self._gathered = 0
         for file in self._closing:
             file.close()
+
         self._closing.clear()
 
     def close(self) -> None:
@@ -186,15 +205,27 @@ def upload(path: str, address_of: Callable[[LogReading], str]) -> None:
         site = site_of(request)
         site.require_writing()
         if site.receiving >= AT_ONCE:
-            raise Refused("four uploads are on their way already", remedy="wait for one to end")
+            raise Refused(
+                "four uploads are on their way already",
+                remedy="wait for one to end",
+            )
+
         site.receiving += 1
         try:
             reading = await receive(request, site)
         finally:
             site.receiving -= 1
+
         address = address_of(reading)
         if frame.wants_json(request.scope):
-            return JSONResponse({"ok": True, "log": reading.id, "address": address})
+            return JSONResponse(
+                {
+                    "ok": True,
+                    "log": reading.id,
+                    "address": address,
+                }
+            )
+
         return RedirectResponse(address, 303)
 
     ROUTES.append(Route(path, answer, methods=["POST"]))
@@ -243,7 +274,11 @@ def boundary_of(request: Request) -> bytes:
     return boundary
 
 
-async def _read_body(request: Request, received: Received, boundary: bytes) -> None:
+async def _read_body(
+    request: Request,
+    received: Received,
+    boundary: bytes,
+) -> None:
     """Read a form to its end.
 
     Raises:
@@ -255,6 +290,7 @@ async def _read_body(request: Request, received: Received, boundary: bytes) -> N
             parser.write(piece)
             if received.is_full:
                 await run_in_threadpool(received.write)
+
         await run_in_threadpool(received.write)
     except ClientDisconnect:
         raise Fault("the upload was cut off", remedy="send it again") from None
@@ -262,6 +298,7 @@ async def _read_body(request: Request, received: Received, boundary: bytes) -> N
         raise Fault(f"the form can't be read: {error}"[:200], remedy="send it again") from None
     finally:
         received.close()
+
     if not received.is_whole:
         raise Fault("the upload ends too early", remedy="send it again")
 
@@ -274,7 +311,10 @@ def require_same_site(site: Site, fields: Mapping[str, str]) -> None:
         Fault: There is an unknown field.
     """
     if stray := [name for name in fields if name != "site"]:
-        raise Fault(f"{stray[0][:40]}: there is no such field", remedy="send it from the page Logs")
+        raise Fault(
+            f"{stray[0][:40]}: there is no such field",
+            remedy="send it from the page Logs",
+        )
     if fields.get("site", site.id) != site.id:
         raise Clash("this page was made by another server", remedy="load it again")
 
@@ -282,12 +322,17 @@ def require_same_site(site: Site, fields: Mapping[str, str]) -> None:
 def _kept(store: Path, received: Received) -> LogReading:
     title = received.files[0].title if received.files else ""
     name = free_name(store, title)
-    return take_files(replace(received.reading, name=name), received.files, received.most)
+    return take_files(
+        replace(received.reading, name=name),
+        received.files,
+        received.most,
+    )
 
 
 def refused(error: PollexError) -> PollexError:
     """Return an error about what somebody sent or named as one that says so to a browser."""
     if isinstance(error, Fault | StoreFull):
         return error
+
     kind = Refused if isinstance(error, TooLarge) else Fault
     return kind(error.what, where=error.where, remedy=error.advice)

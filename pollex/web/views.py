@@ -80,33 +80,42 @@ class Asked:
         kinds = get_type_hints(function, include_extras=True)
         parameters = inspect.signature(function).parameters
         in_path = re.findall(r"{(\w+)}", path)
-        plain = {
-            name: "set" if name == "named" else name.removesuffix("_id").rstrip("_")
-            for name in parameters
-        }
+        plain = {}
+        for name in parameters:
+            plain[name] = "set" if name == "named" else name.removesuffix("_id").rstrip("_")
+
         parts = {name: field_name for name, field_name in plain.items() if field_name in in_path}
-        finders = {name: find for name in parameters if (find := finder_of(kinds[name]))}
-        beginnings = {
-            parameter: kinds[parameter].__metadata__
-            for parameter in parameters
-            if get_origin(kinds[parameter]) is Annotated and kinds[parameter].__origin__ is Fields
-        }
-        fields = {
-            name: field_name
-            for name, field_name in plain.items()
-            if name not in {*parts, *OTHERS, *beginnings}
-        }
+        finders = {}
+        for name in parameters:
+            if find := finder_of(kinds[name]):
+                finders[name] = find
+
+        beginnings = {}
+        for parameter in parameters:
+            if get_origin(kinds[parameter]) is Annotated and kinds[parameter].__origin__ is Fields:
+                beginnings[parameter] = kinds[parameter].__metadata__
+
+        fields = {}
+        for name, field_name in plain.items():
+            if name not in {*parts, *OTHERS, *beginnings}:
+                fields[name] = field_name
+
         defaults = {name: parameters[name].default for name in fields}
-        declared: Data = {
-            field: (
+        declared: Data = {}
+        for name, field in fields.items():
+            declared[field] = (
                 str if name in finders else kinds[name],
                 ... if defaults[name] is inspect.Parameter.empty else defaults[name],
             )
-            for name, field in fields.items()
-        }
+
         base: type[Form] = kinds.get("form", OpenForm if beginnings else Form)
-        form: type[Form] = create_model(function.__name__, __base__=base, **declared)
+        form: type[Form] = create_model(
+            function.__name__,
+            __base__=base,
+            **declared,
+        )
         form.BEGINNINGS = sum(beginnings.values(), ())
+
         return cls(
             form,
             parts,
@@ -119,9 +128,19 @@ class Asked:
     def given(self, request: Request, form: Form, *, as_json: bool = False) -> Data:
         """Return the arguments of a request."""
         site = site_of(request)
-        others: Data = {"site": site, "form": form, "request": request, "as_json": as_json}
-        arguments = {name: request.path_params[part] for name, part in self.parts.items()}
-        arguments |= {name: getattr(form, field) for name, field in self.fields.items()}
+        others: Data = {
+            "site": site,
+            "form": form,
+            "request": request,
+            "as_json": as_json,
+        }
+        arguments = {}
+        for name, part in self.parts.items():
+            arguments[name] = request.path_params[part]
+
+        for name, field in self.fields.items():
+            arguments[name] = getattr(form, field)
+
         arguments |= {name: find(site, arguments[name]) for name, find in self.finders.items()}
         arguments |= {self.open: form.model_extra} if self.open else {}
         return arguments | {name: others[name] for name in self.others}
@@ -151,7 +170,13 @@ def finder_of(kind: object) -> Callable[[Site, str], object] | None:
 OTHERS = {"site", "form", "request", "as_json"}
 
 
-def page(path: str, template: str = "", *, here: str = "", api: str = "") -> Callable[[F], F]:
+def page(
+    path: str,
+    template: str = "",
+    *,
+    here: str = "",
+    api: str = "",
+) -> Callable[[F], F]:
     """Make a page of a function; its template is filled with what it returns, its form, and what was found.
 
     What it returns may name another template, and headers.
@@ -175,7 +200,11 @@ def page(path: str, template: str = "", *, here: str = "", api: str = "") -> Cal
                 return answered_with
             if as_json or not template:
                 headers = answered_with.pop("headers", None)
-                return JSONResponse({"ok": True} | encode(answered_with), headers=headers)
+                return JSONResponse(
+                    {"ok": True} | encode(answered_with),
+                    headers=headers,
+                )
+
             site = site_of(request)
             about: Data = {
                 "template": template,
@@ -191,6 +220,7 @@ def page(path: str, template: str = "", *, here: str = "", api: str = "") -> Cal
             )
             if AS_FILE not in request.query_params:
                 return shown
+
             name = re.sub(r"[^\w-]+", "-", request.url.path).strip("-") or "home"
             content = frame.as_file(bytes(shown.body).decode("utf-8"))
             return sent(f"pollex-{name}.html", "text/html", content)
@@ -216,11 +246,9 @@ def post(path: str) -> Callable[[F], F]:
             answered_with = await run_in_threadpool(
                 lambda: function(**request_form.given(request, form))
             )
-            return (
-                answered_with
-                if isinstance(answered_with, Response)
-                else answered(request, *answered_with)
-            )
+            if isinstance(answered_with, Response):
+                return answered_with
+            return answered(request, *answered_with)
 
         ROUTES.append(Route(path, answer, methods=["POST"]))
         return function

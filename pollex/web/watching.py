@@ -127,6 +127,7 @@ class Watcher:
             watcher.secret = str(known["secret"])
         except (OSError, ValueError, TypeError, KeyError):
             return cls(site)
+
         return watcher
 
     def start(self) -> None:
@@ -139,7 +140,11 @@ class Watcher:
 
     def add(self, path: Path, minutes: float, *, is_from_start: bool = False) -> None:
         """Look at a folder from now on."""
-        folder = WatchedFolder(path=str(path), minutes=minutes, is_from_start=is_from_start)
+        folder = WatchedFolder(
+            path=str(path),
+            minutes=minutes,
+            is_from_start=is_from_start,
+        )
         with self.lock:
             self.folders[folder.path] = folder
             self._looked.pop(folder.path, None)
@@ -182,6 +187,7 @@ class Watcher:
             looked = self._looked.get(folder.path)
             if looked is None or time.monotonic() - looked >= 60 * folder.minutes:
                 self._look_at(folder)
+
         for key, file in list(self.files.items()):
             if file.state in ("settling", "new", "scoring", "checking"):
                 self._move_on(key, file)
@@ -196,6 +202,7 @@ class Watcher:
             if mark and key not in self.files:
                 self._note(key, WatchedFile(path=str(path), mark=mark))
                 found_new = True
+
         if found_new:
             with self.lock:
                 self._keep()
@@ -209,7 +216,10 @@ class Watcher:
         else:
             child = self.site.children.by_id.get(file.child)
             if child is None:  # it ended with an earlier server: what was answered is kept
-                self._note(key, replace(file, state="new" if not file.run else "done"))
+                self._note(
+                    key,
+                    replace(file, state="new" if not file.run else "done"),
+                )
             elif child.over and file.state == "scoring":
                 self._scored(key, file, child)
             elif child.over:
@@ -228,16 +238,22 @@ class Watcher:
         waiting = [child for child in self.site.children.by_id.values() if not child.over]
         if named is None or len(waiting) >= MOST_AT_ONCE:
             return
+
         path = Path(file.path)
         try:
             words = ["score", file.path, f"--rubrics={word_of_set(self.site, named)}"]
             words += self._reading_words(path)
             out = free_result(self.site.store.folder, f"scores-{path.stem}.parquet")
             words += [f"--out={out}", f"--store={self.site.store.folder}", "--json"]
-            child = self.site.children.start(f"Score {path.name}", words, back=links.WATCH)
+            child = self.site.children.start(
+                f"Score {path.name}",
+                words,
+                back=links.WATCH,
+            )
         except PollexError as error:
             self._note(key, replace(file, state="failed", why=error.what))
             return
+
         self._note(key, replace(file, state="scoring", child=child.id))
 
     def _reading_words(self, path: Path) -> list[str]:
@@ -246,38 +262,51 @@ class Watcher:
             view = self.site.reader.look([str(path)], {}).result(60)
         except NotYet:
             return []
+
         columns = [column["path"] for column in view["columns"]]
         like = reading_like(self.site.store.folder, columns)
         options = {option.name: option for option in options_of(ScoreLogs)}
-        return [
-            word
-            for name, value in (like.options if like else {}).items()
-            if name in options
-            for word in words_of(options[name], _option_value(value))
-        ]
+        words: list[str] = []
+        for name, value in (like.options if like else {}).items():
+            if name in options:
+                words.extend(words_of(options[name], _option_value(value)))
+
+        return words
 
     def _scored(self, key: str, file: WatchedFile, child: Child) -> None:
         """Compare what was scored with what was there before."""
-        run = child.told.get("run", "") if isinstance(child.told, dict) else ""
+        run = ""
+        if isinstance(child.told, dict):
+            run = child.told.get("run", "")
+
         if child.state != "done" or not run:
-            why = child.said[-1].removeprefix("Error: ") if child.said else "it ended early"
+            if child.said:
+                why = child.said[-1].removeprefix("Error: ")
+            else:
+                why = "it ended early"
+
             self._note(key, replace(file, state="failed", why=why))
             return
+
         named = self.site.set_at_home()
         against = self._baseline(run)
         if named is None or not against:
             why = "nothing was scored before that it could be compared with"
             self._note(key, replace(file, state="done", run=run, why=why))
             return
+
         words = ["check", run, f"--against={against}", f"--fail-if={GATE}"]
         words += [f"--rubrics={word_of_set(self.site, named)}", f"--store={self.site.store.folder}"]
         try:
             name = Path(file.path).name
             checking = self.site.children.start(
-                f"Check {name} against {against}", [*words, "--json"], back=links.WATCH
+                f"Check {name} against {against}",
+                [*words, "--json"],
+                back=links.WATCH,
             )
         except PollexError:
             return  # too much waits: the next look starts it
+
         self._note(key, replace(file, state="checking", run=run, child=checking.id))
 
     def _baseline(self, run: str) -> str:
@@ -286,22 +315,37 @@ class Watcher:
         runs = {candidate.id: candidate for candidate in self.site.runs()}
         if named is not None and named.run in runs:
             return named.run
-        first = [file.run for file in self.files.values() if file.run in runs and file.run != run]
+
+        first = []
+        for file in self.files.values():
+            if file.run in runs and file.run != run:
+                first.append(file.run)
+
         return first[0] if first else ""
 
     def _checked(self, key: str, file: WatchedFile, child: Child) -> None:
         """Take up what a check came to."""
         if child.state != "done" or not isinstance(child.told, dict):
-            why = child.said[-1].removeprefix("Error: ") if child.said else "it wasn't compared"
+            if child.said:
+                why = child.said[-1].removeprefix("Error: ")
+            else:
+                why = "it wasn't compared"
+
             self._note(key, replace(file, state="done", why=why))
             return
+
         alerts = list(self._alerts_of(file, child))
         with self.lock:
             self.alerts = [*self.alerts, *alerts][-MOST_ALERTS:]
+
         self._note(key, replace(file, state="done"))
         if alerts and self.webhook:
             self.told = tell_webhook(
-                self.site, self.webhook, self.secret, alerts, with_text=self.with_text
+                self.site,
+                self.webhook,
+                self.secret,
+                alerts,
+                with_text=self.with_text,
             )
 
     def _alerts_of(self, file: WatchedFile, child: Child) -> Iterator[Alert]:
@@ -309,6 +353,7 @@ class Watcher:
         comparison = child.told["comparison"]
         if min(comparison["sizes"]) < FEWEST:
             return
+
         named = self.site.set_at_home()
         about: dict[str, Any] = {
             "n": comparison["sizes"][1],
@@ -325,13 +370,20 @@ class Watcher:
                 shown = {name: rubric[name] for name in names}
                 ends = {"low": change["low"], "high": change["high"]}
                 yield Alert(rubric=rubric["id"], **shown, **ends, **about)
+
         change = comparison["probability"]
         if child.told["failed"]:
             before, after = comparison["means"]
             ends = {"low": change["low"], "high": change["high"]}
             text = "The mean probability of a thumb up dropped."
             yield Alert(
-                rubric="", text=text, polarity="dsat", before=before, after=after, **ends, **about
+                rubric="",
+                text=text,
+                polarity="dsat",
+                before=before,
+                after=after,
+                **ends,
+                **about,
             )
 
     def _note(self, key: str, file: WatchedFile) -> None:
@@ -356,12 +408,15 @@ class Watcher:
         opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(opened, "w", encoding="utf-8") as file:
             json.dump(about, file)
+
         draft.replace(path)
 
 
 def _option_value(value: Any) -> Any:
     """Return a value of reading as an option takes it."""
-    return tuple(value) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(value)
+    return value
 
 
 def _logs_in(folder: Path, site: Site) -> Iterator[Path]:
@@ -370,6 +425,7 @@ def _logs_in(folder: Path, site: Site) -> Iterator[Path]:
         paths = sorted(folder.iterdir())
     except OSError:
         return
+
     inside = folder.resolve()
     store = site.store.folder.resolve()
     for path in paths:
@@ -384,6 +440,7 @@ def _mark(path: Path) -> str:
         about = path.stat()
     except OSError:
         return ""
+
     return f"{about.st_size} {about.st_mtime_ns}"
 
 
@@ -391,5 +448,6 @@ def watcher_of(site: Site) -> Watcher:
     """Return what looks at folders for a server."""
     if site.watcher is None:
         site.watcher = Watcher.of(site)
+
     watcher: Watcher = site.watcher
     return watcher

@@ -24,9 +24,13 @@ SECONDS = 10.0
 def message_of(alerts: Sequence[Alert], *, with_text: bool) -> dict[str, Any]:
     """Return what is told of alerts: ids and figures; the words of rubrics only where that was said."""
     names = ("rubric", "polarity", "before", "after", "low", "high", "n", "run", "against", "time")
-    rows = [{name: getattr(alert, name) for name in names} for alert in alerts]
+    rows = []
+    for alert in alerts:
+        rows.append({name: getattr(alert, name) for name in names})
+
     if with_text:
         rows = [row | {"text": alert.text} for row, alert in zip(rows, alerts, strict=True)]
+
     return {"event": "alerts", "alerts": rows}
 
 
@@ -36,7 +40,12 @@ def signature_of(secret: str, moment: str, body: bytes) -> str:
 
 
 def tell_webhook(
-    site: Site, address: str, secret: str, alerts: Sequence[Alert], *, with_text: bool
+    site: Site,
+    address: str,
+    secret: str,
+    alerts: Sequence[Alert],
+    *,
+    with_text: bool,
 ) -> str:
     """Tell an address of alerts; return what became of it, in words."""
     import httpx2  # it takes a tenth of a second, and few servers tell anybody
@@ -52,16 +61,22 @@ def tell_webhook(
             # what its name leads to may be another machine by now
             require_endpoint(site, address)
             response = httpx2.post(
-                address, content=body, headers=headers, timeout=SECONDS, follow_redirects=False
+                address,
+                content=body,
+                headers=headers,
+                timeout=SECONDS,
+                follow_redirects=False,
             )
         except PollexError as error:
             return f"not told: {error.what}"
         except httpx2.HTTPError as error:
             answer = f"not told: {type(error).__name__}"
             continue
+
         if response.status_code < 300:
             return f"told, {response.status_code}"
         answer = f"not told: it answered {response.status_code}"
         if response.status_code < 500:
             return answer
+
     return answer

@@ -28,7 +28,12 @@ class Policy(Protocol):
     Ties go to the smaller id, the same generator gives the same choice.
     """
 
-    def __call__(self, pool: Pool, alpha: float, rng: np.random.Generator) -> Ints: ...
+    def __call__(
+        self,
+        pool: Pool,
+        alpha: float,
+        rng: np.random.Generator,
+    ) -> Ints: ...
 
 
 _MODULES = {
@@ -57,6 +62,7 @@ def policy_named(name: str) -> Policy:
             f"no selection policy is called {name!r}",
             remedy=f"use one of {', '.join(sorted(POLICIES))}",
         )
+
     return POLICIES[name]
 
 

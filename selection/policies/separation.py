@@ -42,7 +42,12 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa:
         variance = covariance[np.ix_(inside, inside)].sum() + 2 * shared + variances[candidates]
         spread = np.sqrt(np.maximum(variance, FLOOR**2)) ** alpha
         # Where the wrong class scores higher, less of it is better, and so is less spread.
-        worth: Floats = np.where(correctness > 0, correctness / spread, correctness * spread)
+        worth: Floats = np.where(
+            correctness > 0,
+            correctness / spread,
+            correctness * spread,
+        )
+
         return -worth
 
     return walk(pool, costs)
@@ -50,7 +55,10 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa:
 
 def within_class_covariances(pool: Pool) -> Floats:
     """Compute pooled and shrunk within-class covariances of evals `[rubric, rubric]`."""
-    centered = [evals - evals.mean(1, keepdims=True) for evals in pool.evals]
+    centered = []
+    for evals in pool.evals:
+        centered.append(evals - evals.mean(1, keepdims=True))
+
     freedom = max(sum(evals.shape[1] for evals in pool.evals) - 2, 1)
     covariance: Floats = (centered[0] @ centered[0].T + centered[1] @ centered[1].T) / freedom
     return np.asarray((1 - SHRINKAGE) * covariance + SHRINKAGE * np.diag(np.diag(covariance)))

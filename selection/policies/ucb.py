@@ -42,6 +42,7 @@ def play(pool: Pool, rng: np.random.Generator) -> Floats:
         )
         total[arms] += _reward(pool, arms, rng)
         pulls[arms] += 1
+
     return total / pulls
 
 
@@ -55,4 +56,5 @@ def _reward(pool: Pool, arms: Ints, rng: np.random.Generator) -> Floats:
     scores: Floats = positive[np.ix_(arms, thumbs_up)].sum(1) + negative[
         np.ix_(arms, thumbs_down)
     ].sum(1)
+
     return scores / len(batch)

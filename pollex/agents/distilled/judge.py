@@ -74,6 +74,7 @@ class Student:
         shares = np.exp(logits - logits.max())
         out = np.zeros(options + 1)
         out[self.classes] = shares / shares.sum()
+
         return out
 
     def to_json(self) -> dict[str, Any]:
@@ -99,7 +100,11 @@ class Student:
             raise BadRubrics(what, remedy="distill it again: `pollex distill`") from error
 
 
-def learn_student(features: Sequence[Features], values: Floats, picked: Ints) -> Student:
+def learn_student(
+    features: Sequence[Features],
+    values: Floats,
+    picked: Ints,
+) -> Student:
     """Learn one rubric.
 
     Args:
@@ -110,8 +115,10 @@ def learn_student(features: Sequence[Features], values: Floats, picked: Ints) ->
     came_up = ~np.isnan(values)
     if came_up.sum() < 2 * INNER or np.ptp(values[came_up]) == 0:
         return _constant(values, picked)
+
     names, x = matrix(
-        [row for row, came in zip(features, came_up, strict=True) if came], values[came_up]
+        [row for row, came in zip(features, came_up, strict=True) if came],
+        values[came_up],
     )
     middle = x.mean(axis=0)
     spread = np.where(x.std(axis=0) > 0, x.std(axis=0), 1.0)
@@ -119,7 +126,10 @@ def learn_student(features: Sequence[Features], values: Floats, picked: Ints) ->
     y = values[came_up]
     inner = np.arange(len(y)) % INNER
     unseen = {penalty: _unseen(scaled, y, inner, penalty) for penalty in PENALTIES}
-    best = min(PENALTIES, key=lambda penalty: float(np.square(unseen[penalty] - y).sum()))
+    best = min(
+        PENALTIES,
+        key=lambda penalty: float(np.square(unseen[penalty] - y).sum()),
+    )
     weight, intercept = ridge(scaled, y, best)
     weight = np.array([float(f"{w:.4g}") for w in weight / spread])
     intercept = float(intercept - weight @ middle)
@@ -132,6 +142,7 @@ def learn_student(features: Sequence[Features], values: Floats, picked: Ints) ->
     z = np.array([student.value(row) for row in features])
     z[came_up] = np.clip(unseen[best], 0, 10)
     classes, curve = _curve(z / 10, picked)
+
     return Student(student.intercept, student.weights, classes, curve)
 
 
@@ -139,7 +150,13 @@ def _constant(values: Floats, picked: Ints) -> Student:
     present = values[~np.isnan(values)]
     classes, counts = np.unique(picked, return_counts=True)
     curve = [[float(np.log(n)), 0.0, 0.0] for n in counts]
-    return Student(float(present.mean()) if len(present) else 5.0, {}, classes.tolist(), curve)
+
+    return Student(
+        float(present.mean()) if len(present) else 5.0,
+        {},
+        classes.tolist(),
+        curve,
+    )
 
 
 def matrix(features: Sequence[Features], y: Floats) -> tuple[list[str], Floats]:
@@ -148,6 +165,7 @@ def matrix(features: Sequence[Features], y: Floats) -> tuple[list[str], Floats]:
     for row_features in features:
         for name in row_features:
             counts[name] = counts.get(name, 0) + 1
+
     names = sorted(name for name, n in counts.items() if n >= FEWEST)
     place = {name: i for i, name in enumerate(names)}
     x = np.zeros((len(features), len(names)))
@@ -155,6 +173,7 @@ def matrix(features: Sequence[Features], y: Floats) -> tuple[list[str], Floats]:
         for name, value in row_features.items():
             if name in place:
                 x[row, place[name]] = value
+
     centered = x - x.mean(axis=0)
     scale = np.sqrt(np.square(centered).sum(axis=0))
     strength = np.abs((y - y.mean()) @ centered) / np.where(scale > 0, scale, np.inf)
@@ -169,10 +188,16 @@ def ridge(x: Floats, y: Floats, penalty: float) -> tuple[Floats, float]:
     centered = x - column
     dual = np.linalg.solve(centered @ centered.T + penalty * np.eye(len(y)), y - mean)
     weight = centered.T @ dual
+
     return weight, float(mean - column @ weight)
 
 
-def _unseen(x: Floats, y: Floats, inner: Ints, penalty: float) -> Floats:
+def _unseen(
+    x: Floats,
+    y: Floats,
+    inner: Ints,
+    penalty: float,
+) -> Floats:
     """Predictions `[conversation]` by regressions that did not see the conversation."""
     out = np.empty(len(y))
     for fold in range(INNER):
@@ -187,10 +212,15 @@ def _curve(z: Floats, picked: Ints) -> tuple[list[int], list[list[float]]]:
     classes = np.unique(picked)
     if len(classes) == 1:
         return classes.tolist(), [[0.0, 0.0, 0.0]]
-    fitted = LogisticRegression(C=10, max_iter=1000).fit(np.stack([z, z * z], axis=1), picked)
-    rows = [
-        [float(b), *map(float, w)] for b, w in zip(fitted.intercept_, fitted.coef_, strict=True)
-    ]
+
+    fitted = LogisticRegression(C=10, max_iter=1000).fit(
+        np.stack([z, z * z], axis=1),
+        picked,
+    )
+    rows = []
+    for b, w in zip(fitted.intercept_, fitted.coef_, strict=True):
+        rows.append([float(b), *map(float, w)])
+
     return classes.tolist(), rows if len(rows) > 1 else [[0.0, 0.0, 0.0], *rows]
 
 
@@ -211,6 +241,7 @@ def features_of(conversation: Conversation, embedder: Embedder) -> dict[str, flo
         features[f"n:{party}"] = features.get(f"n:{party}", 0.0) + len(words)
         features |= {f"w:{party}:{word}": 1.0 for word in words}
         features |= {f"w:{party}:{first} {second}": 1.0 for first, second in pairwise(words)}
+
     features |= {name: log1p(count) for name, count in features.items() if name.startswith("n:")}
     for name, signal in SEEN.items():
         values = measure_marks(signal.marks(view), view.of(signal.party))
@@ -219,6 +250,7 @@ def features_of(conversation: Conversation, embedder: Embedder) -> dict[str, flo
             for measure, v in zip(MEASURES, values, strict=True)
             if v
         }
+
     reading = view.reading("{}", NO_TOPICS)
     features |= {
         f"e:{event.pattern}": reading.sure(event)
@@ -283,7 +315,10 @@ class DistilledJudge(Judge):
     @property
     def fingerprint(self) -> str:
         return content_id(
-            NAME, VERSION, json.dumps(self.learned, sort_keys=True), str(sorted(self.lessons))
+            NAME,
+            VERSION,
+            json.dumps(self.learned, sort_keys=True),
+            str(sorted(self.lessons)),
         )
 
     @property
@@ -294,12 +329,20 @@ class DistilledJudge(Judge):
         """Learn each rubric from what the model answered about training conversations, and again without each fold."""
         if not self.lessons:
             return
+
         ordered = sorted(
-            (c for c in training if not c.not_scorable), key=lambda c: (c.text_hash, c.id)
+            (c for c in training if not c.not_scorable),
+            key=lambda c: (c.text_hash, c.id),
         )
-        features = [features_of(conversation, self.embedder) for conversation in ordered]
+        features = []
+        for conversation in ordered:
+            features.append(features_of(conversation, self.embedder))
+
         hashes = [conversation.text_hash for conversation in ordered]
-        folds = deal(hashes, np.array([c.label is Label.POSITIVE for c in ordered], dtype=bool))
+        folds = deal(
+            hashes,
+            np.array([c.label is Label.POSITIVE for c in ordered], dtype=bool),
+        )
         self._folds = dict(zip(hashes, folds.tolist(), strict=True))
         self.students = self._learned(rubrics, features, hashes)
         self._fold_students = [
@@ -312,22 +355,32 @@ class DistilledJudge(Judge):
         ]
 
     def _learned(
-        self, rubrics: Sequence[Rubric], features: Sequence[Features], hashes: Sequence[str]
+        self,
+        rubrics: Sequence[Rubric],
+        features: Sequence[Features],
+        hashes: Sequence[str],
     ) -> dict[str, Student]:
         students = {}
         for rubric in rubrics:
             lessons = self.lessons.get(rubric.id, {})
-            rows = [
-                (row, lessons[text])
-                for row, text in zip(features, hashes, strict=True)
-                if text in lessons
-            ]
+            rows = []
+            for row, text in zip(features, hashes, strict=True):
+                if text in lessons:
+                    rows.append((row, lessons[text]))
             if rows:
                 values = np.array(
                     [np.nan if taught.value is None else taught.value for _, taught in rows]
                 )
-                picked = np.array([taught.picked for _, taught in rows], dtype=np.intp)
-                students[rubric.id] = learn_student([row for row, _ in rows], values, picked)
+                picked = np.array(
+                    [taught.picked for _, taught in rows],
+                    dtype=np.intp,
+                )
+                students[rubric.id] = learn_student(
+                    [row for row, _ in rows],
+                    values,
+                    picked,
+                )
+
         return students
 
     def foretold(self, conversation: Conversation) -> dict[str, float]:
@@ -335,7 +388,11 @@ class DistilledJudge(Judge):
         features = features_of(conversation, self.embedder)
         fold = self._folds.get(conversation.text_hash)
         students = self.students if fold is None else self._fold_students[fold]
-        return {id_: student.value(features) for id_, student in students.items()}
+        values: dict[str, float] = {}
+        for id_, student in students.items():
+            values[id_] = student.value(features)
+
+        return values
 
     async def judge(
         self, conversation: Conversation, questions: Sequence[Question]
@@ -343,23 +400,45 @@ class DistilledJudge(Judge):
         """Answer each question by what was learned about its rubric."""
         if why := conversation.not_scorable:
             return no_answers(questions, "not_scorable", why, NAME)
+
         fold = self._folds.get(conversation.text_hash)
         students = self.students if fold is None else self._fold_students[fold]
         features = features_of(conversation, self.embedder)
-        return [
-            self._answer(question, students.get(question.id), features) for question in questions
-        ]
+        answers: list[Answer | Unanswered] = []
+        for question in questions:
+            answers.append(
+                self._answer(
+                    question,
+                    students.get(question.id),
+                    features,
+                )
+            )
+
+        return answers
 
     def _answer(
-        self, question: Question, student: Student | None, features: Features
+        self,
+        question: Question,
+        student: Student | None,
+        features: Features,
     ) -> Answer | Unanswered:
         if student is None:
             detail = "Untaught: the model's answers to this rubric were never learned from"
-            return Unanswered(question_id=question.id, outcome="error", detail=detail, judge=NAME)
+            return Unanswered(
+                question_id=question.id,
+                outcome="error",
+                detail=detail,
+                judge=NAME,
+            )
+
         options = len(question.options)
         shares = student.probabilities(features, options)
         never = int(np.argmax(shares)) == options and question.may_never
-        p = np.zeros(options) if never else shares[:options] / max(shares[:options].sum(), 1e-12)
+        if never:
+            p = np.zeros(options)
+        else:
+            p = shares[:options] / max(shares[:options].sum(), 1e-12)
+
         heaviest = sorted(
             student.weights, key=lambda name: -abs(student.weights[name] * features.get(name, 0.0))
         )[:3]
@@ -377,11 +456,17 @@ class LocalJudge(Divided):
     """Has each rubric answered without a model: distilled ones by what was learned, others by the built-in judge."""
 
     def __init__(
-        self, embedder: Embedder, learned: Mapping[str, Any], lessons: Lessons | None = None
+        self,
+        embedder: Embedder,
+        learned: Mapping[str, Any],
+        lessons: Lessons | None = None,
     ) -> None:
         scales = {id_: stored for id_, stored in learned.items() if "weights" not in stored}
         taught = {id_: stored for id_, stored in learned.items() if "weights" in stored}
-        super().__init__(DistilledJudge(embedder, taught, lessons), EmbeddedJudge(embedder, scales))
+        super().__init__(
+            DistilledJudge(embedder, taught, lessons),
+            EmbeddedJudge(embedder, scales),
+        )
         self.distils = bool(taught or lessons)
 
     @property
@@ -390,7 +475,11 @@ class LocalJudge(Divided):
 
     @property
     def fingerprint(self) -> str:
-        return content_id("local", self.built_in.fingerprint, self.model.fingerprint)
+        return content_id(
+            "local",
+            self.built_in.fingerprint,
+            self.model.fingerprint,
+        )
 
     def _is_models(self, rubric: Rubric | None) -> bool:
         return rubric is not None and rubric.answered_by == DISTILLED

@@ -85,7 +85,12 @@ class Clue:
 
     def odds(self, view: View) -> float:
         return float(
-            self.scale.odds(measure_marks(self.signal.marks(view), view.of(self.signal.party)))
+            self.scale.odds(
+                measure_marks(
+                    self.signal.marks(view),
+                    view.of(self.signal.party),
+                )
+            )
         )
 
 
@@ -97,23 +102,30 @@ class StudiedLog:
     """
 
     def __init__(
-        self, conversations: Sequence[Conversation], embedder: Embedder, seed: int = 0
+        self,
+        conversations: Sequence[Conversation],
+        embedder: Embedder,
+        seed: int = 0,
     ) -> None:
         self.conversations = conversations
         self.views = views_of(conversations, embedder, vectors=False)
         self.seed = seed
         self.language = language_of(conversations)
         english = self.language == ENGLISH
-        self.topics = learn_topics([view.moves for view in self.views]) if english else Topics(())
+        if english:
+            self.topics = learn_topics([view.moves for view in self.views])
+        else:
+            self.topics = Topics(())
+
         self._measures: dict[str, Floats] = {}
 
     @cached_property
     def _phrases(self) -> list[tuple[Party, list[str], Any]]:
         """Phrases of each party, and which conversations have them `[conversation, phrase]`."""
-        return [
-            (party, *phrases_of(party, self.views, stopwords_of(self.language)))
-            for party in PARTIES
-        ]
+        phrases: list[tuple[Party, list[str], Any]] = []
+        for party in PARTIES:
+            phrases.append((party, *phrases_of(party, self.views, stopwords_of(self.language))))
+        return phrases
 
     @cached_property
     def words(self) -> Words:
@@ -121,10 +133,14 @@ class StudiedLog:
         # a quarter of a second; only `learn` needs it
         from scipy.sparse import csr_matrix, hstack
 
-        sources = [
-            source for party, phrases, _ in self._phrases for source in sources_of(party, phrases)
-        ]
-        present = hstack([csr_matrix(present) for *_, present in self._phrases], format="csr")
+        sources = []
+        for party, phrases, _ in self._phrases:
+            sources.extend(sources_of(party, phrases))
+
+        present = hstack(
+            [csr_matrix(present) for *_, present in self._phrases],
+            format="csr",
+        )
         return Words(sources, present)
 
     @cached_property
@@ -150,9 +166,14 @@ class StudiedLog:
             signal = event_signal(source, rubric.text)
             if signal and not refusal(rubric.text):
                 clue = clue_of(
-                    source, signal, self.measures(source, signal)[rows], up, rubric.polarity
+                    source,
+                    signal,
+                    self.measures(source, signal)[rows],
+                    up,
+                    rubric.polarity,
                 )
                 clues.append(replace(clue, event=rubric))
+
         return clues
 
     def made(self, positive: Flags, rows: Flags) -> Made:
@@ -160,7 +181,8 @@ class StudiedLog:
         clues = self.clues(positive, rows)
         rubrics = [clue.rubric for clue in clues]
         leads = np.array(
-            [rubric.leads and not is_unexpected(rubric) for rubric in rubrics], dtype=bool
+            [rubric.leads and not is_unexpected(rubric) for rubric in rubrics],
+            dtype=bool,
         )
         return Made(rubrics, leads, self.answers(clues, positive, rows))
 
@@ -172,11 +194,11 @@ class StudiedLog:
         """
         # Words alone, of a language without stop words, are no hint; what halvings prove is told in
         # any language.
-        chosen = [
-            f"phrase:{party}:{phrases[column]}"
-            for party, phrases, present in (self._phrases if self.language else ())
-            for column in choose_phrases(present[rows], positive[rows], phrases)
-        ]
+        chosen = []
+        for party, phrases, present in self._phrases if self.language else ():
+            for column in choose_phrases(present[rows], positive[rows], phrases):
+                chosen.append(f"phrase:{party}:{phrases[column]}")
+
         every = dict.fromkeys([*chosen, *self.proven_words(positive, rows)])
         signals = (phrase_signal(*phrase_of(source)) for source in every)
         return [signal for signal in signals if not refusal(signal.statement)]
@@ -185,40 +207,65 @@ class StudiedLog:
         """Return the phrases that halvings of some conversations bear out."""
         here = np.flatnonzero(rows)
         rng = np.random.default_rng([self.seed, 13])
-        proofs = self.words.at(here).proofs(positive[rows], self._blocks[rows], rng)
+        proofs = self.words.at(here).proofs(
+            positive[rows],
+            self._blocks[rows],
+            rng,
+        )
         return [source for (source, _), proof in proofs.items() if proof.p <= LIKELY]
 
     def events(self, positive: Flags, rows: Flags) -> list[EventRubric]:
         """Learn the events of some conversations; none where detectors don't know the language."""
         if not self.language:
             return []
-        readings = [
-            view.reading("", self.topics)
-            for view, here in zip(self.views, rows, strict=True)
-            if here
-        ]
-        return fit(readings, positive[rows], self.topics, np.random.default_rng(self.seed))
+
+        readings = []
+        for view, here in zip(self.views, rows, strict=True):
+            if here:
+                readings.append(view.reading("", self.topics))
+
+        return fit(
+            readings,
+            positive[rows],
+            self.topics,
+            np.random.default_rng(self.seed),
+        )
 
     def measures(self, source: str, signal: Signal) -> Floats:
         """Return the measures of a signal `[conversation, measure]`, taken once."""
         if source not in self._measures:
-            rows = [measure_marks(signal.marks(view), view.of(signal.party)) for view in self.views]
+            rows = []
+            for view in self.views:
+                rows.append(measure_marks(signal.marks(view), view.of(signal.party)))
             self._measures[source] = np.array(rows).reshape(len(rows), len(MEASURES))
+
         return self._measures[source]
 
-    def answers(self, clues: Sequence[Clue], positive: Flags, rows: Flags) -> Floats:
+    def answers(
+        self,
+        clues: Sequence[Clue],
+        positive: Flags,
+        rows: Flags,
+    ) -> Floats:
         """Answer clues as the judge does that has learned from some conversations.
 
         Returns:
             Probabilities `[conversation, clue, option]`; those of `rows` on scales learned without
             their own fold.
         """
-        measures = np.stack([self.measures(clue.source, clue.signal) for clue in clues], axis=1)
+        measures = np.stack(
+            [self.measures(clue.source, clue.signal) for clue in clues],
+            axis=1,
+        )
         lean = np.array([clue.signal.lean for clue in clues])[:, None]
         side = np.array([1.0 if clue.polarity == "sat" else -1.0 for clue in clues])[:, None]
 
         def odds(learned_from: Flags) -> Floats:
-            apart, middle, spread = separation(measures[learned_from], positive[learned_from], lean)
+            apart, middle, spread = separation(
+                measures[learned_from],
+                positive[learned_from],
+                lean,
+            )
             return LearnedScale(middle, spread, np.maximum(0.0, side * apart)).odds(measures)
 
         fold = np.full(len(rows), -1)
@@ -230,6 +277,7 @@ class StudiedLog:
         for number in range(FOLDS):
             if (out := fold == number).any():
                 log_odds[out] = odds(rows & ~out)[out]
+
         return binomials(1 / (1 + np.exp(-log_odds)), OPTIONS)
 
 
@@ -247,6 +295,7 @@ def clue_of(
     polarity: Polarity = known_side or ("sat" if (good**2).sum() >= (bad**2).sum() else "dsat")
     scale = LearnedScale(middle, spread, good if polarity == "sat" else bad)
     odds_on_side = scale.odds(measures[positive if polarity == "sat" else ~positive])
+
     return Clue(
         source,
         signal,
@@ -268,15 +317,18 @@ def standing_out(present: Any, positive: Flags) -> Floats:
 
 
 def phrases_of(
-    party: Party, views: Sequence[View], stop: frozenset[str] = STOPWORDS
+    party: Party,
+    views: Sequence[View],
+    stop: frozenset[str] = STOPWORDS,
 ) -> tuple[list[str], Any]:
     """List the phrases of one party that often occur, and which conversations have them `[conversation, phrase]`."""
     # a second; only `learn` needs it
     from sklearn.feature_extraction.text import CountVectorizer
 
-    turns_of_party = [
-        [_CALL.sub("\n", view.texts[turn]) for turn in view.of(party)] for view in views
-    ]
+    turns_of_party = []
+    for view in views:
+        turns_of_party.append([_CALL.sub("\n", view.texts[turn]) for turn in view.of(party)])
+
     least = max(4, round(0.04 * len(views)))
     counter = CountVectorizer(
         analyzer=partial(phrases_in, stop=stop),
@@ -288,10 +340,15 @@ def phrases_of(
         present = counter.fit_transform(turns_of_party).tocsr()
     except ValueError:  # no phrase in so many conversations
         return [], np.zeros((len(views), 0))
+
     return list(counter.get_feature_names_out()), present
 
 
-def choose_phrases(present: Any, positive: Flags, phrases: Sequence[str]) -> list[int]:
+def choose_phrases(
+    present: Any,
+    positive: Flags,
+    phrases: Sequence[str],
+) -> list[int]:
     """Choose phrases that separate the classes, the clearest first: columns of `present`."""
     z = standing_out(present, positive)
     chosen: dict[int, Flags] = {}
@@ -302,6 +359,7 @@ def choose_phrases(present: Any, positive: Flags, phrases: Sequence[str]) -> lis
         # One of two phrases that stand in the same conversations is enough.
         if all(overlap(where, other) < 0.5 for other in chosen.values()):
             chosen[column] = where
+
     return list(chosen)
 
 
@@ -316,13 +374,15 @@ def phrases_in(turns: Sequence[str], stop: frozenset[str] = STOPWORDS) -> set[st
                 bare = sum(map(len, phrase)) < FEWEST_LETTERS
                 if not (bare or stop.issuperset(phrase) or any(map(_FIGURE.search, phrase))):
                     phrases.add(" ".join(phrase))
+
     return phrases
 
 
 def pieces_of(word: str) -> Iterator[str]:
     """Yield the pieces of a run of letters in a script without spaces between words."""
     for length in range(2, LONGEST_PIECE + 1):
-        yield from (word[start : start + length] for start in range(len(word) - length + 1))
+        for start in range(len(word) - length + 1):
+            yield word[start : start + length]
 
 
 def overlap(a: Flags, b: Flags) -> float:

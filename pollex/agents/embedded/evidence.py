@@ -30,15 +30,31 @@ def evidence_of(rubric: Rubric, embedder: Embedder) -> Signal:
     if kind == "phrase" and rest.partition(":")[2].strip():
         return phrase_signal(*phrase_of(rubric.source))
     if kind == "turns":  # the cluster was found by vectors; its turns are known by their words
-        return Signal(rubric.source, party_of(rubric), rubric.text, wording(rubric))
+        return Signal(
+            rubric.source,
+            party_of(rubric),
+            rubric.text,
+            wording(rubric),
+        )
+
     marks = likeness(rubric, embedder)
-    return Signal(rubric.source or rubric.id, party_of(rubric), rubric.text, marks, vectors=True)
+    return Signal(
+        rubric.source or rubric.id,
+        party_of(rubric),
+        rubric.text,
+        marks,
+        vectors=True,
+    )
 
 
 def is_unexpected(rubric: Rubric) -> bool:
     """Return whether a rubric's side differs from the usual one of its source."""
     kind, _, rest = rubric.source.partition(":")
-    signal = SIGNALS.get(rest) if kind == "signal" else event_signal(rubric.source, rubric.text)
+    if kind == "signal":
+        signal = SIGNALS.get(rest)
+    else:
+        signal = event_signal(rubric.source, rubric.text)
+
     return signal is not None and signal.lean * rubric.sign < 0
 
 
@@ -47,8 +63,11 @@ def told_of_source(source: str) -> Tells:
     kind, _, rest = source.partition(":")
     if kind == "signal" and rest in SIGNALS:
         return SIGNALS[rest].kind
+
     event_of_source = event_source(source)
-    return PATTERNS[event_of_source.event.pattern].kind if event_of_source else ""
+    if event_of_source:
+        return PATTERNS[event_of_source.event.pattern].kind
+    return ""
 
 
 def judged_by(rubric: Rubric, *, model: bool = False) -> JudgedBy:
@@ -64,7 +83,9 @@ def judged_by(rubric: Rubric, *, model: bool = False) -> JudgedBy:
         return "signal"
     if event_source(rubric.source):
         return "event"
-    return "words" if kind == "phrase" and rest.partition(":")[2].strip() else "likeness"
+    if kind == "phrase" and rest.partition(":")[2].strip():
+        return "words"
+    return "likeness"
 
 
 UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
@@ -83,6 +104,7 @@ def phrase_signal(party: Party, phrase: str) -> Signal:
     pattern = r"\W+".join(re.escape(word) for word in phrase.split())
     if not UNSPACED.search(phrase):
         pattern = rf"(?<!\w){pattern}(?!\w)"
+
     statement = f"The {party} says “{phrase}”."
     return words(
         f"phrase:{party}:{phrase}",
@@ -109,6 +131,7 @@ def wording(rubric: Rubric) -> Callable[[View], Floats]:
         out = np.zeros(len(view.texts))
         for turn in view.places(party):
             out[turn] = others.nearest(view.texts[turn])
+
         return out
 
     return marks
@@ -128,6 +151,7 @@ def likeness(rubric: Rubric, embedder: Embedder) -> Callable[[View], Floats]:
         if len(turns):
             # highest cosine to any
             out[turns] = (view.vectors[turns] @ embedder.embed(examples).T).max(axis=1)
+
         return out
 
     return marks
@@ -138,13 +162,21 @@ def party_of(rubric: Rubric) -> Party:
     kind, _, rest = rubric.source.partition(":")
     if kind == "turns":
         return "assistant" if rest.startswith("assistant") else "user"
+
     named = re.search(r"\b(user|assistant)\b", rubric.text, re.IGNORECASE)
     if not named:
         return "both"
-    return "assistant" if named.group(1).lower() == "assistant" else "user"
+    if named.group(1).lower() == "assistant":
+        return "assistant"
+    return "user"
 
 
-def quotes_from(view: View, signal: Signal, marks: Floats, most: int = 2) -> tuple[Quote, ...]:
+def quotes_from(
+    view: View,
+    signal: Signal,
+    marks: Floats,
+    most: int = 2,
+) -> tuple[Quote, ...]:
     """Quote the turns with the strongest marks, around the place where the signal occurs."""
     return tuple(
         Quote(
@@ -157,7 +189,9 @@ def quotes_from(view: View, signal: Signal, marks: Floats, most: int = 2) -> tup
 
 
 def strongest_turns(
-    marks: Floats | Sequence[float], turns: Indices | Sequence[int], most: int
+    marks: Floats | Sequence[float],
+    turns: Indices | Sequence[int],
+    most: int,
 ) -> list[int]:
     """Return the turns with the highest marks, in order; of equal marks, the last turns."""
     marked = sorted([int(turn) for turn in turns if marks[turn] != 0])
@@ -165,13 +199,16 @@ def strongest_turns(
         return marked
     if len({marks[turn] for turn in marked}) == 1:
         return marked[-most:]
+
     ranked = sorted([(-round(float(marks[turn]), 6), -turn) for turn in marked])
     return sorted([-turn for _, turn in ranked[:most]])
 
 
 def spot(view: View, signal: Signal, turn: int) -> int:
     """Return the position of the signal in a turn; 0 for signals of whole turns."""
-    match = signal.pattern.search(view.texts[turn]) if signal.pattern else None
+    match = None
+    if signal.pattern:
+        match = signal.pattern.search(view.texts[turn])
     return match.start() if match else 0
 
 
@@ -187,10 +224,19 @@ def excerpt(text: str, at: int = 0) -> str:
     at = at - start
     if len(part) <= LONGEST_QUOTE:
         return part.strip()
+
     near = max(0, at - LONGEST_QUOTE // 2)
-    sentences = [match.end() for match in _SENTENCE_END.finditer(part, near, at)]
-    begin = sentences[-1] if sentences else near and max(near, part.find(" ", near, at) + 1)
+    sentences = []
+    for match in _SENTENCE_END.finditer(part, near, at):
+        sentences.append(match.end())
+
+    if sentences:
+        begin = sentences[-1]
+    else:
+        begin = near and max(near, part.find(" ", near, at) + 1)
+
     quote = part[begin : begin + LONGEST_QUOTE]
     if begin + LONGEST_QUOTE < len(part) and " " in quote[LONGEST_QUOTE // 2 :]:
         quote = quote[: quote.rfind(" ")]
+
     return quote.strip()

@@ -83,9 +83,11 @@ class EmbeddedJudge:
         self.vectors = any(evidence_of(rubric, embedder).vectors for rubric in rubrics)
         stored_by_id = dict(learned or {})
         tone = stored_by_id.pop(TONE, None)
-        self.tone = (
-            None if tone is None else ToneScale.from_json(tone, len(OF_WORDS) * len(MEASURES))
-        )
+        if tone is None:
+            self.tone = None
+        else:
+            self.tone = ToneScale.from_json(tone, len(OF_WORDS) * len(MEASURES))
+
         self.scales = {id_: scale_from_json(id_, stored) for id_, stored in stored_by_id.items()}
         self._fold_scales: list[dict[str, LearnedScale]] = []
         self._folds: dict[str, int] = {}
@@ -108,7 +110,13 @@ class EmbeddedJudge:
         if self._fingerprint is None:
             scales = sorted(f"{id_} {scale.to_json()}" for id_, scale in self.scales.items())
             scales += [] if self.tone is None else [f"{TONE} {self.tone.to_json()}"]
-            self._fingerprint = content_id("judge", VERSION, self.embedder.identity, *scales)
+            self._fingerprint = content_id(
+                "judge",
+                VERSION,
+                self.embedder.identity,
+                *scales,
+            )
+
         return self._fingerprint
 
     @property
@@ -121,11 +129,23 @@ class EmbeddedJudge:
         ordered = sorted(training, key=lambda c: (c.text_hash, c.id))
         labelled = [c for c in ordered if c.label is not Label.NONE and not c.not_scorable]
         positive = np.array([c.label is Label.POSITIVE for c in labelled], dtype=bool)
-        evidence = [evidence_of(rubric, self.embedder) for rubric in rubrics]
+        evidence = []
+        for rubric in rubrics:
+            evidence.append(evidence_of(rubric, self.embedder))
+
         self.vectors = any(signal.vectors for signal in evidence)
-        measures = measured_on(views_of(labelled, self.embedder, vectors=self.vectors), evidence)
+        measures = measured_on(
+            views_of(labelled, self.embedder, vectors=self.vectors),
+            evidence,
+        )
         folds = deal([c.text_hash for c in labelled], positive)
-        self._folds = dict(zip((c.text_hash for c in labelled), folds.tolist(), strict=True))
+        self._folds = dict(
+            zip(
+                (c.text_hash for c in labelled),
+                folds.tolist(),
+                strict=True,
+            )
+        )
         self._fingerprint = None
         self.scales = scales_of(measures, positive, rubrics, evidence)
         self._fold_scales = [
@@ -138,6 +158,7 @@ class EmbeddedJudge:
         other = copy(self)
         other._replicate = replicate
         other._known = {}
+
         return other
 
     def understood(self, rubric: Rubric) -> Rubric:
@@ -147,7 +168,11 @@ class EmbeddedJudge:
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Embed all turns at once, where a rubric reads vectors."""
         if self.vectors:
-            views_of([c for c in conversations if not c.not_scorable], self.embedder, vectors=True)
+            views_of(
+                [c for c in conversations if not c.not_scorable],
+                self.embedder,
+                vectors=True,
+            )
 
     async def judge(
         self, conversation: Conversation, questions: Sequence[Question]
@@ -155,25 +180,28 @@ class EmbeddedJudge:
         """Answer each question; a conversation without both parties is not scorable."""
         if reason := conversation.not_scorable:
             return no_answers(questions, "not_scorable", reason, self.name)
+
         prepared = self._asked
         if prepared[0] is not questions:  # the same ones are asked about all of a log
             rubrics = [rubric_of(question) for question in questions]
             # A view is read for the events of all of it; tone has no single evidence.
-            evidence = [
-                None if rubric.source == TONE else self._evidence_of(rubric) for rubric in rubrics
-            ]
+            evidence = []
+            for rubric in rubrics:
+                evidence.append(None if rubric.source == TONE else self._evidence_of(rubric))
             prepared = (
                 questions,
                 list(zip(questions, evidence, [rubric.id for rubric in rubrics], strict=True)),
             )
             self._asked = prepared
+
         fold = self._folds.get(conversation.text_hash)
         view = self._view(conversation)
         scales = self.scales if fold is None else self._fold_scales[fold]
-        return [
-            self._answer(view, question, signal, scales.get(id_))
-            for question, signal, id_ in prepared[1]
-        ]
+        answers: list[Answer | Unanswered] = []
+        for question, signal, id_ in prepared[1]:
+            answers.append(self._answer(view, question, signal, scales.get(id_)))
+
+        return answers
 
     def _view(self, conversation: Conversation) -> View:
         view = self._views.get(conversation.text_hash)
@@ -181,19 +209,34 @@ class EmbeddedJudge:
             if len(self._views) >= self.remembered:
                 del self._views[next(iter(self._views))]
             view = self._views[conversation.text_hash] = View(
-                conversation, self.embedder, self._patterns
+                conversation,
+                self.embedder,
+                self._patterns,
             )
+
         return view
 
     def _answer(
-        self, view: View, question: Question, evidence: Signal | None, scale: LearnedScale | None
+        self,
+        view: View,
+        question: Question,
+        evidence: Signal | None,
+        scale: LearnedScale | None,
     ) -> Answer | Unanswered:
         if evidence is None:
             return self._tone_answer(view, question)
+
         marks = evidence.marks(view)
         silent = marks is view.silent
         if self._replicate is not None and not silent:
-            return self._answered(view, question, evidence, scale, marks.tolist())
+            return self._answered(
+                view,
+                question,
+                evidence,
+                scale,
+                marks.tolist(),
+            )
+
         # Most rubrics are silent in most conversations, or marked alike, and such an answer is the
         # same in all of them.
         marked = () if silent else (marks.tobytes(), *view.places(evidence.party))
@@ -202,8 +245,15 @@ class EmbeddedJudge:
         if cached is None or cached[0] is not evidence or cached[1] is not scale:
             if len(self._known) >= KNOWN:
                 self._known.clear()
-            answer = self._answered(view, question, evidence, scale, marks.tolist())
+            answer = self._answered(
+                view,
+                question,
+                evidence,
+                scale,
+                marks.tolist(),
+            )
             cached = self._known[key] = evidence, scale, answer
+
         return cached[2]
 
     def _tone_answer(self, view: View, question: Question) -> Answer | Unanswered:
@@ -211,6 +261,7 @@ class EmbeddedJudge:
             return no_answers(
                 [question], "error", "the set has lost the scale of its tone", self.name
             )[0]
+
         tone = float(self.tone.tone(form_of(view)))
         p = tuple(as_answers(np.array(tone), len(question.options)).tolist())
         return Answer.trusted(
@@ -236,11 +287,16 @@ class EmbeddedJudge:
         turns_drawn = turns
         if self._replicate is not None:
             drawn = resample_turns(
-                view.of(evidence.party), chance(view.conversation, self._replicate)
+                view.of(evidence.party),
+                chance(view.conversation, self._replicate),
             )
             turns_drawn = drawn.tolist()
+
         measures = summary([marks[turn] for turn in turns_drawn])
-        p = binomial(logistic((scale or UNSTUDIED).odds_of(measures)), len(question.options))
+        p = binomial(
+            logistic((scale or UNSTUDIED).odds_of(measures)),
+            len(question.options),
+        )
         return Answer.trusted(
             question_id=question.id,
             probabilities=p,
@@ -274,10 +330,12 @@ def rubric_of(question: Question) -> Rubric:
 
 def measured_on(views: Sequence[View], evidence: Sequence[Signal]) -> Floats:
     """Return the measures [conversation, rubric, measure]."""
-    rows = [
-        [measure_marks(signal.marks(view), view.of(signal.party)) for signal in evidence]
-        for view in views
-    ]
+    rows = []
+    for view in views:
+        rows.append(
+            [measure_marks(signal.marks(view), view.of(signal.party)) for signal in evidence]
+        )
+
     return np.array(rows).reshape(len(views), len(evidence), len(MEASURES))
 
 
@@ -290,10 +348,17 @@ def scales_of(
     """Learn a scale for each rubric; none if there is only one class."""
     if not positive.any() or positive.all():
         return {}
-    return {
-        rubric.id: learn_scale(measures[:, i], positive, rubric.sign, signal.lean)
-        for i, (rubric, signal) in enumerate(zip(rubrics, evidence, strict=True))
-    }
+
+    scales: dict[str, LearnedScale] = {}
+    for i, (rubric, signal) in enumerate(zip(rubrics, evidence, strict=True)):
+        scales[rubric.id] = learn_scale(
+            measures[:, i],
+            positive,
+            rubric.sign,
+            signal.lean,
+        )
+
+    return scales
 
 
 def deal(hashes: Sequence[str], positive: Flags) -> Indices:
@@ -301,18 +366,20 @@ def deal(hashes: Sequence[str], positive: Flags) -> Indices:
 
     Conversations with the same text share a fold.
     """
-    order = {
-        text: rank
-        for label in (True, False)
+    order = {}
+    for label in (True, False):
         for rank, text in enumerate(
             sorted({h for h, p in zip(hashes, positive, strict=True) if p == label})
-        )
-    }
+        ):
+            order[text] = rank
+
     return np.array([order[text] % FOLDS for text in hashes], dtype=np.intp)
 
 
 def describe_measure(
-    evidence: Signal, measures: Sequence[float], scale: LearnedScale | None
+    evidence: Signal,
+    measures: Sequence[float],
+    scale: LearnedScale | None,
 ) -> str:
     """Describe the measure with the greatest weight and the midpoint between good and bad."""
     # what an event is about stands in the rubric's words
@@ -321,6 +388,7 @@ def describe_measure(
         return f"{name}: likeness {measures[2]:.2f}; the scale was never fitted to labeled conversations"
     if scale.heaviest is None:
         return f"{name}: tells nothing here; in the training log it doesn't separate good from bad"
+
     place, middle = scale.heaviest
     return (
         f"{name}: {MEASURES[place]} {measures[place]:.2f}, halfway between good and bad is {middle}"
@@ -332,7 +400,8 @@ NEAR = 0.8
 
 _QUOTED = re.compile(r"[\"“]([^\"“”]{2,60})[\"”]")
 _NEGATION = re.compile(
-    r"\b(?:not|no|never|none|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE
+    r"\b(?:not|no|never|none|nothing|neither|nor|without|cannot)\b|n['’]t\b",
+    re.IGNORECASE,
 )
 
 
@@ -342,11 +411,9 @@ def understood(rubric: Rubric, embedder: Embedder) -> Rubric:
     It rests on the signal or event whose sentence is near, else on the words that it quotes; else
     its turns are found by their likeness to its text.
     """
-    return (
-        rubric.model_copy(update={"source": nearest_source(rubric, embedder)})
-        if rubric.source == PERSON
-        else rubric
-    )
+    if rubric.source == PERSON:
+        return rubric.model_copy(update={"source": nearest_source(rubric, embedder)})
+    return rubric
 
 
 def nearest_source(rubric: Rubric, embedder: Embedder) -> str:
@@ -358,22 +425,21 @@ def nearest_source(rubric: Rubric, embedder: Embedder) -> str:
     sources_by_sentence = {
         signal.statement: f"signal:{signal.name}" for signal in SIGNALS.values()
     } | dict(plain_events())
-    alike = [
-        sentence
-        for sentence in sources_by_sentence
-        if is_negated(sentence) == is_negated(rubric.text)
-    ]
+    alike = []
+    for sentence in sources_by_sentence:
+        if is_negated(sentence) == is_negated(rubric.text):
+            alike.append(sentence)
+
     cosines = embedder.embed(alike) @ embedder.embed([rubric.text])[0]
     nearest = int(np.argmax(cosines))
     if cosines[nearest] >= NEAR:
         return sources_by_sentence[alike[nearest]]
+
     quoted = _QUOTED.search(rubric.text)
     party = party_of(rubric)
-    return (
-        PERSON
-        if quoted is None or is_negated(rubric.text) or party == "both"
-        else f"phrase:{party}:{quoted[1]}"
-    )
+    if quoted is None or is_negated(rubric.text) or party == "both":
+        return PERSON
+    return f"phrase:{party}:{quoted[1]}"
 
 
 def is_negated(text: str) -> bool:
@@ -414,14 +480,26 @@ class LearnedScale:
     def heaviest(self) -> tuple[int, str] | None:
         """Place of the measure with the greatest weight, and its middle; None where none has any."""
         place = int(np.argmax(self.weight))
-        return (place, f"{self.middle[place]:.2f}") if self.weight.any() else None
+        if self.weight.any():
+            return (place, f"{self.middle[place]:.2f}")
+        return None
 
     @cached_property
     def _telling(self) -> list[tuple[int, float, float, float]]:
         every = enumerate(
-            zip(self.middle.tolist(), self.spread.tolist(), self.weight.tolist(), strict=True)
+            zip(
+                self.middle.tolist(),
+                self.spread.tolist(),
+                self.weight.tolist(),
+                strict=True,
+            )
         )
-        return [(place, *figures) for place, figures in every if figures[2]]
+        pairs: list[tuple[int, float, float, float]] = []
+        for place, figures in every:
+            if figures[2]:
+                pairs.append((place, *figures))
+
+        return pairs
 
     def to_json(self) -> dict[str, list[float]]:
         return {name: getattr(self, name).tolist() for name in ("middle", "spread", "weight")}
@@ -439,11 +517,16 @@ def scale_from_json(rubric: str, stored: Any) -> LearnedScale:
         )
     except (KeyError, TypeError, ValueError):
         scale = LearnedScale(np.empty(0), np.empty(0), np.empty(0))
+
     if any(
         column.shape != (len(MEASURES),) for column in (scale.middle, scale.spread, scale.weight)
     ):
         what = f"judge.learned.{rubric}: middle, spread and weight are not {len(MEASURES)} numbers each"
-        raise BadRubrics(what, remedy="fit it again: `pollex refit LOGS --rubrics …`")
+        raise BadRubrics(
+            what,
+            remedy="fit it again: `pollex refit LOGS --rubrics …`",
+        )
+
     return scale
 
 
@@ -460,7 +543,12 @@ UNSTUDIED = LearnedScale(
 )
 
 
-def learn_scale(measures: Floats, positive: Flags, direction: int, lean: int = 0) -> LearnedScale:
+def learn_scale(
+    measures: Floats,
+    positive: Flags,
+    direction: int,
+    lean: int = 0,
+) -> LearnedScale:
     """Learn the scale of one rubric from labeled conversations.
 
     Args:
@@ -472,12 +560,16 @@ def learn_scale(measures: Floats, positive: Flags, direction: int, lean: int = 0
     """
     differences, middle, spread = separation(measures, positive, lean)
     return LearnedScale(
-        round_six(middle), round_six(spread), round_six(np.maximum(0.0, direction * differences))
+        round_six(middle),
+        round_six(spread),
+        round_six(np.maximum(0.0, direction * differences)),
     )
 
 
 def separation(
-    measures: Floats, positive: Flags, lean: int | Indices = 0
+    measures: Floats,
+    positive: Flags,
+    lean: int | Indices = 0,
 ) -> tuple[Floats, Floats, Floats]:
     """Return δ, midpoint of the classes and spread, each [..., measure].
 
@@ -489,6 +581,7 @@ def separation(
     low = measures[~positive].mean(axis=0)
     n = len(positive)
     observed = (high - low) / spread
+
     return (
         (n * observed + PRIOR_CONVERSATIONS * PRIOR_DIFFERENCE * lean) / (n + PRIOR_CONVERSATIONS),
         (high + low) / 2,

@@ -50,7 +50,13 @@ class EmbeddedExtractor:
 
     @property
     def fingerprint(self) -> str:
-        return content_id("extractor", "5", self.embedder.identity, str(self.seed), *SIGNALS)
+        return content_id(
+            "extractor",
+            "5",
+            self.embedder.identity,
+            str(self.seed),
+            *SIGNALS,
+        )
 
     async def fit(self, training: Sequence[Conversation]) -> None:
         """Learn which signals, phrases and events separate the labeled conversations."""
@@ -60,6 +66,7 @@ class EmbeddedExtractor:
         if not positive.any() or positive.all():
             self.clues = []
             return
+
         self.study = self._study_of(labelled)
         self.clues = self.study.clues(positive, np.ones(len(labelled), dtype=bool))
 
@@ -84,10 +91,20 @@ class EmbeddedExtractor:
         self, conversations: Sequence[Conversation]
     ) -> tuple[StudiedLog, npt.NDArray[np.intp]]:
         """Return the study that has these conversations, made anew where it lacks one, and the place of each."""
-        place = {c.id: n for n, c in enumerate(self.study.conversations)} if self.study else {}
-        if self.study is None or any(c.id not in place for c in conversations):
-            self.study = self._study_of(sorted(conversations, key=lambda c: (c.text_hash, c.id)))
+        if self.study:
             place = {c.id: n for n, c in enumerate(self.study.conversations)}
+        else:
+            place = {}
+
+        if self.study is None or any(c.id not in place for c in conversations):
+            self.study = self._study_of(
+                sorted(
+                    conversations,
+                    key=lambda c: (c.text_hash, c.id),
+                )
+            )
+            place = {c.id: n for n, c in enumerate(self.study.conversations)}
+
         return self.study, np.array([place[c.id] for c in conversations], dtype=np.intp)
 
     def _study_of(self, conversations: Sequence[Conversation]) -> StudiedLog:
@@ -101,21 +118,40 @@ class EmbeddedExtractor:
         if why := conversation.not_scorable or (
             "no label" if conversation.label is Label.NONE else ""
         ):
-            return Unanswered(question_id="", outcome="not_scorable", detail=why, judge=self.name)
+            return Unanswered(
+                question_id="",
+                outcome="not_scorable",
+                detail=why,
+                judge=self.name,
+            )
+
         polarity: Polarity = "sat" if conversation.label is Label.POSITIVE else "dsat"
         view = View(conversation, self.embedder)
-        clues_with_odds = [
-            (clue, clue.odds(view)) for clue in self.clues if clue.polarity == polarity
-        ]
-        telling = [(rate_clue(clue, odds), clue) for clue, odds in clues_with_odds if odds > 0]
+        clues_with_odds = []
+        for clue in self.clues:
+            if clue.polarity == polarity:
+                clues_with_odds.append((clue, clue.odds(view)))
+
+        telling = []
+        for clue, odds in clues_with_odds:
+            if odds > 0:
+                telling.append((rate_clue(clue, odds), clue))
+
         telling.sort(key=lambda pair: (-pair[0], pair[1].source))
-        shown = [reason for _, clue in telling if (reason := self._reason(clue, view))]
+        shown = []
+        for _, clue in telling:
+            if reason := self._reason(clue, view):
+                shown.append(reason)
+
         # Events come before all others, but never alone.
         happened = [reason for reason in shown if reason.source.startswith(HAPPENED)][:MOST_EVENTS]
         rest = [reason for reason in shown if not reason.source.startswith(HAPPENED)]
         reasons = tuple([*happened, *rest][:MOST_REASONS])
+
         return Extraction(
-            conversation_id=conversation.id, summary=summary(view, reasons), reasons=reasons
+            conversation_id=conversation.id,
+            summary=summary(view, reasons),
+            reasons=reasons,
         )
 
     def _reason(self, clue: Clue, view: View) -> Reason | None:
@@ -124,8 +160,10 @@ class EmbeddedExtractor:
             quotes += proof_of(view.conversation, clue.signal.statement) if quotes else ()
         else:
             quotes = quotes_from(view, clue.signal, clue.signal.marks(view))
+
         if not quotes:
             return None
+
         return Reason(
             id=content_id(
                 view.conversation.id, view.conversation.text_hash, clue.polarity, clue.source
@@ -153,6 +191,7 @@ def summary(view: View, reasons: Sequence[Reason]) -> str:
     spoken = len(view.of("both"))
     if not reasons:
         return f"{spoken} turns; nothing in them stands out."
+
     turn = max(quote.turn for quote in reasons[0].quotes)
     return f"{spoken} turns; decisive is turn {turn}: {reasons[0].text}"
 
@@ -190,23 +229,29 @@ class EmbeddedSummarizer:
         by_source: defaultdict[str, list[Reason]] = defaultdict(list)
         for reason in reasons:
             by_source[reason.source].append(reason)
-        rubric_of = {rubric.source: rubric for rubric in pool if rubric.polarity == polarity}
-        return Summary(
-            rubrics=tuple(
-                self._written(source, group, polarity)
-                for source, group in by_source.items()
-                if source not in rubric_of
-            ),
-            supported={
-                rubric_of[source].id: tuple(group)
-                for source, group in by_source.items()
-                if source in rubric_of
-            },
-        )
 
-    def _written(self, source: str, reasons: Sequence[Reason], polarity: Polarity) -> Rubric:
+        rubric_of = {rubric.source: rubric for rubric in pool if rubric.polarity == polarity}
+        rubrics = tuple(
+            self._written(source, group, polarity)
+            for source, group in by_source.items()
+            if source not in rubric_of
+        )
+        supported = {}
+        for source, group in by_source.items():
+            if source in rubric_of:
+                supported[rubric_of[source].id] = tuple(group)
+
+        return Summary(rubrics=rubrics, supported=supported)
+
+    def _written(
+        self,
+        source: str,
+        reasons: Sequence[Reason],
+        polarity: Polarity,
+    ) -> Rubric:
         text = with_topic(
-            reasons[0].text, [] if source.startswith(HAPPENED) else self._topic(reasons)
+            reasons[0].text,
+            [] if source.startswith(HAPPENED) else self._topic(reasons),
         )
         return with_reasons(
             Rubric(
@@ -221,10 +266,17 @@ class EmbeddedSummarizer:
 
     def _topic(self, reasons: Sequence[Reason]) -> list[str]:
         """Domain words that at least three in ten reasons quote, the most frequent first."""
-        quoted = [
-            set(re.findall(r"[\w#+-]+", " ".join(q.text for q in r.quotes).casefold()))
-            for r in reasons
-        ]
+        quoted = []
+        for r in reasons:
+            quoted.append(
+                set(
+                    re.findall(
+                        r"[\w#+-]+",
+                        " ".join(q.text for q in r.quotes).casefold(),
+                    )
+                )
+            )
+
         counts = {word: sum(word in words for words in quoted) for word in self.domain_words}
         frequent = [
             word for word, count in counts.items() if count >= max(2, LEAST_SHARE * len(reasons))
@@ -234,11 +286,9 @@ class EmbeddedSummarizer:
 
 def with_topic(statement: str, topic: Sequence[str]) -> str:
     """Append the main topic to a statement."""
-    return (
-        f"{statement.removesuffix('.')}, mostly about {' and '.join(topic)}."
-        if topic
-        else statement
-    )
+    if topic:
+        return f"{statement.removesuffix('.')}, mostly about {' and '.join(topic)}."
+    return statement
 
 
 NEAR = 0.88
@@ -263,7 +313,12 @@ class EmbeddedDeduplicator:
 
     @property
     def fingerprint(self) -> str:
-        return content_id("deduplicator", "2", self.embedder.identity, f"{self.near:.6f}")
+        return content_id(
+            "deduplicator",
+            "2",
+            self.embedder.identity,
+            f"{self.near:.6f}",
+        )
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """Return the kept rubrics in their order, with the reasons of those merged into them."""
@@ -273,17 +328,23 @@ class EmbeddedDeduplicator:
             ranked = by_support(group)
             kept_rubrics[ranked[0].id] = merge(ranked)
             merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
+
         return Deduplication(
-            kept=tuple(kept_rubrics[r.id] for r in rubrics if r.id in kept_rubrics), merged=merged
+            kept=tuple(kept_rubrics[r.id] for r in rubrics if r.id in kept_rubrics),
+            merged=merged,
         )
 
     def groups(self, rubrics: Sequence[Rubric]) -> list[list[Rubric]]:
         """Group rubrics into connected components of near pairs of one polarity."""
         if not rubrics:
             return []
+
         vectors = self.embedder.embed([r.text for r in rubrics])
         groups = components(
-            vectors, [r.polarity for r in rubrics], self.near, [r.source for r in rubrics]
+            vectors,
+            [r.polarity for r in rubrics],
+            self.near,
+            [r.source for r in rubrics],
         )
         return [[rubrics[i] for i in group] for group in groups]
 

@@ -73,12 +73,21 @@ def words(
     """
     compiled = re.compile(pattern, re.IGNORECASE | re.MULTILINE)
     # Half as long on lower case, which for ASCII is the same.
-    quick = re.compile(pattern, re.MULTILINE) if _CLASSES.sub("", pattern).islower() else None
+    if _CLASSES.sub("", pattern).islower():
+        quick = re.compile(pattern, re.MULTILINE)
+    else:
+        quick = None
+
     search = quick.search if quick else compiled.search
 
     def marks(view: View) -> Floats:
         out: Floats | None = None
-        lowered: list[str | None] = view.lowered if quick else [None] * len(view.texts)
+        lowered: list[str | None]
+        if quick:
+            lowered = view.lowered
+        else:
+            lowered = [None] * len(view.texts)
+
         for turn in view.places(party):
             low = lowered[turn]
             if low is None:
@@ -87,12 +96,23 @@ def words(
                 match = search(low)
             else:
                 continue
+
             if match is not None:
-                out = np.zeros(len(view.texts)) if out is None else out
+                if out is None:
+                    out = np.zeros(len(view.texts))
                 out[turn] = 1.0
+
         return view.silent if out is None else out
 
-    return Signal(name, party, statement, marks, lean, compiled, tells=tells)
+    return Signal(
+        name,
+        party,
+        statement,
+        marks,
+        lean,
+        compiled,
+        tells=tells,
+    )
 
 
 def measure_marks(marks: Floats, turns: Indices) -> Floats:
@@ -109,6 +129,7 @@ def summary(x: Sequence[float]) -> tuple[float, float, float, float]:
     """Summarize a party's marks, in order; see `measured`."""
     if not x:
         return 0.0, 0.0, 0.0, 0.0
+
     third = max(1, round(len(x) / 3))
     total = sum(x)
     return (
@@ -148,6 +169,7 @@ def mark_last(view: View, holds: Callable[[int], bool]) -> Floats:
     spoken = view.places("both")
     if spoken and holds(spoken[-1]):
         out[spoken[-1]] = 1
+
     return out
 
 
@@ -156,6 +178,7 @@ def other_language(view: View) -> Floats:
     turns = in_other_language(view.texts, view.roles)
     if not turns:
         return view.silent
+
     out = np.zeros(len(view.texts))
     out[turns] = 1.0
     return out
@@ -166,6 +189,7 @@ def length(view: View, party: str, sign: int = 1) -> Floats:
     out = np.zeros(len(view.texts))
     turns = view.of(party)
     out[turns] = sign * np.log1p(view.words[turns])
+
     return out
 
 
@@ -207,9 +231,15 @@ OF_WORDS = tuple(signal for name, signal in SIGNALS.items() if name not in COMPA
 def word_features(conversations: Sequence[Conversation]) -> Floats:
     """Measure all signals of words `[conversation, 4 × signal]`; see `measured` for the four."""
     # it loads a model only when it is asked
-    views = [View(conversation, Embedder()) for conversation in conversations]
+    views = []
+    for conversation in conversations:
+        views.append(View(conversation, Embedder()))
+
     rows = [form_of(view) for view in views]
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(OF_WORDS) * len(MEASURES))
+    return np.array(rows, dtype=np.float64).reshape(
+        len(rows),
+        len(OF_WORDS) * len(MEASURES),
+    )
 
 
 def form_of(view: View) -> Floats:

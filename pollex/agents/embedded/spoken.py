@@ -15,7 +15,8 @@ LEAST_LETTERS, LEAST_WORDS = 20, 4
 MOST_READ = 600
 
 _UNSAID = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|\[tool call: [^\]\n]*\]|https?://\S+|\S+@\S+|[\d_]+", re.DOTALL
+    r"```.*?(?:```|\Z)|`[^`\n]*`|\[tool call: [^\]\n]*\]|https?://\S+|\S+@\S+|[\d_]+",
+    re.DOTALL,
 )
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _SCRIPTS = {
@@ -58,20 +59,32 @@ def languages_of_turn(text: str) -> dict[str, float]:
         return {}
     if script := script_of(text):
         return {script: 1.0}
+
     words = [word.lower() for word in _WORD.findall(text)]
     if share_of_common(words, WORDS["commonest"]) >= CLEAR:
         return {"en": 1.0}  # nearly always in English logs, after some microseconds
-    return {
-        str(name): float(share) for name, share in identifier().rank(text) if share >= UNLIKELY / 10
-    }
+
+    languages: dict[str, float] = {}
+    for name, share in identifier().rank(text):
+        if share >= UNLIKELY / 10:
+            languages[str(name)] = float(share)
+
+    return languages
 
 
 def script_of(text: str) -> str:
     """Return the language that most letters of a text belong to alone; empty for most languages."""
-    counts = {name: len(letters.findall(text)) for name, letters in _SCRIPTS.items()}
+    counts = {}
+    for name, letters in _SCRIPTS.items():
+        counts[name] = len(letters.findall(text))
+
     if sum(counts.values()) < FEWEST_OF_SCRIPT:
         return ""
-    return next((name for name, count in counts.items() if count >= sum(counts.values()) / 10), "")
+
+    return next(
+        (name for name, count in counts.items() if count >= sum(counts.values()) / 10),
+        "",
+    )
 
 
 def said_in(text: str) -> str:
@@ -83,6 +96,7 @@ def is_enough(text: str) -> bool:
     """Return whether a text is long enough to tell its language."""
     if script_of(text):
         return True
+
     words = _WORD.findall(text)
     return len(words) >= LEAST_WORDS and sum(map(len, words)) >= LEAST_LETTERS
 
@@ -97,6 +111,7 @@ def differ(first_text: str, second_text: str) -> bool:
 def _rules_out(sure: dict[str, float], others: dict[str, float]) -> bool:
     if not sure or not others:
         return False
+
     name = max(sure, key=lambda language: sure[language])
     near = {name}.union(*(group for group in NEAR if name in group))
     return (
@@ -110,9 +125,15 @@ def in_other_language(texts: Sequence[str], roles: Sequence[str]) -> list[int]:
     replies = []
     users = ""
     for turn, (role, text) in enumerate(zip(roles, texts, strict=True)):
-        words = said_in(text) if role in ("user", "assistant") else ""
+        words = ""
+        if role in ("user", "assistant"):
+            words = said_in(text)
         if role == "user" and words:
-            users = words if is_enough(words) else f"{users} {words}"[-MOST_READ:]
+            if is_enough(words):
+                users = words
+            else:
+                users = f"{users} {words}"[-MOST_READ:]
         elif role == "assistant" and words and differ(users, words):
             replies.append(turn)
+
     return replies

@@ -17,7 +17,10 @@ NO_TOPICS = Topics(())
 
 def rubrics_there(conversations: Sequence[Conversation]) -> tuple[Rubric, ...]:
     """Write a rubric for each deed that happens often, on the side that it is of in general, the commonest first."""
-    readings = [read(conversation, NO_TOPICS) for conversation in conversations]
+    readings = []
+    for conversation in conversations:
+        readings.append(read(conversation, NO_TOPICS))
+
     counts = {
         name: sum(Event(name) in reading.firings for reading in readings) for name in PATTERNS
     }
@@ -36,16 +39,27 @@ def rubrics_there(conversations: Sequence[Conversation]) -> tuple[Rubric, ...]:
             or sum(rubric.polarity == polarity for rubric in rubrics) == MOST_OF_A_SIDE
         ):
             continue
+
         families.add(family)
         rubrics.append(_rubric(Event(name), polarity, readings))
+
     return tuple(rubrics)
 
 
-def _rubric(event: Event, polarity: Polarity, readings: Sequence[Observed]) -> Rubric:
-    details = [firing.detail for reading in readings for firing in reading.firings.get(event, ())]
+def _rubric(
+    event: Event,
+    polarity: Polarity,
+    readings: Sequence[Observed],
+) -> Rubric:
+    details = []
+    for reading in readings:
+        for firing in reading.firings.get(event, ()):
+            details.append(firing.detail)
+
     text = sentence(event, NO_TOPICS, (), details)
     source = f"event:{event.pattern}"
     quotes = tuple(quote.quote for quote in evidence(event, readings, (), NO_TOPICS)[:MAX_QUOTES])
+
     return Rubric(
         id=content_id(polarity, text, source),
         text=text,

@@ -88,6 +88,7 @@ class Examples:
             weight = terms.weights[word]
             for place, other in self._holding[word]:
                 sums[place] = sums.get(place, 0.0) + weight * other
+
         return max(
             (total / (terms.length * self._lengths[place]) for place, total in sums.items()),
             default=0.0,
@@ -118,7 +119,10 @@ class View:
     """
 
     def __init__(
-        self, conversation: Conversation, embedder: Embedder, patterns: frozenset[str] | None = None
+        self,
+        conversation: Conversation,
+        embedder: Embedder,
+        patterns: frozenset[str] | None = None,
     ) -> None:
         self.conversation = conversation
         self.texts = [shorten_middle(turn.content.strip()) for turn in conversation.turns]
@@ -136,7 +140,13 @@ class View:
     def reading(self, lexicon: str, topics: Topics) -> Observed:
         """Return the events that happened in it, by the topics of `lexicon`; cached."""
         if lexicon not in self._readings:
-            self._readings[lexicon] = read(self.conversation, topics, self.moves, self._fired)
+            self._readings[lexicon] = read(
+                self.conversation,
+                topics,
+                self.moves,
+                self._fired,
+            )
+
         return self._readings[lexicon]
 
     @cached_property
@@ -155,6 +165,7 @@ class View:
         vectors = self._embedder.embed([self.texts[turn] for turn in spoken])
         out = np.zeros((len(self.texts), vectors.shape[1]), dtype=np.float32)
         out[spoken] = vectors
+
         return out
 
     @cached_property
@@ -174,6 +185,7 @@ class View:
             self._places[party] = [
                 place for place, (role, text) in spoken if role in roles and text
             ]
+
         return self._places[party]
 
     @cached_property
@@ -183,11 +195,11 @@ class View:
 
     def followed(self, first: str, second: str) -> list[tuple[int, int]]:
         """Pair turns of one party with the next turn of the other; tools are skipped."""
-        return [
-            (int(a), int(b))
-            for a, b in pairwise(self.of("both"))
-            if self.roles[a] == first and self.roles[b] == second
-        ]
+        pairs: list[tuple[int, int]] = []
+        for a, b in pairwise(self.of("both")):
+            if self.roles[a] == first and self.roles[b] == second:
+                pairs.append((int(a), int(b)))
+        return pairs
 
     @cached_property
     def words(self) -> Floats:
@@ -202,28 +214,40 @@ class View:
     def earlier_likeness(self, turns: Indices) -> Floats:
         """Compute, for each of `turns`, the highest likeness by words to one of `NEAREST` before; 0 for the first."""
         terms = [self.terms[turn] for turn in turns]
-        likenesses = [
-            max(
-                (likeness(term, earlier) for earlier in terms[max(0, k - NEAREST) : k]), default=0.0
+        likenesses = []
+        for k, term in enumerate(terms):
+            likenesses.append(
+                max(
+                    (likeness(term, earlier) for earlier in terms[max(0, k - NEAREST) : k]),
+                    default=0.0,
+                )
             )
-            for k, term in enumerate(terms)
-        ]
+
         return np.array(likenesses, dtype=np.float64)
 
 
 def views_of(
-    conversations: Sequence[Conversation], embedder: Embedder, *, vectors: bool = True
+    conversations: Sequence[Conversation],
+    embedder: Embedder,
+    *,
+    vectors: bool = True,
 ) -> list[View]:
     """Make views of many conversations; with `vectors`, embed all turns together, which is faster than one by one."""
-    views = [View(conversation, embedder) for conversation in conversations]
+    views = []
+    for conversation in conversations:
+        views.append(View(conversation, embedder))
+
     if vectors:
         embedder.embed([view.texts[turn] for view in views for turn in view.of("both")])
+
     return views
 
 
 def shorten_middle(text: str) -> str:
     """Cut the middle out of a very long text."""
-    return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}{CUT}{text[-TAIL:]}"
+    if len(text) <= HEAD + TAIL:
+        return text
+    return f"{text[:HEAD]}{CUT}{text[-TAIL:]}"
 
 
 RESAMPLED = f"{NAME}, resampled turns"
@@ -237,4 +261,6 @@ def chance(conversation: Conversation, replicate: int) -> np.random.Generator:
 
 def resample_turns(turns: Indices, rng: np.random.Generator) -> Indices:
     """Draw a bootstrap sample of the turns, in the order of the conversation."""
-    return np.sort(rng.choice(turns, len(turns))) if len(turns) else turns
+    if len(turns):
+        return np.sort(rng.choice(turns, len(turns)))
+    return turns

@@ -31,16 +31,20 @@ async def adapt_rubrics(
         value = await _answer(asker, prompt, batch)
         for number, rubric in enumerate(batch, 1):
             change = _change_of(
-                rubric, value if isinstance(value, Unanswered) else value[str(number)]
+                rubric,
+                value if isinstance(value, Unanswered) else value[str(number)],
             )
             changes.append(change)
             if change.does != "left out":
                 adapted.append(_in_words_of(change, rubric, source_of(prompt)))
+
     return adapted, changes
 
 
 async def _answer(
-    asker: Asker, prompt: Prompt, rubrics: Sequence[Rubric]
+    asker: Asker,
+    prompt: Prompt,
+    rubrics: Sequence[Rubric],
 ) -> dict[str, Any] | Unanswered:
     """Ask about a batch; an answer is a property of its number, so none can be left out."""
     numbers = [str(number) for number in range(1, len(rubrics) + 1)]
@@ -49,12 +53,25 @@ async def _answer(
         "properties": {number: {"$ref": "#/$defs/a"} for number in numbers},
         "required": numbers,
     }
-    items = [
-        {"i": number, "rubric": rubric.text, "side": SIDES[rubric.polarity]}
-        for number, rubric in enumerate(rubrics, 1)
-    ]
+    items = []
+    for number, rubric in enumerate(rubrics, 1):
+        items.append(
+            {
+                "i": number,
+                "rubric": rubric.text,
+                "side": SIDES[rubric.polarity],
+            }
+        )
+
     fields = dict.fromkeys(numbers, dict)
-    return await asker.value(prompt, items, {}, fields, schema=schema, item=rubrics[0].id)
+    return await asker.value(
+        prompt,
+        items,
+        {},
+        fields,
+        schema=schema,
+        item=rubrics[0].id,
+    )
 
 
 def _change_of(rubric: Rubric, answer: Mapping[str, Any] | Unanswered) -> AdaptedRubric:
@@ -62,24 +79,32 @@ def _change_of(rubric: Rubric, answer: Mapping[str, Any] | Unanswered) -> Adapte
     about: dict[str, Any] = {"before": rubric.text, "polarity": rubric.polarity}
     if isinstance(answer, Unanswered):
         return AdaptedRubric(
-            **about, does="kept", why=f"the model gave no answer: {answer.outcome} {answer.detail}"
+            **about,
+            does="kept",
+            why=f"the model gave no answer: {answer.outcome} {answer.detail}",
         )
+
     does = answer.get("does")
     why = normalized(str(answer.get("why") or ""))
     if does == "leave out":
         return AdaptedRubric(**about, does="left out", why=why)
+
     text = normalized(str(answer.get("text") or ""))
     if does != "reword" or text in ("", rubric.text):
         return AdaptedRubric(**about, does="kept", why=why)
     if refused := refusal(text):
         return AdaptedRubric(
-            **about, does="kept", why=f"the model's words can't be a rubric: {refused}"
+            **about,
+            does="kept",
+            why=f"the model's words can't be a rubric: {refused}",
         )
+
     return AdaptedRubric(**about, does="reworded", text=text, why=why)
 
 
 def _in_words_of(change: AdaptedRubric, rubric: Rubric, source: str) -> Rubric:
     if change.does != "reworded":
         return rubric
+
     id_ = content_id(rubric.polarity, change.text)
     return rubric.model_copy(update={"id": id_, "text": change.text, "source": source})

@@ -58,7 +58,11 @@ class Asker:
 
     def __post_init__(self) -> None:
         if not self.salt:
-            raise WrongUse("no salt for the boundary around data", remedy="give the store's secret")
+            raise WrongUse(
+                "no salt for the boundary around data",
+                remedy="give the store's secret",
+            )
+
         if self.settings.require == "logprobs" and not self.capabilities.logprobs:
             remedy = "choose another endpoint, or leave it out"
             raise ModelRefused(
@@ -90,16 +94,29 @@ class Asker:
         samples = self.replicates
         seed = self.settings.seed
         set_temperature = self.settings.temperature
-        temperature = (
-            0.0 if samples == 1 else SAMPLED if set_temperature is None else set_temperature
-        )
+        if samples == 1:
+            temperature = 0.0
+        elif set_temperature is None:
+            temperature = SAMPLED
+        else:
+            temperature = set_temperature
+
         drawn = None if seed is None else seed + replicate % samples
-        return {"replicate": replicate, "temperature": temperature, "seed": drawn}
+        return {
+            "replicate": replicate,
+            "temperature": temperature,
+            "seed": drawn,
+        }
 
     def layout(self, without: frozenset[str]) -> Layout:
         """Return the layout of prompts, without the blocks in `without`."""
         inline = self.capabilities.form in {"json_object", "text"}
-        return Layout(self.salt, self.settings.closing, inline, self.settings.left_out | without)
+        return Layout(
+            self.salt,
+            self.settings.closing,
+            inline,
+            self.settings.left_out | without,
+        )
 
     def call(
         self,
@@ -121,7 +138,11 @@ class Asker:
         """
         schema = prompt.schema if schema is None else schema
         prompt_messages = messages(
-            prompt, {**self.profile.values(), **values}, items, self.layout(without), schema=schema
+            prompt,
+            {**self.profile.values(), **values},
+            items,
+            self.layout(without),
+            schema=schema,
         )
         about: dict[str, Any] = {
             "stage": prompt.stage,
@@ -140,12 +161,15 @@ class Asker:
             schema_name=prompt.name,
             **(defaults | settings),
         )
+
         return self.capabilities.fit(call)
 
     async def ask(self, call: Call) -> Outcome:
         """Make a call; ask once more with twice the tokens if the answer was truncated."""
         outcome = await self.door.ask(call)
-        return await self.door.ask(call.longer()) if isinstance(outcome, Truncated) else outcome
+        if isinstance(outcome, Truncated):
+            return await self.door.ask(call.longer())
+        return outcome
 
     async def value(
         self,
@@ -170,6 +194,7 @@ class Asker:
                 isinstance(block.value.get(name), kind) for name, kind in fields.items()
             ):
                 return block.value
+
         return failure(outcome, judge_id(self.name, prompt))
 
     def evidence(self, conversation: Conversation) -> Evidence:
@@ -178,12 +203,15 @@ class Asker:
 
     def fingerprint(self, *prompts: Prompt, **settings: Any) -> str:
         """Hash the settings that affect a role's results, except the salt."""
+        capabilities = {}
+        for k, v in asdict(self.capabilities).items():
+            if k not in _NO_PART_OF_AN_ANSWER:
+                capabilities[k] = v
+
         facts = {
             "version": VERSION,
             "model": self.name,
-            "capabilities": {
-                k: v for k, v in asdict(self.capabilities).items() if k not in _NO_PART_OF_AN_ANSWER
-            },
+            "capabilities": capabilities,
             **self.settings.facts(CALLS),
             "without": sorted(self.settings.left_out),
             "profile": self.profile.model_dump(),
@@ -201,7 +229,12 @@ class Role:
         facts: What else its results depend on, beside what every call does.
     """
 
-    def __init__(self, asker: Asker, prompts: Iterable[Prompt], **facts: Any) -> None:
+    def __init__(
+        self,
+        asker: Asker,
+        prompts: Iterable[Prompt],
+        **facts: Any,
+    ) -> None:
         self.asker = asker
         self._prompts = prompts
         self._facts = facts
@@ -245,6 +278,15 @@ def source_of(prompt: Prompt) -> str:
 
 def failure(outcome: Outcome, judge: str, question_id: str = "") -> Unanswered:
     """Convert an outcome without a usable answer; unusable answers are unparsable."""
-    kind = "unparsable" if isinstance(outcome, Completed) else outcome.kind
+    if isinstance(outcome, Completed):
+        kind = "unparsable"
+    else:
+        kind = outcome.kind
+
     detail = outcome.detail or "the answer is not in the form that was asked for"
-    return Unanswered(question_id=question_id, outcome=kind, detail=detail, judge=judge)
+    return Unanswered(
+        question_id=question_id,
+        outcome=kind,
+        detail=detail,
+        judge=judge,
+    )

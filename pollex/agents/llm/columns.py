@@ -41,9 +41,16 @@ class ColumnsRead(BaseModel):
 
 async def read_columns(asker: Asker, columns: Sequence[Item]) -> ColumnsRead | str:
     """Return what a model says of some columns, or why it says nothing."""
-    value = await asker.value(load("map_columns"), columns, {}, {"columns": list}, item="")
+    value = await asker.value(
+        load("map_columns"),
+        columns,
+        {},
+        {"columns": list},
+        item="",
+    )
     if isinstance(value, Unanswered):
         return f"{value.outcome}: {value.detail}"
+
     try:
         return ColumnsRead.model_validate(value)
     except ValidationError:

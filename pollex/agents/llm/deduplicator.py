@@ -36,11 +36,16 @@ class LlmDeduplicator(Role):
     def __init__(self, asker: Asker, embedder: Embedder) -> None:
         self.embedder = embedder
         self.prompt = load("deduplicate")
-        cosines = {
-            name: f"{cosine:.6f}"
-            for name, cosine in asker.settings.facts(["near", "alike"]).items()
-        }
-        super().__init__(asker, [self.prompt], embedder=embedder.identity, **cosines)
+        cosines = {}
+        for name, cosine in asker.settings.facts(["near", "alike"]).items():
+            cosines[name] = f"{cosine:.6f}"
+
+        super().__init__(
+            asker,
+            [self.prompt],
+            embedder=embedder.identity,
+            **cosines,
+        )
         self.tally: Counter[str] = Counter()
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
@@ -54,6 +59,7 @@ class LlmDeduplicator(Role):
             ranked = by_support(same)
             rubrics_by_id[ranked[0].id] = merge(ranked)
             merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
+
         pairs = [(first.id, second.id) for _, pairs in by_group for first, second in pairs]
         mirrors = tuple(
             dict.fromkeys(
@@ -71,32 +77,48 @@ class LlmDeduplicator(Role):
         """Group near rubrics of both sides, at most `MOST_IN_A_GROUP` together."""
         if not rubrics:
             return []
+
         vectors = self.embedder.embed([rubric.text for rubric in rubrics])
         settings = self.asker.settings
-        return [
-            [rubrics[i] for i in group]
-            for group in near_groups(vectors, rubrics, settings.near, settings.alike)
-        ]
+        groups: list[list[Rubric]] = []
+        for group in near_groups(vectors, rubrics, settings.near, settings.alike):
+            groups.append([rubrics[i] for i in group])
+
+        return groups
 
     async def _alike(
         self, group: Sequence[Rubric]
     ) -> tuple[list[list[Rubric]], list[list[Rubric]]]:
         """Return sets of one side with the same meaning, and pairs of opposite meaning."""
-        items = [{"i": i, "rubric": rubric.text} for i, rubric in enumerate(group, 1)]
-        value = await self.asker.value(self.prompt, items, {}, {"same": list}, item=group[0].id)
+        items = []
+        for i, rubric in enumerate(group, 1):
+            items.append({"i": i, "rubric": rubric.text})
+
+        value = await self.asker.value(
+            self.prompt,
+            items,
+            {},
+            {"same": list},
+            item=group[0].id,
+        )
         if isinstance(value, Unanswered):
             self.tally[value.outcome] += 1
             return self._of_both(group), []
-        same = [
-            [group[i - 1] for i in numbers_alike if group[i - 1].polarity == kind]
-            for numbers_alike in disjoint_sets(value["same"], len(group))
-            for kind in ("sat", "dsat")
-        ]
-        pairs = [
-            [group[i - 1] for i in numbers_mirrored]
-            for numbers_mirrored in disjoint_sets(value.get("mirrored") or [], len(group))
-        ]
-        apart = [pair for pair in pairs if len(pair) == 2 and pair[0].polarity != pair[1].polarity]
+
+        same = []
+        for numbers_alike in disjoint_sets(value["same"], len(group)):
+            for kind in ("sat", "dsat"):
+                same.append([group[i - 1] for i in numbers_alike if group[i - 1].polarity == kind])
+
+        pairs = []
+        for numbers_mirrored in disjoint_sets(value.get("mirrored") or [], len(group)):
+            pairs.append([group[i - 1] for i in numbers_mirrored])
+
+        apart = []
+        for pair in pairs:
+            if len(pair) == 2 and pair[0].polarity != pair[1].polarity:
+                apart.append(pair)
+
         return [set_alike for set_alike in same if len(set_alike) > 1], apart
 
     def _of_both(self, group: Sequence[Rubric]) -> list[list[Rubric]]:
@@ -106,26 +128,38 @@ class LlmDeduplicator(Role):
         near = find_near(vectors, group, np.inf, self.asker.settings.alike) & (
             sides[:, None] == sides[None, :]
         )
-        return [
-            [group[i] for i in component] for component in components_of(near) if len(component) > 1
-        ]
+        sets: list[list[Rubric]] = []
+        for component in components_of(near):
+            if len(component) > 1:
+                sets.append([group[i] for i in component])
+
+        return sets
 
 
 def find_near(
-    vectors: npt.NDArray[np.float32], rubrics: Sequence[Rubric], near: float, alike: float
+    vectors: npt.NDArray[np.float32],
+    rubrics: Sequence[Rubric],
+    near: float,
+    alike: float,
 ) -> npt.NDArray[np.bool_]:
     """Tell which pairs of the model's rubrics are `near`, and which of one of them and a built-in one are `alike`.
 
     Args:
         vectors: [rubric, width], of length 1.
     """
-    built_in = np.array([rubric.answered_by == BUILT_IN for rubric in rubrics], dtype=bool)
+    built_in = np.array(
+        [rubric.answered_by == BUILT_IN for rubric in rubrics],
+        dtype=bool,
+    )
     least = np.where(built_in[:, None] != built_in[None, :], alike, near)
     return np.asarray((vectors @ vectors.T >= least) & ~(built_in[:, None] & built_in[None, :]))
 
 
 def near_groups(
-    vectors: npt.NDArray[np.float32], rubrics: Sequence[Rubric], near: float, alike: float = 1.0
+    vectors: npt.NDArray[np.float32],
+    rubrics: Sequence[Rubric],
+    near: float,
+    alike: float = 1.0,
 ) -> list[list[int]]:
     """Return connected components of linked pairs; split large ones by raising the thresholds; see `linked`."""
     pending = [(list(range(len(rubrics))), near)]
@@ -133,7 +167,10 @@ def near_groups(
     while pending:
         members, at_least = pending.pop()
         pairs = find_near(
-            vectors[members], [rubrics[i] for i in members], at_least, max(at_least, alike)
+            vectors[members],
+            [rubrics[i] for i in members],
+            at_least,
+            max(at_least, alike),
         )
         for group in ([members[i] for i in component] for component in components_of(pairs)):
             if len(group) <= MOST_IN_A_GROUP:
@@ -141,9 +178,9 @@ def near_groups(
             elif at_least + _TIGHTER < 1:
                 pending.append((group, at_least + _TIGHTER))
             else:
-                groups += [
-                    group[i : i + MOST_IN_A_GROUP] for i in range(0, len(group), MOST_IN_A_GROUP)
-                ]
+                for i in range(0, len(group), MOST_IN_A_GROUP):
+                    groups.append(group[i : i + MOST_IN_A_GROUP])
+
     return sorted(groups)
 
 
@@ -156,4 +193,5 @@ def disjoint_sets(sets: Sequence[Any], count: int) -> list[list[int]]:
         if len(fresh) > 1:
             used.update(fresh)
             disjoint.append(fresh)
+
     return disjoint

@@ -42,6 +42,7 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
     turns = turns_as_items(conversation)
     if not conversation.has_sources:
         return Evidence(turns, SOURCES)
+
     results = [n for n, turn in enumerate(turns) if turn["role"] == "tool" and turn["text"].strip()]
     texts = [
         *(source.text for source in conversation.sources),
@@ -53,10 +54,12 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
     documents = shown[: len(conversation.sources)]
     for n, cut in zip(results, shown[len(documents) :], strict=True):
         turns[n] = {**turns[n], **cut}
+
     for source, item in zip(conversation.sources, documents, strict=True):
         about: dict[str, Any] = {"name": source.name} if source.name else {}
         about |= {} if source.turn is None else {"shown_for_turn": source.turn}
         turns.append({"source": item["source"], **about, **item})
+
     return Evidence(turns, frozenset())
 
 
@@ -70,12 +73,19 @@ def cut_to(texts: Sequence[str], most: int) -> list[dict[str, Any]]:
             break
         room -= len(text)
         longest = most
-    return [
-        {"text": text}
-        if len(text) <= longest
-        else {"text": text[:longest], "cut": f"the first {longest:,} of {len(text):,} characters"}
-        for text in texts
-    ]
+
+    fields: list[dict[str, Any]] = []
+    for text in texts:
+        fields.append(
+            {"text": text}
+            if len(text) <= longest
+            else {
+                "text": text[:longest],
+                "cut": f"the first {longest:,} of {len(text):,} characters",
+            }
+        )
+
+    return fields
 
 
 def documents_as_items(sources: Sequence[Source], most: int) -> list[Item]:
@@ -85,10 +95,17 @@ def documents_as_items(sources: Sequence[Source], most: int) -> list[Item]:
         most: Characters of all of them together; what is cut says so.
     """
     cuts = cut_to([source.text for source in sources], most)
-    return [
-        {"source": number, **({"name": source.name} if source.name else {}), **cut}
-        for number, (source, cut) in enumerate(zip(sources, cuts, strict=True), 1)
-    ]
+    documents: list[Item] = []
+    for number, (source, cut) in enumerate(zip(sources, cuts, strict=True), 1):
+        documents.append(
+            {
+                "source": number,
+                **({"name": source.name} if source.name else {}),
+                **cut,
+            }
+        )
+
+    return documents
 
 
 SAID_OF_IT = "what the user said of it"
@@ -97,7 +114,14 @@ SAID_OF_IT = "what the user said of it"
 
 def said_of_it(conversation: Conversation) -> list[Item]:
     """Return what was written of a conversation as data, after its turns; quotes of it have negative numbers."""
-    return [
-        {"i": -1 - i, "role": SAID_OF_IT, "text": feedback.text}
-        for i, feedback in enumerate(conversation.feedback)
-    ]
+    rows: list[Item] = []
+    for i, feedback in enumerate(conversation.feedback):
+        rows.append(
+            {
+                "i": -1 - i,
+                "role": SAID_OF_IT,
+                "text": feedback.text,
+            }
+        )
+
+    return rows

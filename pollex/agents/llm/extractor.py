@@ -30,7 +30,11 @@ class LlmExtractor(Role):
     def __init__(self, asker: Asker) -> None:
         self.paper = asker.settings.prompts == "paper"
         self.prompts = load_by_polarity("extract", paper=self.paper)
-        super().__init__(asker, self.prompts.values(), **asker.settings.facts(["reasons"]))
+        super().__init__(
+            asker,
+            self.prompts.values(),
+            **asker.settings.facts(["reasons"]),
+        )
         self.tally: Counter[str] = Counter()
 
     async def fit(self, training: Sequence[Conversation]) -> None:
@@ -41,17 +45,31 @@ class LlmExtractor(Role):
         polarity = _POLARITIES.get(conversation.label)
         if polarity is None or conversation.not_scorable:
             why = conversation.not_scorable or "no label"
-            return Unanswered(question_id="", outcome="not_scorable", detail=why, judge=self.name)
+            return Unanswered(
+                question_id="",
+                outcome="not_scorable",
+                detail=why,
+                judge=self.name,
+            )
+
         values = {"most": COUNTS[self.asker.settings.reasons - 1], **TOLD[polarity]}
         items = [*turns_as_items(conversation), *said_of_it(conversation)]
         fields = {"summary": str, "reasons": list}
         value = await self.asker.value(
-            self.prompts[polarity], items, values, fields, item=conversation.id
+            self.prompts[polarity],
+            items,
+            values,
+            fields,
+            item=conversation.id,
         )
         if isinstance(value, Unanswered):
             return value
+
         before = self.tally["without a quote"]
-        parsed = [self._reason(conversation, polarity, entry) for entry in value["reasons"]]
+        parsed = []
+        for entry in value["reasons"]:
+            parsed.append(self._reason(conversation, polarity, entry))
+
         reasons = dict.fromkeys(reason for reason in parsed if reason)
         self.tally["nothing found"] += not value["reasons"]
         return Extraction(
@@ -62,14 +80,24 @@ class LlmExtractor(Role):
             unquoted=self.tally["without a quote"] - before,
         )
 
-    def _reason(self, conversation: Conversation, polarity: Polarity, entry: Any) -> Reason | None:
+    def _reason(
+        self,
+        conversation: Conversation,
+        polarity: Polarity,
+        entry: Any,
+    ) -> Reason | None:
         """Parse a reason; None without text or exact quote, or if it is a quote."""
-        text = normalized(str(entry.get("reason") or "")) if isinstance(entry, dict) else ""
-        quotes_or_none = (
-            [_quote(conversation, quote_entry) for quote_entry in entries(entry.get("quotes"))]
-            if text
-            else []
-        )
+        text = ""
+        if isinstance(entry, dict):
+            text = normalized(str(entry.get("reason") or ""))
+
+        if text:
+            quotes_or_none = []
+            for quote_entry in entries(entry.get("quotes")):
+                quotes_or_none.append(_quote(conversation, quote_entry))
+        else:
+            quotes_or_none = []
+
         quotes = tuple(dict.fromkeys(filter(None, quotes_or_none)))[:MOST_QUOTES]
         if not quotes:
             self.tally["without a quote"] += 1
@@ -83,6 +111,7 @@ class LlmExtractor(Role):
             # rubrics.
             self.tally["copies the conversation"] += 1
             return None
+
         source = source_of(self.prompts[polarity])
         parts = [part for quote in quotes for part in (str(quote.turn), quote.text)]
         return Reason(
@@ -100,6 +129,9 @@ def _quote(conversation: Conversation, entry: dict[str, Any]) -> Quote | None:
     turn = entry.get("turn")
     if not isinstance(text, str):
         return None
+
     quote = locate(conversation, text, turn if isinstance(turn, int) else 0)
     part = entry.get("part")
-    return quote.model_copy(update={"part": part}) if quote and part in PARTS else quote
+    if quote and part in PARTS:
+        return quote.model_copy(update={"part": part})
+    return quote

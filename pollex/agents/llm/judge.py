@@ -116,37 +116,52 @@ class Canary:
         return agreed if self.true else not agreed and chosen != middle
 
 
-def canary(conversation: Conversation, questions: Sequence[Question], salt: bytes) -> Canary | None:
+def canary(
+    conversation: Conversation,
+    questions: Sequence[Question],
+    salt: bytes,
+) -> Canary | None:
     """Choose the canary of a call: deterministic, but unpredictable without the salt.
 
     None where the questions are not answered by agreeing: then no statement can stand among them.
     """
     if any(question.options != LIKERT for question in questions):
         return None
+
     identity = "\x1f".join([conversation.text_hash, *(question.id for question in questions)])
     digest = hmac.digest(salt, identity.encode("utf-8", "replace"), "sha256")
     true = _side(questions, digest[0])
     all_text = "\n".join(turn.content for turn in conversation.turns).casefold()
-    words = (
-        _opening_words(conversation) if true else [word for word in _ABSENT if word not in all_text]
-    )
-    word = words[int.from_bytes(digest[1:9]) % len(words)] if words else ""
+    if true:
+        words = _opening_words(conversation)
+    else:
+        words = [word for word in _ABSENT if word not in all_text]
+
+    word = ""
+    if words:
+        word = words[int.from_bytes(digest[1:9]) % len(words)]
+
     # It begins as rubrics do, so that a judge can't tell by the form which statement is checked.
-    text = (
-        f'The user uses the word "{word}" in their first message.'
-        if word
-        else "The user writes a message."
+    if word:
+        text = f'The user uses the word "{word}" in their first message.'
+    else:
+        text = "The user writes a message."
+
+    return Canary(
+        text,
+        true or not word,
+        1 + int.from_bytes(digest[9:17]) % (len(questions) + 1),
     )
-    return Canary(text, true or not word, 1 + int.from_bytes(digest[9:17]) % (len(questions) + 1))
 
 
 def _side(questions: Sequence[Question], byte: int) -> bool:
-    polarities = {question.rubric.polarity if question.rubric else None for question in questions}
-    return (
-        byte % 2 == 1
-        if polarities != {"sat"} and polarities != {"dsat"}
-        else polarities == {"dsat"}
-    )
+    polarities = set()
+    for question in questions:
+        polarities.add(question.rubric.polarity if question.rubric else None)
+
+    if polarities != {"sat"} and polarities != {"dsat"}:
+        return byte % 2 == 1
+    return polarities == {"dsat"}
 
 
 def _opening_words(conversation: Conversation) -> list[str]:
@@ -174,14 +189,15 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
     of satisfaction and dissatisfaction alike or all for one reason, contradicts them, whatever the
     canaries say. That no rubric's occasion came up is never a sign.
     """
-    pairs = [
-        (question, answer)
-        for question, answer in zip(questions, answers, strict=True)
-        if isinstance(answer, Answer) and question.options == LIKERT and not answer.never_came_up
-    ]
+    pairs = []
+    for question, answer in zip(questions, answers, strict=True):
+        if isinstance(answer, Answer) and question.options == LIKERT and not answer.never_came_up:
+            pairs.append((question, answer))
+
     options = {answer.chosen for _, answer in pairs}
     if len(pairs) < FEWEST or len(options) > 1 or options == {_NEUTRAL}:
         return ""
+
     chosen = options.pop()
     option = LIKERT[chosen].text
     if any(isinstance(answer, Unanswered) and answer.outcome == "suspect" for answer in answers):
@@ -190,10 +206,15 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
         )
     if len(pairs) < MANY or chosen < _NEUTRAL:
         return ""
+
     polarities = [question.rubric.polarity for question, _ in pairs if question.rubric]
     if min(polarities.count("sat"), polarities.count("dsat")) >= FEWEST:
         return f"{option} to {len(pairs)} rubrics of satisfaction and dissatisfaction alike"
-    reasons = {" ".join(answer.justification.split()) for _, answer in pairs}
+
+    reasons = set()
+    for _, answer in pairs:
+        reasons.add(" ".join(answer.justification.split()))
+
     if len(reasons) == 1 and reasons != {""}:
         return f"{option} to {len(pairs)} questions, all for the same reason"
     return ""
@@ -217,7 +238,10 @@ def in_order_of_rubrics(questions: Sequence[Question]) -> list[Question]:
     Which rubrics share a call must not depend on the order in which they were chosen, or the same
     rubrics in another order would be asked, and paid for, again.
     """
-    return sorted(questions, key=lambda question: question.id if question.rubric else "")
+    return sorted(
+        questions,
+        key=lambda question: question.id if question.rubric else "",
+    )
 
 
 @dataclass
@@ -236,14 +260,21 @@ class Elicitation(ABC):
         self.judge = judge_id(self.asker.name, self.prompt)
 
     async def answers(
-        self, conversation: Conversation, questions: Sequence[Question], replicate: int
+        self,
+        conversation: Conversation,
+        questions: Sequence[Question],
+        replicate: int,
     ) -> Answers:
         """Answer each question, in the questions' order."""
         groups = self._groups(questions)
         by_group = await asyncio.gather(
             *(self._group(conversation, group, replicate) for group in groups)
         )
-        by_id = {answer.question_id: answer for answers in by_group for answer in answers}
+        by_id = {}
+        for answers in by_group:
+            for answer in answers:
+                by_id[answer.question_id] = answer
+
         return [by_id[question.id] for question in questions]
 
     @property
@@ -255,7 +286,10 @@ class Elicitation(ABC):
 
     @abstractmethod
     async def _group(
-        self, conversation: Conversation, questions: Sequence[Question], replicate: int
+        self,
+        conversation: Conversation,
+        questions: Sequence[Question],
+        replicate: int,
     ) -> Answers: ...
 
 
@@ -271,36 +305,52 @@ class Independent(Elicitation):
         return [in_order_of_rubrics(group) for group in alike.values()]
 
     async def _group(
-        self, conversation: Conversation, questions: Sequence[Question], replicate: int
+        self,
+        conversation: Conversation,
+        questions: Sequence[Question],
+        replicate: int,
     ) -> Answers:
-        probe = (
-            canary(conversation, questions, self.asker.salt) if self.asker.settings.canary else None
-        )
+        probe = None
+        if self.asker.settings.canary:
+            probe = canary(conversation, questions, self.asker.salt)
+
         # What has a rubric is asked as a statement, and so must be what stands among them.
-        rubric = Rubric(id="canary", text=probe.text, polarity="sat") if probe else None
-        scale: ScaleName = (
-            "occasion" if any(question.may_never for question in questions) else "likert-domain"
-        )
+        rubric = None
+        if probe:
+            rubric = Rubric(id="canary", text=probe.text, polarity="sat")
+
+        scale: ScaleName
+        if any(question.may_never for question in questions):
+            scale = "occasion"
+        else:
+            scale = "likert-domain"
+
         with_probe = [*questions, Question.about(rubric, scale)] if rubric else questions
         answers = await asyncio.gather(
             *(self._ask(conversation, question, replicate) for question in with_probe)
         )
         if probe is None or not any(isinstance(answer, Answer) for answer in answers):
             return answers[: len(questions)]
+
         checked = answers.pop()
         # A canary that was refused or got lost on the way proves nothing.
         proof = isinstance(checked, Answer) or checked.outcome == "unparsable"
         if not proof or (isinstance(checked, Answer) and probe.passed(checked.chosen)):
             return answers
+
         self.tally["failed canaries"] += 1
         return distrust(answers, f"the canary was answered wrong: {probe.text}")
 
     async def _ask(
-        self, conversation: Conversation, question: Question, replicate: int
+        self,
+        conversation: Conversation,
+        question: Question,
+        replicate: int,
     ) -> Answer | Unanswered:
         outcome = await self.asker.ask(self._call(conversation, question, replicate))
         if not isinstance(outcome, Completed):
             return failure(outcome, self.judge, question.id)
+
         outcome = replace(outcome, text=without_thoughts(outcome.text))
         option = _letter_or_option(outcome.text, _shown(question))
         if option is None:
@@ -310,14 +360,24 @@ class Independent(Elicitation):
                 detail=f"not a letter of an option: {outcome.text.encode('utf-8', 'replace').decode()[:80]!r}",
                 judge=self.judge,
             )
+
         return self._answer(question, option, outcome)
 
-    def _call(self, conversation: Conversation, question: Question, replicate: int) -> Call:
+    def _call(
+        self,
+        conversation: Conversation,
+        question: Question,
+        replicate: int,
+    ) -> Call:
         logprobs = self.asker.capabilities.logprobs
         settings = self.asker.sampling(replicate) | ({"max_tokens": 1} if logprobs else {})
         options = _shown(question)
         evidence = self.asker.evidence(conversation)
-        without = evidence.without if question.rubric else evidence.without | {"statement"}
+        if question.rubric:
+            without = evidence.without
+        else:
+            without = evidence.without | {"statement"}
+
         return self.asker.call(
             self.prompt,
             evidence.items,
@@ -333,18 +393,31 @@ class Independent(Elicitation):
             **settings,
         )
 
-    def _answer(self, question: Question, option: int, outcome: Completed) -> Answer | Unanswered:
+    def _answer(
+        self,
+        question: Question,
+        option: int,
+        outcome: Completed,
+    ) -> Answer | Unanswered:
         letters = list(ascii_uppercase[: len(_shown(question))])
         options = len(question.options)
         tokens = Tokens.of(outcome.logprobs, outcome.text)
         capital = outcome.text.strip()[:1] in letters
-        distribution = tokens.distribution(0, letters, folded=not capital) if tokens else None
+        distribution = None
+        if tokens:
+            distribution = tokens.distribution(0, letters, folded=not capital)
+
         listed = distribution is not None and any(distribution)
         if not listed and self.asker.settings.require == "logprobs":
             return error_without_logprobs(question, self.judge)
+
         came_up = option < options
         self.tally["never came up"] += not came_up
-        probabilities = distribution if distribution and listed else point(option, len(letters))
+        if distribution and listed:
+            probabilities = distribution
+        else:
+            probabilities = point(option, len(letters))
+
         return Answer(
             question_id=question.id,
             probabilities=probabilities[:options] if came_up else (0.0,) * options,
@@ -367,7 +440,8 @@ def _letter_or_option(text: str, options: Sequence[str]) -> int | None:
 
 
 _LEAD = re.compile(
-    r"(?:the )?(?:final |correct )?(?:answer|option)(?: is)?\b[\s:*]*", re.IGNORECASE
+    r"(?:the )?(?:final |correct )?(?:answer|option)(?: is)?\b[\s:*]*",
+    re.IGNORECASE,
 )
 """Words before a letter that say nothing."""
 
@@ -381,7 +455,9 @@ class Batched(Elicitation):
 
     @property
     def _prompt(self) -> str:
-        return "judge_batch" if self.asker.settings.scale == "occasion" else "judge_batch_paper"
+        if self.asker.settings.scale == "occasion":
+            return "judge_batch"
+        return "judge_batch_paper"
 
     def _groups(self, questions: Sequence[Question]) -> list[list[Question]]:
         alike: defaultdict[tuple[str, tuple[tuple[str, float], ...]], list[Question]] = defaultdict(
@@ -391,54 +467,93 @@ class Batched(Elicitation):
             # Tuples of an option's fields are hashed more quickly than the options themselves.
             options = tuple([(option.text, option.value) for option in question.options])
             alike[self._side(question), options].append(question)
+
         size = self.asker.settings.batch
         batches: list[list[Question]] = []
         for group in map(in_order_of_rubrics, alike.values()):
-            batches += [group[start : start + size] for start in range(0, len(group), size)]
+            for start in range(0, len(group), size):
+                batches.append(group[start : start + size])
+
         return batches
 
     def _side(self, question: Question) -> str:
         return question.rubric.polarity if question.rubric else ""
 
     async def _group(
-        self, conversation: Conversation, questions: Sequence[Question], replicate: int
+        self,
+        conversation: Conversation,
+        questions: Sequence[Question],
+        replicate: int,
     ) -> Answers:
         """Answer one batch; ask once more for questions that the answer left out."""
         answers, missing = await self._ask(conversation, questions, replicate)
         if not missing:
             return answers
+
         self.tally["asked again"] += len(missing)
         # Another replicate: where all is missing the call would be the same, and its answer already
         # known.
-        again, _ = await self._ask(conversation, missing, replicate + self.asker.settings.samples)
+        again, _ = await self._ask(
+            conversation,
+            missing,
+            replicate + self.asker.settings.samples,
+        )
         second = {answer.question_id: answer for answer in again}
         return [second.get(answer.question_id, answer) for answer in answers]
 
     async def _ask(
-        self, conversation: Conversation, questions: Sequence[Question], replicate: int
+        self,
+        conversation: Conversation,
+        questions: Sequence[Question],
+        replicate: int,
     ) -> tuple[Answers, list[Question]]:
-        probe = (
-            canary(conversation, questions, self.asker.salt) if self.asker.settings.canary else None
+        probe = None
+        if self.asker.settings.canary:
+            probe = canary(conversation, questions, self.asker.salt)
+
+        outcome = await self.asker.ask(
+            self._call(
+                conversation,
+                questions,
+                probe,
+                replicate,
+            )
         )
-        outcome = await self.asker.ask(self._call(conversation, questions, probe, replicate))
         if not isinstance(outcome, Completed):
             return [failure(outcome, self.judge, question.id) for question in questions], []
+
         count = len(questions) + (probe is not None)
         sheet = Sheet.of(outcome, self._labels(questions), count)
         self.tally["unknown answers"] += sheet.unknown
-        places = [place for place in range(1, count + 1) if probe is None or place != probe.place]
+        places = []
+        for place in range(1, count + 1):
+            if probe is None or place != probe.place:
+                places.append(place)
+
         pairs = list(zip(questions, places, strict=True))
         require = self.asker.settings.require == "logprobs"
         turns = len(conversation.turns)
-        answers = [
-            sheet.answer(place, question, self.judge, require_logprobs=require, turns=turns)
-            for question, place in pairs
-        ]
+        answers = []
+        for question, place in pairs:
+            answers.append(
+                sheet.answer(
+                    place,
+                    question,
+                    self.judge,
+                    require_logprobs=require,
+                    turns=turns,
+                )
+            )
+
         self.tally["never came up"] += sum(
             isinstance(answer, Answer) and answer.never_came_up for answer in answers
         )
         missing = [question for question, place in pairs if sheet.missing(place)]
-        why = "" if probe is None or len(missing) == len(questions) else self._caught(sheet, probe)
+        if probe is None or len(missing) == len(questions):
+            why = ""
+        else:
+            why = self._caught(sheet, probe)
+
         return distrust(answers, why) if why else answers, missing
 
     def _call(
@@ -451,9 +566,11 @@ class Batched(Elicitation):
         texts = [question.text for question in questions]
         if probe:
             texts.insert(probe.place - 1, probe.text)
+
         labels = self._labels(questions)[0]
         spelled = self._labels(questions)[-1]
         evidence = self.asker.evidence(conversation)
+
         return self.asker.call(
             self.prompt,
             evidence.items,
@@ -474,18 +591,23 @@ class Batched(Elicitation):
         texts = [option.text for option in questions[0].options] + [NEVER_CAME_UP] * questions[
             0
         ].may_never
-        return [code_options(texts), texts] if self.asker.capabilities.logprobs else [texts]
+        if self.asker.capabilities.logprobs:
+            return [code_options(texts), texts]
+        return [texts]
 
     def _listed(self, question: Question, labels: Sequence[str]) -> str:
         if self.prompt.name == "judge_batch_paper":
             return join_options(labels)
-        return glossed(labels) if question.may_never else one_a_line(labels)
+        if question.may_never:
+            return glossed(labels)
+        return one_a_line(labels)
 
     def _caught(self, sheet: Sheet, probe: Canary) -> str:
         """Return the wrong answer to the canary; empty if it was right."""
         option = sheet.chosen(probe.place)
         if option is not None and probe.passed(option):
             return ""
+
         self.tally["failed canaries"] += 1
         answer_in_words = "nothing" if option is None else sheet.spellings[-1][option]
         return f"the canary was answered wrong: {answer_in_words} to {probe.text}"
@@ -532,7 +654,11 @@ class LlmJudge(Role, Judge):
         self.memory = memory
         self.known_answers = 0
         self._remembered: dict[str, Mapping[str, Answer | Unanswered]] = {}
-        super().__init__(asker, [self.elicitation.prompt], **asker.settings.facts(JUDGMENTS))
+        super().__init__(
+            asker,
+            [self.elicitation.prompt],
+            **asker.settings.facts(JUDGMENTS),
+        )
         self.replicates = asker.replicates
 
     @property
@@ -552,15 +678,26 @@ class LlmJudge(Role, Judge):
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """Answer each question, in order; make no call for an unscorable conversation."""
         if why := conversation.not_scorable:
-            return no_answers(questions, "not_scorable", why, self.elicitation.judge)
+            return no_answers(
+                questions,
+                "not_scorable",
+                why,
+                self.elicitation.judge,
+            )
+
         stored = await self.known_about(conversation)
         left = [question for question in questions if question.digest not in stored]
         self.known_answers += len(questions) - len(left)
-        fresh_answers = (
-            await ask_samples(left, self.replicates, lambda r: self._sample(conversation, left, r))
-            if left
-            else []
-        )
+
+        if left:
+            fresh_answers = await ask_samples(
+                left,
+                self.replicates,
+                lambda r: self._sample(conversation, left, r),
+            )
+        else:
+            fresh_answers = []
+
         by_id = {answer.question_id: answer for answer in fresh_answers}
         return [
             stored[question.digest].model_copy(update={"question_id": question.id})
@@ -584,15 +721,30 @@ class LlmJudge(Role, Judge):
         }
         if self.memory is None or not text_hashes:
             return nothing
-        stored = await asyncio.to_thread(self.memory.find, self.fingerprint, text_hashes)
+
+        stored = await asyncio.to_thread(
+            self.memory.find,
+            self.fingerprint,
+            text_hashes,
+        )
         return nothing | dict(stored)
 
     async def _sample(
-        self, conversation: Conversation, questions: Sequence[Question], replicate: int
+        self,
+        conversation: Conversation,
+        questions: Sequence[Question],
+        replicate: int,
     ) -> Answers:
-        answers = await self.elicitation.answers(conversation, questions, replicate)
-        why = straight_lined(questions, answers) if self.asker.settings.straight_lining else ""
+        answers = await self.elicitation.answers(
+            conversation,
+            questions,
+            replicate,
+        )
+        why = ""
+        if self.asker.settings.straight_lining:
+            why = straight_lined(questions, answers)
         if not why:
             return answers
+
         self.tally["straight-lined"] += sum(isinstance(answer, Answer) for answer in answers)
         return distrust(answers, why)

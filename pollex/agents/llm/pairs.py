@@ -18,25 +18,29 @@ Below, what differs tells of the tasks and not of how they went.
 
 
 def matched_pairs(
-    training: Sequence[Conversation], extractions: Mapping[str, Extraction | Unanswered], most: int
+    training: Sequence[Conversation],
+    extractions: Mapping[str, Extraction | Unanswered],
+    most: int,
 ) -> tuple[Pair, ...]:
     """Pair summaries of the nearest conversations with opposite thumbs, each conversation at most once.
 
     A conversation in which the model found no reason is left out: its summary says that nothing
     shows why.
     """
-    summaries = {
-        id_: extraction.summary
-        for id_, extraction in extractions.items()
-        if isinstance(extraction, Extraction)
-        and any(not is_built_in(reason.source) for reason in extraction.reasons)
-    }
+    summaries = {}
+    for id_, extraction in extractions.items():
+        if isinstance(extraction, Extraction) and any(
+            not is_built_in(reason.source) for reason in extraction.reasons
+        ):
+            summaries[id_] = extraction.summary
+
     up, down = (
         [c for c in training if c.label is label and summaries.get(c.id)]
         for label in (Label.POSITIVE, Label.NEGATIVE)
     )
     if not up or not down:
         return ()
+
     return tuple(
         Pair(satisfied=summaries[a.id], dissatisfied=summaries[b.id])
         for a, b in pair_up(up, down, most)
@@ -51,22 +55,27 @@ def in_turns(pairs: Sequence[Pair], size: int) -> Iterator[tuple[Pair, ...]]:
 
 
 def pair_up(
-    up: Sequence[Conversation], down: Sequence[Conversation], most: int
+    up: Sequence[Conversation],
+    down: Sequence[Conversation],
+    most: int,
 ) -> list[tuple[Conversation, Conversation]]:
     """Return pairs whose users' words are `ALIKE`, nearest first."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # takes a second to import
 
-    words = [
-        " ".join(turn.content for turn in c.turns if turn.role == "user") for c in (*up, *down)
-    ]
+    words = []
+    for c in (*up, *down):
+        words.append(" ".join(turn.content for turn in c.turns if turn.role == "user"))
+
     try:
         vectors = TfidfVectorizer(sublinear_tf=True, min_df=1).fit_transform(words)
     except ValueError:  # no words at all
         return []
+
     cosine = (vectors[: len(up)] @ vectors[len(up) :].T).toarray()
     pairs: list[tuple[Conversation, Conversation]] = []
     while len(pairs) < most and cosine.max() >= ALIKE:
         a, b = map(int, np.unravel_index(int(cosine.argmax()), cosine.shape))
         pairs.append((up[a], down[b]))
         cosine[a, :] = cosine[:, b] = 0
+
     return pairs

@@ -16,6 +16,7 @@ def object_in(text: str) -> Block | None:
     block = last_object(text)
     if block is None or not _SURROGATE.search(text):
         return block
+
     try:
         return Block(_storable(block.value), block.start, block.end)
     except RecursionError:
@@ -33,13 +34,16 @@ def option_named(answer: Any, options: Sequence[str]) -> int | None:
         return _only(_folded(tuple(options)), _BOOLEANS[answer])
     if not isinstance(answer, str):
         return None
+
     exact = _places(tuple(options)).get(as_read(answer))
     if exact is not None:
         return exact
+
     folded = fold(answer)
     by_spelling = _folded(tuple(options))
     if not folded:
         return None
+
     named = _only(by_spelling, (folded,))
     if named is None and (words := _AS_BOOLEAN.get(folded)):
         return _only(by_spelling, words)
@@ -48,7 +52,9 @@ def option_named(answer: Any, options: Sequence[str]) -> int | None:
 
 def not_an_option(answer: Any) -> str:
     """Say that an answer names no option."""
-    return "not answered" if answer is None else f"not an option: {str(answer)[:80]!r}"
+    if answer is None:
+        return "not answered"
+    return f"not an option: {str(answer)[:80]!r}"
 
 
 _BOOLEANS = {True: ("yes", "true"), False: ("no", "false")}
@@ -84,7 +90,10 @@ def _folded(options: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
 @lru_cache(maxsize=256)
 def _places(options: tuple[str, ...]) -> dict[str, int]:
     """Return the index of each option by its spelling as it is compared; of equal ones the first."""
-    return {as_read(option): place for place, option in reversed(list(enumerate(options)))}
+    places: dict[str, int] = {}
+    for place, option in reversed(list(enumerate(options))):
+        places[as_read(option)] = place
+    return places
 
 
 def as_read(option: str) -> str:
@@ -96,7 +105,9 @@ def option_of(answer: str, options: Sequence[str]) -> str | None:
     """Return the option that a person named, regardless of case."""
     plain = [as_read(option).casefold() for option in options]
     folded = as_read(answer).casefold()
-    return options[plain.index(folded)] if plain.count(folded) == 1 else None
+    if plain.count(folded) == 1:
+        return options[plain.index(folded)]
+    return None
 
 
 def numbers(value: Any, allowed: range) -> list[int]:
@@ -107,7 +118,9 @@ def numbers(value: Any, allowed: range) -> list[int]:
 
 def entries(value: Any) -> list[dict[str, Any]]:
     """Return the objects in a list; empty for any other value."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, dict)]
+    return []
 
 
 def _storable(value: Any) -> Any:

@@ -28,28 +28,33 @@ class LlmRewriter(Role):
 
     async def reword(self, rubrics: Sequence[Rubric]) -> Rewording:
         """Return the rubrics in their order, marked ones in better words; of two parts, each for itself."""
-        marks = {
-            rubric.id: [mark.why for mark in marks_on_words(rubric)]
-            for rubric in rubrics
-            if is_asked(rubric)
-        }
+        marks = {}
+        for rubric in rubrics:
+            if is_asked(rubric):
+                marks[rubric.id] = [mark.why for mark in marks_on_words(rubric)]
+
         marked = [rubric for rubric in rubrics if marks.get(rubric.id)]
-        better = await reword(self.asker, marked, marks) if marked else {}
+        if marked:
+            better = await reword(self.asker, marked, marks)
+        else:
+            better = {}
+
         if isinstance(better, Unanswered):
             self.tally[better.outcome] += 1
             better = {}
+
         keys_in_use = set(map(_key, rubrics))
         stayed: list[Rubric] = []
         reworded: dict[str, str] = {}
         for rubric in rubrics:
-            fresh = [
-                candidate
-                for candidate in _written(rubric, better.get(rubric.id, ()))
-                if _key(candidate) not in keys_in_use
-            ]
+            fresh = []
+            for candidate in _written(rubric, better.get(rubric.id, ())):
+                if _key(candidate) not in keys_in_use:
+                    fresh.append(candidate)
             keys_in_use |= {_key(candidate) for candidate in fresh}
             stayed += fresh or [rubric]
             reworded |= {rubric.id: fresh[0].id} if fresh else {}
+
         return Rewording(rubrics=tuple(stayed), reworded=reworded)
 
 
@@ -66,14 +71,19 @@ def _written(rubric: Rubric, texts: Sequence[str]) -> list[Rubric]:
     """Return a rubric in other words; what may not become a rubric is left out, see `agents.checks`."""
     quoted = [words(quote.text) for quote in rubric.quotes]
     accepted = [text for text in map(normalized, texts) if not refusal(text, quoted)]
-    return [
-        rubric.model_copy(update={"id": content_id(rubric.polarity, text), "text": text})
-        for text in dict.fromkeys(accepted)
-    ]
+    rubrics: list[Rubric] = []
+    for text in dict.fromkeys(accepted):
+        rubrics.append(
+            rubric.model_copy(update={"id": content_id(rubric.polarity, text), "text": text})
+        )
+
+    return rubrics
 
 
 async def reword(
-    asker: Asker, rubrics: Sequence[Rubric], marks: Mapping[str, Sequence[str]]
+    asker: Asker,
+    rubrics: Sequence[Rubric],
+    marks: Mapping[str, Sequence[str]],
 ) -> dict[str, tuple[str, ...]] | Unanswered:
     """Return a model's words for marked rubrics, by id; what would be marked itself is left out.
 
@@ -88,7 +98,13 @@ async def reword(
             {"i": i, "rubric": rubric.text, "marks": list(marks[rubric.id])}
             for i, rubric in enumerate(batch, 1)
         ]
-        value = await asker.value(prompt, items, {}, {"better": list}, item=batch[0].id)
+        value = await asker.value(
+            prompt,
+            items,
+            {},
+            {"better": list},
+            item=batch[0].id,
+        )
         if isinstance(value, Unanswered):
             return value
         for row in value["better"]:
@@ -101,6 +117,7 @@ async def reword(
                 better_texts[rubric.id] = tuple(
                     text for text in row.get("texts", []) if _good(rubric, text)
                 )
+
     return {id_: texts for id_, texts in better_texts.items() if texts}
 
 

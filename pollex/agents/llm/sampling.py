@@ -35,10 +35,12 @@ def pool(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unans
         failures = [sample for sample in samples if isinstance(sample, Unanswered)]
         usual = Counter(failure.outcome for failure in failures).most_common(1)[0][0]
         return next(failure for failure in failures if failure.outcome == usual)
+
     counts = Counter(answer.chosen for answer in answers)
     ended = sum(isinstance(sample, Answer) or sample.outcome == "unparsable" for sample in samples)
     most = min(counts, key=lambda option: (-counts[option], option))
     shares = tuple(counts[i] / ended if most < options else 0.0 for i in range(options))
+
     return next(answer for answer in answers if answer.chosen == most).model_copy(
         update={"probabilities": shares, "source": "sampled"}
     )
@@ -53,6 +55,7 @@ async def ask_samples(
     samples = await asyncio.gather(*(ask(replicate) for replicate in range(replicates)))
     if replicates == 1:
         return list(samples[0])
+
     return [
         pool(answers, len(q.options))
         for q, answers in zip(questions, zip(*samples, strict=True), strict=True)
@@ -62,7 +65,12 @@ async def ask_samples(
 def error_without_logprobs(question: Question, judge: str) -> Unanswered:
     """Return an error outcome for an answer without the required log-probabilities."""
     detail = "no_logprobs: the answer came without log-probabilities, which are required"
-    return Unanswered(question_id=question.id, outcome="error", detail=detail, judge=judge)
+    return Unanswered(
+        question_id=question.id,
+        outcome="error",
+        detail=detail,
+        judge=judge,
+    )
 
 
 STRIDE = 1000
@@ -89,7 +97,10 @@ class Replicate:
 
     async def ask(self, call: Call) -> Outcome:
         """Make the call as an independent sample and return its outcome."""
-        seed = None if call.seed is None else call.seed + self.seeds * self.number
+        seed = None
+        if call.seed is not None:
+            seed = call.seed + self.seeds * self.number
+
         drawn = replace(
             call,
             replicate=call.replicate + STRIDE * self.number,
@@ -101,7 +112,13 @@ class Replicate:
 
 def asker_of_run(asker: Asker, number: int, seeds: int = 1) -> Asker:
     """Return the asker for the run of that number; see `Replicate`."""
-    door = Replicate(asker.door, asker.capabilities, number, asker.settings.temperature, seeds)
+    door = Replicate(
+        asker.door,
+        asker.capabilities,
+        number,
+        asker.settings.temperature,
+        seeds,
+    )
     return replace(asker, door=door)
 
 
@@ -121,7 +138,12 @@ class Sheet:
     unknown: int
 
     @classmethod
-    def of(cls, outcome: Completed, spellings: Sequence[Sequence[str]], count: int) -> Sheet:
+    def of(
+        cls,
+        outcome: Completed,
+        spellings: Sequence[Sequence[str]],
+        count: int,
+    ) -> Sheet:
         """Parse a completed call.
 
         Args:
@@ -130,17 +152,30 @@ class Sheet:
         """
         block = object_in(outcome.text)
         asked_numbers = {str(i) for i in range(1, count + 1)}
-        unknown = len(block.value.keys() - asked_numbers) if block else 0
+        if block:
+            unknown = len(block.value.keys() - asked_numbers)
+        else:
+            unknown = 0
+
         return cls(
-            block, spellings, Tokens.of(outcome.logprobs, outcome.text), outcome.text, unknown
+            block,
+            spellings,
+            Tokens.of(outcome.logprobs, outcome.text),
+            outcome.text,
+            unknown,
         )
 
     def __post_init__(self) -> None:
-        self._spans = value_spans(self.text, self.block) if self.block and self.tokens else {}
+        if self.block and self.tokens:
+            self._spans = value_spans(self.text, self.block)
+        else:
+            self._spans = {}
 
     def entry(self, place: int) -> dict[str, Any]:
         """Return the entry at `place`, empty if it is unusable; a bare value is an answer without a reason."""
-        value = self.block.value.get(str(place)) if self.block else None
+        value = None
+        if self.block:
+            value = self.block.value.get(str(place))
         if type(value) in (str, int, float, bool):
             return {"answer": value}
         return value if isinstance(value, dict) else {}
@@ -158,9 +193,11 @@ class Sheet:
         """Return why there is no answer at `place`."""
         if self.block is None:
             return "no JSON object in the answer"
+
         value = self.block.value.get(str(place))
         if value is CONFLICT:
             return "answered twice, and not alike"
+
         answer = self.entry(place).get("answer")
         return not_an_option(answer)
 
@@ -168,17 +205,34 @@ class Sheet:
         """Off the answer's tokens; None where the endpoint lists no alternatives to them."""
         if self.tokens is None:
             return None
+
         span = self._spans.get((str(place), "answer"))
         match = self._match(place)
         if span is None or match is None:
             return None
-        written = [json.dumps(label, ensure_ascii=False)[1:-1] for label in match[1]]
+
+        written = []
+        for label in match[1]:
+            written.append(json.dumps(label, ensure_ascii=False)[1:-1])
+
         exact = self.entry(place).get("answer") == match[1][match[0]]
-        distribution = self.tokens.distribution(span[0], written, folded=not exact)
-        return distribution if distribution and any(distribution) else None
+        distribution = self.tokens.distribution(
+            span[0],
+            written,
+            folded=not exact,
+        )
+        if distribution and any(distribution):
+            return distribution
+        return None
 
     def answer(
-        self, place: int, question: Question, judge: str, *, require_logprobs: bool, turns: int = 0
+        self,
+        place: int,
+        question: Question,
+        judge: str,
+        *,
+        require_logprobs: bool,
+        turns: int = 0,
     ) -> Answer | Unanswered:
         """Read the answer at `place`.
 
@@ -190,15 +244,24 @@ class Sheet:
         if option is None:
             detail = self.fault(place)
             return Unanswered(
-                question_id=question.id, outcome="unparsable", detail=detail, judge=judge
+                question_id=question.id,
+                outcome="unparsable",
+                detail=detail,
+                judge=judge,
             )
+
         probabilities = self.probabilities(place)
         if probabilities is None and require_logprobs:
             return error_without_logprobs(question, judge)
+
         entry = self.entry(place)
         options = len(question.options)
         # it never came up
-        listed = (0.0,) * options if option == options else (probabilities or ())[:options]
+        if option == options:
+            listed = (0.0,) * options
+        else:
+            listed = (probabilities or ())[:options]
+
         return Answer(
             question_id=question.id,
             probabilities=listed or point(option, options),
@@ -212,4 +275,7 @@ class Sheet:
     def _match(self, place: int) -> tuple[int, Sequence[str]] | None:
         answer = self.entry(place).get("answer")
         tried = ((option_named(answer, spelling), spelling) for spelling in self.spellings)
-        return next(((option, spelling) for option, spelling in tried if option is not None), None)
+        return next(
+            ((option, spelling) for option, spelling in tried if option is not None),
+            None,
+        )

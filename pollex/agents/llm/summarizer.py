@@ -27,7 +27,11 @@ class LlmSummarizer(Role):
     def __init__(self, asker: Asker) -> None:
         self.paper = asker.settings.prompts == "paper"
         self.prompts = load_by_polarity("summarize", paper=self.paper)
-        super().__init__(asker, self.prompts.values(), new_rubrics=asker.settings.new_rubrics)
+        super().__init__(
+            asker,
+            self.prompts.values(),
+            new_rubrics=asker.settings.new_rubrics,
+        )
 
     async def summarize(
         self,
@@ -44,27 +48,46 @@ class LlmSummarizer(Role):
         pool = [rubric for rubric in pool if rubric.polarity == polarity]
         if not reasons:
             return Summary(rubrics=())
-        items = [{"i": i, "reason": reason.text} for i, reason in enumerate(reasons, 1)]
-        items += [{"known": i, "rubric": rubric.text} for i, rubric in enumerate(pool, 1)]
+
+        items = []
+        for i, reason in enumerate(reasons, 1):
+            items.append({"i": i, "reason": reason.text})
+
+        for i, rubric in enumerate(pool, 1):
+            items.append({"known": i, "rubric": rubric.text})
+
         if not self.paper:
-            items += [
-                {"other_side": i, "rubric": rubric.text} for i, rubric in enumerate(others, 1)
-            ]
-            items += [{"pair": i, **pair.model_dump()} for i, pair in enumerate(pairs, 1)]
+            for i, rubric in enumerate(others, 1):
+                items.append({"other_side": i, "rubric": rubric.text})
+            for i, pair in enumerate(pairs, 1):
+                items.append({"pair": i, **pair.model_dump()})
+
         values = {"most": str(self.asker.settings.new_rubrics), **TOLD[polarity]}
         several = frozenset({"several"} if few or self.paper else ())
         value = await self.asker.value(
-            prompt, items, values, {"rubrics": list}, without=several, item=polarity
+            prompt,
+            items,
+            values,
+            {"rubrics": list},
+            without=several,
+            item=polarity,
         )
         if isinstance(value, Unanswered):
             return value
+
         batch = _Summarizing(
-            reasons, pool, polarity, source_of(prompt), least=1 if several else FEWEST_REASONS
+            reasons,
+            pool,
+            polarity,
+            source_of(prompt),
+            least=1 if several else FEWEST_REASONS,
         )
         for entry in entries(value.get("covered")):
             batch.cover(entry)
+
         for entry in entries(value["rubrics"]):
             batch.add(entry, self.asker.settings.new_rubrics)
+
         batch.drop_single()
         supported = {
             id_: tuple(dict.fromkeys(reasons))
@@ -72,7 +95,9 @@ class LlmSummarizer(Role):
             if reasons
         }
         return Summary(
-            rubrics=tuple(batch.rubrics.values()), supported=supported, refused=dict(batch.refused)
+            rubrics=tuple(batch.rubrics.values()),
+            supported=supported,
+            refused=dict(batch.refused),
         )
 
 
@@ -80,7 +105,11 @@ class _Batch:
     """What a model wrote of some reasons, beside the rubrics that it was shown."""
 
     def __init__(
-        self, reasons: Sequence[Reason], shown: Sequence[Rubric], polarity: Polarity, source: str
+        self,
+        reasons: Sequence[Reason],
+        shown: Sequence[Rubric],
+        polarity: Polarity,
+        source: str,
     ) -> None:
         self._reasons = reasons
         self._shown = shown
@@ -92,17 +121,22 @@ class _Batch:
 
     def _reasons_of(self, entry: dict[str, Any]) -> list[Reason]:
         """Return the reasons that an entry names; skip numbers that were not shown."""
-        return [
-            self._reasons[i - 1]
-            for i in numbers(entry.get("reasons"), range(1, len(self._reasons) + 1))
-        ]
+        reasons: list[Reason] = []
+        for i in numbers(entry.get("reasons"), range(1, len(self._reasons) + 1)):
+            reasons.append(self._reasons[i - 1])
+        return reasons
 
     def _shown_of(self, named: Any) -> list[Rubric]:
         return [self._shown[i - 1] for i in numbers(named, range(1, len(self._shown) + 1))]
 
     def _written(self, text: str) -> Rubric:
         id_ = content_id(self._polarity, text)
-        return Rubric(id=id_, text=text, polarity=self._polarity, source=self._source)
+        return Rubric(
+            id=id_,
+            text=text,
+            polarity=self._polarity,
+            source=self._source,
+        )
 
 
 class _Summarizing(_Batch):
@@ -131,12 +165,16 @@ class _Summarizing(_Batch):
         if known_id := self._id_of.get(text.casefold()):
             self.supported[known_id] += reasons
             return
+
         why = "" if reasons else "names no reason"
         if why := why or ("too many" if len(self.rubrics) >= most else refusal(text, self._quoted)):
             self.refused[why] += 1
         else:
             rubric = self._written(text)
-            self.rubrics[rubric.id] = with_reasons(self.rubrics.get(rubric.id, rubric), reasons)
+            self.rubrics[rubric.id] = with_reasons(
+                self.rubrics.get(rubric.id, rubric),
+                reasons,
+            )
 
     def drop_single(self) -> None:
         """Refuse new rubrics that rest on fewer reasons than they must; these reasons are shown again."""
@@ -155,25 +193,42 @@ class LlmUpdater(Role):
         super().__init__(asker, self.prompts.values())
 
     async def update(
-        self, reasons: Sequence[Reason], current: Sequence[Rubric], polarity: Polarity, most: int
+        self,
+        reasons: Sequence[Reason],
+        current: Sequence[Rubric],
+        polarity: Polarity,
+        most: int,
     ) -> Revision | Unanswered:
         """Revise the set by a batch of reasons."""
         prompt = self.prompts[polarity]
         if not reasons or not most:
             return Revision(rubrics=tuple(current)[:most])
-        items: list[dict[str, Any]] = [
-            {"known": i, "rubric": rubric.text} for i, rubric in enumerate(current, 1)
-        ]
-        items += [{"i": i, "reason": reason.text} for i, reason in enumerate(reasons, 1)]
+
+        items: list[dict[str, Any]] = []
+        for i, rubric in enumerate(current, 1):
+            items.append({"known": i, "rubric": rubric.text})
+
+        for i, reason in enumerate(reasons, 1):
+            items.append({"i": i, "reason": reason.text})
+
         value = await self.asker.value(
-            prompt, items, {"most": str(most)}, {"revised": list}, item=polarity
+            prompt,
+            items,
+            {"most": str(most)},
+            {"revised": list},
+            item=polarity,
         )
         if isinstance(value, Unanswered):
             return value
+
         revision = _Revising(reasons, current, polarity, source_of(prompt))
         for entry in entries(value["revised"]):
             revision.take(entry, most)
-        return Revision(rubrics=tuple(revision.rubrics.values()), refused=dict(revision.refused))
+
+        return Revision(
+            rubrics=tuple(revision.rubrics.values()),
+            refused=dict(revision.refused),
+        )
 
 
 class _Revising(_Batch):
@@ -182,12 +237,17 @@ class _Revising(_Batch):
         text = normalized(str(entry.get("text") or ""))
         reasons = self._reasons_of(entry)
         parents = self._shown_of(entry.get("known"))
-        why = "" if parents or reasons else "names no reason"
+        if parents or reasons:
+            why = ""
+        else:
+            why = "names no reason"
+
         why = why or (
             "" if any(text == parent.text for parent in parents) else refusal(text, self._quoted)
         )
         if why:
             self.refused[why] += 1
+
         for rubric in parents if why else [reduce(_joined, parents, self._written(text))]:
             if rubric.id in self.rubrics or len(self.rubrics) < most:
                 both = _joined(self.rubrics.get(rubric.id, rubric), rubric)

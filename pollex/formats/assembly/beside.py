@@ -44,7 +44,10 @@ LONGEST = 40
 
 
 def columns_offered(
-    fields: Mapping[str, Any], parts: Sequence[LogPart], unnamed: str, label_field: str | None
+    fields: Mapping[str, Any],
+    parts: Sequence[LogPart],
+    unnamed: str,
+    label_field: str | None,
 ) -> Iterator[ToolScore]:
     """Yield the columns of a row that may be the label, as scores with the source `COLUMN`.
 
@@ -56,12 +59,12 @@ def columns_offered(
     tool_scores = [part for part in parts if isinstance(part, ToolScore)]
     for call in calls:
         yield from _of(call.beside, ("trace", call.trace), tool_scores, label_field)
+
     if (owner := owner_of(parts, unnamed)) is not None:
-        rest = {
-            name: value
-            for name, value in fields.items()
-            if not calls or not name.startswith("attributes")
-        }
+        rest = {}
+        for name, value in fields.items():
+            if not calls or not name.startswith("attributes"):
+                rest[name] = value
         spread = any(call.beside for call in calls)
         yield from _of(rest if spread else fields, owner, tool_scores, label_field)
 
@@ -69,7 +72,11 @@ def columns_offered(
 def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | None:
     """Return the one trace, message or conversation that a row is about; None if there are several."""
     traces = {part.trace for part in parts if isinstance(part, ModelCall)}
-    talks = {part.id or unnamed for part in parts if isinstance(part, WholeTalk)}
+    talks = set()
+    for part in parts:
+        if isinstance(part, WholeTalk):
+            talks.add(part.id or unnamed)
+
     messages = [part for part in parts if isinstance(part, Message)]
     chats = {message.conversation for message in messages} | {
         p.conversation for p in parts if isinstance(p, Facts)
@@ -81,7 +88,10 @@ def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | Non
     ):
         if len(ids) == 1 and (only := ids.pop()):
             return target, only  # type: ignore[return-value]
-    return ("conversation", chats.pop()) if len(chats) == 1 and not traces and not talks else None
+
+    if len(chats) == 1 and not traces and not talks:
+        return ("conversation", chats.pop())
+    return None
 
 
 def _of(
@@ -121,14 +131,20 @@ def is_likely(path: str) -> bool:
 
 
 def _leaves(
-    fields: Mapping[str, Any], before: str = "", depth: int = 0
+    fields: Mapping[str, Any],
+    before: str = "",
+    depth: int = 0,
 ) -> Iterator[tuple[str, Any]]:
     for name, value in fields.items():
         folded = letters(str(name))
         if folded in _WORDS or depth > DEEPEST:
             continue
         path = f"{before}{name}"
-        inner = parse(value) if isinstance(value, str) and _OPENED.search(folded) else value
+        if isinstance(value, str) and _OPENED.search(folded):
+            inner = parse(value)
+        else:
+            inner = value
+
         if isinstance(inner, Mapping):
             yield from _leaves(inner, f"{path}.", depth + 1)
         elif folded.endswith("tags") and isinstance(inner, list):

@@ -23,16 +23,20 @@ def chained(calls: Iterable[ModelCall]) -> Mapping[str, str]:
         history_lines = core(call.before or ())
         prefixes = _prefixes(history_lines)
         answer_lines = core(call.after or ())
-        predecessors = silent.get(prefixes[-1]) if prefixes else None
+        predecessors = None
+        if prefixes:
+            predecessors = silent.get(prefixes[-1])
         if not predecessors:
             # of those whose end it repeats, the one with the longest history
             longest_first = (ends.get(prefix) for prefix in reversed(prefixes[:-1]))
             predecessors = next(filter(None, longest_first), None)
+
         first[call.trace] = first[predecessors.pop()] if predecessors else call.trace
         whole = _prefixes((*history_lines, *answer_lines))
         if whole:
             # what only called a tool, or failed, is followed by the same messages once more
             (ends if answer_lines else silent).setdefault(whole[-1], []).append(call.trace)
+
     return first
 
 

@@ -114,19 +114,26 @@ class Joiner:
         for part in log_parts:
             self._keep(part, place)
             self.odd.look_at(turns_of_part(part), place)
+
         self._columns_beside(row, log_parts, place)
         for score in columns_offered(
             row.fields, log_parts, f"{row.source}:{row.line}", self._options.label_field
         ):
             self._columns[score.target, score.id, score.name, str(score.value)] = score
 
-    def _columns_beside(self, row: LogRow, parts: Sequence[LogPart], place: Place) -> None:
+    def _columns_beside(
+        self,
+        row: LogRow,
+        parts: Sequence[LogPart],
+        place: Place,
+    ) -> None:
         comment = self._options.comment_field
         owner = owner_of(parts, f"{row.source}:{row.line}")
         if comment and (value := look_up(row.fields, comment)) not in (None, ""):
             self.comments_found = True
             if owner is not None:
                 self._keep(ToolScore(*owner, None, comment=value), place)
+
         for name, _ in map(split_field, self._options.signals):
             if owner is not None and isinstance(
                 value := look_up(row.fields, name), str | int | float
@@ -161,7 +168,9 @@ class Joiner:
                 if part.shown:
                     previous = self._shown.get(part.conversation, (0, ""))
                     self._shown[part.conversation] = max(
-                        previous, (part.state, part.shown), key=lambda shown: shown[0]
+                        previous,
+                        (part.state, part.shown),
+                        key=lambda shown: shown[0],
                     )
             case Link():
                 self._links[part.conversation] = part.before
@@ -179,11 +188,13 @@ class Joiner:
         ):
             self.comments_found = True
             score = score._replace(value=None, comment=score.value)
+
         if any(
             letters(score.name) == letters(split_field(signal)[0])
             for signal in self._options.signals
         ):
             self._signals.append(score)
+
         comment, tags = self.odd.written(score.comment, score.tags, place)
         score = score._replace(comment=comment, tags=tags)
         if score.value is not None:
@@ -195,7 +206,12 @@ class Joiner:
         """Return a conversation with the signals that its fields tell of."""
         if not self._options.signals:
             return conversation
-        signals = self.odd.happened(conversation.metadata, self._options.signals, place)
+
+        signals = self.odd.happened(
+            conversation.metadata,
+            self._options.signals,
+            place,
+        )
         self.signals_found.update(split_field(signal)[0] for signal in signals)
         return conversation.model_copy(update={"signals": signals})
 
@@ -211,8 +227,15 @@ class Joiner:
             and not (call.before or call.after)
         ):
             return
-        before = None if call.before is None else self._shared(call.before)
-        after = None if call.after is None else self._shared(call.after)
+
+        before = None
+        if call.before is not None:
+            before = self._shared(call.before)
+
+        after = None
+        if call.after is not None:
+            after = self._shared(call.after)
+
         self._calls[call.trace, call.span] = call._replace(before=before, after=after)
 
     def _all_words(self) -> dict[str, Words]:
@@ -226,6 +249,7 @@ class Joiner:
                 for column in zip(*(row[2:4] for row in rows), strict=True)
             )
             words_by_span[span] = rows[0]._replace(before=before, after=after)
+
         return words_by_span
 
     def join(self) -> Iterator[Joined | BadRow]:
@@ -237,7 +261,8 @@ class Joiner:
             WrongUse: Several scores may be the thumb.
         """
         thumb_scores, self.account.scores = choose_thumbs(
-            [*self._scores, *self._columns.values()], self._options
+            [*self._scores, *self._columns.values()],
+            self._options,
         )
         self.notes += notes(self.account.scores)
         # what the scores may name: conversations, traces, spans and messages
@@ -246,11 +271,13 @@ class Joiner:
         targets = self._targets(sessions)
         for id_ in [id_ for id_ in self._facts if ("span", id_) in targets]:
             self._facts.setdefault(targets["span", id_], []).extend(self._facts.pop(id_))
+
         # each thumb and comment to its conversation
         thumbs: dict[str, list[ToolScore]] = {}
         lost = 0
         newest, older = keep_latest(thumb_scores, self._options.thumbs)
         self.notes += older
+
         for score in (*newest, *self._remarks):
             score = _reached(score, targets)
             owner = targets.get((score.target, score.id)) or targets.get(
@@ -262,6 +289,7 @@ class Joiner:
                 self.votes.setdefault(other, []).append(score)
             else:
                 lost += 1
+
         # signals are facts of their conversations
         for score in self._signals:
             score = _reached(score, targets)
@@ -269,13 +297,20 @@ class Joiner:
                 names = (split_field(signal)[0] for signal in self._options.signals)
                 signal = next(name for name in names if letters(name) == letters(score.name))
                 self._facts.setdefault(owner, []).append({signal: score.value})
+
         has_conversations = bool(self.votes)
         for outcome in self._all(sessions, thumbs):
             has_conversations = has_conversations or isinstance(outcome, Joined)
             yield outcome
+
         self._check(has_conversations, lost, len(thumb_scores))
 
-    def _check(self, has_conversations: bool, lost: int, thumb_count: int) -> None:
+    def _check(
+        self,
+        has_conversations: bool,
+        lost: int,
+        thumb_count: int,
+    ) -> None:
         belong = f"{count(lost, 'thumb belongs', 'thumbs belong')} to conversations that aren't in these files"
         remedy = "give the conversations' file, too"
         if (
@@ -285,7 +320,10 @@ class Joiner:
             and not self._calls
             and not self._talks
         ):
-            raise BadInput(f"the files have scores and no words{self._also}", remedy=remedy)
+            raise BadInput(
+                f"the files have scores and no words{self._also}",
+                remedy=remedy,
+            )
         if has_conversations and thumb_count and lost == thumb_count:
             raise BadInput(f"{belong}{self._also}", remedy=remedy)
         if lost:
@@ -293,7 +331,9 @@ class Joiner:
 
     @property
     def _also(self) -> str:
-        return f", and {describe_bad_rows(self.unread)}" if self.unread else ""
+        if self.unread:
+            return f", and {describe_bad_rows(self.unread)}"
+        return ""
 
     def _link(self) -> None:
         conversation_ids = set(self._messages)
@@ -305,6 +345,7 @@ class Joiner:
                     break
                 visited.add(before)
                 first = before
+
             if first != id_ and id_ in self._messages:
                 self._messages.setdefault(first, {}).update(self._messages.pop(id_))
                 self._facts.setdefault(first, []).extend(self._facts.pop(id_, []))
@@ -314,27 +355,32 @@ class Joiner:
         first = chained(loose)
         for call in loose:
             self._calls[call.trace, call.span] = call._replace(session=first[call.trace])
+
         if len(set(first.values())) < len(loose):
             calls = count(len(loose), "call names", "calls name")
             self.notes.append(
                 f"{calls} no session, and went together by the history that they repeat"
             )
+
         # the sessions that the spans of each trace name
         named: dict[str, set[str]] = {}
         for call in self._calls.values():
             ids = named.setdefault(call.trace, set())
             if call.session:
                 ids.add(call.session)
+
         for span, (words, *_) in self._words.items():
             if words.trace and (words.trace, span) not in self._calls:
                 self._calls[words.trace, span] = ModelCall(words.trace, span)
                 named.setdefault(words.trace, set())
+
         without = sum(not ids for ids in named.values())
         if without:
             traces = count(without, "trace has", "traces have")
             self.notes.append(
                 f"{traces} no session id: each is a conversation; record session.id to join turns"
             )
+
         # each trace to its session; one that names two has its root's
         grouped: dict[str, list[ModelCall]] = {}
         for call in self._calls.values():
@@ -343,36 +389,56 @@ class Joiner:
                 if not (root_session := self._session_of_root(call.trace)):
                     self._two_sessions(call.trace, sorted(ids))
                 named[call.trace] = {root_session}
+
             if named[call.trace] != {""}:
                 grouped.setdefault(min(ids, default=call.trace), []).append(call)
+
         return grouped
 
     def _session_of_root(self, trace: str) -> str:
         """Return the session that the spans around all others of a trace name; empty where they name none or two."""
-        roots = [
-            call for (of, _), call in self._calls.items() if of == trace and call.parent is None
-        ]
+        roots = []
+        for (of, _), call in self._calls.items():
+            if of == trace and call.parent is None:
+                roots.append(call)
+
         named = {call.session for call in roots if call.session}
         return named.pop() if len(named) == 1 else ""
 
     def _two_sessions(self, trace: str, ids: Sequence[str]) -> None:
         source, line = self._places[trace]
         reason = f"the trace {trace:.40} names {len(ids)} sessions: {', '.join(ids[:3])}"
-        self._bad.append(BadRow(source, line, reason, "give all spans of a trace one session id"))
+        self._bad.append(
+            BadRow(
+                source,
+                line,
+                reason,
+                "give all spans of a trace one session id",
+            )
+        )
 
     def _targets(self, sessions: Mapping[str, Sequence[ModelCall]]) -> dict[tuple[str, str], str]:
         targets: dict[tuple[str, str], str] = {}
         for id_ in (*self._messages, *self._talks, *sessions):
             targets["conversation", id_] = id_
+
         for id_, calls in sessions.items():
             for call in calls:
                 targets["trace", call.trace] = targets["span", call.trace] = targets[
                     "span", call.span
                 ] = id_
+
         for id_, messages in self._messages.items():
-            targets |= {("message", key): id_ for key in messages if isinstance(key, str)}
+            for key in messages:
+                if isinstance(key, str):
+                    targets["message", key] = id_
+
         for id_, talks in self._talks.items():
-            targets |= {("message", key): id_ for talk in talks for key in talk.keys if key}
+            for talk in talks:
+                for key in talk.keys:
+                    if key:
+                        targets["message", key] = id_
+
         return targets
 
     def _all(
@@ -381,42 +447,76 @@ class Joiner:
         yield from self._bad
         words = self._all_words()
         wordless: list[str] = []
+
         # tables and trees of messages
         for id_, messages in self._messages.items():
             thumbed = [
                 score.id for score in sorted(thumbs.get(id_, []), key=lambda score: score.at or 0)
             ]
-            whole = [
-                _with_beside(message, self._beside.get(message.key or "", ()))
-                for message in messages.values()
-            ]
-            built = from_messages(whole, self._shown.get(id_, (0, None))[1], thumbed)
-            lacks = next((message.lacks for message in messages.values() if message.lacks), "")
+            whole = []
+            for message in messages.values():
+                whole.append(
+                    _with_beside(
+                        message,
+                        self._beside.get(message.key or "", ()),
+                    )
+                )
+
+            built = from_messages(
+                whole,
+                self._shown.get(id_, (0, None))[1],
+                thumbed,
+            )
+            lacks = next(
+                (message.lacks for message in messages.values() if message.lacks),
+                "",
+            )
             if lacks and not any(turn.role == "user" for turn in built.turns):
-                yield BadRow(*self._places[id_], f"{id_:.60} comes without what was asked", lacks)
+                yield BadRow(
+                    *self._places[id_],
+                    f"{id_:.60} comes without what was asked",
+                    lacks,
+                )
             else:
                 yield self._joined(id_, built, thumbs, whole)
+
         # sessions of traces
         for id_, calls in sessions.items():
             self.steps += len(calls) - len({call.trace for call in calls})
             try:
-                call_words = [words[call.span] for call in calls if call.span in words]
-                yield self._joined(id_, from_calls(calls, words), thumbs, (*calls, *call_words))
+                call_words = []
+                for call in calls:
+                    if call.span in words:
+                        call_words.append(words[call.span])
+                yield self._joined(
+                    id_,
+                    from_calls(calls, words),
+                    thumbs,
+                    (*calls, *call_words),
+                )
             except NoWords:
                 wordless.append(id_)
             except BadInput as error:
                 source, line = self._places[calls[0].trace]
-                yield BadRow(source, line, f"session {id_:.60}: {error.what}", error.advice)
+                yield BadRow(
+                    source,
+                    line,
+                    f"session {id_:.60}: {error.what}",
+                    error.advice,
+                )
+
         # conversations in one row
         for id_, talks in self._talks.items():
             for talk in _newest(talks):
                 yield self._joined(id_, _whole(talk), thumbs, [talk])
+
         if wordless and len(wordless) == len(sessions) and not self._messages and not self._talks:
             raise BadInput(
                 f"no span has messages{self._also}",
                 where=next(iter(self._places.values()))[0],
                 remedy=WITHOUT_WORDS,
             )
+
         if wordless:
             rated = sum(id_ in thumbs for id_ in wordless)
             traces = count(len(wordless), "session has", "sessions have")
@@ -425,22 +525,37 @@ class Joiner:
             )
 
     def _joined(
-        self, id_: str, built: Built, thumbs: Mapping[str, list[ToolScore]], parts: Iterable[Timed]
+        self,
+        id_: str,
+        built: Built,
+        thumbs: Mapping[str, list[ToolScore]],
+        parts: Iterable[Timed],
     ) -> Joined:
         self.account.ways[built.way] += 1
         start = min(dated(part.at for part in parts), default=None)
-        times = {} if start is None else {"timestamp": iso_time(start)}
+        if start is None:
+            times = {}
+        else:
+            times = {"timestamp": iso_time(start)}
+
         facts = times | gather_fields([built.facts, *self._facts.get(id_, [])])
         place = self._places.get(id_) or self._places[next(iter(built.places))]
         if UNREAD in built.errors:
             self.odd.add(UNREAD, place)
-        return Joined(id_, built._replace(facts=facts), tuple(thumbs.get(id_, ())), place)
+
+        return Joined(
+            id_,
+            built._replace(facts=facts),
+            tuple(thumbs.get(id_, ())),
+            place,
+        )
 
 
 def _reached(score: ToolScore, targets: Mapping[tuple[str, str], str]) -> ToolScore:
     """Return a score as one of the trace or conversation around what it names, where that isn't in the files."""
     if (score.target, score.id) in targets:
         return score
+
     reachable = ((target, id_) for target, id_ in score.around if id_ and (target, id_) in targets)
     target, id_ = next(reachable, (score.target, score.id))
     return score._replace(target=target, id=id_)
@@ -450,19 +565,25 @@ def _with_beside(message: Message, beside: Sequence[Addition]) -> Message:
     """Add a message's files and steps; an answer that begins with the words of its steps has them once."""
     if not beside or not message.turns:
         return message
+
     first, *rest = message.turns
     marks = [addition.mark for addition in beside if addition.mark]
-    first = (
-        first.model_copy(update={"content": "\n".join([first.content, *marks])}) if marks else first
-    )
+    if marks:
+        first = first.model_copy(update={"content": "\n".join([first.content, *marks])})
+
     in_order = sorted(beside, key=lambda addition: addition.at or 0)
     steps = list(chain.from_iterable(addition.steps for addition in in_order))
     if rest and rest[-1].role == "assistant":
         answer = rest[-1].content
         for turn in steps:
-            words = turn.content.partition("\n[tool call: ")[0] if turn.role == "assistant" else ""
-            answer = answer.removeprefix(words).lstrip() if words and answer != words else answer
+            words = ""
+            if turn.role == "assistant":
+                words = turn.content.partition("\n[tool call: ")[0]
+            if words and answer != words:
+                answer = answer.removeprefix(words).lstrip()
+
         rest = [*rest[:-1], *steps, rest[-1].model_copy(update={"content": answer})]
+
     return message._replace(turns=(first, *(rest or steps)))
 
 
@@ -477,7 +598,11 @@ def _goes_on(envelope: Mapping[str, Any]) -> bool:
     )
     if any(envelope.get(name) for name in cursors):
         return True
-    info = [envelope.get(name) for name in ("meta", "pageInfo", "page_info")]
+
+    info = []
+    for name in ("meta", "pageInfo", "page_info"):
+        info.append(envelope.get(name))
+
     further = ("cursor", "has_more", "hasNextPage")
     return any(
         isinstance(page_info, Mapping) and any(page_info.get(name) for name in further)
@@ -490,8 +615,15 @@ def _whole(talk: WholeTalk) -> Built:
     turns = talk.turns
     if talk.error and (not turns or turns[-1].role == "user"):
         turns = (*turns, Turn(role="assistant", content="[error]"))
+
     errors = (talk.error,) if talk.error else ()
-    return Built(turns, places, errors, dict(talk.facts), "whole conversations")
+    return Built(
+        turns,
+        places,
+        errors,
+        dict(talk.facts),
+        "whole conversations",
+    )
 
 
 def _newest(talks: Sequence[WholeTalk]) -> list[WholeTalk]:
@@ -500,9 +632,12 @@ def _newest(talks: Sequence[WholeTalk]) -> list[WholeTalk]:
         return list(talks)
     if all(talk.at is not None for talk in talks):
         return [max(talks, key=lambda talk: (talk.at or 0, len(talk.turns)))]
+
     longest = max(talks, key=lambda talk: len(talk.turns))
     are_prefixes = all(longest.turns[: len(talk.turns)] == talk.turns for talk in talks)
-    return [longest] if are_prefixes else list(talks)
+    if are_prefixes:
+        return [longest]
+    return list(talks)
 
 
 LISTED = 3
@@ -525,28 +660,38 @@ class Oddities:
             self.add("a tool call has no name, and is kept as it stands", place)
 
     def written(
-        self, comment: object, tags: object, place: tuple[str, int]
+        self,
+        comment: object,
+        tags: object,
+        place: tuple[str, int],
     ) -> tuple[str, tuple[str, ...]]:
         """Return a comment and tags as text; what has an odd shape is noted, and kept as JSON."""
         comment_text = comment_of(comment)
         chosen = tags_of(tags)
         if comment_text is None:
             self.add(
-                "a comment is neither text nor an object with text, and is kept as JSON", place
+                "a comment is neither text nor an object with text, and is kept as JSON",
+                place,
             )
             comment_text = json.dumps(comment, ensure_ascii=False, default=str)
+
         if chosen is None:
             self.add("tags of a comment are no list of texts, and are kept as JSON", place)
             chosen = (json.dumps(tags, ensure_ascii=False, default=str),)
+
         return comment_text, chosen
 
     def happened(
-        self, values: Mapping[str, Any], signals: Sequence[str], place: tuple[str, int]
+        self,
+        values: Mapping[str, Any],
+        signals: Sequence[str],
+        place: tuple[str, int],
     ) -> dict[str, bool]:
         """Return which signals happened; a value that tells nothing is noted."""
         outcomes = dict(
             signals_in(
-                {name: look_up(values, name) for name, _ in map(split_field, signals)}, signals
+                {name: look_up(values, name) for name, _ in map(split_field, signals)},
+                signals,
             )
         )
         for signal in [signal for signal, yes in outcomes.items() if yes is None]:
@@ -554,18 +699,24 @@ class Oddities:
                 f"a value of {split_field(signal)[0]!r} is neither yes nor no, and was left out",
                 place,
             )
+
         return {signal: yes for signal, yes in outcomes.items() if yes is not None}
 
     @property
     def notes(self) -> list[str]:
         """A note on each kind."""
-        return [f"{what}: {_listed(list(places))}" for what, places in self._places.items()]
+        lines: list[str] = []
+        for what, places in self._places.items():
+            lines.append(f"{what}: {_listed(list(places))}")
+        return lines
 
 
 def _listed(places: list[tuple[str, int]]) -> str:
     named = ", ".join(f"{source}:{line}" for source, line in places[:LISTED])
     more = len(places) - LISTED
-    return f"{named} and {count(more, 'more row')}" if more > 0 else named
+    if more > 0:
+        return f"{named} and {count(more, 'more row')}"
+    return named
 
 
 def _of_file(part: LogPart, source: str) -> LogPart:
@@ -585,4 +736,5 @@ def turns_of_part(part: LogPart) -> tuple[Turn, ...]:
             turns = (*(part.before or ()), *(part.after or ()))
         case Addition():
             turns = part.steps
+
     return tuple(turns)

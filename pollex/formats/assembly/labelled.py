@@ -30,7 +30,11 @@ class Labeller:
     def __init__(self, options: ReadOptions, majority: Callable[[Sequence[Label]], Label]) -> None:
         self._options = options
         self._majority = majority
-        self._verdicts = Verdicts.of(options.positive, options.negative, options.unrated)
+        self._verdicts = Verdicts.of(
+            options.positive,
+            options.negative,
+            options.unrated,
+        )
         self.spellings = self._verdicts.said
         self._counts: Counter[str] = Counter()
         self.found: set[str] = set()
@@ -43,9 +47,10 @@ class Labeller:
                 counts.
         """
         try:
-            thumbs = [
-                hung for score in joined.scores if (hung := self._hung(joined, score)) is not None
-            ]
+            thumbs = []
+            for score in joined.scores:
+                if (hung := self._hung(joined, score)) is not None:
+                    thumbs.append(hung)
             label = label_by(thumbs, self._options.thumbs, self._majority)
         except BadInput:
             if self._options.labels_needed:
@@ -53,13 +58,24 @@ class Labeller:
             self._counts["unread"] += 1
             thumbs = []
             label = Label.NONE
+
         placed = [thumb for thumb in thumbs if thumb.place is not None]
         if self._options.thumbs == "each" and placed:
             yield from self._cut(joined, thumbs)
             return
-        last = max((thumb.place for thumb in thumbs if thumb.place is not None), default=None)
+
+        last = max(
+            (thumb.place for thumb in thumbs if thumb.place is not None),
+            default=None,
+        )
         self._counts["after"] += last is not None and len(joined.built.turns) - 1 - last > AFTER
-        yield self._labelled(joined, joined.id, joined.built.turns, label, thumbs)
+        yield self._labelled(
+            joined,
+            joined.id,
+            joined.built.turns,
+            label,
+            thumbs,
+        )
 
     def voted(self, id_: str, scores: Sequence[ToolScore]) -> Voted:
         """Return the label of a conversation whose thumbs are in another file.
@@ -67,7 +83,10 @@ class Labeller:
         Raises:
             BadInput: As for `label`.
         """
-        thumbs = [Hung(None, label_of(score, self._verdicts), score) for score in scores]
+        thumbs = []
+        for score in scores:
+            thumbs.append(Hung(None, label_of(score, self._verdicts), score))
+
         label = label_by(thumbs, self._options.thumbs, self._majority)
         people = ", ".join(dict.fromkeys(score.person for score in scores if score.person))
         return Voted(id_, label, people or None, feedback_of(thumbs))
@@ -81,31 +100,47 @@ class Labeller:
             notes.append(
                 f"{talks} on for more than {AFTER} turns after the thumb; to cut them there: {spell(thumbs='each')}"
             )
+
         if n := self._counts["unread"]:
             notes.append(note_on_unread(n))
+
         if n := self._counts["replaced"]:
             notes.append(
                 f"{count(n, 'thumb was', 'thumbs were')} given for answers that were replaced, and left out"
             )
-        notes += left_note("the rating", self.spellings, compared=self._verdicts.compared)
+
+        notes += left_note(
+            "the rating",
+            self.spellings,
+            compared=self._verdicts.compared,
+        )
         if self._counts["rating"]:
             stars = "ratings in stars count as thumbs: 4 and 5 up, 1 and 2 down, 3 none"
             notes.append(f"{stars}; for other bounds: {spell(**BOUNDS)}")
+
         if self._counts["nps"]:
             scale = "scores from 0 to 10 count as thumbs: 9 and 10 up, 0 to 6 down, 7 and 8 none"
             notes.append(f"{scale}; for other bounds: {spell(positive='>=9', negative='<=6')}")
+
         if n := self._counts["cut"]:
             notes.append(
                 f"{count(n, 'answer is', 'answers are')} cut by the export; export whole messages in its place"
             )
+
         if n := self._counts["rated turns"]:
             talks = count(n, "conversation holds", "conversations hold")
             notes.append(f"{talks} the rated turns alone; export the messages to have all of them")
+
         if n := self._counts["alone"]:
-            rows = count(n, "example of a dataset has", "examples of a dataset have")
+            rows = count(
+                n,
+                "example of a dataset has",
+                "examples of a dataset have",
+            )
             notes.append(
                 f"{rows} lost the session, and stand alone; export spans to have whole conversations"
             )
+
         return notes
 
     def _hung(self, joined: Joined, score: ToolScore) -> Hung | None:
@@ -119,9 +154,14 @@ class Labeller:
         ):
             self._counts["replaced"] += 1
             return None
+
         self._counts["rating"] += score.rating and not self._verdicts.numbers
         self._counts["nps"] += is_nps(score) and not self._verdicts.numbers
-        return Hung(places.get(hung_at), label_of(score, self._verdicts), score)
+        return Hung(
+            places.get(hung_at),
+            label_of(score, self._verdicts),
+            score,
+        )
 
     def _cut(self, joined: Joined, thumbs: Sequence[Hung]) -> Iterator[Labelled]:
         places = sorted({thumb.place for thumb in thumbs if thumb.place is not None})
@@ -130,11 +170,22 @@ class Labeller:
             turns = joined.built.turns[: place + 1]
             label = label_by(here, "last")
             yield self._labelled(
-                joined, f"{joined.id}#{here[0].score.id}", turns, label, here, joined.id
+                joined,
+                f"{joined.id}#{here[0].score.id}",
+                turns,
+                label,
+                here,
+                joined.id,
             )
+
         if whole := [thumb for thumb in thumbs if thumb.place is None]:
             yield self._labelled(
-                joined, joined.id, joined.built.turns, label_by(whole, "last"), whole, joined.id
+                joined,
+                joined.id,
+                joined.built.turns,
+                label_by(whole, "last"),
+                whole,
+                joined.id,
             )
 
     def _labelled(
@@ -151,21 +202,34 @@ class Labeller:
         self._counts["cut"] += bool(facts.get("answer_cut"))
         self._counts["rated turns"] += bool(facts.get("only_rated_turns"))
         self._counts["alone"] += bool(facts.get("session_lost"))
-        thumb_records = [_record(thumb) for thumb in thumbs if thumb.score.value is not None]
+        thumb_records = []
+        for thumb in thumbs:
+            if thumb.score.value is not None:
+                thumb_records.append(_record(thumb))
+
         beside = {"thumbs": thumb_records, "errors": list(joined.built.errors)}
         metadata = {**facts, **{name: value for name, value in beside.items() if value}}
         if label is Label.NONE and options.label_field and not joined.scores:
             label = self._verdicts.label(self._named(metadata, options.label_field))
+
         # who judged, and which group it belongs to
         people = list(dict.fromkeys(thumb.score.person for thumb in thumbs if thumb.score.person))
         user = facts.get("user")
         judge = ", ".join(people) or (user if thumbs and isinstance(user, str) else None)
         if options.judge_field:
             judge = _text(self._named(metadata, options.judge_field))
-        named = _text(self._named(metadata, options.named_group)) if options.named_group else None
-        alike = next((text for name in ALIKE if (text := _text(facts.get(name)))), None)
+
+        named = None
+        if options.named_group:
+            named = _text(self._named(metadata, options.named_group))
+
+        alike = next(
+            (text for name in ALIKE if (text := _text(facts.get(name)))),
+            None,
+        )
         if options.id_field and (own_id := _text(self._named(metadata, options.id_field))):
             id_ = own_id + id_.removeprefix(joined.id)
+
         return (
             turns,
             RowFields(id_, label, judge, named or alike or group, metadata),
@@ -212,6 +276,8 @@ def _record(thumb: Hung) -> dict[str, Any]:
 def _text(value: object) -> str | None:
     if isinstance(value, list | dict):
         raise BadInput(
-            "the field is a list or an object", remedy="name a field that holds text or a number"
+            "the field is a list or an object",
+            remedy="name a field that holds text or a number",
         )
+
     return None if value is None else str(value)

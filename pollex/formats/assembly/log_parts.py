@@ -220,18 +220,22 @@ def moment(value: object, day_first: bool | None = None) -> float | None:
     """
     if isinstance(value, Mapping):
         value = value.get("$date", value.get("$numberLong"))
+
     if isinstance(value, str):
         text = value.strip().removesuffix(" UTC").removesuffix(" Uhr")
         try:
             value = float(text)
         except ValueError:
             return _calendar(text, day_first)
+
     # nor NaN
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LATEST:
         return None
+
     for bound, unit in ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3)):
         if abs(value) >= bound:
             return value / unit
+
     return float(value)
 
 
@@ -258,9 +262,11 @@ def _calendar(text: str, day_first: bool | None) -> float | None:
     with suppress(ValueError):
         time = datetime.fromisoformat(text)
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
     date_match = _DATE.fullmatch(text)
     if date_match is None or (date_match[2] == "/" and day_first is None):
         return None
+
     day, month = (
         (date_match[1], date_match[3])
         if date_match[2] == "." or day_first
@@ -269,7 +275,9 @@ def _calendar(text: str, day_first: bool | None) -> float | None:
     for clock in _CLOCKS:
         with suppress(ValueError):
             time = datetime.strptime(
-                f"{date_match[4]}-{month}-{day} {date_match[5] or '0:00'}", f"%Y-%m-%d {clock}"
+                f"{date_match[4]}-{month}-{day} {date_match[5] or '0:00'}",
+                f"%Y-%m-%d {clock}",
             )
             return time.replace(tzinfo=UTC).timestamp()
+
     return None

@@ -60,6 +60,7 @@ def from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
     traces: dict[str, list[ModelCall]] = {}
     for call in calls:
         traces.setdefault(call.trace, []).append(call)
+
     candidates: list[list[Exchange]] = []
     wordless: dict[int, list[str]] = {}  # by how many traces with words come before
     # what each trace may add to the conversation, in order of time
@@ -69,8 +70,10 @@ def from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
         else:
             spans = [trace[0].trace, *(call.span for call in trace)]
             wordless.setdefault(max(len(candidates), 1), []).extend(spans)
+
     if not candidates:
         raise NoWords("no span has messages", remedy=WITHOUT_WORDS)
+
     candidates = _without_examples(candidates)
     # one exchange of each trace continues the conversation
     thread = _Thread()
@@ -78,16 +81,24 @@ def from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
         if (chosen := _chosen(choice, candidates[index + 1 :], thread)) is not None:
             thread.add(chosen)
         thread.hang(wordless.get(index + 1, ()))
+
     facts = gather_fields([_facts(call) for call in calls]) | _origin(calls, candidates)
     last_errors = [choice[-1].error for choice in candidates]
     errors = tuple(dict.fromkeys(filter(None, last_errors)))
     if not errors and FAILED in thread.turns:
         errors = (UNREAD,)
-    places: dict[str, int | None] = {
-        span: None for call in calls for span in (call.trace, call.span)
-    }
+
+    places: dict[str, int | None] = {}
+    for call in calls:
+        for span in (call.trace, call.span):
+            places[span] = None
+
     return Built(
-        tuple(thread.turns), places | thread.places, errors, facts, thread.way(len(candidates))
+        tuple(thread.turns),
+        places | thread.places,
+        errors,
+        facts,
+        thread.way(len(candidates)),
     )
 
 
@@ -102,18 +113,21 @@ def _origin(
 ) -> dict[str, object]:
     first = candidates[0][0].trace
     last = candidates[-1][-1].trace
-    root = next((call.span for call in calls if call.trace == last and call.parent is None), last)
+    root = next(
+        (call.span for call in calls if call.trace == last and call.parent is None),
+        last,
+    )
     session = next((call.session for call in calls if call.session), None)
     return {"traces": [first, last, root]} | ({"session": session} if session else {})
 
 
 def _facts(call: ModelCall) -> Mapping[str, object]:
     """Return what is known of a call; only a trace's own metadata are its conversation's."""
-    return {
-        name: value
-        for name, value in call.facts.items()
-        if name != "metadata" or call.parent is None
-    }
+    facts: dict[str, object] = {}
+    for name, value in call.facts.items():
+        if name != "metadata" or call.parent is None:
+            facts[name] = value
+    return facts
 
 
 def _in_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]]:
@@ -128,6 +142,7 @@ def _in_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]]:
     groups = [sorted(calls, key=start) for calls in traces.values()]
     if len(groups) > 1 and first(groups[0]) > first(groups[-1]):
         groups.reverse()
+
     return sorted(groups, key=first)
 
 
@@ -135,6 +150,7 @@ def _filled(call: ModelCall, words: Mapping[str, Words]) -> ModelCall:
     span_words = words.get(call.span)
     if span_words is None:
         return call
+
     return call._replace(
         before=call.before if call.before else span_words.before,
         after=call.after or span_words.after or None,
@@ -146,21 +162,37 @@ def _filled(call: ModelCall, words: Mapping[str, Words]) -> ModelCall:
 def _candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
     spans = tuple(dict.fromkeys([trace[0].trace, *(call.span for call in trace)]))
     parents = {call.span: call.parent for call in trace}
-    depths = {call.span: _depth(call.span, parents) for call in trace}
+    depths = {}
+    for call in trace:
+        depths[call.span] = _depth(call.span, parents)
+
     # the spans whose two sides can be read
     trace = _in_full(_as_it_stands(trace))
     readable = [call for call in trace if _is_whole(call)]
     if not readable:
-        readable = [call for call in trace if call.before and depths[call.span] == 0]
+        readable = []
+        for call in trace:
+            if call.before and depths[call.span] == 0:
+                readable.append(call)
+
     # a root has the words as the user saw them; else the model calls of least depth
     roots = [call for call in readable if depths[call.span] == 0]
     calls = [call for call in readable if call.model] or readable
     if roots and not all(call.model for call in roots):
         plain = [call for call in roots if not call.model]
-        model_exchanges = [_exchange_of(call, spans) for call in calls if call.model]
+        model_exchanges = []
+        for call in calls:
+            if call.model:
+                model_exchanges.append(_exchange_of(call, spans))
         return [_with_tool_calls(_exchange_of(plain[-1], spans), model_exchanges)]
+
     least = min((depths[call.span] for call in calls), default=0)
-    return [_exchange_of(call, spans) for call in calls if depths[call.span] == least]
+    candidates: list[Exchange] = []
+    for call in calls:
+        if depths[call.span] == least:
+            candidates.append(_exchange_of(call, spans))
+
+    return candidates
 
 
 def _as_it_stands(trace: Sequence[ModelCall]) -> list[ModelCall]:
@@ -188,12 +220,16 @@ def _in_full(trace: Sequence[ModelCall]) -> list[ModelCall]:
     for call in trace:
         if call.model and call.before:
             alone = all(turn.role == "tool" for turn in call.before)
-            before = (
-                (*(last.before or ()), *(last.after or ()), *call.before) if alone else call.before
-            )
+            if alone:
+                before = (*(last.before or ()), *(last.after or ()), *call.before)
+            else:
+                before = call.before
+
             last = call = call._replace(before=_with_words(before, earlier_turns))
             earlier_turns += call.after or ()
+
         full.append(call)
+
     return full
 
 
@@ -218,7 +254,9 @@ def _with_words(turns: Turns, recorded_turns: Sequence[Turn]) -> Turns:
         elif place is not None:
             turn = max(turn, remaining[place], key=_fullness)
             del remaining[: place + 1]
+
         completed.append(turn)
+
     return tuple(completed)
 
 
@@ -228,7 +266,11 @@ def _fullness(turn: Turn) -> tuple[int, int]:
 
 def _words(turn: Turn) -> str:
     """Return what an assistant said beside its calls."""
-    lines = turn.content.splitlines() if turn.role == "assistant" else []
+    if turn.role == "assistant":
+        lines = turn.content.splitlines()
+    else:
+        lines = []
+
     return "\n".join(line for line in lines if not line.startswith(CALL)).strip()
 
 
@@ -253,14 +295,20 @@ def _without_examples(candidates: list[list[Exchange]]) -> list[list[Exchange]]:
         (i for i, lines in enumerate(zip(*heads, strict=False)) if len(set(lines)) > 1),
         min(map(len, heads)),
     )
-    shown = max((i + 1 for i in range(alike) if heads[0][i][0] == "assistant"), default=0)
+    shown = max(
+        (i + 1 for i in range(alike) if heads[0][i][0] == "assistant"),
+        default=0,
+    )
     answers = {line for choice in candidates for line in core(choice[-1].after)}
     if not shown or len(set(heads)) < FEW or any(answers & set(head[shown:]) for head in heads):
         return candidates
-    cut = [
-        [exchange._replace(before=_after(exchange.before, shown)) for exchange in choice]
-        for choice in candidates[1:]
-    ]
+
+    cut = []
+    for choice in candidates[1:]:
+        cut.append(
+            [exchange._replace(before=_after(exchange.before, shown)) for exchange in choice]
+        )
+
     return [candidates[0], *cut]
 
 
@@ -278,10 +326,12 @@ def _depth(span: str, parents: Mapping[str, str | None]) -> int:
     parent = parents[span]
     if parent and parent not in parents:
         return 1
+
     while parent is not None and parent in parents and parent not in visited:
         visited.add(parent)
         depth = depth + 1
         parent = parents[parent]
+
     return depth
 
 
@@ -292,17 +342,27 @@ def _exchange_of(call: ModelCall, spans: tuple[str, ...]) -> Exchange:
         after = after[len(before) :]
     elif before and (repeated_lines := _repeated(core(before), core(after))):
         before, after, history = *_split_repeated(before, after, repeated_lines), True
+
     answered = bool(after) or (bool(before) and before[-1].role == "assistant")
     error = "" if core(after) else call.error
     return Exchange(
-        before, after if answered else (FAILED,), history, call.trace, spans, call.at, error
+        before,
+        after if answered else (FAILED,),
+        history,
+        call.trace,
+        spans,
+        call.at,
+        error,
     )
 
 
 def _split(before: Turns, after: Turns) -> tuple[Turns, Turns]:
     """Split a whole talk on one side behind its last user turn, so that its last answer came out."""
     whole = before or after
-    last = max((index for index, turn in enumerate(whole) if turn.role == "user"), default=-1)
+    last = max(
+        (index for index, turn in enumerate(whole) if turn.role == "user"),
+        default=-1,
+    )
     if (before and after) or last < 0 or last == len(whole) - 1:
         return before, after
     return whole[: last + 1], whole[last + 1 :]
@@ -315,11 +375,16 @@ def _repeated(question_lines: Core, answer_lines: Core) -> int:
         if question_lines and answer_lines[end - 1] == question_lines[-1]
     )
     return next(
-        (end for end in ends if answer_lines[end - len(question_lines) : end] == question_lines), 0
+        (end for end in ends if answer_lines[end - len(question_lines) : end] == question_lines),
+        0,
     )
 
 
-def _split_repeated(before: Turns, after: Turns, repeated_lines: int) -> tuple[Turns, Turns]:
+def _split_repeated(
+    before: Turns,
+    after: Turns,
+    repeated_lines: int,
+) -> tuple[Turns, Turns]:
     index = (_index(after, repeated_lines) or 0) + 1
     system = tuple(turn for turn in before if turn.role == "system")
     return system + tuple(turn for turn in after[:index] if turn.role != "system"), after[index:]
@@ -332,6 +397,7 @@ def _with_tool_calls(root: Exchange, calls: Sequence[Exchange]) -> Exchange:
     if any(map(_marks, root.after)):
         recorded_turns = [turn for call in calls for turn in (*call.before, *call.after)]
         return root._replace(after=_with_words(root.after, recorded_turns))
+
     fullest = root
     history_lines = core(root.before)
     grown = root.history and _has_answer(history_lines)
@@ -340,11 +406,14 @@ def _with_tool_calls(root: Exchange, calls: Sequence[Exchange]) -> Exchange:
         if before and len(core(before)) >= (len(history_lines) if root.history else 0):
             if core(call.after) == core(root.after):
                 return root._replace(
-                    before=before, after=call.after if core(call.after) else root.after
+                    before=before,
+                    after=call.after if core(call.after) else root.after,
                 )
+
             # the answer was worked on after the model gave it
             if fullest is root and any(map(_marks, before)):
                 fullest = root._replace(before=before)
+
     return fullest
 
 
@@ -356,10 +425,15 @@ def _same_talk(turns: Turns, history_lines: Core, *, grown: bool) -> Turns:
     """
     if core(turns) == history_lines:
         return turns
-    last = max((index for index, turn in enumerate(turns) if turn.role == "user"), default=0)
+
+    last = max(
+        (index for index, turn in enumerate(turns) if turn.role == "user"),
+        default=0,
+    )
     last_lines = core(turns[last:])
     if grown or not last_lines:
         return ()
+
     first_text = last_lines[0][1]
     question = history_lines[-1][1]
     return turns[last:] if first_text.startswith(question) else ()
@@ -384,14 +458,21 @@ def _lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
             and after is not None
             and (after.role == "tool" or bool(_marks(after)))
         )
-        lines = turn.content.splitlines() if words and not step else []
+        if words and not step:
+            lines = turn.content.splitlines()
+        else:
+            lines = []
+
         text = "\n".join(line for line in lines if not line.startswith(CALL)).strip()
         core_lines.append((turn.role, text) if text else None)
+
     return core_lines
 
 
 def _chosen(
-    choice: Sequence[Exchange], later: Sequence[Sequence[Exchange]], thread: _Thread
+    choice: Sequence[Exchange],
+    later: Sequence[Sequence[Exchange]],
+    thread: _Thread,
 ) -> Exchange | None:
     """Return the call of a trace that belongs to the conversation.
 
@@ -401,12 +482,16 @@ def _chosen(
     if not choice[-1].history or not _repeats(later):
         continuing = [exchange for exchange in choice if thread.continues(exchange)]
         return (continuing or list(choice))[-1]
+
     said_again: set[tuple[str, str]] = set()
     for exchange in chain.from_iterable(later):
         said_again.update(core(exchange.before))
-    answered_later = [
-        exchange for exchange in choice if exchange.error or said_again & set(core(exchange.after))
-    ]
+
+    answered_later = []
+    for exchange in choice:
+        if exchange.error or said_again & set(core(exchange.after)):
+            answered_later.append(exchange)
+
     return answered_later[-1] if answered_later else None
 
 
@@ -434,9 +519,9 @@ class _Thread:
     def way(self, traces: int) -> str:
         if traces == 1:
             return "one trace"
-        return (
-            "traces that repeat the history" if self._ways["history"] else "traces strung together"
-        )
+        if self._ways["history"]:
+            return "traces that repeat the history"
+        return "traces strung together"
 
     def add(self, exchange: Exchange) -> None:
         """Add a trace to the conversation.
@@ -457,14 +542,20 @@ class _Thread:
         if self.turns and _marks(self.turns[-1]) and differs:
             # its tool answers in this trace
             thread_lines = core([*self.turns, Turn(role="tool", content="")])
+
         is_own_turn = not exchange.history or not _has_answer(history_lines)
         shared = _shared(thread_lines, history_lines)
         if not thread_lines or shared == len(thread_lines) or (shared and not is_own_turn):
-            self._follow(exchange, shared, edited=bool(thread_lines) and shared < len(thread_lines))
+            self._follow(
+                exchange,
+                shared,
+                edited=bool(thread_lines) and shared < len(thread_lines),
+            )
         elif is_own_turn:
-            new_turns = [
-                turn for turn in exchange.before if turn.role != "system" or turn not in self.turns
-            ]
+            new_turns = []
+            for turn in exchange.before:
+                if turn.role != "system" or turn not in self.turns:
+                    new_turns.append(turn)
             self._append(exchange, tuple(new_turns))
         elif overlap := _overlap(thread_lines, history_lines):
             self._ways["history"] += 1
@@ -484,11 +575,14 @@ class _Thread:
         """Continue after the shared lines; of two records of them, keep the fuller."""
         if self.turns:
             self._ways["history"] += 1
+
         # of two records of the shared turns, the one with more words
         exchange = exchange._replace(before=_with_words(exchange.before, self.turns))
-        earlier_turns = (
-            self.turns[: (_index(tuple(self.turns), shared) or 0) + 1] if edited else self.turns
-        )
+        if edited:
+            earlier_turns = self.turns[: (_index(tuple(self.turns), shared) or 0) + 1]
+        else:
+            earlier_turns = self.turns
+
         earlier_turns = list(_with_words(tuple(earlier_turns), exchange.before))
         new = _after(exchange.before, shared)
         while (
@@ -498,6 +592,7 @@ class _Thread:
             and _marks(earlier_turns[-1]) == _marks(new[0])
         ):
             earlier_turns = earlier_turns[:-1]  # the history has the call, and its result after it
+
         failed = (
             bool(earlier_turns) and earlier_turns[-1] == FAILED and FAILED not in exchange.before
         )
@@ -506,15 +601,19 @@ class _Thread:
             failed = False
         if failed or len(earlier_turns) > len(exchange.before) - len(new):
             exchange = exchange._replace(before=(*earlier_turns, *new))
+
         # the places of earlier spans, counted anew in the history that is followed
         moved: dict[str, int | None] = {}
         for span, place in self.places.items():
-            count = None if place is None else sum(map(bool, _lines(self.turns)[: place + 1]))
+            count = None
+            if place is not None:
+                count = sum(map(bool, _lines(self.turns)[: place + 1]))
             moved[span] = (
                 None
                 if count is None or (edited and count > shared)
                 else _index(exchange.before, count)
             )
+
         self.places = moved
         self.turns = []
         self._append(exchange, exchange.before)
@@ -534,7 +633,8 @@ def _shared(thread_lines: Core, history_lines: Core) -> int:
 def _overlap(thread_lines: Core, history_lines: Core) -> int:
     lengths = range(min(len(thread_lines), len(history_lines)), 0, -1)
     return next(
-        (length for length in lengths if thread_lines[-length:] == history_lines[:length]), 0
+        (length for length in lengths if thread_lines[-length:] == history_lines[:length]),
+        0,
     )
 
 

@@ -123,6 +123,7 @@ def choose_thumbs(
         if options.labels_needed:
             raise
         thumb_scores = []
+
     thumb_ids = set(map(id, thumb_scores))
     kinds = Counter((score.name, score.source, id(score) in thumb_ids) for score in scores)
     return _as_stars(thumb_scores), [
@@ -139,29 +140,39 @@ def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[Too
             remedy="to take chosen for a thumb up and rejected for one down",
             option={"pairs": True},
         )
+
     # signals and what pollex wrote back are no thumbs
-    signals = {letters(split_field(signal)[0]) for signal in options.signals}
+    signals = set()
+    for signal in options.signals:
+        signals.add(letters(split_field(signal)[0]))
+
     scores = [score for score in scores if letters(score.name) not in signals]
     columns = [score for score in scores if score.source == COLUMN]
-    ours = [
-        score
-        for score in scores
-        if not fold(score.name).startswith(OURS) and score.source != COLUMN
-    ]
+    ours = []
+    for score in scores:
+        if not fold(score.name).startswith(OURS) and score.source != COLUMN:
+            ours.append(score)
+
     if options.label_field:
         thumb_scores = _named(ours, options.label_field) or _column(columns, options.label_field)
     else:
         thumb_scores = _usual(ours) or _sure(columns)
+
     # rows of single scores say more than their summary
     if any(not score.summary for score in thumb_scores):
         thumb_scores = [score for score in thumb_scores if not score.summary]
+
     _require_thumbs(_as_stars(thumb_scores), options)
     return thumb_scores
 
 
 def _as_stars(scores: list[ToolScore]) -> list[ToolScore]:
     """Return scores as ratings where their name says that they count stars, and none is above five."""
-    stars = [_star(score.value) for score in scores if fold(score.name) in STAR_NAMES]
+    stars = []
+    for score in scores:
+        if fold(score.name) in STAR_NAMES:
+            stars.append(_star(score.value))
+
     if len(stars) < len(scores) or not stars or not 1 < max(stars) <= MOST_STARS or min(stars) < 1:
         return scores
     return [score._replace(rating=True) for score in scores]
@@ -188,12 +199,16 @@ def _sure(columns: Sequence[ToolScore]) -> list[ToolScore]:
         is_usual(score.value) for score in named
     ):
         return []
+
     numbers = {as_number(score.value) for score in named} - {""}
     if "-1" in numbers:  # then 0 is no thumb
         named = [score for score in named if as_number(score.value) != "0"]
+
     scale = _called(named[0].name) in SCALES
     both = "1" in numbers and len(numbers) > 1
-    return named if both or not numbers or (numbers == {"1"} and not scale) else []
+    if both or not numbers or (numbers == {"1"} and not scale):
+        return named
+    return []
 
 
 def _called(path: str) -> str:
@@ -210,6 +225,7 @@ def _usual(scores: Sequence[ToolScore]) -> list[ToolScore]:
         most = shown.most_common(1)[0][0]
         what = f"several scores may be the label: {listed}"
         raise WrongUse(what, remedy="say which", option={"label_field": most})
+
     named = named or [score for score in people if is_nps(score)] or _in_words(people)
     return [score for score in people if not score.name] + named
 
@@ -226,7 +242,12 @@ def _in_words(scores: Sequence[ToolScore]) -> list[ToolScore]:
     for score in scores:
         if score.name and score.source != COLUMN:
             words.setdefault(score.name, set()).add(fold(str(score.value)))
-    sided = [name for name, values in words.items() if len(values) > 1 and values <= SIDES]
+
+    sided = []
+    for name, values in words.items():
+        if len(values) > 1 and values <= SIDES:
+            sided.append(name)
+
     return [score for score in scores if [score.name] == sided]
 
 
@@ -239,22 +260,33 @@ def _require_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> None:
     """Refuse ratings from 1 to 5 without bounds, where 1 would be a thumb up."""
     if Verdicts.of(options.positive, options.negative).numbers:
         return
-    rated = [score for score in scores if not score.rating and not is_nps(score)]
+
+    rated = []
+    for score in scores:
+        if not score.rating and not is_nps(score):
+            rated.append(score)
+
     stars = [score for score in rated if abs(_star(score.value)) > 1]
     if stars:
         low, high = bounds_of(sorted(_star(score.value) for score in rated))
         what = f"the values of {stars[0].name or 'the thumb'!r} are ratings, for example {_star(stars[0].value):g}"
         raise WrongUse(
-            what, remedy="give bounds", option={"positive": f">={high:g}", "negative": f"<={low:g}"}
+            what,
+            remedy="give bounds",
+            option={"positive": f">={high:g}", "negative": f"<={low:g}"},
         )
 
 
 def _star(value: object) -> float:
     """Parse a value as a number; 0 for words, and for what is no finite number."""
     try:
-        number = float(value) if isinstance(value, int | float | str) else 0.0
+        if isinstance(value, int | float | str):
+            number = float(value)
+        else:
+            number = 0.0
     except (ValueError, OverflowError):
         return 0.0
+
     return number if math.isfinite(number) else 0.0
 
 
@@ -305,8 +337,10 @@ def keep_latest(
             and not (score.key and score.key == previous.key)
         ):
             older[score.name] += 1
+
         if previous is None or (score.at or 0) >= (previous.at or 0):
             newest[key] = score
+
     again = [
         f"{count(n, 'score', 'scores')} {name!r} came before another one on the same answer, and the newest counts; "
         f"to count the worst: {spell(thumbs='worst')}"
@@ -341,6 +375,7 @@ def label_by(
     labelled = [thumb for thumb in thumbs if thumb.label is not Label.NONE]
     if how is None and majority and are_of_raters(labelled):
         return majority([thumb.label for thumb in labelled])
+
     labels = {thumb.label for thumb in labelled}
     if len(labels) < 2:
         return labels.pop() if labels else Label.NONE
@@ -348,6 +383,7 @@ def label_by(
         return Label.NEGATIVE
     if how in ("last", "each"):
         return max(labelled, key=lambda thumb: (_order(thumb.place), thumb.score.at or 0)).label
+
     ups = sum(thumb.label is Label.POSITIVE for thumb in labelled)
     what = f"{count(len(labelled), 'thumb', 'thumbs')} that differ: {ups} up, {len(labelled) - ups} down"
     remedy = "say which counts: last, worst, or each, which cuts after every thumbed answer"
@@ -364,6 +400,7 @@ def notes(score_kinds: Sequence[ScoreKind]) -> list[str]:
     for kind in score_kinds:
         if kind.taken:
             used_counts["column" if kind.source == COLUMN else "score", kind.name] += kind.scores
+
     named = [
         f"labels come from the {what} {name!r} ({n})"
         for (what, name), n in sorted(used_counts.items())
@@ -377,6 +414,7 @@ def notes(score_kinds: Sequence[ScoreKind]) -> list[str]:
     }
     if used_counts or not kinds:
         return named
+
     listed = ", ".join(
         f"{n} {name!r}" + (f" from {source}" if source else "")
         for (name, source), n in kinds.items()
@@ -393,9 +431,13 @@ def describe_unused(columns: Mapping[str, int]) -> list[str]:
     """Describe columns that look like feedback and weren't used, by how many rows have them."""
     if not columns:
         return []
+
     most = sorted(columns.items(), key=lambda column: -column[1])
     shown = ", ".join(f"{name!r:.80} ({n})" for name, n in most[:MOST])
-    rest = f" and {len(most) - MOST} more" if len(most) > MOST else ""
+    rest = ""
+    if len(most) > MOST:
+        rest = f" and {len(most) - MOST} more"
+
     return [
         f"not used for labels, but named like feedback: {shown}{rest}; to use one: {spell(label_field=most[0][0])}"
     ]

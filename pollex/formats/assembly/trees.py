@@ -26,7 +26,11 @@ class Built(NamedTuple):
     way: str
 
 
-def from_messages(messages: Sequence[Message], shown: str | None, thumbed: Sequence[str]) -> Built:
+def from_messages(
+    messages: Sequence[Message],
+    shown: str | None,
+    thumbed: Sequence[str],
+) -> Built:
     """Build the conversation of some messages.
 
     Args:
@@ -35,7 +39,11 @@ def from_messages(messages: Sequence[Message], shown: str | None, thumbed: Seque
         thumbed: Keys of messages with a thumb, the newest last.
     """
     tree = any(message.tree for message in messages)
-    path = _path(messages, shown, thumbed) if tree else in_order(messages)
+    if tree:
+        path = _path(messages, shown, thumbed)
+    else:
+        path = in_order(messages)
+
     user = next((message.author for message in path), None)
     turns: list[Turn] = []
     places: dict[str, int | None] = {message.key: None for message in messages if message.key}
@@ -47,10 +55,15 @@ def from_messages(messages: Sequence[Message], shown: str | None, thumbed: Seque
         )
         if message.key:
             places[message.key] = len(turns) - 1 if turns else 0
+
     errors = tuple(message.error for message in path if message.error)
     facts = gather_fields([message.facts for message in path])
     return Built(
-        tuple(turns), places, errors, facts, "path of a tree" if tree else "messages in order"
+        tuple(turns),
+        places,
+        errors,
+        facts,
+        "path of a tree" if tree else "messages in order",
     )
 
 
@@ -73,12 +86,11 @@ def in_order(messages: Sequence[Said], newest_first: bool = False) -> list[Said]
     times = [message.at for message in messages if message.at is not None]
     if times and times[0] != times[-1]:
         newest_first = times[0] > times[-1]
+
     ordered = list(reversed(messages) if newest_first else messages)
-    return (
-        ordered
-        if len(times) < len(messages)
-        else sorted(ordered, key=lambda message: message.at or 0)
-    )
+    if len(times) < len(messages):
+        return ordered
+    return sorted(ordered, key=lambda message: message.at or 0)
 
 
 def gather_fields(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -91,16 +103,23 @@ def gather_fields(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             values = values_by_name.setdefault(name, [])
             if value not in values:
                 values.append(value)
+
     return {name: _gathered(values) for name, values in values_by_name.items()}
 
 
 def _gathered(values: list[Any]) -> Any:
     if len(values) == 1:
         return values[0]
-    return gather_fields(values) if all(isinstance(value, Mapping) for value in values) else values
+    if all(isinstance(value, Mapping) for value in values):
+        return gather_fields(values)
+    return values
 
 
-def _path(messages: Sequence[Message], shown: str | None, thumbed: Sequence[str]) -> list[Message]:
+def _path(
+    messages: Sequence[Message],
+    shown: str | None,
+    thumbed: Sequence[str],
+) -> list[Message]:
     """Return the path from the first message to the leaf that counts.
 
     That is the leaf that the tool shows, unless all thumbs are on other tries. Otherwise it is the
@@ -113,6 +132,7 @@ def _path(messages: Sequence[Message], shown: str | None, thumbed: Sequence[str]
     current = _up(by_key, shown)
     if current and (not thumbed or _keys(current) & set(thumbed)):
         return current
+
     # else the newest leaf below a thumb, or of least rank
     parents = {message.parent for message in messages}
     leaves = [
@@ -122,6 +142,7 @@ def _path(messages: Sequence[Message], shown: str | None, thumbed: Sequence[str]
     for key in reversed(thumbed):
         if with_it := [path for path in paths if key in _keys(path)]:
             return with_it[-1]
+
     paths.sort(key=lambda path: -sum(message.rank for message in path))
     return current or (paths[-1] if paths else list(messages))
 
@@ -137,4 +158,5 @@ def _up(by_key: Mapping[str | None, Message], key: str | None) -> list[Message]:
         visited.add(key)
         path.append(by_key[key])
         key = by_key[key].parent
+
     return path[::-1]

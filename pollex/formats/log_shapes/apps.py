@@ -28,14 +28,20 @@ def read_coze(fields: Fields) -> Iterator[LogPart]:
     if kind in NO_TURNS_OF_COZE:
         yield LeftOut(f"messages of the type {kind!r}, which nobody said, were left out")
         return
+
     content = fields.get("content")
     message: dict[str, Any] = {"role": fields.get("role"), "content": content}
     if kind == "function_call":
-        message = {"role": "assistant", "content": None, "tool_calls": [parse(content)]}
+        message = {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [parse(content)],
+        }
     elif kind in ("tool_output", "tool_response"):
         message = {"role": "tool", "content": content}
     elif fields.get("content_type") == "object_string":
         message["content"] = parse(content)
+
     session = required(fields, "conversation_id")
     when = moment(fields.get("created_at"))
     yield Message(session, text(fields.get("id")), turns_in(message), when)
@@ -53,9 +59,17 @@ def read_letta(fields: Fields) -> Iterator[LogPart]:
         "tool_return_message": {**fields, "role": "tool", "content": fields.get("tool_return")},
     }.get(kind)
     names = ("conversation_id", "thread_id", "agent_id")
-    session = next((session_id for name in names if (session_id := text(fields.get(name)))), "")
+    session = next(
+        (session_id for name in names if (session_id := text(fields.get(name)))),
+        "",
+    )
     turns = turns_in(message) if message else ()
-    yield Message(session, _key(fields, kind), turns, moment(fields.get("date")))
+    yield Message(
+        session,
+        _key(fields, kind),
+        turns,
+        moment(fields.get("date")),
+    )
 
 
 def _key(fields: Fields, kind: str) -> str | None:
@@ -84,7 +98,14 @@ def read_deepseek(fields: Fields) -> Iterator[LogPart]:
         turns = (Turn(role=role, content=text_of(content)),) if content else ()
         parent = text(unwrap(node).get("parent"))
         when = moment(message.get("inserted_at"))
-        yield Message(id_, f"{id_}/{key}", turns, when, parent and f"{id_}/{parent}", tree=True)
+        yield Message(
+            id_,
+            f"{id_}/{key}",
+            turns,
+            when,
+            parent and f"{id_}/{parent}",
+            tree=True,
+        )
 
 
 def read_vscode_chat(fields: Fields) -> Iterator[LogPart]:
@@ -93,24 +114,49 @@ def read_vscode_chat(fields: Fields) -> Iterator[LogPart]:
     user = text(fields.get("requesterUsername"))
     for number, request in enumerate(objects(fields.get("requests"))):
         question = get(request, "message.text") or ""
-        answer = "".join(filter(None, map(_vscode_words, objects(request.get("response")))))
+        answer = "".join(
+            filter(
+                None,
+                map(_vscode_words, objects(request.get("response"))),
+            )
+        )
         failed = get(request, "result.errorDetails.message")
         both = (("user", str(question)), ("assistant", answer or ("[error]" if failed else "")))
         turns = tuple(Turn(role=role, content=words) for role, words in both if words)
         key = text(request.get("requestId")) or str(number)
         when = moment(request.get("timestamp"))
-        yield Message(session, key, turns, when, error=str(failed or ""), facts=facts(user=user))
+        yield Message(
+            session,
+            key,
+            turns,
+            when,
+            error=str(failed or ""),
+            facts=facts(user=user),
+        )
         vote = request.get("vote")
         if vote in (0, 1):
             reason = request.get("voteDownReason")
-            yield ToolScore("message", key, "up" if vote else "down", tags=reason, person=user)
+            yield ToolScore(
+                "message",
+                key,
+                "up" if vote else "down",
+                tags=reason,
+                person=user,
+            )
 
 
 def _vscode_words(part: Mapping[str, Any]) -> str:
     """Return the words of a part of an answer; progress, tools and references have a kind."""
     value = part.get("value")
-    inner = part.get("content") if part.get("kind") == "markdownContent" else None
-    words = value if "kind" not in part else unwrap(inner).get("value")
+    inner = None
+    if part.get("kind") == "markdownContent":
+        inner = part.get("content")
+
+    if "kind" not in part:
+        words = value
+    else:
+        words = unwrap(inner).get("value")
+
     return words if isinstance(words, str) else ""
 
 
@@ -131,6 +177,7 @@ def read_voiceflow(fields: Fields) -> Iterator[LogPart]:
         words = inside.get("title") or ("[image]" if kind == "visual" else None)
     else:
         words = None
+
     role: Role = "user" if is_request else "assistant"
     turns = (Turn(role=role, content=str(words)),) if words else ()
     session = text(fields.get("sessionID")) or text(fields.get("transcriptID")) or ""
@@ -147,6 +194,7 @@ def read_q_business(fields: Fields) -> Iterator[LogPart]:
     turns = tuple(Turn(role=role, content=str(words)) for role, words in exchange if words)
     if turns:
         yield Message(session, key, turns, when, facts=facts(user=person))
+
     useful = {"USEFUL": "up", "NOT_USEFUL": "down"}.get(str(fields.get("usefulness")))
     comment = fields.get("comment")
     if useful or comment:
@@ -176,11 +224,16 @@ def read_teams(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of Microsoft Teams as Graph gives it; an application is the assistant."""
     if fields.get("messageType") not in (None, "message") or fields.get("deletedDateTime"):
         return
+
     key = required(fields, "id")
     session = text(fields.get("chatId")) or text(fields.get("replyToId")) or key
     body = unwrap(fields.get("body"))
     html = body.get("contentType") == "html"
-    words = without_html(body.get("content")) if html else str(body.get("content") or "")
+    if html:
+        words = without_html(body.get("content"))
+    else:
+        words = str(body.get("content") or "")
+
     files = marks_of_files(fields.get("attachments"))
     by_application = bool(get(fields, "from.application"))
     user = text(get(fields, "from.user.id"))
@@ -188,7 +241,13 @@ def read_teams(fields: Fields) -> Iterator[LogPart]:
     content = join_lines([words.strip(), *files])
     turns = (Turn(role=role, content=content),) if content else ()
     sender = facts(user=user)
-    yield Message(session, key, turns, moment(fields.get("createdDateTime")), facts=sender)
+    yield Message(
+        session,
+        key,
+        turns,
+        moment(fields.get("createdDateTime")),
+        facts=sender,
+    )
     for reaction in objects(fields.get("reactions")) if by_application else ():
         if value := TEAMS_REACTIONS.get(str(reaction.get("reactionType"))):
             person = text(get(reaction, "user.user.id"))
@@ -208,8 +267,17 @@ def read_silly(fields: Fields) -> Iterator[LogPart]:
 def read_kore(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of Kore.ai, whose words stand in its components."""
     components = objects(fields.get("components"))
-    texts = [str(get(part, "data.text")) for part in components if get(part, "data.text")]
+    texts = []
+    for part in components:
+        if get(part, "data.text"):
+            texts.append(str(get(part, "data.text")))
+
     role: Role = "user" if fields.get("type") == "incoming" else "assistant"
     turns = (Turn(role=role, content="\n".join(texts)),) if texts else ()
     session = required(fields, "sessionId")
-    yield Message(session, text(fields.get("_id")), turns, moment(fields.get("createdOn")))
+    yield Message(
+        session,
+        text(fields.get("_id")),
+        turns,
+        moment(fields.get("createdOn")),
+    )

@@ -44,17 +44,20 @@ def read_langflow(fields: Fields) -> Iterator[LogPart]:
     key = text(fields.get("id"))
     words = text_of(str(fields.get("text") or ""))
     failed = fields.get("category") == "error" or truth(fields.get("error"))
-    blocks = [
-        content
-        for block in objects(fields.get("content_blocks"))
-        for content in objects(block.get("contents"))
-    ]
+    blocks = []
+    for block in objects(fields.get("content_blocks")):
+        blocks.extend(objects(block.get("contents")))
+
     tools = [content for content in blocks if content.get("type") == "tool_use"]
     calls = [turn for tool in tools for turn in _tool_turns(tool, tool.get("output"))]
     lines = ["[error]" if failed else words, *marks_of_files(parse(fields.get("files")))]
     turn = Turn(role=role_of(fields.get("sender")), content=join_lines(lines))
     yield Message(
-        session, key, (*calls, turn), moment(fields.get("timestamp")), error=words if failed else ""
+        session,
+        key,
+        (*calls, turn),
+        moment(fields.get("timestamp")),
+        error=words if failed else "",
     )
 
 
@@ -87,32 +90,54 @@ BOTPRESS_FILES = ("image", "audio", "video", "file", "location")
 
 def read_botpress(fields: Fields) -> Iterator[LogPart]:
     role = str(fields.get("direction")).strip().casefold()
-    words = "\n".join(_botpress_lines(str(fields.get("type") or ""), unwrap(fields.get("payload"))))
+    words = "\n".join(
+        _botpress_lines(
+            str(fields.get("type") or ""),
+            unwrap(fields.get("payload")),
+        )
+    )
     if words and role not in ("incoming", "outgoing"):
         yield LeftOut(f"messages whose direction is {role!r:.40} were left out")
     elif words:
-        turn = Turn(role="user" if role == "incoming" else "assistant", content=text_of(words))
+        turn = Turn(
+            role="user" if role == "incoming" else "assistant",
+            content=text_of(words),
+        )
         key = text(fields.get("id"))
         when = moment(fields.get("createdAt"))
-        message_facts = facts(user=text(fields.get("userId"))) if role == "incoming" else {}
-        yield Message(required(fields, "conversationId"), key, (turn,), when, facts=message_facts)
+        if role == "incoming":
+            message_facts = facts(user=text(fields.get("userId")))
+        else:
+            message_facts = {}
+
+        yield Message(
+            required(fields, "conversationId"),
+            key,
+            (turn,),
+            when,
+            facts=message_facts,
+        )
 
 
 def _botpress_lines(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a message: its words, or else the labels of its choices, and the cards in it."""
     if kind in BOTPRESS_FILES:
         yield f"[{kind}]"
-    words = [
-        str(payload[name]).strip() for name in BOTPRESS_WORDS if isinstance(payload.get(name), str)
-    ]
-    labels = [
-        str(choice["label"])
-        for choice in objects(payload.get("options") or payload.get("actions"))
-        if choice.get("label")
-    ]
+
+    words = []
+    for name in BOTPRESS_WORDS:
+        if isinstance(payload.get(name), str):
+            words.append(str(payload[name]).strip())
+
+    labels = []
+    for choice in objects(payload.get("options") or payload.get("actions")):
+        if choice.get("label"):
+            labels.append(str(choice["label"]))
+
     yield from [line for line in words if line] or labels
     for item in objects(payload.get("items")):
         yield from _botpress_lines(str(item.get("type") or ""), unwrap(item.get("payload")) or item)
+
     readable = words or labels or payload.get("items") or kind in BOTPRESS_FILES
     if kind and payload and not readable:
         yield f"[{kind}]"
@@ -122,7 +147,12 @@ ACTIVITY_USERS = ("user", "1")
 ACTIVITY_AGENTS = ("bot", "skill", "assistant", "agent", "0")
 """Roles of the Bot Framework, and as Copilot Studio numbers them."""
 FEEDBACK_ACTIONS = ("message/submitAction", "feedback")
-REACTIONS = {"like": "up", "dislike": "down", "liked": "up", "disliked": "down"}
+REACTIONS = {
+    "like": "up",
+    "dislike": "down",
+    "liked": "up",
+    "disliked": "down",
+}
 
 
 def read_bot_activity(fields: Fields) -> Iterator[LogPart]:
@@ -163,17 +193,22 @@ def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
         if survey.get("score") is not None:
             comment = survey.get("comment")
             yield ToolScore(
-                "conversation", id_, survey["score"], name="csat", rating=True, comment=comment
+                "conversation",
+                id_,
+                survey["score"],
+                name="csat",
+                rating=True,
+                comment=comment,
             )
 
 
 def _activity_words(fields: Fields) -> list[str]:
     words = str(fields.get("text") or "").strip()
-    labels = [
-        str(action["title"])
-        for action in objects(get(fields, "suggestedActions.actions"))
-        if action.get("title")
-    ]
+    labels = []
+    for action in objects(get(fields, "suggestedActions.actions")):
+        if action.get("title"):
+            labels.append(str(action["title"]))
+
     return [words, *(labels if not words else [])]
 
 
@@ -185,42 +220,70 @@ def _activity_files(fields: Fields) -> list[str]:
             marks += _card_words(unwrap(file.get("content"))) or ["[card]"]
         elif str(file.get("contentType")) != "text/html":  # the text once more
             marks += marks_of_files([file])
+
     return marks
 
 
 def _card_words(card: Mapping[str, Any]) -> list[str]:
-    words = [
-        str(card[name]) for name in ("title", "subtitle", "text") if isinstance(card.get(name), str)
-    ]
+    words = []
+    for name in ("title", "subtitle", "text"):
+        if isinstance(card.get(name), str):
+            words.append(str(card[name]))
+
     for block in objects(card.get("body")):
         words += _card_words(block)
+
     return words
 
 
-def _activity_feedback(fields: Fields, id_: str, value: Mapping[str, Any]) -> Iterator[ToolScore]:
+def _activity_feedback(
+    fields: Fields,
+    id_: str,
+    value: Mapping[str, Any],
+) -> Iterator[ToolScore]:
     action_value = unwrap(value.get("actionValue")) or value
     written = parse(action_value.get("feedback"))
-    comment = written.get("feedbackText") if isinstance(written, Mapping) else written
+    if isinstance(written, Mapping):
+        comment = written.get("feedbackText")
+    else:
+        comment = written
+
     reaction = REACTIONS.get(str(action_value.get("reaction")))
     if reaction or comment:
         yield _activity_thumb(fields, id_, reaction, comment)
 
 
-def _activity_thumb(fields: Fields, id_: str, value: str | None, comment: object) -> ToolScore:
+def _activity_thumb(
+    fields: Fields,
+    id_: str,
+    value: str | None,
+    comment: object,
+) -> ToolScore:
     message = text(fields.get("replyToId"))
     person = text(get(fields, "from.aadObjectId") or get(fields, "from.id"))
     when = moment(fields.get("timestamp"))
+
     return ToolScore(
-        "conversation", id_, value, comment=comment, person=person, at=when, message=message
+        "conversation",
+        id_,
+        value,
+        comment=comment,
+        person=person,
+        at=when,
+        message=message,
     )
 
 
 def read_copilot_transcript(fields: Fields) -> Iterator[LogPart]:
     """Yield the activities of a transcript, which stand as JSON text in one of its columns."""
-    row = {name.casefold(): value for name, value in fields.items()}
+    row = {}
+    for name, value in fields.items():
+        row[name.casefold()] = value
+
     id_ = required(row, "conversationtranscriptid")
     yield Facts(
-        id_, facts(title=row.get("name"), bot=text(row.get("bot_conversationtranscriptid")))
+        id_,
+        facts(title=row.get("name"), bot=text(row.get("bot_conversationtranscriptid"))),
     )
     for activity in objects(get(row, "content.activities")):
         yield from _activity(activity, id_)
@@ -230,7 +293,11 @@ def _tool_turns(tool: Mapping[str, Any], output: object) -> Iterator[Turn]:
     call = call_of(tool)
     yield Turn(role="assistant", content=call.mark, calls=(call,))
     if output is not None:
-        yield Turn(role="tool", content=as_text(output), result=result_beside(tool))
+        yield Turn(
+            role="tool",
+            content=as_text(output),
+            result=result_beside(tool),
+        )
 
 
 DIFY_CUT = 500
@@ -241,28 +308,48 @@ _THINKING = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
 def read_dify_message(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "conversation_id")
     key = required(fields, "id")
-    error = (
-        str(fields.get("error") or "failed")
-        if fields.get("status") == "error" or fields.get("error")
-        else ""
+    error = ""
+    if fields.get("status") == "error" or fields.get("error"):
+        error = str(fields.get("error") or "failed")
+
+    message_facts = facts(
+        user=text(fields.get("from_end_user_id")),
+        model=fields.get("model_id"),
     )
-    message_facts = facts(user=text(fields.get("from_end_user_id")), model=fields.get("model_id"))
     turns = _dify_exchange(
-        fields.get("query"), fields.get("answer"), error, _dify_files(fields.get("message_files"))
+        fields.get("query"),
+        fields.get("answer"),
+        error,
+        _dify_files(fields.get("message_files")),
     )
     parent = text(fields.get("parent_message_id"))
     branched = parent is not None and parent.strip("0-") != ""
     when = moment(fields.get("created_at"))
-    yield Message(id_, key, turns, when, parent, tree=branched, error=error, facts=message_facts)
+    yield Message(
+        id_,
+        key,
+        turns,
+        when,
+        parent,
+        tree=branched,
+        error=error,
+        facts=message_facts,
+    )
     for step in objects(fields.get("agent_thoughts")):
         yield from read_dify_step({**step, "message_id": key})
+
     for feedback in [unwrap(fields.get("feedback")), *objects(fields.get("feedbacks"))]:
         if feedback.get("rating"):
             source = str(feedback.get("from_source") or "user")
             person = text(feedback.get("from_end_user_id")) or message_facts.get("user")
             comment = feedback.get("content")
             yield ToolScore(
-                "message", key, feedback["rating"], source=source, comment=comment, person=person
+                "message",
+                key,
+                feedback["rating"],
+                source=source,
+                comment=comment,
+                person=person,
             )
 
 
@@ -270,26 +357,33 @@ def read_dify_step(fields: Fields) -> Iterator[LogPart]:
     names = [name for name in str(fields.get("tool") or "").split(";") if name]
     if not names:
         return  # the last step is the answer
+
     # several tools in one step: their arguments and answers by their names
     tool_input = parse(fields.get("tool_input"))
-    inputs = (
-        tool_input
-        if isinstance(tool_input, Mapping) and any(name in tool_input for name in names)
-        else dict.fromkeys(names, tool_input)
-    )
-    calls = [call_of({"name": name, "arguments": inputs.get(name)}) for name in names]
+    if isinstance(tool_input, Mapping) and any(name in tool_input for name in names):
+        inputs = tool_input
+    else:
+        inputs = dict.fromkeys(names, tool_input)
+
+    calls = []
+    for name in names:
+        calls.append(call_of({"name": name, "arguments": inputs.get(name)}))
+
     words = _THINKING.sub("", str(fields.get("thought") or "")).strip()
     observed = parse(fields.get("observation"))
-    named = (
-        [observed[n] for n in dict.fromkeys(names) if n in observed]
-        if isinstance(observed, Mapping)
-        else []
-    )
-    tools = [
-        Turn(role="tool", content=as_text(observation))
-        for observation in named or [observed]
-        if observation not in (None, "")
-    ]
+    if isinstance(observed, Mapping):
+        named = []
+        for n in dict.fromkeys(names):
+            if n in observed:
+                named.append(observed[n])
+    else:
+        named = []
+
+    tools = []
+    for observation in named or [observed]:
+        if observation not in (None, ""):
+            tools.append(Turn(role="tool", content=as_text(observation)))
+
     content = join_lines([words, *(call.mark for call in calls)])
     turn = Turn(role="assistant", content=content, calls=tuple(calls))
     place = moment(fields.get("position")) or moment(fields.get("created_at"))
@@ -310,12 +404,22 @@ def _dify_files(files: object) -> list[str]:
     ]
 
 
-def _dify_exchange(query: object, answer: object, error: str, files: list[str]) -> tuple[Turn, ...]:
+def _dify_exchange(
+    query: object,
+    answer: object,
+    error: str,
+    files: list[str],
+) -> tuple[Turn, ...]:
     words = text_of(_THINKING.sub("", str(answer or "")))
-    question = Turn(role="user", content=join_lines([text_of(str(query or "")), *files]))
+    question = Turn(
+        role="user",
+        content=join_lines([text_of(str(query or "")), *files]),
+    )
     if error and not words:
         return question, Turn(role="assistant", content="[error]")
-    return (question, Turn(role="assistant", content=words)) if words else (question,)
+    if words:
+        return (question, Turn(role="assistant", content=words))
+    return (question,)
 
 
 def read_dify_feedback(fields: Fields) -> Iterator[LogPart]:
@@ -323,7 +427,12 @@ def read_dify_feedback(fields: Fields) -> Iterator[LogPart]:
     key = required(fields, "message_id")
     answer = str(fields.get("ai_response") or "")
     cut = len(answer) >= DIFY_CUT + 3 and answer.endswith("...")
-    turns = _dify_exchange(fields.get("user_query"), answer, "" if answer.strip() else "failed", [])
+    turns = _dify_exchange(
+        fields.get("user_query"),
+        answer,
+        "" if answer.strip() else "failed",
+        [],
+    )
     yield Message(
         id_,
         key,
@@ -331,7 +440,10 @@ def read_dify_feedback(fields: Fields) -> Iterator[LogPart]:
         moment(fields.get("message_date")),
         facts=facts(user=text(fields.get("from_end_user_id")), answer_cut=cut or None),
     )
-    yield Facts(id_, facts(title=fields.get("conversation_name"), only_rated_turns=True))
+    yield Facts(
+        id_,
+        facts(title=fields.get("conversation_name"), only_rated_turns=True),
+    )
 
 
 def read_rasa_tracker(fields: Fields) -> Iterator[LogPart]:
@@ -339,6 +451,7 @@ def read_rasa_tracker(fields: Fields) -> Iterator[LogPart]:
     slots = unwrap(fields.get("slots"))
     for event in objects(fields.get("events")):
         yield from read_rasa_event({**event, "sender_id": sender}, slots=not slots)
+
     for name, value in slots.items():
         yield from _rasa_slot(sender, str(name), value)
 
@@ -352,24 +465,33 @@ def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
     sender = required(fields, "sender_id")
     kind = fields.get("event")
     words = str(fields.get("text") or "")
-    bot_data = unwrap(fields.get("data")) if kind == "bot" else {}
-    marks = [
-        f"[{mark}]"
-        for name, mark in (("image", "image"), ("attachment", "file"))
-        if bot_data.get(name)
-    ]
+    if kind == "bot":
+        bot_data = unwrap(fields.get("data"))
+    else:
+        bot_data = {}
+
+    marks = []
+    for name, mark in (("image", "image"), ("attachment", "file")):
+        if bot_data.get(name):
+            marks.append(f"[{mark}]")
+
     if kind in ("user", "bot") and (words or marks) and not words.startswith("/"):
         turn = Turn(
             role="user" if kind == "user" else "assistant",
             content=join_lines([words, *marks]),
         )
         yield Message(
-            sender, text(fields.get("message_id")), (turn,), moment(fields.get("timestamp"))
+            sender,
+            text(fields.get("message_id")),
+            (turn,),
+            moment(fields.get("timestamp")),
         )
     elif slots and kind == "slot":
         yield from _rasa_slot(sender, str(fields.get("name")), fields.get("value"))
     elif slots and words.startswith("/"):
-        payload = parse(words[words.find("{") :]) if "{" in words else None
+        payload = None
+        if "{" in words:
+            payload = parse(words[words.find("{") :])
         for name, value in payload.items() if isinstance(payload, Mapping) else ():
             yield from _rasa_slot(sender, str(name), value)
 
@@ -377,7 +499,12 @@ def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
 def _rasa_slot(sender: str, name: str, value: object) -> Iterator[ToolScore]:
     thumb = fold(name.removesuffix("_value")) in NAMES
     if thumb and isinstance(value, str | int | float):
-        yield ToolScore("conversation", sender, value, name=name.removesuffix("_value"))
+        yield ToolScore(
+            "conversation",
+            sender,
+            value,
+            name=name.removesuffix("_value"),
+        )
 
 
 def read_dialogflow_conversation(fields: Fields) -> Iterator[LogPart]:
@@ -386,7 +513,10 @@ def read_dialogflow_conversation(fields: Fields) -> Iterator[LogPart]:
     for number, interaction in enumerate(objects(_dialogflow_camel(fields.get("interactions")))):
         key = text(get(interaction, "response.responseId")) or f"{name}/{number}"
         yield Message(
-            id_, key, _dialogflow_turns(interaction), moment(interaction.get("createTime"))
+            id_,
+            key,
+            _dialogflow_turns(interaction),
+            moment(interaction.get("createTime")),
         )
         yield from _dialogflow_feedback(interaction.get("answerFeedback"), key)
 
@@ -394,11 +524,17 @@ def read_dialogflow_conversation(fields: Fields) -> Iterator[LogPart]:
 def read_dialogflow_logged(fields: Fields) -> Iterator[LogPart]:
     name = required(fields, "conversation_name")
     number = required(fields, "turn_position")
-    interaction = {
-        side: _dialogflow_camel(parse(fields.get(side))) for side in ("request", "response")
-    }
+    interaction = {}
+    for side in ("request", "response"):
+        interaction[side] = _dialogflow_camel(parse(fields.get(side)))
+
     key = f"{name}/{number}"
-    yield Message(name.rpartition("/")[2], key, _dialogflow_turns(interaction), moment(number))
+    yield Message(
+        name.rpartition("/")[2],
+        key,
+        _dialogflow_turns(interaction),
+        moment(number),
+    )
     yield from _dialogflow_feedback(
         _dialogflow_camel(parse(fields.get("bot_answer_feedback"))), key
     )
@@ -410,7 +546,11 @@ def _dialogflow_feedback(answer_feedback: object, key: str) -> Iterator[ToolScor
         comment = get(feedback, "ratingReason.feedback") or get(feedback, "customRating")
         value = _DIALOGFLOW_RATINGS.get(str(feedback["rating"]), feedback["rating"])
         yield ToolScore(
-            "message", key, value, comment=comment, tags=get(feedback, "ratingReason.reasonLabels")
+            "message",
+            key,
+            value,
+            comment=comment,
+            tags=get(feedback, "ratingReason.reasonLabels"),
         )
 
 
@@ -424,6 +564,7 @@ def _dialogflow_camel(value: object) -> Any:
         return [_dialogflow_camel(inner) for inner in value]
     if not isinstance(value, Mapping):
         return value
+
     return {
         re.sub("_([a-z])", lambda match: match[1].upper(), str(key)): _dialogflow_camel(inner)
         for key, inner in value.items()
@@ -437,12 +578,12 @@ def _dialogflow_turns(interaction: Mapping[str, object]) -> tuple[Turn, ...]:
     utterance = utterance or interaction.get("requestUtterances")
     question = (Turn(role="user", content=text_of(str(utterance))),) if utterance else ()
     messages = objects(get(interaction, "response.queryResult.responseMessages"))
-    lines = [
-        line
-        for message in messages
-        for line in (get(message, "text.text") or [])
-        if isinstance(line, str)
-    ]
+    lines = []
+    for message in messages:
+        for line in get(message, "text.text") or []:
+            if isinstance(line, str):
+                lines.append(line)
+
     answer = "\n".join(lines) or str(interaction.get("responseUtterances") or "[error]")
     return (*question, Turn(role="assistant", content=answer))
 
@@ -464,9 +605,10 @@ def read_lex(fields: Fields) -> Iterator[LogPart]:
     session = required(fields, "sessionId")
     request = text(fields.get("requestId"))
     question = str(fields.get("inputTranscript") or "").strip()
-    answers = [
-        str(message.get("content") or "").strip() for message in objects(fields.get("messages"))
-    ]
+    answers = []
+    for message in objects(fields.get("messages")):
+        answers.append(str(message.get("content") or "").strip())
+
     answer = join_lines(answers)
     exchange = (("user", text_of(question)), ("assistant", text_of(answer)))
     turns = tuple(Turn(role=role, content=words) for role, words in exchange if words)
@@ -476,22 +618,38 @@ def read_lex(fields: Fields) -> Iterator[LogPart]:
 def read_livechat(fields: Fields) -> Iterator[LogPart]:
     """Yield the messages of a chat of LiveChat's archive, whose list of users says who is a customer."""
     id_ = required(fields, "id")
-    customers = {
-        text(user.get("id"))
-        for user in objects(fields.get("users"))
-        if user.get("type") == "customer"
-    }
+    customers = set()
+    for user in objects(fields.get("users")):
+        if user.get("type") == "customer":
+            customers.add(text(user.get("id")))
+
     for thread in [unwrap(fields.get("thread")), *objects(fields.get("threads"))]:
         for event in objects(thread.get("events")):
             shown = event.get("visibility", "all") == "all"
             if event.get("type") == "message" and shown and event.get("text"):
-                role: Role = "user" if text(event.get("author_id")) in customers else "assistant"
+                role: Role
+                if text(event.get("author_id")) in customers:
+                    role = "user"
+                else:
+                    role = "assistant"
+
                 turn = Turn(role=role, content=text_of(str(event["text"])))
-                yield Message(id_, text(event.get("id")), (turn,), moment(event.get("created_at")))
+                yield Message(
+                    id_,
+                    text(event.get("id")),
+                    (turn,),
+                    moment(event.get("created_at")),
+                )
+
         rating = unwrap(get(thread, "properties.rating"))
         rating = unwrap(rating.get("value")) or rating
         if "score" in rating:
-            yield ToolScore("conversation", id_, rating["score"], comment=rating.get("comment"))
+            yield ToolScore(
+                "conversation",
+                id_,
+                rating["score"],
+                comment=rating.get("comment"),
+            )
 
 
 def read_help_scout(fields: Fields) -> Iterator[LogPart]:
@@ -504,11 +662,20 @@ def read_help_scout(fields: Fields) -> Iterator[LogPart]:
             by_customer = get(thread, "createdBy.type") == "customer" or kind == "customer"
             turn = Turn(role="user" if by_customer else "assistant", content=words)
             yield Message(
-                id_, f"{id_}/{thread.get('id')}", (turn,), moment(thread.get("createdAt"))
+                id_,
+                f"{id_}/{thread.get('id')}",
+                (turn,),
+                moment(thread.get("createdAt")),
             )
+
     rating = unwrap(fields.get("rating"))
     if rating.get("rating"):
-        yield ToolScore("conversation", id_, rating["rating"], comment=rating.get("comments"))
+        yield ToolScore(
+            "conversation",
+            id_,
+            rating["rating"],
+            comment=rating.get("comments"),
+        )
 
 
 def read_intercom(fields: Fields) -> Iterator[LogPart]:
@@ -523,9 +690,19 @@ def read_intercom(fields: Fields) -> Iterator[LogPart]:
             [without_html(part.get("body")), *marks_of_files(part.get("attachments"))]
         )
         if words and part.get("part_type", "comment") != "note":
-            role: Role = "user" if str(author.get("type")) in CUSTOMERS else "assistant"
+            role: Role
+            if str(author.get("type")) in CUSTOMERS:
+                role = "user"
+            else:
+                role = "assistant"
+
             when = moment(part.get("created_at")) or moment(fields.get("created_at"))
-            yield Message(id_, f"{id_}/{number}", (Turn(role=role, content=words),), when)
+            yield Message(
+                id_,
+                f"{id_}/{number}",
+                (Turn(role=role, content=words),),
+                when,
+            )
 
 
 def read_zendesk_ticket(fields: Fields) -> Iterator[LogPart]:
@@ -537,12 +714,14 @@ def read_zendesk_ticket(fields: Fields) -> Iterator[LogPart]:
         fields, "follower_ids"
     ) | {requester}
     customers.discard(text(fields.get("assignee_id")))
+
     for number, comment in enumerate(objects(fields.get("comments"))):
         author = text(comment.get("author_id"))
         role = text(get(comment, "author.role"))
         yield from _zendesk_messages(
             id_, f"{id_}/{number}", comment, role in CUSTOMERS if role else author in customers
         )
+
     yield from read_zendesk_rating({**unwrap(fields.get("satisfaction_rating")), "ticket_id": id_})
 
 
@@ -552,23 +731,35 @@ def _zendesk_ids(fields: Fields, *names: str) -> set[str | None]:
         ids = parse(fields.get(name))
         if isinstance(ids, list):
             listed.update(map(text, ids))
+
     return listed
 
 
 def read_zendesk_chat(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "id")
     yield Facts(id_, facts(user=text(get(fields, "visitor.id"))))
-    messages = [
-        event for event in objects(fields.get("history")) if event.get("type") == "chat.msg"
-    ]
+    messages = []
+    for event in objects(fields.get("history")):
+        if event.get("type") == "chat.msg":
+            messages.append(event)
+
     for number, event in enumerate(messages):
         visitor = (
             str(event.get("sender_type") or event.get("nick"))
             .casefold()
             .startswith(("visitor", "enduser"))
         )
-        turn = Turn(role="user" if visitor else "assistant", content=str(event.get("msg") or ""))
-        yield Message(id_, f"{id_}/{number}", (turn,), moment(event.get("timestamp")))
+        turn = Turn(
+            role="user" if visitor else "assistant",
+            content=str(event.get("msg") or ""),
+        )
+        yield Message(
+            id_,
+            f"{id_}/{number}",
+            (turn,),
+            moment(event.get("timestamp")),
+        )
+
     yield from read_zendesk_rating(
         {"score": fields.get("rating"), "comment": fields.get("comment"), "ticket_id": id_}
     )
@@ -588,8 +779,16 @@ def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
             yield from read_zendesk_rating(
                 {"score": score, "ticket_id": id_, "requester_id": person}
             )
+
         if comment := changed.get("satisfaction_comment"):
-            yield ToolScore("conversation", id_, None, comment=comment, person=person)
+            yield ToolScore(
+                "conversation",
+                id_,
+                None,
+                comment=comment,
+                person=person,
+            )
+
         if "Comment" in (event.get("type"), event.get("event_type")):
             author = (
                 text(event.get("author_id"))
@@ -607,6 +806,7 @@ def read_zendesk_comment(fields: Fields) -> Iterator[LogPart]:
     role = str(fields.get("author_role") or "").casefold()
     key = text(fields.get("comment_id")) or text(fields.get("id"))
     yield from _zendesk_messages(id_, key, fields, role in CUSTOMERS)
+
     if fields.get("satisfaction_score"):
         rating = {
             "score": fields["satisfaction_score"],
@@ -617,10 +817,17 @@ def read_zendesk_comment(fields: Fields) -> Iterator[LogPart]:
 
 
 def _zendesk_messages(
-    id_: str, key: str | None, comment: Mapping[str, object], customer: bool
+    id_: str,
+    key: str | None,
+    comment: Mapping[str, object],
+    customer: bool,
 ) -> Iterator[Message]:
     plain = comment.get("plain_body") or comment.get("body")
-    body = str(plain) if plain else without_html(comment.get("html_body"))
+    if plain:
+        body = str(plain)
+    else:
+        body = without_html(comment.get("html_body"))
+
     words = join_lines([body.strip(), *marks_of_files(comment.get("attachments"))])
     if words and (comment.get("public") is None or truth(comment["public"])):
         turn = Turn(role="user" if customer else "assistant", content=words)
@@ -636,4 +843,11 @@ def read_zendesk_rating(fields: Fields) -> Iterator[ToolScore]:
         person = text(fields.get("requester_id"))
         value = score.removesuffix("_with_comment")
         reason = fields.get("reason")
-        yield ToolScore("conversation", id_, value, comment=comment, tags=reason, person=person)
+        yield ToolScore(
+            "conversation",
+            id_,
+            value,
+            comment=comment,
+            tags=reason,
+            person=person,
+        )

@@ -207,13 +207,17 @@ def is_logged_call(fields: Fields) -> bool:
     if named(fields, SESSIONS) is None:
         id_name = next((name for name in CALL_IDS if text(fields.get(name))), None)
         return bool(id_name) and has(fields, "model") and any(name in fields for name in TIMES)
+
     id_name = next((name for name in CALL_IDS if text(fields.get(name))), None)
     return id_name is not None or fields.keys().isdisjoint((*LABEL_NAMES, *RATING_NAMES))
 
 
 def read_logged_call(fields: Fields) -> Iterator[LogPart]:
     """Yield a call of a model, and the scores beside it."""
-    call_id = next((id_ for name in CALL_IDS if (id_ := text(fields.get(name)))), None)
+    call_id = next(
+        (id_ for name in CALL_IDS if (id_ := text(fields.get(name)))),
+        None,
+    )
     call_id = (
         call_id
         or "sha256-" + sha256(dumps(fields, sort_keys=True, default=str).encode()).hexdigest()
@@ -243,6 +247,7 @@ def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
     received = parse(get(fields, "output.outputBodyJson"))
     if isinstance(received, list):  # the pieces of a stream
         received = {"role": "assistant", "content": "".join(map(_piece, objects(received)))}
+
     # the models' own bodies
     results = objects(unwrap(received).get("results")) or objects(unwrap(received).get("outputs"))
     if results:
@@ -250,9 +255,13 @@ def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
         received = next(result[name] for result in results for name in names if name in result)
     elif isinstance(received, Mapping) and "generation" in received:
         received = received["generation"]
+
     session = named(unwrap(fields.get("requestMetadata")), SESSIONS)
     failed = text(fields.get("errorCode")) or ""
-    prompt = sent.get("inputText") if "messages" not in sent else None
+    prompt = None
+    if "messages" not in sent:
+        prompt = sent.get("inputText")
+
     yield ModelCall(
         call_id,
         call_id,
@@ -279,7 +288,10 @@ def _piece(event: Mapping[str, Any]) -> str:
         "outputText",
         "generation",
     )
-    return next((filled for place in places if isinstance(filled := get(event, place), str)), "")
+    return next(
+        (filled for place in places if isinstance(filled := get(event, place), str)),
+        "",
+    )
 
 
 def _sent_messages(fields: Fields) -> object:
@@ -289,10 +301,13 @@ def _sent_messages(fields: Fields) -> object:
         if isinstance(value, Mapping):
             inner = value.get("body") or value.get("inputBodyJson") or value
             value = next(
-                (unwrap(inner) for list_name in LISTS if unwrap(inner).get(list_name)), None
+                (unwrap(inner) for list_name in LISTS if unwrap(inner).get(list_name)),
+                None,
             )
+
         if isinstance(value, Mapping) or (value and _are_messages(value)):
             return value
+
     return None
 
 
@@ -305,28 +320,38 @@ def _received(fields: Fields) -> Any:
     """Return what came of a call: the first of its fields that holds words or calls of tools."""
     for name in CAME:
         value = parse(fields.get(name), 1)
-        value = {name: value} if name in ("choices", "candidates") else value
+        if name in ("choices", "candidates"):
+            value = {name: value}
         if isinstance(value, Mapping):
             value = value.get("body") or value.get("outputBodyJson") or value
         if value not in (None, "", [], {}) and (side := output_of(value, "words")):
             return side
+
     return None
 
 
 def _failure(fields: Fields) -> str:
     """Return why a call failed, by its status or its error; empty if it didn't."""
-    answer = next((unwrap(fields.get(name)) for name in CAME if unwrap(fields.get(name))), {})
+    answer = next(
+        (unwrap(fields.get(name)) for name in CAME if unwrap(fields.get(name))),
+        {},
+    )
     for error in (fields.get("error"), fields.get("error_message"), answer.get("error")):
         if error and not isinstance(error, bool):
-            return (
-                str(error.get("message") or "failed") if isinstance(error, Mapping) else str(error)
-            )
+            if isinstance(error, Mapping):
+                return str(error.get("message") or "failed")
+            return str(error)
+
     status = next(
         (fields[name] for name in ("status_code", "response_status", "status") if name in fields),
         "",
     )
     code = str(status).partition(".")[0]
-    bad = int(code) >= FAILED_FROM if code.isdecimal() else code.casefold() in ("error", "failed")
+    if code.isdecimal():
+        bad = int(code) >= FAILED_FROM
+    else:
+        bad = code.casefold() in ("error", "failed")
+
     return f"status {code}" if bad else ""
 
 
@@ -337,10 +362,18 @@ def named(fields: Fields, names: frozenset[str], depth: int = 0) -> str | None:
     for name, value in fields.items():
         if _folded(name) in names and (filled := text(value)):
             return filled
-        opened = unwrap(value) if isinstance(value, Mapping | str) else {}
+        if isinstance(value, Mapping | str):
+            opened = unwrap(value)
+        else:
+            opened = {}
+
         if opened and depth < DEEPEST:
             inner.append(opened)
-    return next((filled for nested in inner if (filled := named(nested, names, depth + 1))), None)
+
+    return next(
+        (filled for nested in inner if (filled := named(nested, names, depth + 1))),
+        None,
+    )
 
 
 def _folded(name: str) -> str:
@@ -355,12 +388,13 @@ def time_of(fields: Fields) -> float | None:
 
 
 def _facts(fields: Fields) -> Mapping[str, Any]:
-    beside = {
-        name: value
-        for name, value in fields.items()
-        if name not in (*CALL_IDS, *TIMES) and isinstance(value, str | int | float | Mapping)
-        if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[")
-    }
+    beside = {}
+    for name, value in fields.items():
+        if (
+            name not in (*CALL_IDS, *TIMES) and isinstance(value, str | int | float | Mapping)
+        ) and (not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[")):
+            beside[name] = value
+
     shown = {name: value for name, value in beside.items() if name not in _SENT | _CAME}
     user = named(fields, USERS)
     return shown | facts(user=user, metadata=unwrap(fields.get("metadata")))
@@ -373,21 +407,27 @@ def scores_beside(fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolSco
         single = unwrap(fields.get(name))
         for entry in objects(fields.get(name)) or ([single] if single else []):
             yield from _score(name, entry, owner)
+
     # a thumb of the row itself, with the comment beside it
     comment = next((fields[name] for name in COMMENT_NAMES if fields.get(name)), None)
     if (value := _first(fields, LABEL_NAMES)) is not None and not isinstance(value, Mapping | list):
         yield ToolScore(*owner, value, comment=comment)
         return
+
     for name, value in thumbs.items():
         if value not in (None, "") and isinstance(value, bool | str | int | float):
             yield ToolScore(*owner, value, name, comment=comment)
             return
+
     if isinstance(comment, str) and comment.strip():
         yield ToolScore(*owner, None, comment=comment)
 
 
 def _score(listed: str, fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolScore]:
-    name = next((filled for path in SCORE_NAMES if (filled := text(get(fields, path)))), listed)
+    name = next(
+        (filled for path in SCORE_NAMES if (filled := text(get(fields, path)))),
+        listed,
+    )
     value = next(
         (
             filled
@@ -396,16 +436,29 @@ def _score(listed: str, fields: Fields, owner: tuple[Target, str]) -> Iterator[T
         ),
         None,
     )
-    source = next((filled for path in SCORE_SOURCES if (filled := text(get(fields, path)))), "")
+    source = next(
+        (filled for path in SCORE_SOURCES if (filled := text(get(fields, path)))),
+        "",
+    )
     written = next(
-        (comment for path in SCORE_COMMENTS if isinstance(comment := get(fields, path), str)), None
+        (comment for path in SCORE_COMMENTS if isinstance(comment := get(fields, path), str)),
+        None,
     )
     if fold(name) in map(fold, COMMENT_NAMES) and isinstance(value, str):
         value, written = None, value
+
     person = named(fields, USERS)
     if value is not None and not isinstance(value, Mapping | list):
         at = time_of(fields)
-        yield ToolScore(*owner, value, name, source, comment=written, person=person, at=at)
+        yield ToolScore(
+            *owner,
+            value,
+            name,
+            source,
+            comment=written,
+            person=person,
+            at=at,
+        )
     elif value is None and written and not is_judges(name, source):
         yield ToolScore(*owner, None, comment=written, person=person)
 
@@ -417,9 +470,13 @@ def is_judges(name: str, source: str) -> bool:
 
 def has_spans(fields: Fields) -> bool:
     """Return whether a row is a trace with its spans in a list, each with an id of its own and two sides."""
-    name = next((name for name in SPAN_LISTS if isinstance(fields.get(name), list)), None)
+    name = next(
+        (name for name in SPAN_LISTS if isinstance(fields.get(name), list)),
+        None,
+    )
     if name is None or not any(has(fields, id_name) for id_name in CALL_IDS):
         return False
+
     spans = objects(fields[name])
     return bool(spans) and all(map(_is_span, spans[:3]))
 
@@ -448,6 +505,7 @@ def read_trace_with_spans(fields: Fields) -> Iterator[LogPart]:
     for name in SPAN_LISTS:
         for span in objects(fields.get(name)):
             yield from _span(span, trace, root)
+
     yield from scores_beside(fields, ("trace", trace))
 
 
@@ -472,5 +530,6 @@ def _span(span: Fields, trace: str, around: str) -> Iterator[LogPart]:
 
 def _first(fields: Fields, names: tuple[str, ...]) -> Any:
     return next(
-        (fields[name] for name in names if fields.get(name) not in (None, "", [], {})), None
+        (fields[name] for name in names if fields.get(name) not in (None, "", [], {})),
+        None,
     )

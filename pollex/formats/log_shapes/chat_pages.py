@@ -53,7 +53,12 @@ def read_chatgpt_conversation(fields: Fields) -> Iterator[LogPart]:
             message = unwrap(node.get("message"))
             when = moment(message.get("create_time"))
             yield Message(
-                id_, str(key), _chatgpt_turns(message), when, text(node.get("parent")), tree=True
+                id_,
+                str(key),
+                _chatgpt_turns(message),
+                when,
+                text(node.get("parent")),
+                tree=True,
             )
 
 
@@ -61,6 +66,7 @@ def _chatgpt_turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
     """Return the turns with text, also what was spoken; a tool that was called by its name; no thoughts."""
     if not message or unwrap(message.get("metadata")).get("is_visually_hidden_from_conversation"):
         return ()
+
     role = role_of(get(message, "author.role"))
     recipient = message.get("recipient") or "all"
     if role == "assistant" and recipient != "all":
@@ -69,14 +75,18 @@ def _chatgpt_turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
         return (Turn(role=role, content=call.mark, calls=(call,)),)
     if get(message, "content.content_type") not in _CHATGPT_WORDS:
         return ()
+
     parts = get(message, "content.parts")
     words = join_lines(map(_chatgpt_words, parts if isinstance(parts, list) else ()))
-    return (Turn(role=role, content=words),) if words else ()
+    if words:
+        return (Turn(role=role, content=words),)
+    return ()
 
 
 def _chatgpt_words(part: object) -> str:
     if isinstance(part, str):
         return part
+
     kind = str(unwrap(part).get("content_type"))
     if kind == "audio_transcription":
         return str(unwrap(part).get("text") or "")
@@ -96,11 +106,15 @@ def read_open_webui_feedback(fields: Fields) -> Iterator[LogPart]:
     id_ = text(meta.get("chat_id")) or required(unwrap(chat), "id")
     person = text(fields.get("user_id"))
     when = moment(fields.get("updated_at", fields.get("created_at")))
-    compared = facts(arena=meta.get("arena"), sibling_model_ids=data.get("sibling_model_ids"))
+    compared = facts(
+        arena=meta.get("arena"),
+        sibling_model_ids=data.get("sibling_model_ids"),
+    )
     if isinstance(chat, Mapping):
         yield from _open_webui_chat(
             id_, chat, person, moment(chat.get("updated_at")) or when, annotated=False
         )
+
     yield Facts(id_, compared)
     if data.get("rating") is not None:
         yield ToolScore(
@@ -122,7 +136,12 @@ def read_open_webui_chat(fields: Fields) -> Iterator[LogPart]:
 
 
 def _open_webui_chat(
-    id_: str, fields: Mapping[str, Any], person: str | None, when: float | None, *, annotated: bool
+    id_: str,
+    fields: Mapping[str, Any],
+    person: str | None,
+    when: float | None,
+    *,
+    annotated: bool,
 ) -> Iterator[LogPart]:
     inner = parse(fields.get("chat", fields))
     if not isinstance(inner, Mapping):
@@ -130,18 +149,28 @@ def _open_webui_chat(
             "the chat has no messages",
             remedy="export the feedback with its snapshots, or the chats",
         )
+
     messages = get(inner, "history.messages")
     if not isinstance(messages, Mapping) or not messages:
         messages = _open_webui_tree(inner.get("messages"))
-    models = facts(title=fields.get("title"), model=inner.get("models"), user=person)
+
+    models = facts(
+        title=fields.get("title"),
+        model=inner.get("models"),
+        user=person,
+    )
     state = when or 0
     system = system_of({"system": get(inner, "params.system") or inner.get("system")})
     yield Facts(id_, models, text(get(inner, "history.currentId")), state)
+
     for key, message in messages.items():
         if isinstance(message, Mapping) and message.get("role") is not None:
             chat_message = _open_webui_message(id_, str(key), message)
             before = () if chat_message.parent else system
-            yield chat_message._replace(turns=before + chat_message.turns, state=state)
+            yield chat_message._replace(
+                turns=before + chat_message.turns,
+                state=state,
+            )
             if annotated:
                 yield from _open_webui_annotation(str(key), message, person)
 
@@ -153,31 +182,47 @@ def _open_webui_tree(messages: object) -> dict[str, Any]:
         key = text(message.get("id")) or str(index)
         tree[key] = {**message, "parentId": before}
         before = key
+
     return tree
 
 
-def _open_webui_message(id_: str, key: str, message: Mapping[str, Any]) -> Message:
+def _open_webui_message(
+    id_: str,
+    key: str,
+    message: Mapping[str, Any],
+) -> Message:
     turns, error = _open_webui_turns(message)
     parent = text(message.get("parentId"))
     return Message(
-        id_, key, turns, moment(message.get("timestamp")), parent, tree=True, error=error
+        id_,
+        key,
+        turns,
+        moment(message.get("timestamp")),
+        parent,
+        tree=True,
+        error=error,
     )
 
 
 def _open_webui_turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str]:
     role = role_of(message["role"])
     content = message.get("content")
-    words = content if isinstance(content, str) else text_of(content)
-    turns = (
-        list(_open_webui_answer(words))
-        if role == "assistant"
-        else [Turn(role=role, content=text_of(words))]
-    )
+    if isinstance(content, str):
+        words = content
+    else:
+        words = text_of(content)
+
+    if role == "assistant":
+        turns = list(_open_webui_answer(words))
+    else:
+        turns = [Turn(role=role, content=text_of(words))]
+
     beside = marks_of_files(message.get("files"))
     if beside and turns:
         turns[-1] = turns[-1].model_copy(
             update={"content": join_lines([turns[-1].content, *beside])}
         )
+
     error = message.get("error")
     failed = "failed" if error else ""
     if isinstance(error, Mapping):
@@ -194,9 +239,9 @@ def _open_webui_answer(words: str) -> Iterator[Turn]:
     for details in _WEBUI_DETAILS.finditer(words):
         answer += words[end : details.start()]
         end = details.end()
-        attributes = {
-            name: html.unescape(value) for name, value in _WEBUI_ATTRIBUTE.findall(details.group(1))
-        }
+        attributes = {}
+        for name, value in _WEBUI_ATTRIBUTE.findall(details.group(1)):
+            attributes[name] = html.unescape(value)
         if attributes.get("type") != "tool_calls":
             answer += (
                 ""
@@ -204,19 +249,23 @@ def _open_webui_answer(words: str) -> Iterator[Turn]:
                 else details.group(0)
             )
             continue
+
         call = call_of({**attributes, "arguments": parse(attributes.get("arguments"))})
         content = join_lines([text_of(answer.strip()), call.mark])
         yield Turn(role="assistant", content=content, calls=(call,))
         answer = ""
         if "result" in attributes:
             yield Turn(role="tool", content=as_text(parse(attributes["result"])))
+
     rest = text_of((answer + words[end:]).strip("\n"))
     if rest or not end:
         yield Turn(role="assistant", content=rest)
 
 
 def _open_webui_annotation(
-    key: str, message: Mapping[str, Any], person: str | None
+    key: str,
+    message: Mapping[str, Any],
+    person: str | None,
 ) -> Iterator[ToolScore]:
     annotation = message.get("annotation")
     if isinstance(annotation, Mapping) and annotation.get("rating") is not None:
@@ -246,9 +295,8 @@ def _librechat_flat(messages: object, parent: str | None) -> Iterator[Mapping[st
     while waiting:
         message, above = waiting.pop(0)
         yield message if "parentMessageId" in message else {**message, "parentMessageId": above}
-        waiting += [
-            (child, text(message.get("messageId"))) for child in objects(message.get("children"))
-        ]
+        for child in objects(message.get("children")):
+            waiting.append((child, text(message.get("messageId"))))
 
 
 def read_librechat_message(fields: Fields) -> Iterator[LogPart]:
@@ -258,7 +306,16 @@ def read_librechat_message(fields: Fields) -> Iterator[LogPart]:
     parent = text(fields.get("parentMessageId"))
     when = moment(fields.get("createdAt"))
     turns, error = _librechat_turns(fields)
-    yield Message(id_, key, turns, when, parent, tree=True, error=error, facts=message_facts)
+    yield Message(
+        id_,
+        key,
+        turns,
+        when,
+        parent,
+        tree=True,
+        error=error,
+        facts=message_facts,
+    )
     feedback = fields.get("feedback")
     if isinstance(feedback, Mapping) and feedback.get("rating") is not None:
         words = feedback.get("text")
@@ -278,16 +335,23 @@ def _librechat_turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
 
     `sender` is a model's name, so it does not give the role.
     """
-    role = "user" if truth(fields.get("isCreatedByUser")) else "assistant"
+    if truth(fields.get("isCreatedByUser")):
+        role = "user"
+    else:
+        role = "assistant"
+
     parts = objects(fields.get("content"))
-    errors = [str(part.get("error")) for part in parts if part.get("type") == "error"]
-    failed = (
-        (errors or [str(fields.get("text") or "failed")])[0]
-        if truth(fields.get("error")) or errors
-        else ""
-    )
+    errors = []
+    for part in parts:
+        if part.get("type") == "error":
+            errors.append(str(part.get("error")))
+
+    failed = ""
+    if truth(fields.get("error")) or errors:
+        failed = (errors or [str(fields.get("text") or "failed")])[0]
     if failed and not any(part.get("type") == "text" for part in parts):
         return (Turn(role="assistant", content="[error]"),), failed
+
     marks = marks_of_files(fields.get("files"))
     return turns_in(
         {"role": role, "content": [*(parts or filter(None, [fields.get("text")])), *marks]}
@@ -311,15 +375,27 @@ def read_chainlit_step(fields: Fields) -> Iterator[LogPart]:
     turns: tuple[Turn, ...] = ()
     if role == "tool":
         call = call_of({"name": fields.get("name"), "arguments": parse(fields.get("input"))})
-        result = ToolResult(error=words or "failed") if failed else None
-        answered = Turn(role="tool", content="[error]" if failed else words, result=result)
+        result = None
+        if failed:
+            result = ToolResult(error=words or "failed")
+        answered = Turn(
+            role="tool",
+            content="[error]" if failed else words,
+            result=result,
+        )
         turns = (Turn(role="assistant", content=call.mark, calls=(call,)), answered)
     elif role and (words or failed):
         turns = (Turn(role=role, content="[error]" if failed else words),)
+
     user_facts = facts(user=text(fields.get("name")) if role == "user" else None)
     error = words if failed else ""
     yield Message(
-        thread, key, turns, moment(fields.get("createdAt")), error=error, facts=user_facts
+        thread,
+        key,
+        turns,
+        moment(fields.get("createdAt")),
+        error=error,
+        facts=user_facts,
     )
     yield from _chainlit_feedback(fields, key)
 
@@ -345,7 +421,12 @@ def _is_unset_in_chainlit(feedback: Fields, value: object) -> bool:
 def read_chainlit_feedback(fields: Fields) -> Iterator[LogPart]:
     if fields.get("value") not in (None, "") and not _is_unset_in_chainlit(fields, fields["value"]):
         target = required(fields, "forId", "stepId")
-        yield ToolScore("message", target, fields["value"], comment=fields.get("comment"))
+        yield ToolScore(
+            "message",
+            target,
+            fields["value"],
+            comment=fields.get("comment"),
+        )
 
 
 def _turns_with_files(role: object, content: object, files: object) -> tuple[Turn, ...]:
@@ -354,11 +435,11 @@ def _turns_with_files(role: object, content: object, files: object) -> tuple[Tur
 
 
 def read_studio(fields: Fields) -> Iterator[LogPart]:
-    chunks = [
-        chunk
-        for chunk in objects(unwrap(fields.get("chunkedPrompt")).get("chunks"))
-        if not chunk.get("isThought")
-    ]
+    chunks = []
+    for chunk in objects(unwrap(fields.get("chunkedPrompt")).get("chunks")):
+        if not chunk.get("isThought"):
+            chunks.append(chunk)
+
     turns = [
         turn
         for chunk in chunks
@@ -385,12 +466,16 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
     state = unwrap(fields.get("state"))
     id_ = required(state, "conv_id")
     roles = state.get("roles")
-    user_name = roles[0] if isinstance(roles, list) and roles else "USER"
-    pairs = [
-        pair
-        for pair in state.get("messages") or []
-        if isinstance(pair, list) and len(pair) == 2 and pair[1]
-    ]
+    if isinstance(roles, list) and roles:
+        user_name = roles[0]
+    else:
+        user_name = "USER"
+
+    pairs = []
+    for pair in state.get("messages") or []:
+        if isinstance(pair, list) and len(pair) == 2 and pair[1]:
+            pairs.append(pair)
+
     turns = [
         turn
         for who, words in pairs
@@ -403,5 +488,11 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
         at=moment(fields.get("tstamp")),
         facts=facts(model=fields.get("model")),
     )
+
     if fields.get("type") in ("upvote", "downvote"):
-        yield ToolScore("conversation", id_, fields["type"], at=moment(fields.get("tstamp")))
+        yield ToolScore(
+            "conversation",
+            id_,
+            fields["type"],
+            at=moment(fields.get("tstamp")),
+        )

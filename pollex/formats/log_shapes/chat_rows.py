@@ -36,13 +36,22 @@ def read_chat(fields: Fields) -> Iterator[LogPart]:
         key = text(message.get("id")) or f"{id_}#{number}"
         turns += message_turns
         keys += [key] * len(message_turns)
-        scores += (
-            # ids may begin anew in each chat
-            score._replace(target="conversation", id=id_, message=key)
-            for score in _feedback({**message, "id": key}, person)
-        )
+
+        # ids may begin anew in each chat
+        for score in _feedback({**message, "id": key}, person):
+            scores.append(
+                score._replace(
+                    target="conversation",
+                    id=id_,
+                    message=key,
+                )
+            )
+
     yield WholeTalk(
-        id_, tuple(turns), tuple(keys), facts=facts(**{**rest, "user": person or rest.get("user")})
+        id_,
+        tuple(turns),
+        tuple(keys),
+        facts=facts(**{**rest, "user": person or rest.get("user")}),
     )
     yield from scores
     yield from _comment_on_whole(fields, id_, scores)
@@ -50,21 +59,39 @@ def read_chat(fields: Fields) -> Iterator[LogPart]:
         yield from read_vote(vote)
 
 
-def _comment_on_whole(fields: Fields, id_: str, scores: list[ToolScore]) -> Iterator[ToolScore]:
+def _comment_on_whole(
+    fields: Fields,
+    id_: str,
+    scores: list[ToolScore],
+) -> Iterator[ToolScore]:
     """Yield what was written of a whole chat whose thumbs stand in its messages, without a comment there."""
     comment = _feedback_on(fields).get("comment")
     if scores and comment and not any(score.comment for score in scores):
-        yield ToolScore("conversation", id_, None, comment=comment, person=scores[0].person)
+        yield ToolScore(
+            "conversation",
+            id_,
+            None,
+            comment=comment,
+            person=scores[0].person,
+        )
 
 
 def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
     content = next((message[name] for name in TEXT_NAMES if name in message), None)
-    inner = content.get("parts") if isinstance(content, Mapping) else content
+    if isinstance(content, Mapping):
+        inner = content.get("parts")
+    else:
+        inner = content
+
     parts = _parts(message.get("parts") or inner) or []
     files = marks_of_files(
         parse(message.get("attachments") or message.get("experimental_attachments"))
     )
-    calls = {name: message[name] for name in CALLS_BESIDE if message.get(name)}
+    calls = {}
+    for name in CALLS_BESIDE:
+        if message.get(name):
+            calls[name] = message[name]
+
     turns = turns_in(
         {
             "role": message.get("role"),
@@ -81,7 +108,9 @@ def _parts(content: object) -> object:
     """Return parts of a message, also in JSON text; a text that holds no parts is what was said."""
     parsed = parse(content)
     parts = isinstance(parsed, list) and bool(parsed) and all(map(is_part, parsed))
-    return parsed if parts or not isinstance(content, str) else content
+    if parts or not isinstance(content, str):
+        return parsed
+    return content
 
 
 def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[ToolScore]:
@@ -91,7 +120,12 @@ def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[Too
     if isinstance(value, str | int | float) and value != "" and key:
         tags = feedback.get("tags") or feedback.get("reason")
         yield ToolScore(
-            "message", key, value, comment=feedback.get("comment"), tags=tags, person=person
+            "message",
+            key,
+            value,
+            comment=feedback.get("comment"),
+            tags=tags,
+            person=person,
         )
 
 
@@ -106,12 +140,17 @@ def _value(message: Mapping[str, object]) -> object:
     feedback = _feedback_on(message)
     if feedback is _NOTHING:
         return None
-    return next((feedback[name] for name in _VALUES if feedback.get(name) is not None), None)
+
+    return next(
+        (feedback[name] for name in _VALUES if feedback.get(name) is not None),
+        None,
+    )
 
 
 def _feedback_on(message: Mapping[str, object]) -> Mapping[str, object]:
     if "metadata" not in message and _NAMED.isdisjoint(message):
         return _NOTHING  # as most messages are
+
     places = (message, unwrap(message.get("metadata")))
     named = (
         (place, name) for place in places for name in ON_MESSAGES if place.get(name) is not None
@@ -120,6 +159,7 @@ def _feedback_on(message: Mapping[str, object]) -> Mapping[str, object]:
     thumb = place.get(name)
     if isinstance(thumb, Mapping):
         return thumb
+
     written = (
         place[other] for other in WRITTEN if other != name and isinstance(place.get(other), str)
     )
@@ -132,13 +172,17 @@ WRITTEN = (*COMMENTS, "feedback")
 
 def _id(fields: Fields) -> str:
     held = json.dumps(fields, sort_keys=True, ensure_ascii=True)
-    named = next((id_ for name in ("id", *OWNER_NAMES) if (id_ := text(fields.get(name)))), None)
+    named = next(
+        (id_ for name in ("id", *OWNER_NAMES) if (id_ := text(fields.get(name)))),
+        None,
+    )
     return named or "sha256-" + sha256(held.encode()).hexdigest()[:16]
 
 
 def _listed(fields: Fields) -> str:
     return next(
-        (name for name in (*NAMES, "message") if isinstance(fields.get(name), list)), "messages"
+        (name for name in (*NAMES, "message") if isinstance(fields.get(name), list)),
+        "messages",
     )
 
 
@@ -168,11 +212,11 @@ def read_vote(fields: Fields) -> Iterator[LogPart]:
 def is_stored(fields: Fields) -> bool:
     """Return whether messages are of the AI SDK, in parts, or hold thumbs or ids that votes in other files may name."""
     listed = parse(fields.get(_listed(fields)))
-    first = (
-        next((message for message in listed if isinstance(message, dict)), {})
-        if isinstance(listed, list)
-        else {}
-    )
+    if isinstance(listed, list):
+        first = next((message for message in listed if isinstance(message, dict)), {})
+    else:
+        first = {}
+
     if not first or (first.keys() & OWNERS and not fields.keys() & {"id", "chatId"}):
         return False
     if isinstance(first.get("parts"), list):
@@ -181,6 +225,7 @@ def is_stored(fields: Fields) -> bool:
         return False
     if "id" in first and "id" in fields:
         return True
+
     values = map(_value, objects(listed))
     return any(is_usual(value) or as_number(value) for value in values if value is not None)
 
@@ -223,7 +268,13 @@ def read_votes(fields: Fields) -> Iterator[LogPart]:
         by = text(person)
         owned = named or key or ""
         yield ToolScore(
-            target, owned, value, comment=comment, person=by, at=moment(when), message=key
+            target,
+            owned,
+            value,
+            comment=comment,
+            person=by,
+            at=moment(when),
+            message=key,
         )
 
 

@@ -41,16 +41,21 @@ def without_left(messages: Any) -> Any:
     """Return a list without the answers that nobody chose, where others are marked as chosen."""
     if not isinstance(messages, list) or not any(map(was_left, messages)):
         return messages
-    marked = [
-        message
-        for message in messages
-        if isinstance(message, Mapping) and any(message.get(name) is True for name in CHOSEN)
-    ]
-    return [message for message in messages if not was_left(message)] if marked else messages
+
+    marked = []
+    for message in messages:
+        if isinstance(message, Mapping) and any(message.get(name) is True for name in CHOSEN):
+            marked.append(message)
+
+    if marked:
+        return [message for message in messages if not was_left(message)]
+    return messages
 
 
 def without_left_turns(
-    turns: Sequence[T], fields_of: Callable[[T], Mapping[str, Any]], role_of: Callable[[T], str]
+    turns: Sequence[T],
+    fields_of: Callable[[T], Mapping[str, Any]],
+    role_of: Callable[[T], str],
 ) -> list[T]:
     """Return the turns of a table without answers that follow each other of which others are marked as chosen."""
     spoken: list[T] = []
@@ -60,6 +65,7 @@ def without_left_turns(
         if several and True in marks and False in marks:
             answers = [turn for turn, mark in zip(answers, marks, strict=True) if mark is not False]
         spoken += answers
+
     return spoken
 
 
@@ -71,6 +77,7 @@ def _runs(turns: Sequence[T], role_of: Callable[[T], str]) -> Iterator[list[T]]:
             yield run
             run = []
         run.append(turn)
+
     if run:
         yield run
 
@@ -78,7 +85,11 @@ def _runs(turns: Sequence[T], role_of: Callable[[T], str]) -> Iterator[list[T]]:
 def _mark_of(fields: Mapping[str, Any]) -> bool | None:
     """Return whether an answer of a table was chosen; None where nothing says it."""
     value = next((fields[name] for name in CHOSEN if name in fields), None)
-    return True if value in YES else False if value in NO else None
+    if value in YES:
+        return True
+    if value in NO:
+        return False
+    return None
 
 
 def with_chosen_alone(fields: dict[str, Any]) -> dict[str, Any]:
@@ -101,6 +112,7 @@ def _settled(holder: dict[str, Any], depth: int) -> dict[str, Any]:
             inner = _settled_list(holder, name, value, depth)
         else:
             continue
+
         if inner is value:
             continue
         if settled is holder:
@@ -108,13 +120,20 @@ def _settled(holder: dict[str, Any], depth: int) -> dict[str, Any]:
         settled[name] = inner
         if isinstance(value, list) and not isinstance(inner, list):
             settled = _merged(settled, name, inner)
+
     return settled
 
 
-def _settled_list(holder: Mapping[str, Any], name: str, items: list[Any], depth: int) -> Any:
+def _settled_list(
+    holder: Mapping[str, Any],
+    name: str,
+    items: list[Any],
+    depth: int,
+) -> Any:
     """Return the chosen one of some candidates, None where all were left; a list of anything else, settled inside."""
     if any(type(item) is not dict for item in items):
         return items
+
     marks = _marks_of(holder, name, items)
     if marks.count(True) == 1:
         return items[marks.index(True)]
@@ -122,6 +141,7 @@ def _settled_list(holder: Mapping[str, Any], name: str, items: list[Any], depth:
         return None
     if depth >= DEEPEST:
         return items
+
     # most messages hold nothing that may be candidates
     inner = items
     for place, item in enumerate(items):
@@ -130,17 +150,25 @@ def _settled_list(holder: Mapping[str, Any], name: str, items: list[Any], depth:
         if (settled := _settled(item, depth + 1)) is not item:
             inner = list(inner) if inner is items else inner
             inner[place] = settled
+
     return inner
 
 
 def _marks_of(
-    holder: Mapping[str, Any], name: str, items: Sequence[Mapping[str, Any]]
+    holder: Mapping[str, Any],
+    name: str,
+    items: Sequence[Mapping[str, Any]],
 ) -> list[bool]:
     """Return of each candidate whether it was chosen; none for lists of something else."""
     flags = CHOSEN_OF_CANDIDATES.intersection(items[0])
-    pointers = [field for field in holder if field != name and _points(field)]
+    pointers = []
+    for field in holder:
+        if field != name and _points(field):
+            pointers.append(field)
+
     if not (flags or pointers) or not all(map(_has_words, items)):
         return []
+
     for flag in flags:
         values = [item.get(flag) for item in items]
         marked = all(value in YES or value in NO for value in values)
@@ -148,8 +176,10 @@ def _marks_of(
             marks = [value in YES for value in values]
             if True in marks or flag in CHOSEN:
                 return marks
+
     if len(items) < 2 or _are_turns(items):
         return []
+
     for pointer in pointers:
         value = holder[pointer]
         if isinstance(value, bool | list | dict):
@@ -160,10 +190,14 @@ def _marks_of(
             and 0 <= value < len(items)
         ):
             return [place == value for place in range(len(items))]
+
         for id_name in IDS:
-            marks = [value is not None and item.get(id_name) == value for item in items]
+            marks = []
+            for item in items:
+                marks.append(value is not None and item.get(id_name) == value)
             if marks.count(True) == 1:
                 return marks
+
     return []
 
 
@@ -187,7 +221,12 @@ def _has_words(item: Mapping[str, Any]) -> bool:
 
 def _are_turns(items: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether items are turns of several speakers, and no answers to one question."""
-    speakers = {str(item[name]) for item in items for name in ROLE_NAMES if name in item}
+    speakers = set()
+    for item in items:
+        for name in ROLE_NAMES:
+            if name in item:
+                speakers.add(str(item[name]))
+
     return len(speakers) > 1
 
 
@@ -199,14 +238,18 @@ def _merged(holder: dict[str, Any], name: str, chosen: Any) -> dict[str, Any]:
     rest = {field: value for field, value in holder.items() if field != name}
     if chosen is None:
         return rest
-    differing = [
-        field
-        for field, value in chosen.items()
-        if isinstance(value, str)
-        and " " in value.strip()
-        and rest.get(field) not in (None, "", value)
-    ]
+
+    differing = []
+    for field, value in chosen.items():
+        if (
+            isinstance(value, str)
+            and " " in value.strip()
+            and rest.get(field) not in (None, "", value)
+        ):
+            differing.append(field)
+
     if differing:
         return {**rest, name: chosen}
+
     filled = {field: value for field, value in rest.items() if value not in (None, "")}
     return {**rest, **chosen, **filled}

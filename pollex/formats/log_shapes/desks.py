@@ -26,7 +26,12 @@ def read_liveperson(fields: Fields) -> Iterator[LogPart]:
     info = unwrap(fields.get("info"))
     id_ = required(info, "conversationId", "engagementId")
     people = objects(fields.get("consumerParticipants")) or [{}]
-    name = " ".join(filter(None, (text(people[0].get(part)) for part in ("firstName", "lastName"))))
+    name = " ".join(
+        filter(
+            None,
+            (text(people[0].get(part)) for part in ("firstName", "lastName")),
+        )
+    )
     person = text(people[0].get("participantId"))
     yield Facts(id_, facts(user=person, user_name=name))
     controlled = 0
@@ -39,32 +44,49 @@ def read_liveperson(fields: Fields) -> Iterator[LogPart]:
         ]
         sender = str(record.get("sentBy")).casefold()
         controlled += sender == "controller"
+
         if content and sender != "controller":
             role: Role = "user" if sender in CUSTOMERS else "assistant"
             turn = Turn(role=role, content=text_of(content))
             when = moment(record.get("timeL")) or moment(record.get("time"))
             yield Message(id_, text(record.get("messageId")), (turn,), when)
+
     if controlled:
         yield LeftOut("what the system itself tells (Controller) was left out")
+
     yield from _liveperson_survey(fields, id_, person)
 
 
 def _liveperson_survey(fields: Fields, id_: str, person: str | None) -> Iterator[ToolScore]:
-    answers = [
-        answer
-        for survey in objects(fields.get("conversationSurveys"))
-        for answer in objects(survey.get("surveyData"))
-    ]
-    by_kind = {str(answer.get("questionType")).upper(): answer.get("answer") for answer in answers}
+    answers = []
+    for survey in objects(fields.get("conversationSurveys")):
+        answers.extend(objects(survey.get("surveyData")))
+
+    by_kind = {}
+    for answer in answers:
+        by_kind[str(answer.get("questionType")).upper()] = answer.get("answer")
+
     stars = get(fields, "info.csat")
-    stars = by_kind.get("CSAT") if stars in (None, "") else stars
-    written = [
-        str(by_kind[kind]) for kind in ("CUSTOM", "FREE_TEXT", "VERBATIM") if by_kind.get(kind)
-    ]
-    comment = next((words for words in written if re.search(r"[^\W\d_]", words)), None)
+    if stars in (None, ""):
+        stars = by_kind.get("CSAT")
+
+    written = []
+    for kind in ("CUSTOM", "FREE_TEXT", "VERBATIM"):
+        if by_kind.get(kind):
+            written.append(str(by_kind[kind]))
+
+    comment = next(
+        (words for words in written if re.search(r"[^\W\d_]", words)),
+        None,
+    )
     if stars not in (None, "") or comment:
         yield ToolScore(
-            "conversation", id_, stars or None, comment=comment, person=person, rating=True
+            "conversation",
+            id_,
+            stars or None,
+            comment=comment,
+            person=person,
+            rating=True,
         )
 
 
@@ -73,7 +95,12 @@ def read_watson_log(fields: Fields) -> Iterator[LogPart]:
     places = ("session_id", "request.session_id", "response.context.conversation_id")
     id_ = required(fields, *places, "request.context.conversation_id")
     question = text_of(str(get(fields, "request.input.text") or "").strip())
-    answer = join_lines(map(_watson_words, objects(get(fields, "response.output.generic"))))
+    answer = join_lines(
+        map(
+            _watson_words,
+            objects(get(fields, "response.output.generic")),
+        )
+    )
     answer = answer or "\n".join(map(str, get(fields, "response.output.text") or ()))
     both: tuple[tuple[Role, str], ...] = (("user", question), ("assistant", text_of(answer)))
     users = (
@@ -82,7 +109,10 @@ def read_watson_log(fields: Fields) -> Iterator[LogPart]:
         "response.user_id",
         "request.context.metadata.user_id",
     )
-    user = next((user_id for name in users if (user_id := text(get(fields, name)))), None)
+    user = next(
+        (user_id for name in users if (user_id := text(get(fields, name)))),
+        None,
+    )
     yield Message(
         id_,
         text(fields.get("log_id")),
@@ -97,30 +127,51 @@ def _watson_words(item: Mapping[str, Any]) -> str:
     kind = str(item.get("response_type"))
     if kind in ("image", "audio", "video", "iframe"):
         return f"[{'file' if kind == 'iframe' else kind}]"
-    labels = [
-        str(option["label"]) for option in objects(item.get("options")) if option.get("label")
-    ]
-    titled = [item.get(name) for name in ("text", "title", "description", "message_to_human_agent")]
+
+    labels = []
+    for option in objects(item.get("options")):
+        if option.get("label"):
+            labels.append(str(option["label"]))
+
+    titled = []
+    for name in ("text", "title", "description", "message_to_human_agent"):
+        titled.append(item.get(name))
+
     return "\n".join([*(str(title) for title in titled if title), *labels])
 
 
 def read_contact_lens(fields: Fields) -> Iterator[LogPart]:
     """Yield a contact that Amazon Connect analysed; the list of participants says who is the customer."""
-    id_ = required(fields, "CustomerMetadata.ContactId", "ContactId", "InitialContactId")
-    roles = {
-        text(participant.get("ParticipantId")): str(participant.get("ParticipantRole")).casefold()
-        for participant in objects(fields.get("Participants"))
-    }
+    id_ = required(
+        fields,
+        "CustomerMetadata.ContactId",
+        "ContactId",
+        "InitialContactId",
+    )
+    roles = {}
+    for participant in objects(fields.get("Participants")):
+        roles[text(participant.get("ParticipantId"))] = str(
+            participant.get("ParticipantRole")
+        ).casefold()
+
     for number, item in enumerate(objects(fields.get("Transcript"))):
         speaker = text(item.get("ParticipantId"))
         role = str(item.get("ParticipantRole") or roles.get(speaker) or speaker).casefold()
         words = str(item.get("Content") or "").strip()
         if item.get("Type") not in (None, "MESSAGE") or not words or role == "system":
             continue
-        turn = Turn(role="user" if role == "customer" else "assistant", content=text_of(words))
+        turn = Turn(
+            role="user" if role == "customer" else "assistant",
+            content=text_of(words),
+        )
         offset = item.get("BeginOffsetMillis")
         when = moment(item.get("AbsoluteTime")) or (offset / 1000 if offset is not None else None)
-        yield Message(id_, text(item.get("Id")) or f"{id_}/{number}", (turn,), when)
+        yield Message(
+            id_,
+            text(item.get("Id")) or f"{id_}/{number}",
+            (turn,),
+            when,
+        )
 
 
 def read_freshdesk_rating(fields: Fields) -> Iterator[ToolScore]:
@@ -131,17 +182,36 @@ def read_freshdesk_rating(fields: Fields) -> Iterator[ToolScore]:
     value = "up" if number > 100 else None
     if number < 0:
         value = "down"
+
     comment = fields.get("feedback")
     if value or comment:
         person = text(fields.get("user_id"))
         when = moment(fields.get("created_at"))
-        yield ToolScore("conversation", id_, value, comment=comment, person=person, at=when)
+        yield ToolScore(
+            "conversation",
+            id_,
+            value,
+            comment=comment,
+            person=person,
+            at=when,
+        )
 
 
 def read_copilot_session(fields: Fields) -> Iterator[LogPart]:
     """Yield a session of Copilot Studio's table, whose talk stands in one cell."""
-    row = {name.casefold(): value for name, value in fields.items()}
+    row = {}
+    for name, value in fields.items():
+        row[name.casefold()] = value
+
     talk = messages_in(str(row.get("chattranscript") or ""))
     start = moment(row.get("startdatetime"))
-    session_facts = facts(topic=row.get("topicname"), outcome=row.get("sessionoutcome"))
-    yield WholeTalk(required(row, "sessionid"), turns_of(talk), at=start, facts=session_facts)
+    session_facts = facts(
+        topic=row.get("topicname"),
+        outcome=row.get("sessionoutcome"),
+    )
+    yield WholeTalk(
+        required(row, "sessionid"),
+        turns_of(talk),
+        at=start,
+        facts=session_facts,
+    )

@@ -37,7 +37,9 @@ def usual_messages(message: Message) -> list[dict[str, Any]] | None:
         return list(_pydantic(message["parts"]))
     if "source" in message and str(message.get("type")).endswith(("Message", "Event")):
         return list(_autogen(message))
-    return [_dotnet(message)] if _is_dotnet(message) else None
+    if _is_dotnet(message):
+        return [_dotnet(message)]
+    return None
 
 
 def _is_dotnet(message: Message) -> bool:
@@ -50,10 +52,16 @@ def _pydantic(parts: list[Any]) -> Iterator[dict[str, Any]]:
     """Yield a request's parts one by one, and a response's together, since words and calls stand beside each other."""
     answer_parts: list[Any] = []
     for part in parts:
-        kind = part.get("part_kind", part.get("kind")) if isinstance(part, Mapping) else None
+        kind = None
+        if isinstance(part, Mapping):
+            kind = part.get("part_kind", part.get("kind"))
         role = _PYDANTIC.get(str(kind))
         if role == "assistant" and isinstance(part, Mapping):
-            call = {**part, "type": "tool-call", "input": part.get("args")}
+            call = {
+                **part,
+                "type": "tool-call",
+                "input": part.get("args"),
+            }
             answer_parts.append(part.get("content") if kind == "text" else call)
         elif role == "tool" and isinstance(part, Mapping):
             failed = "error" if kind == "retry-prompt" else None
@@ -65,6 +73,7 @@ def _pydantic(parts: list[Any]) -> Iterator[dict[str, Any]]:
             yield {"role": "tool" if part.get("tool_name") else "user", **result}
         elif role and isinstance(part, Mapping):
             yield {"role": role, "content": part.get("content")}
+
     if answer_parts:
         yield {"role": "assistant", "content": answer_parts}
 
@@ -75,10 +84,18 @@ def _autogen(message: Message) -> Iterator[dict[str, Any]]:
     content = message.get("content")
     if kind in _HIDDEN_EVENTS or kind == "ToolCallSummaryMessage" or kind == "HandoffMessage":
         return
+
     listed = content if isinstance(content, list) else []
     if kind == "ToolCallRequestEvent":
-        calls = [{**call, "type": "tool_call"} for call in listed if isinstance(call, Mapping)]
-        yield {"role": "assistant", "content": None, "tool_calls": calls}
+        calls = []
+        for call in listed:
+            if isinstance(call, Mapping):
+                calls.append({**call, "type": "tool_call"})
+        yield {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": calls,
+        }
     elif kind == "ToolCallExecutionEvent":
         for result in listed:
             if isinstance(result, Mapping):
@@ -97,7 +114,9 @@ def _autogen(message: Message) -> Iterator[dict[str, Any]]:
 
 
 def _autogen_part(part: object) -> object:
-    return {"type": "image"} if isinstance(part, Mapping) and "data" in part else part
+    if isinstance(part, Mapping) and "data" in part:
+        return {"type": "image"}
+    return part
 
 
 def _dotnet(message: Message) -> dict[str, Any]:
@@ -107,19 +126,29 @@ def _dotnet(message: Message) -> dict[str, Any]:
     parts = [_dotnet_part(item) for item in items if isinstance(item, Mapping)] or message.get(
         "Content"
     )
-    return {"role": role.get("Label") if isinstance(role, Mapping) else role, "content": parts}
+
+    return {
+        "role": role.get("Label") if isinstance(role, Mapping) else role,
+        "content": parts,
+    }
 
 
 def _dotnet_part(item: Message) -> dict[str, Any]:
     kind = str(item.get("$type"))
     if kind.startswith("FunctionCall"):
-        name = "-".join(filter(None, [item.get("PluginName"), item.get("FunctionName")]))
+        name = "-".join(
+            filter(
+                None,
+                [item.get("PluginName"), item.get("FunctionName")],
+            )
+        )
         return {
             "type": "tool_call",
             "name": name,
             "arguments": item.get("Arguments"),
             "id": item.get("Id"),
         }
+
     if kind.startswith("FunctionResult"):
         return {
             "type": "tool_result",

@@ -17,12 +17,14 @@ def has(fields: object, path: str) -> bool:
     """Return whether a row has a key, or the path of keys that it names; `*` is the first key or item."""
     if isinstance(fields, dict) and path in fields:
         return True
+
     outer, dot, inner = path.partition(".")
     if outer == "*":
         if not isinstance(fields, dict | list) or not fields:
             return False
         first = next(iter(fields.values() if isinstance(fields, dict) else fields))
         return not dot or has(first, inner)
+
     return bool(dot) and isinstance(fields, dict) and has(fields.get(outer), inner)
 
 
@@ -52,6 +54,7 @@ def required(fields: Fields, name: str, *others: str) -> str:
     for path in (name, *others):
         if value := text(get(fields, path)):
             return value
+
     raise BadInput(f"{name} is empty", remedy=f"export again with {name}")
 
 
@@ -63,9 +66,9 @@ def facts(**values: Any) -> dict[str, Any]:
 def objects(value: object) -> list[Mapping[str, Any]]:
     """Return the objects of a list, possibly in JSON text; an empty list otherwise."""
     parsed = parse(value)
-    return (
-        [entry for entry in parsed if isinstance(entry, dict)] if isinstance(parsed, list) else []
-    )
+    if isinstance(parsed, list):
+        return [entry for entry in parsed if isinstance(entry, dict)]
+    return []
 
 
 def unwrap(value: object) -> Mapping[str, Any]:
@@ -78,8 +81,13 @@ def get_under(fields: Fields, name: str) -> Any:
     """Return the value of a column, or the object in columns whose names begin with it and a dot."""
     if fields.get(name) not in (None, ""):
         return fields[name]
+
     prefix = f"{name}."
-    filled = [(column, value) for column, value in fields.items() if value not in (None, "")]
+    filled = []
+    for column, value in fields.items():
+        if value not in (None, ""):
+            filled.append((column, value))
+
     return nest({k.removeprefix(prefix): v for k, v in filled if k.startswith(prefix)}) or None
 
 

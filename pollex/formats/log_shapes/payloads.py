@@ -78,6 +78,7 @@ def parse(value: object, times: int = 2) -> Any:
             value = parse_json(value)
         except ValueError:
             return _literal(str(value))
+
     return value
 
 
@@ -85,6 +86,7 @@ def _literal(text: str) -> Any:
     """Parse what Python writes for objects and lists, as data frames do in the cells of a CSV file."""
     if _PYTHON.match(text) is None:
         return text
+
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -108,6 +110,7 @@ def nest(flat: Mapping[str, Any]) -> Any:
                 if isinstance(value, list)
                 else value
             )
+
     return _lists(tree)
 
 
@@ -115,14 +118,20 @@ def flatten(tree: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Return objects inside one another as names with dots; lists stay as they are."""
     flat: dict[str, Any] = {}
     for name, value in tree.items():
-        inner = flatten(value, f"{before}{name}.") if isinstance(value, Mapping) else {}
+        if isinstance(value, Mapping):
+            inner = flatten(value, f"{before}{name}.")
+        else:
+            inner = {}
+
         flat |= inner or {f"{before}{name}": value}
+
     return flat
 
 
 def _lists(tree: Any) -> Any:
     if not isinstance(tree, dict):
         return tree
+
     inner = {name: _lists(value) for name, value in tree.items()}
     if inner and all(_INDEX.fullmatch(name) for name in inner):
         return [inner[name] for name in sorted(inner, key=int)]
@@ -147,33 +156,60 @@ def output_of(value: object, written: Written = "either") -> RunSide | None:
         and isinstance(value, Mapping)
         and any(inner not in (None, "", [], {}) for inner in value.values())
     ):
-        return _unsure("assistant", json.dumps(value, ensure_ascii=False, default=str))
+        return _unsure(
+            "assistant",
+            json.dumps(value, ensure_ascii=False, default=str),
+        )
+
     return side
 
 
 def sides(
-    sent: object, received: object, *, silent: bool = False, written: Written = "either"
+    sent: object,
+    received: object,
+    *,
+    silent: bool = False,
+    written: Written = "either",
 ) -> dict[str, Any]:
     """Return what a `ModelCall` has of its input and output; nothing of a silent one."""
     if silent:
         return of_sides(None, None)
+
     texts = [value for value in (sent, received) if isinstance(value, str)]
     if written == "either" and any(isinstance(value, Mapping | list) for value in (sent, received)):
         written = "words"  # no object stands in a text there
     elif written == "either" and texts and all(parse(value, 1) != value for value in texts):
         written = "json"
+
     return of_sides(input_of(sent, written), output_of(received, written))
 
 
 def of_sides(before: RunSide | None, after: RunSide | None) -> dict[str, Any]:
     """Return the sides of a `ModelCall` as its `before`, `after`, `history` and `unsure`."""
     named = (("before", before), ("after", after))
-    turns = {name: side.turns for name, side in named if side and side.sure}
-    unsure = {name: side.turns for name, side in named if side and not side.sure}
-    return {**turns, "history": bool(before and before.sure and before.history), "unsure": unsure}
+    turns = {}
+    for name, side in named:
+        if side and side.sure:
+            turns[name] = side.turns
+
+    unsure = {}
+    for name, side in named:
+        if side and not side.sure:
+            unsure[name] = side.turns
+
+    return {
+        **turns,
+        "history": bool(before and before.sure and before.history),
+        "unsure": unsure,
+    }
 
 
-def _side(value: object, role: Role, names: Sequence[str], written: Written) -> RunSide | None:
+def _side(
+    value: object,
+    role: Role,
+    names: Sequence[str],
+    written: Written,
+) -> RunSide | None:
     try:
         return _read(value, role, names, 0, written)
     except BadInput:
@@ -181,7 +217,11 @@ def _side(value: object, role: Role, names: Sequence[str], written: Written) -> 
 
 
 def _read(
-    value: object, role: Role, names: Sequence[str], depth: int, written: Written
+    value: object,
+    role: Role,
+    names: Sequence[str],
+    depth: int,
+    written: Written,
 ) -> RunSide | None:
     if isinstance(value, str):
         return _of_text(value, role, names, depth, written)
@@ -197,28 +237,38 @@ DEEPEST = 4
 
 
 def _of_text(
-    value: str, role: Role, names: Sequence[str], depth: int, written: Written
+    value: str,
+    role: Role,
+    names: Sequence[str],
+    depth: int,
+    written: Written,
 ) -> RunSide | None:
     """Read a text: messages in JSON, a tool's writing of an object, or what was said."""
     parsed = parse(value)
     if written == "json" and isinstance(once := parse(value, 1), str):
         return _of_text(once, role, names, depth, "words")
+
     if isinstance(parsed, Mapping | list):
         with suppress(BadInput):
             if side := _as_messages(parsed, role):
                 return side
+
     if isinstance(parsed, list) and written != "words":
         with suppress(BadInput):
             if side := _listed(parsed, role):
                 return side
+
     if isinstance(parsed, Mapping) and written != "words" and depth < DEEPEST:
         with suppress(BadInput):
             if parsed.keys() & {*names, *KNOWN_NAMES} and (
                 side := _object(parsed, role, names, depth)
             ):
                 return side
+
         return _unsure(role, value)
-    return RunSide(_turns_with_content(role, value), False) if value.strip() else None
+    if value.strip():
+        return RunSide(_turns_with_content(role, value), False)
+    return None
 
 
 def _unsure(role: Role, words: str) -> RunSide:
@@ -240,10 +290,14 @@ def _as_messages(value: Mapping[str, Any] | list[Any], role: Role) -> RunSide | 
         return _messages(value, role)
     if _is_message(value) and value.keys() & {"content", "parts", "tool_calls", "kwargs", "data"}:
         return RunSide(turns_in(value), True)
+
     generated = next(
-        (value[name] for name in GENERATED_NAMES if isinstance(value.get(name), list)), None
+        (value[name] for name in GENERATED_NAMES if isinstance(value.get(name), list)),
+        None,
     )
-    return turns_generated(generated) if generated else None
+    if generated:
+        return turns_generated(generated)
+    return None
 
 
 def _turns_with_content(role: Role, content: object) -> tuple[Turn, ...]:
@@ -254,11 +308,14 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
     """Read a list of messages, of lists, of content parts, or with one text."""
     while len(values) == 1 and isinstance(values[0], list):
         values = values[0]
+
     if not values:
         return None
+
     texts = [value for value in values if isinstance(value, str)]
     if len(texts) == len(values) == 1:
         return _of_text(texts[0], role, (), 0, "words")
+
     # messages, choices of an interface, or the parts of one message
     values = [_message_in(value) for value in values]
     values = [
@@ -273,65 +330,94 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
     ):
         return turns_generated(objects)
     if not any(map(_is_message, objects)):
-        return (
-            RunSide(_turns_with_content(role, values), False)
-            if all("type" in value for value in objects)
-            else None
-        )
+        if all("type" in value for value in objects):
+            return RunSide(_turns_with_content(role, values), False)
+        return None
     return RunSide(turns_of(values), True)
 
 
 def _message_in(value: object) -> object:
     """Return the message in JSON text; any other value as it is."""
     parsed = parse(value)
-    return parsed if isinstance(parsed, Mapping) and _is_message(parsed) else value
+    if isinstance(parsed, Mapping) and _is_message(parsed):
+        return parsed
+    return value
 
 
 def _object(
-    value: Mapping[str, Any], role: Role, names: Sequence[str], depth: int
+    value: Mapping[str, Any],
+    role: Role,
+    names: Sequence[str],
+    depth: int,
 ) -> RunSide | None:
     if side := _messages(value, role):
         return side
     if _is_message(value):
         return RunSide(turns_in(value), True)
+
     for name in GENERATED_NAMES:
         if isinstance(value.get(name), list) and (side := turns_generated(value[name])):
             return side
+
     for name in names:
         if value.get(name) not in (None, "", [], {}):
             return _read(value[name], role, names, depth + 1, "words")
+
     for name in WRAPPERS:
         written: Written = "words" if name == "value" else "either"
         if value.get(name) and (side := _wrapped(value[name], role, names, depth + 1, written)):
             return side
-    texts = [inner for inner in value.values() if isinstance(inner, str) and inner.strip()]
-    return _of_text(texts[0], role, (), 0, "words") if len(texts) == 1 and len(value) == 1 else None
+
+    texts = []
+    for inner in value.values():
+        if isinstance(inner, str) and inner.strip():
+            texts.append(inner)
+
+    if len(texts) == 1 and len(value) == 1:
+        return _of_text(texts[0], role, (), 0, "words")
+    return None
 
 
 def _wrapped(
-    value: object, role: Role, names: Sequence[str], depth: int, written: Written
+    value: object,
+    role: Role,
+    names: Sequence[str],
+    depth: int,
+    written: Written,
 ) -> RunSide | None:
     """Read what stands in an envelope; of a function's arguments, the one that is a sentence or stands alone."""
     side = _read(value, role, names, depth, written)
     if side is not None or not isinstance(value, list):
-        return side if side is None or side.sure else None
-    sentences = [
-        argument for argument in value if isinstance(argument, str) and " " in argument.strip()
-    ]
-    return _of_text(sentences[0], role, (), 0, "words") if len(sentences) == 1 else None
+        if side is None or side.sure:
+            return side
+        return None
+
+    sentences = []
+    for argument in value:
+        if isinstance(argument, str) and " " in argument.strip():
+            sentences.append(argument)
+
+    if len(sentences) == 1:
+        return _of_text(sentences[0], role, (), 0, "words")
+    return None
 
 
 def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
     name = next((name for name in MESSAGE_NAMES if value.get(name)), None)
     history = next(
-        (value[name] for name in HISTORY_NAMES if isinstance(value.get(name), list)), None
+        (value[name] for name in HISTORY_NAMES if isinstance(value.get(name), list)),
+        None,
     )
     if name is None and history is None:
         return None
+
     turns = system_of(value)
     if history:
         turns += turns_of(history)
-    messages = parse(value[name]) if name is not None else None
+
+    messages = None
+    if name is not None:
+        messages = parse(value[name])
     if name is not None and isinstance(messages, str):
         return RunSide(turns + _turns_with_content(role, messages), bool(turns))
     if name is not None and (
@@ -340,8 +426,14 @@ def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
         return RunSide(turns + side.turns, True)
     if history is not None and name is None:
         rest = {key: inner for key, inner in value.items() if key not in HISTORY_NAMES}
-        side = _object(rest, role, QUESTION_NAMES if role == "user" else ANSWER_NAMES, 3)
+        side = _object(
+            rest,
+            role,
+            QUESTION_NAMES if role == "user" else ANSWER_NAMES,
+            3,
+        )
         return RunSide(turns + (side.turns if side else ()), True)
+
     return None
 
 
@@ -349,10 +441,13 @@ def system_of(value: Mapping[str, Any]) -> tuple[Turn, ...]:
     """Return the system prompt of a request, as a turn; empty if there is none."""
     if _SYSTEM.isdisjoint(value):  # as in most rows
         return ()
+
     prompt = next((value[name] for name in SYSTEM_NAMES if value.get(name)), None)
     if isinstance(prompt, Mapping):
         prompt = prompt.get("parts", prompt.get("text", prompt.get("content")))
-    return turns_in({"role": "system", "content": prompt}) if isinstance(prompt, str | list) else ()
+    if isinstance(prompt, str | list):
+        return turns_in({"role": "system", "content": prompt})
+    return ()
 
 
 def _is_message(value: object) -> bool:
@@ -364,6 +459,7 @@ def _is_message(value: object) -> bool:
         or ("data" in value and "type" in value)
     ):
         return True
+
     kind = str(value.get("type"))
     spoken = (
         "human",
@@ -383,13 +479,16 @@ def turns_generated(choices: object) -> RunSide | None:
     first: Any = choices
     while isinstance(first, list) and first:
         first = first[0]
+
     if not isinstance(first, Mapping):
         return None
     if isinstance(content := first.get("content"), Mapping):
         return RunSide(turns_in({"role": "assistant", **content}), True)
+
     message = first.get("message") or {"role": "assistant", "content": first.get("text", "")}
     if isinstance(message, Mapping) and not message.keys() & {"role", "kwargs", "type"}:
         message = {"role": "assistant", **message}
+
     return RunSide(turns_in(message), True)
 
 
@@ -412,7 +511,12 @@ def answer_in(fields: Mapping[str, Any]) -> tuple[str, tuple[Turn, ...]] | None:
     """Return the field with a model's answer beside what was asked, and its turns; None if there is none."""
     for name in REPLIES:
         if fields.get(name) not in (None, "", [], {}):
-            value = {name: fields[name]} if name in GENERATED_NAMES else fields[name]
+            if name in GENERATED_NAMES:
+                value = {name: fields[name]}
+            else:
+                value = fields[name]
+
             if side := output_of(value, "words"):
                 return name, side.turns
+
     return None

@@ -120,17 +120,26 @@ def read_field(fields: Fields, name: str) -> Draft:
             remedy="name the field with the turns",
             option="messages_field",
         )
+
     listed = _opened(fields[name])
     chosen = without_left(listed)
-    left = len(listed) - len(chosen) if isinstance(listed, list) else 0
+    if isinstance(listed, list):
+        left = len(listed) - len(chosen)
+    else:
+        left = 0
+
     return Draft(
-        turns_of(chosen), {key: value for key, value in fields.items() if key != name}, left=left
+        turns_of(chosen),
+        {key: value for key, value in fields.items() if key != name},
+        left=left,
     )
 
 
 def _opened(value: object) -> object:
     """Return the turns of a talk that is written as text."""
-    return messages_in(value) or value if isinstance(value, str) and is_transcript(value) else value
+    if isinstance(value, str) and is_transcript(value):
+        return messages_in(value) or value
+    return value
 
 
 def _holds_turns(value: object) -> bool:
@@ -139,13 +148,18 @@ def _holds_turns(value: object) -> bool:
         return isinstance(value.get("messages"), list)
     if is_list_of_turns(value):
         return True
-    begins = value.lstrip()[:40] if isinstance(value, str) else ""
+
+    begins = ""
+    if isinstance(value, str):
+        begins = value.lstrip()[:40]
+
     return begins.startswith('{"messages"') or (bool(begins) and is_transcript(str(value)))
 
 
 def _candidates(fields: Fields) -> list[str]:
     if _NAMES.isdisjoint(fields):  # as in most tables
         return []
+
     named = [name for name in NAMES if name in fields]
     holding = [name for name in named if _holds_turns(fields[name])]
     # a talk as text beside its messages is the same talk once more
@@ -173,19 +187,26 @@ def _read_messages(fields: Fields) -> Draft:
     if len(candidates) > 1:
         both = " and ".join(candidates)
         raise BadInput(
-            f"turns may be in {both}", remedy="say which", option={"messages_field": candidates[0]}
+            f"turns may be in {both}",
+            remedy="say which",
+            option={"messages_field": candidates[0]},
         )
+
     draft = _with_answer(read_field(fields, candidates[0]))
     if any(turn.role == "system" for turn in draft.turns) or not _is_prompt(fields.get("system")):
         return draft
+
     rest = {name: value for name, value in draft.rest.items() if name != "system"}
     return Draft((*system_of(fields), *draft.turns), rest, left=draft.left)
 
 
 def _with_answer(draft: Draft) -> Draft:
-    answer = answer_in(draft.rest) if draft.turns and draft.turns[-1].role != "assistant" else None
+    answer = None
+    if draft.turns and draft.turns[-1].role != "assistant":
+        answer = answer_in(draft.rest)
     if answer is None:
         return draft
+
     name, turns = answer
     rest = {key: value for key, value in draft.rest.items() if key != name}
     return Draft(draft.turns + turns, rest, left=draft.left)
@@ -198,7 +219,10 @@ def _is_prompt(system: object) -> bool:
 
 def _has_contents(fields: Fields) -> bool:
     contents = fields.get("contents")
-    first = contents[0] if isinstance(contents, list) and contents else None
+    first = None
+    if isinstance(contents, list) and contents:
+        first = contents[0]
+
     return isinstance(first, Mapping) and "parts" in first
 
 
@@ -209,11 +233,11 @@ def _read_contents(fields: Fields) -> Draft:
             for message in fields["contents"]
         ]
     )
-    rest = {
-        name: value
-        for name, value in fields.items()
-        if name not in ("contents", "systemInstruction")
-    }
+    rest = {}
+    for name, value in fields.items():
+        if name not in ("contents", "systemInstruction"):
+            rest[name] = value
+
     return _with_answer(Draft((*system_of(fields), *turns), rest))
 
 
@@ -235,14 +259,19 @@ def _is_turn(fields: Fields) -> bool:
 
 def _position(name: str, value: object) -> float:
     try:
-        position = float(value) if isinstance(value, int | float | str) else math.nan
+        if isinstance(value, int | float | str):
+            position = float(value)
+        else:
+            position = math.nan
     except (ValueError, OverflowError):
         position = math.nan
+
     if not math.isfinite(position):
         raise BadInput(
             f"{name} is {value!r:.40}, not a number",
             remedy="number the turns in the order they were said",
         )
+
     return position
 
 
@@ -250,10 +279,17 @@ def _parts_in(content: object) -> Any:
     """Return the parts of a message that stand in a cell as JSON; a text that holds none is what was said."""
     if not isinstance(content, str) or content.lstrip()[:1] not in ("{", "["):
         return content
+
     parsed = parse(content)
-    parts = parsed.get("parts") if isinstance(parsed, Mapping) else parsed
+    if isinstance(parsed, Mapping):
+        parts = parsed.get("parts")
+    else:
+        parts = parsed
+
     typed = isinstance(parts, list) and all(is_part(part) and "type" in part for part in parts)
-    return parts if parts and typed else content
+    if parts and typed:
+        return parts
+    return content
 
 
 def _read_turn(fields: Fields) -> Draft:
@@ -261,18 +297,30 @@ def _read_turn(fields: Fields) -> Draft:
         _named(fields, names) for names in (ROLE_NAMES, TEXT_NAMES, POSITION_NAMES)
     )
     if role is None or text is None:
-        raise BadInput("the row has no role or no text", remedy="give every row of the table both")
-    calls = {name: fields[name] for name in CALL_NAMES if fields.get(name) not in (None, "")}
+        raise BadInput(
+            "the row has no role or no text",
+            remedy="give every row of the table both",
+        )
+
+    calls = {}
+    for name in CALL_NAMES:
+        if fields.get(name) not in (None, ""):
+            calls[name] = fields[name]
+
     message = {"role": fields[role], "content": _parts_in(fields[text])}
+    if calls or not isinstance(message["content"], str):
+        turns = turns_in({**message, **calls})
+    else:
+        turns = (Turn(role=role_of(fields[role]), content=text_of(fields[text])),)
+
+    rest = {}
+    for key, value in fields.items():
+        if key not in (role, text, position, *CALL_NAMES):
+            rest[key] = value
+
     return Draft(
-        turns=turns_in({**message, **calls})
-        if calls or not isinstance(message["content"], str)
-        else (Turn(role=role_of(fields[role]), content=text_of(fields[text])),),
-        rest={
-            key: value
-            for key, value in fields.items()
-            if key not in (role, text, position, *CALL_NAMES)
-        },
+        turns=turns,
+        rest=rest,
         position=None if position is None else _position(position, fields[position]),
     )
 
@@ -284,11 +332,21 @@ def time_name(fields: Fields) -> str | None:
 
 def date_orders(rows: Iterable[Fields]) -> list[bool]:
     """Return how dates such as 3/4/2026 in all rows can be read: True if with the day first, False with the month."""
-    dates = {str(row[name]) for row in rows if (name := time_name(row)) and "/" in str(row[name])}
-    times = {
-        first: [moment(date, first) for date in dates if is_time(date)] for first in (True, False)
-    }
-    return [first for first, moments in times.items() if moments and None not in moments]
+    dates = set()
+    for row in rows:
+        if (name := time_name(row)) and "/" in str(row[name]):
+            dates.add(str(row[name]))
+
+    times = {}
+    for first in (True, False):
+        times[first] = [moment(date, first) for date in dates if is_time(date)]
+
+    orders: list[bool] = []
+    for first, moments in times.items():
+        if moments and None not in moments:
+            orders.append(first)
+
+    return orders
 
 
 def times_of(metadata: Fields) -> Iterator[float]:
@@ -318,6 +376,7 @@ def _read_exchange(fields: Fields) -> Draft:
     value = fields[name]
     if name == "instruction" and isinstance(fields.get("input"), str):
         value = join_lines([str(value), fields["input"]])
+
     side = input_of(value, "words")
     answer = answer_in(fields)
     if side is None or answer is None:
@@ -326,13 +385,21 @@ def _read_exchange(fields: Fields) -> Draft:
             f"{lacking} can't be read as words",
             remedy="give both what was asked and what was answered",
         )
+
     # a system prompt may stand in the row and in the history; it counts once
     before = system_of(unwrap(value))
-    turns = (*system_of(fields), *before, *_earlier(fields.get("history")), *side.turns)
+    turns = (
+        *system_of(fields),
+        *before,
+        *_earlier(fields.get("history")),
+        *side.turns,
+    )
     system_turns = {turn for turn in turns if turn.role == "system"}
-    distinct_turns = [
-        turn for n, turn in enumerate(turns) if turn not in system_turns or turn not in turns[:n]
-    ]
+    distinct_turns = []
+    for n, turn in enumerate(turns):
+        if turn not in system_turns or turn not in turns[:n]:
+            distinct_turns.append(turn)
+
     used = (name, answer[0], "history", "instruction", "input", "system")
     rest = {key: inner for key, inner in fields.items() if key not in used}
     return Draft((*distinct_turns, *answer[1]), rest)
@@ -342,12 +409,14 @@ def _earlier(history: object) -> tuple[Turn, ...]:
     earlier: Any = parse(history)
     if not isinstance(earlier, list) or not earlier:
         return ()
+
     if all(isinstance(pair, list) and len(pair) == 2 for pair in earlier):
         messages = []
         for question, answer in earlier:
             messages.append({"role": "user", "content": question})
             messages.append({"role": "assistant", "content": answer})
         earlier = [message for message in messages if message["content"]]
+
     return turns_of(earlier)
 
 
@@ -424,6 +493,10 @@ def reader_of(fields: Mapping[str, Any]) -> Reader:
             remedy="say which field holds the turns",
             option="messages_field",
         )
+
     shapes = "; ".join(f"{reader.name} ({reader.shape})" for reader in READERS)
     have = printable(", ".join(list(fields)[:12]), 200) or "no field"
-    raise NoShape(f"no known shape: the row has {have}", remedy=f"known shapes: {shapes}")
+    raise NoShape(
+        f"no known shape: the row has {have}",
+        remedy=f"known shapes: {shapes}",
+    )

@@ -40,16 +40,26 @@ THUMBS = {
 
 
 def _reactions(
-    named: Iterator[tuple[object, object]], conversation: str, message: str | None
+    named: Iterator[tuple[object, object]],
+    conversation: str,
+    message: str | None,
 ) -> Iterator[ToolScore]:
     """Yield the reactions on a message that are thumbs, one for each person who is named."""
     for name, people in named:
         value = THUMBS.get(_TONES.sub("", str(name)).strip(":"))
-        listed = (
-            [text(person) for person in people] if isinstance(people, list) and people else [None]
-        )
+        if isinstance(people, list) and people:
+            listed = [text(person) for person in people]
+        else:
+            listed = [None]
+
         for person in listed if value else ():
-            yield ToolScore("conversation", conversation, value, person=person, message=message)
+            yield ToolScore(
+                "conversation",
+                conversation,
+                value,
+                person=person,
+                message=message,
+            )
 
 
 _SLACK_LINK = re.compile(r"<((?:https?|mailto):[^|>]+)(?:\|([^>]+))?>")
@@ -69,17 +79,27 @@ def read_slack(fields: Fields) -> Iterator[LogPart]:
     """Yield a message: of the thread that it is in, or begins; what a bot says is the assistant's."""
     if str(fields.get("subtype") or "").startswith(_SLACK_EVENTS):
         return
+
     ts = required(fields, "ts")
     thread = text(fields.get("thread_ts")) or ts
     channel = text(fields.get("channel"))
     id_ = f"{channel}/{thread}" if channel else thread
     bot = bool(fields.get("bot_id")) or fields.get("subtype") == "bot_message"
-    message_text = _SLACK_LINK.sub(lambda link: link[2] or link[1], str(fields.get("text") or ""))
+    message_text = _SLACK_LINK.sub(
+        lambda link: link[2] or link[1],
+        str(fields.get("text") or ""),
+    )
     words = join_lines([html.unescape(message_text).strip(), *marks_of_files(fields.get("files"))])
     if words:
         turn = Turn(role="assistant" if bot else "user", content=words)
         user_facts = facts(user=None if bot else text(fields.get("user")))
-        yield Message(id_, f"{id_}/{ts}", (turn,), moment(ts), facts=user_facts)
+        yield Message(
+            id_,
+            f"{id_}/{ts}",
+            (turn,),
+            moment(ts),
+            facts=user_facts,
+        )
         named = (
             (reaction.get("name"), reaction.get("users"))
             for reaction in objects(fields.get("reactions"))
@@ -90,7 +110,10 @@ def read_slack(fields: Fields) -> Iterator[LogPart]:
 def read_discord(fields: Fields) -> Iterator[LogPart]:
     """Yield the messages of a channel or thread; what bots say is the assistant's."""
     id_ = required(fields, "channel.id")
-    yield Facts(id_, facts(title=get(fields, "channel.name"), server=get(fields, "guild.name")))
+    yield Facts(
+        id_,
+        facts(title=get(fields, "channel.name"), server=get(fields, "guild.name")),
+    )
     for message in objects(fields.get("messages")):
         if message.get("type") not in (
             None,
@@ -103,12 +126,12 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
             20,
         ):
             continue
+
         # the words, with what is shown of links and files
         bot = truth(get(message, "author.isBot") or get(message, "author.bot"))
-        shown = [
-            str(embed.get("description") or embed.get("title") or "")
-            for embed in objects(message.get("embeds"))
-        ]
+        shown = []
+        for embed in objects(message.get("embeds")):
+            shown.append(str(embed.get("description") or embed.get("title") or ""))
         lines = [
             str(message.get("content") or ""),
             *shown,
@@ -119,7 +142,14 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
         if words:
             turn = Turn(role="assistant" if bot else "user", content=words)
             user_facts = facts(user=None if bot else text(get(message, "author.id")))
-            yield Message(id_, key, (turn,), moment(message.get("timestamp")), facts=user_facts)
+            yield Message(
+                id_,
+                key,
+                (turn,),
+                moment(message.get("timestamp")),
+                facts=user_facts,
+            )
+
         # reactions that are thumbs
         listed = objects(message.get("reactions"))
         named = (
@@ -145,6 +175,7 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
     name = fields.get("name")
     with_bot = str(fields.get("type")).startswith("bot")
     yield Facts(id_, facts(title=name))
+
     for message in objects(fields.get("messages")):
         if message.get("type") != "message":
             continue
@@ -180,10 +211,22 @@ def read_claude_code(fields: Fields) -> Iterator[LogPart]:
     parent = text(fields.get("parentUuid")) or text(fields.get("logicalParentUuid"))
     if truth(fields.get("isSidechain")):
         return
+
     shown = fields.get("type") in ("user", "assistant") and not truth(fields.get("isMeta"))
-    turns = turns_in(message) if shown and message else ()
+    if shown and message:
+        turns = turns_in(message)
+    else:
+        turns = ()
+
     turns = tuple(turn for turn in turns if turn.content or turn.calls)
-    yield Message(session, key, turns, moment(fields.get("timestamp")), parent, tree=True)
+    yield Message(
+        session,
+        key,
+        turns,
+        moment(fields.get("timestamp")),
+        parent,
+        tree=True,
+    )
 
 
 _CODEX_CONTEXT = ("<environment_context>", "<user_instructions>", "<permissions", "# AGENTS.md")
@@ -194,17 +237,23 @@ def read_codex(fields: Fields) -> Iterator[LogPart]:
     item = unwrap(fields.get("payload"))
     kind = fields.get("type")
     if kind == "session_meta":
-        yield Facts("", facts(session=text(item.get("id")), version=text(item.get("cli_version"))))
+        yield Facts(
+            "",
+            facts(session=text(item.get("id")), version=text(item.get("cli_version"))),
+        )
     elif kind == "response_item":
-        turns = turns_in(item) if item.get("role") or item.get("type") != "message" else ()
+        if item.get("role") or item.get("type") != "message":
+            turns = turns_in(item)
+        else:
+            turns = ()
+
         context = (
             item.get("role") == "user"
             and turns
             and turns[0].content.lstrip().startswith(_CODEX_CONTEXT)
         )
-        turns = (
-            tuple(Turn(role="system", content=turn.content) for turn in turns) if context else turns
-        )
+        if context:
+            turns = tuple(Turn(role="system", content=turn.content) for turn in turns)
         turns = tuple(turn for turn in turns if turn.content)
         yield Message("", None, turns, moment(fields.get("timestamp")))
 
@@ -213,7 +262,11 @@ def read_agent_item(fields: Fields) -> Iterator[LogPart]:
     """Yield a row of a table with a message in JSON beside its session."""
     message = parse(fields.get("message_data") or fields.get("message"))
     session = required(fields, "session_id", "thread_id", "conversation_id")
-    turns = turns_in(message) if isinstance(message, Mapping) else ()
+    if isinstance(message, Mapping):
+        turns = turns_in(message)
+    else:
+        turns = ()
+
     when = moment(fields.get("created_at") or fields.get("timestamp"))
     key = text(fields.get("id"))
     yield Message(session, f"{session}/{key}" if key else None, turns, when)
@@ -247,9 +300,16 @@ def read_agents_trace(fields: Fields) -> Iterator[LogPart]:
     trace = required(fields, "id")
     metadata = unwrap(fields.get("metadata"))
     trace_facts = facts(
-        user=text(metadata.get("user") or metadata.get("user_id")), metadata=metadata
+        user=text(metadata.get("user") or metadata.get("user_id")),
+        metadata=metadata,
     )
-    yield ModelCall(trace, trace, None, text(fields.get("group_id")), facts=trace_facts)
+    yield ModelCall(
+        trace,
+        trace,
+        None,
+        text(fields.get("group_id")),
+        facts=trace_facts,
+    )
 
 
 def read_adk_session(fields: Fields) -> Iterator[LogPart]:
@@ -264,10 +324,16 @@ def read_adk_event(fields: Fields) -> Iterator[LogPart]:
     content = unwrap(fields.get("content"))
     if truth(fields.get("partial")) or not content.get("parts"):
         return
+
     role = "user" if fields.get("author") == "user" else "assistant"
     turns = turns_in({"role": role, "parts": content["parts"]})
     session = required(fields, "session_id")
-    yield Message(session, text(fields.get("id")), turns, moment(fields.get("timestamp")))
+    yield Message(
+        session,
+        text(fields.get("id")),
+        turns,
+        moment(fields.get("timestamp")),
+    )
 
 
 def read_chat_store(fields: Fields) -> Iterator[LogPart]:
@@ -280,11 +346,11 @@ def read_chat_store(fields: Fields) -> Iterator[LogPart]:
 def read_agent_states(fields: Fields) -> Iterator[LogPart]:
     """Yield the thread of the state that an AutoGen team saved."""
     states = unwrap(fields.get("agent_states"))
-    threads = [
-        state["message_thread"]
-        for state in map(unwrap, states.values())
-        if state.get("message_thread")
-    ]
+    threads = []
+    for state in map(unwrap, states.values()):
+        if state.get("message_thread"):
+            threads.append(state["message_thread"])
+
     if threads:
         yield WholeTalk(text(fields.get("id")), turns_of(max(threads, key=len)))
 
@@ -298,6 +364,7 @@ def is_other_event(fields: Fields) -> bool:
     """Return whether an event is PostHog's and about no model, as are views of pages and clicks."""
     if is_posthog_event(fields):
         return False
+
     names = [*unwrap(fields.get("properties")), *(n for n in fields if n.startswith("properties."))]
     return any("$" in name for name in (str(fields.get("event")), *names))
 
@@ -322,8 +389,17 @@ def read_posthog(fields: Fields) -> Iterator[LogPart]:
         comment = properties.get("$ai_feedback_text")
         name = str(properties.get("$ai_metric_name") or "feedback")
         when = moment(fields.get("timestamp"))
-        yield ToolScore("trace", trace, value, name, comment=comment, person=person, at=when)
+        yield ToolScore(
+            "trace",
+            trace,
+            value,
+            name,
+            comment=comment,
+            person=person,
+            at=when,
+        )
         return
+
     # a span, or a model's call
     span = (
         text(
@@ -335,7 +411,8 @@ def read_posthog(fields: Fields) -> Iterator[LogPart]:
     )
     sent = properties.get("$ai_input", properties.get("$ai_input_state"))
     received = properties.get(
-        "$ai_output_choices", properties.get("$ai_output", properties.get("$ai_output_state"))
+        "$ai_output_choices",
+        properties.get("$ai_output", properties.get("$ai_output_state")),
     )
     model = kind == "$ai_generation"
     yield ModelCall(
@@ -361,14 +438,24 @@ def read_anything_llm(fields: Fields) -> Iterator[LogPart]:
     session = text(fields.get("api_session_id")) or text(fields.get("thread_id"))
     session = session or "/".join(filter(None, owners))
     answer = parse(fields.get("response"))
-    answer = answer.get("text") if isinstance(answer, Mapping) else fields.get("response")
+    if isinstance(answer, Mapping):
+        answer = answer.get("text")
+    else:
+        answer = fields.get("response")
+
     files = marks_of_files(parse(fields.get("attachments")))
     question = join_lines([str(fields.get("prompt") or ""), *files])
     both = (Turn(role="user", content=question), Turn(role="assistant", content=str(answer or "")))
     turns = tuple(turn for turn in both if turn.content)
     key = f"{session}/{fields.get('id')}"
     when = moment(fields.get("sent_at") or fields.get("createdAt"))
-    yield Message(session, key, turns, when, facts=facts(user=fields.get("username")))
+    yield Message(
+        session,
+        key,
+        turns,
+        when,
+        facts=facts(user=fields.get("username")),
+    )
     rating = fields.get("rating", fields.get("feedbackScore"))
     if rating not in (None, "", "--"):
         yield ToolScore("conversation", session, rating, message=key)
@@ -384,12 +471,23 @@ def read_onyx(fields: Fields) -> Iterator[LogPart]:
         for role, name in (("user", "user_message"), ("assistant", "ai_response"))
     )
     turns = tuple(Turn(role=role, content=words) for role, words in exchange if words)
-    yield Message(session, key, turns, moment(fields.get("time_created")), facts=facts(user=person))
+    yield Message(
+        session,
+        key,
+        turns,
+        moment(fields.get("time_created")),
+        facts=facts(user=person),
+    )
     value = fields.get("feedback") or fields.get("feedback_type")
     comment = fields.get("feedback_text")
     if value or comment:
         score = ToolScore(
-            "conversation", session, value or None, comment=comment, person=person, message=key
+            "conversation",
+            session,
+            value or None,
+            comment=comment,
+            person=person,
+            message=key,
         )
         yield score
 
@@ -398,7 +496,11 @@ def read_onyx_session(fields: Fields) -> Iterator[LogPart]:
     """Yield a session of Onyx's interface."""
     id_ = required(fields, "id", "chat_session_id")
     person = text(fields.get("user_email"))
-    yield Facts(id_, facts(user=person, title=fields.get("name") or fields.get("description")))
+    yield Facts(
+        id_,
+        facts(user=person, title=fields.get("name") or fields.get("description")),
+    )
+
     for number, message in enumerate(objects(fields.get("messages"))):
         key = f"{id_}/{number}"
         turns = turns_in({"role": message.get("message_type"), "content": message.get("message")})
@@ -407,7 +509,12 @@ def read_onyx_session(fields: Fields) -> Iterator[LogPart]:
         comment = message.get("feedback_text")
         if value or comment:
             yield ToolScore(
-                "conversation", id_, value or None, comment=comment, person=person, message=key
+                "conversation",
+                id_,
+                value or None,
+                comment=comment,
+                person=person,
+                message=key,
             )
 
 
@@ -437,16 +544,26 @@ def read_fastgpt_item(fields: Fields) -> Iterator[LogPart]:
     key = f"{id_}/{fields.get('dataId') or fields.get('id') or fields.get('_id')}"
     turns = turns_in({"role": fields.get("obj"), "content": _fastgpt_parts(value)})
     yield Message(id_, key, turns, moment(fields.get("time")))
+
     for name, thumb in (("userGoodFeedback", "up"), ("userBadFeedback", "down")):
         if fields.get(name):
-            comment = None if str(fields[name]).casefold() in ("yes", "true", "1") else fields[name]
-            yield ToolScore("conversation", id_, thumb, comment=comment, message=key)
+            comment = None
+            if str(fields[name]).casefold() not in ("yes", "true", "1"):
+                comment = fields[name]
+            yield ToolScore(
+                "conversation",
+                id_,
+                thumb,
+                comment=comment,
+                message=key,
+            )
 
 
 def _fastgpt_parts(value: object) -> object:
     """Return the parts of an item; its calls of tools are a list in one part, with the results beside them."""
     if not isinstance(value, list):
         return value
+
     parts: list[Any] = []
     for part in value:
         if isinstance(part, Mapping) and part.get("tools"):
@@ -463,6 +580,7 @@ def _fastgpt_parts(value: object) -> object:
                 )
         else:
             parts.append(part)
+
     return parts
 
 
@@ -483,13 +601,24 @@ def read_argilla(fields: Fields) -> Iterator[LogPart]:
         turns = tuple(
             Turn(role=role, content=content) for role, content in zip(roles, words, strict=False)
         )
-    yield WholeTalk(id_, turns, facts=facts(metadata=unwrap(fields.get("metadata"))))
+
+    yield WholeTalk(
+        id_,
+        turns,
+        facts=facts(metadata=unwrap(fields.get("metadata"))),
+    )
     for question, answers in unwrap(fields.get("responses")).items():
         for answer in objects(answers):
             if answer.get("status", "submitted") == "submitted" and answer.get("value") is not None:
                 value = answer["value"]
                 person = text(answer.get("user_id"))
-                yield ToolScore("conversation", id_, value, str(question), person=person)
+                yield ToolScore(
+                    "conversation",
+                    id_,
+                    value,
+                    str(question),
+                    person=person,
+                )
 
 
 def read_label_studio(fields: Fields) -> Iterator[LogPart]:
@@ -497,7 +626,11 @@ def read_label_studio(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "id")
     data = unwrap(fields.get("data"))
     talks = [value for value in data.values() if objects(value)]
-    turns = turns_of(parse(talks[0])) if talks else ()
+    if talks:
+        turns = turns_of(parse(talks[0]))
+    else:
+        turns = ()
+
     yield WholeTalk(
         id_,
         turns,
@@ -507,17 +640,33 @@ def read_label_studio(fields: Fields) -> Iterator[LogPart]:
         if truth(annotation.get("was_cancelled")):
             continue
         who = annotation.get("completed_by")
-        person = text(who.get("email") or who.get("id")) if isinstance(who, Mapping) else text(who)
+        if isinstance(who, Mapping):
+            person = text(who.get("email") or who.get("id"))
+        else:
+            person = text(who)
+
         for result in objects(annotation.get("result")):
             value = unwrap(result.get("value"))
             name = str(result.get("from_name") or "")
             chosen = value.get("choices") or value.get("rating") or value.get("number")
-            written = value.get("text") if result.get("type") == "textarea" else None
-            answer = chosen[0] if isinstance(chosen, list) and len(chosen) == 1 else chosen
+            written = None
+            if result.get("type") == "textarea":
+                written = value.get("text")
+            if isinstance(chosen, list) and len(chosen) == 1:
+                answer = chosen[0]
+            else:
+                answer = chosen
+
             if answer is not None or written:
                 when = moment(annotation.get("updated_at") or annotation.get("created_at"))
                 yield ToolScore(
-                    "conversation", id_, answer, name, comment=written, person=person, at=when
+                    "conversation",
+                    id_,
+                    answer,
+                    name,
+                    comment=written,
+                    person=person,
+                    at=when,
                 )
 
 
@@ -527,11 +676,25 @@ def read_azure_message(fields: Fields) -> Iterator[LogPart]:
     key = required(fields, "id")
     turns = turns_in({"role": fields.get("role"), "content": fields.get("content")})
     person = text(fields.get("userId"))
-    yield Message(id_, key, turns, moment(fields.get("createdAt")), facts=facts(user=person))
-    feedback = [
-        word.strip() for word in str(fields.get("feedback") or "").split(",") if word.strip()
-    ]
+    yield Message(
+        id_,
+        key,
+        turns,
+        moment(fields.get("createdAt")),
+        facts=facts(user=person),
+    )
+    feedback = []
+    for word in str(fields.get("feedback") or "").split(","):
+        if word.strip():
+            feedback.append(word.strip())
+
     if feedback and feedback != ["neutral"]:
         good = feedback == ["positive"]
         reasons = [reason for reason in feedback if reason not in ("positive", "negative")]
-        yield ToolScore("message", key, "up" if good else "down", tags=reasons, person=person)
+        yield ToolScore(
+            "message",
+            key,
+            "up" if good else "down",
+            tags=reasons,
+            person=person,
+        )

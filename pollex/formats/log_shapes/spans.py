@@ -133,7 +133,11 @@ def call_of(
     operation = str(
         attributes.get("gen_ai.operation.name") or attributes.get("llm.request.type") or ""
     )
-    sides = None if silent_kind(kind) or operation == "execute_tool" else messages_of(attributes)
+    if silent_kind(kind) or operation == "execute_tool":
+        sides = None
+    else:
+        sides = messages_of(attributes)
+
     before, after = sides or (None, None)
     return ModelCall(
         trace,
@@ -169,7 +173,10 @@ def call_of(
 
 def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     values = (text(parse(attributes.get(name))) for name in names)
-    return next((value for value in values if value and not value.startswith(SCRUBBED)), None)
+    return next(
+        (value for value in values if value and not value.startswith(SCRUBBED)),
+        None,
+    )
 
 
 SCRUBBED = "[Scrubbed due to"
@@ -192,8 +199,10 @@ def messages_of(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide 
             sides = way(attributes)
         except BadInput:
             continue
+
         if sides and (sides[0] or sides[1]):
             return sides
+
     return None
 
 
@@ -204,9 +213,17 @@ def _semantic(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | 
     )
     if not isinstance(before, list) and not isinstance(after, list):
         return None
+
     system = parse(attributes.get("gen_ai.system_instructions"))
-    turns = system_of({"system": system}) if system else ()
-    question = RunSide(turns + turns_of(before or []), True) if before else None
+    if system:
+        turns = system_of({"system": system})
+    else:
+        turns = ()
+
+    question = None
+    if before:
+        question = RunSide(turns + turns_of(before or []), True)
+
     return question, RunSide(turns_of(after), True) if after else None
 
 
@@ -222,6 +239,7 @@ def _openinference(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSi
             ]
         )
         sides.append(RunSide(turns, True) if turns else None)
+
     if sides[0] is None:
         return None
     return sides[0], sides[1] or output_of(
@@ -233,11 +251,10 @@ def _listed(attributes: Mapping[str, Any], name: str) -> list[Any]:
     """Return a list of objects from one name, or from names with numbers."""
     if name in attributes:
         whole = parse(attributes[name])
-        return (
-            [nest(entry) for entry in whole if isinstance(entry, Mapping)]
-            if isinstance(whole, list)
-            else []
-        )
+        if isinstance(whole, list):
+            return [nest(entry) for entry in whole if isinstance(entry, Mapping)]
+        return []
+
     prefix = f"{name}."
     spread = nest(
         {key[len(prefix) :]: value for key, value in attributes.items() if key.startswith(prefix)}
@@ -246,10 +263,20 @@ def _listed(attributes: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
-    calls = [call.get("tool_call", call) for call in objects(message.get("tool_calls"))]
-    parts = [_part(part.get("message_content", part)) for part in objects(message.get("contents"))]
+    calls = []
+    for call in objects(message.get("tool_calls")):
+        calls.append(call.get("tool_call", call))
+
+    parts = []
+    for part in objects(message.get("contents")):
+        parts.append(_part(part.get("message_content", part)))
+
     content = message.get("content") or parts or None
-    beside = {"tool_call_id": message["tool_call_id"]} if message.get("tool_call_id") else {}
+    if message.get("tool_call_id"):
+        beside = {"tool_call_id": message["tool_call_id"]}
+    else:
+        beside = {}
+
     return {
         "role": message.get("role") or "assistant",
         "content": content,
@@ -277,19 +304,24 @@ def _flat(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None
             ]
         )
         sides.append(RunSide(turns, True) if turns else None)
+
     return (sides[0], sides[1]) if sides[0] else None
 
 
 def _content(content: object) -> object:
     parsed = parse(content)
-    return parsed if isinstance(parsed, list) and parsed and all(map(is_part, parsed)) else content
+    if isinstance(parsed, list) and parsed and all(map(is_part, parsed)):
+        return parsed
+    return content
 
 
 def _langfuse(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     names = ("langfuse.observation.input", "langfuse.observation.output")
     before = attributes.get(names[0])
     after = attributes.get(names[1])
-    return (input_of(before), output_of(after)) if before is not None or after is not None else None
+    if before is not None or after is not None:
+        return (input_of(before), output_of(after))
+    return None
 
 
 def _mlflow(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
@@ -306,6 +338,7 @@ def _vercel(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | No
     prompt = attributes.get("ai.prompt.messages") or attributes.get("ai.prompt")
     if prompt is None:
         return None
+
     called = parse(attributes.get("ai.response.toolCalls"))
     answer = {
         "role": "assistant",
@@ -320,11 +353,15 @@ def _listed_events(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSi
     events = parse(attributes.get("events") or attributes.get("all_messages_events"))
     if not isinstance(events, list):
         whole = parse(attributes.get("pydantic_ai.all_messages"))
-        return (RunSide(turns_of(whole), True), None) if isinstance(whole, list) else None
+        if isinstance(whole, list):
+            return (RunSide(turns_of(whole), True), None)
+        return None
+
     sides: tuple[list[Turn], list[Turn]] = [], []
     for event in events:
         if isinstance(event, Mapping) and (name := str(event.get("event.name") or "")):
             sides[name in ANSWERS].extend(turns_of_event(name, event))
+
     before, after = (RunSide(tuple(turns), True) if turns else None for turns in sides)
     return before, after
 
@@ -342,6 +379,7 @@ def _plain(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | Non
             return input_of(attributes[before], _written(attributes, before)), output_of(
                 attributes.get(after), _written(attributes, after)
             )
+
     return None
 
 
@@ -361,6 +399,7 @@ def turns_of_event(name: str, body: object) -> tuple[Turn, ...]:
     """Return the turns of an event such as `gen_ai.user.message`; empty for others."""
     if not isinstance(body, Mapping):
         return ()
+
     # the older events, with a whole side in one text
     for whole, read in (
         ("gen_ai.content.prompt", input_of),
@@ -368,21 +407,24 @@ def turns_of_event(name: str, body: object) -> tuple[Turn, ...]:
     ):
         if name == whole:
             content = body.get(whole.replace(".content", ""))
-            parts = (
-                re.split(r"(?m)^(system|user|assistant|tool|developer): ", content)
-                if isinstance(content, str)
-                else []
-            )
+            if isinstance(content, str):
+                parts = re.split(r"(?m)^(system|user|assistant|tool|developer): ", content)
+            else:
+                parts = []
+
             if len(parts) > 1 and not parts[0].strip():  # text with a role before each message
                 pairs = zip(parts[1::2], parts[2::2], strict=True)
                 return turns_of([{"role": role, "content": words.strip()} for role, words in pairs])
             side = read(content)
             return side.turns if side else ()
+
     if name == "gen_ai.choice":
         message = parse(body.get("message"))
-        message = {"content": message} if isinstance(message, list) else message
+        if isinstance(message, list):
+            message = {"content": message}
         answer = message if isinstance(message, Mapping) else body
         return turns_of([{"role": "assistant", "content": None, **answer}])
+
     role = name.removeprefix("gen_ai.").removesuffix(".message")
     if role not in ("system", "user", "assistant", "tool") or not name.endswith(".message"):
         return ()
@@ -398,51 +440,70 @@ DETAILS = "gen_ai.client.inference.operation.details"
 
 def field_of(fields: Mapping[str, Any], camel: str) -> Any:
     """Return a field in camel case, or as Python and blob storage spell it."""
-    return fields[camel] if camel in fields else fields.get(_snake(camel))
+    if camel in fields:
+        return fields[camel]
+    return fields.get(_snake(camel))
 
 
 def hexadecimal(id_: object) -> str | None:
     """Convert a span's or trace's id to hexadecimal, from base64 if needed."""
     if not isinstance(id_, str) or not id_:
         return None
+
     id_ = id_.removeprefix("0x")
     if _HEX.fullmatch(id_):
         return id_.lower()
+
     try:
         raw = base64.b64decode(id_, validate=True)
     except (binascii.Error, ValueError):
         return id_
-    return raw.hex() if len(raw) in (8, 16) else id_
+
+    if len(raw) in (8, 16):
+        return raw.hex()
+    return id_
 
 
 def value_of(value: object) -> Any:
     if not isinstance(value, Mapping):
         return value
+
     for name, inner in value.items():
         kind = name.replace("_", "").lower()
         if inner is None:
             continue
         if kind == "arrayvalue":
-            return (
-                [value_of(element) for element in objects(inner.get("values"))]
-                if isinstance(inner, Mapping)
-                else []
-            )
+            if isinstance(inner, Mapping):
+                return [value_of(element) for element in objects(inner.get("values"))]
+            return []
         if kind == "kvlistvalue":
-            return attributes_of(inner.get("values")) if isinstance(inner, Mapping) else {}
+            if isinstance(inner, Mapping):
+                return attributes_of(inner.get("values"))
+            return {}
         if kind == "intvalue":
-            return int(inner) if _INT.fullmatch(str(inner)) else inner
+            if _INT.fullmatch(str(inner)):
+                return int(inner)
+            return inner
         return inner
+
     return None
 
 
 def attributes_of(listed: object) -> dict[str, Any]:
     if isinstance(listed, Mapping):
         return dict(listed)
-    pairs = (
-        [pair for pair in listed if isinstance(pair, Mapping)] if isinstance(listed, list) else []
-    )
-    return {str(pair["key"]): value_of(pair.get("value")) for pair in pairs if "key" in pair}
+
+    if isinstance(listed, list):
+        pairs = [pair for pair in listed if isinstance(pair, Mapping)]
+    else:
+        pairs = []
+
+    attributes: dict[str, Any] = {}
+    for pair in pairs:
+        if "key" in pair:
+            attributes[str(pair["key"])] = value_of(pair.get("value"))
+
+    return attributes
 
 
 def _inside(fields: Fields, *names: str) -> Iterator[Mapping[str, Any]]:
@@ -455,6 +516,7 @@ def _inside(fields: Fields, *names: str) -> Iterator[Mapping[str, Any]]:
 def read_otlp(fields: Fields) -> Iterator[LogPart]:
     for span in _inside(fields, "resourceSpans", "scopeSpans", "spans"):
         yield from read_otlp_span(span)
+
     for record in _inside(fields, "resourceLogs", "scopeLogs", "logRecords"):
         yield from _record(record)
 
@@ -464,14 +526,23 @@ def read_otlp_span(fields: Mapping[str, Any]) -> Iterator[LogPart]:
     span = hexadecimal(field_of(fields, "spanId"))
     if not trace or not span:
         return
+
     status = fields.get("status")
     status = status if isinstance(status, Mapping) else {}
-    error = str(status.get("message") or "failed") if status.get("code") in _FAILED else ""
+    error = ""
+    if status.get("code") in _FAILED:
+        error = str(status.get("message") or "failed")
+
     attributes = attributes_of(fields.get("attributes"))
     start = field_of(fields, "startTimeUnixNano")
     _require_here(attributes)
     call = call_of(
-        trace, span, hexadecimal(field_of(fields, "parentSpanId")), start, attributes, error
+        trace,
+        span,
+        hexadecimal(field_of(fields, "parentSpanId")),
+        start,
+        attributes,
+        error,
     )
     yield call._replace(beside={**attributes, **_of_events(fields)})
     yield from events_in(fields, trace, span, start)
@@ -479,7 +550,10 @@ def read_otlp_span(fields: Mapping[str, Any]) -> Iterator[LogPart]:
 
 
 def _logfire_feedback(
-    attributes: Mapping[str, Any], trace: str, span: str, start: object
+    attributes: Mapping[str, Any],
+    trace: str,
+    span: str,
+    start: object,
 ) -> Iterator[ToolScore]:
     """Yield the feedback that a span below the rated one holds."""
     name = text(attributes.get("logfire.feedback.name"))
@@ -500,20 +574,26 @@ def _logfire_feedback(
 
 
 def _of_events(fields: Mapping[str, Any]) -> dict[str, Any]:
-    other_events = [
-        event
-        for event in objects(fields.get("events"))
-        if not str(event.get("name")).startswith("gen_ai.")
-    ]
+    other_events = []
+    for event in objects(fields.get("events")):
+        if not str(event.get("name")).startswith("gen_ai."):
+            other_events.append(event)
+
     pairs = ((event, attributes_of(event.get("attributes"))) for event in other_events)
-    return {
-        f"{event.get('name')}.{name}": value
-        for event, attributes in pairs
-        for name, value in attributes.items()
-    }
+    events: dict[str, Any] = {}
+    for event, attributes in pairs:
+        for name, value in attributes.items():
+            events[f"{event.get('name')}.{name}"] = value
+
+    return events
 
 
-def events_in(fields: Mapping[str, Any], trace: str, span: str, start: object) -> Iterator[LogPart]:
+def events_in(
+    fields: Mapping[str, Any],
+    trace: str,
+    span: str,
+    start: object,
+) -> Iterator[LogPart]:
     for event in objects(fields.get("events")):
         when = field_of(event, "timeUnixNano") or event.get("timestamp") or start
         yield from _event(
@@ -544,29 +624,47 @@ def _record(fields: Mapping[str, Any]) -> Iterator[LogPart]:
 
 
 def _event(
-    name: str, trace: str, span: str, attributes: Mapping[str, Any], body: object, when: object
+    name: str,
+    trace: str,
+    span: str,
+    attributes: Mapping[str, Any],
+    body: object,
+    when: object,
 ) -> Iterator[LogPart]:
     if name == EVALUATION:
         yield from _score(trace, span, attributes, when)
     elif name == DETAILS and (sides := messages_of(attributes)):
         before, after = sides
         yield Words(
-            trace, span, before.turns if before else (), after.turns if after else (), whole=True
+            trace,
+            span,
+            before.turns if before else (),
+            after.turns if after else (),
+            whole=True,
         )
     elif name.startswith("gen_ai.") and (
         turns := turns_of_event(name, _unpacked(body, attributes))
     ):
         answer = name in ANSWERS
-        yield Words(trace, span, () if answer else turns, turns if answer else (), moment(when))
+        yield Words(
+            trace,
+            span,
+            () if answer else turns,
+            turns if answer else (),
+            moment(when),
+        )
 
 
 def _unpacked(body: object, attributes: Mapping[str, Any]) -> object:
     parsed = parse(body) or parse(attributes.get("gen_ai.event.content"))
-    return (
-        parsed
-        if isinstance(parsed, Mapping) and parsed
-        else {name: value if name in _WORDS else parse(value) for name, value in attributes.items()}
-    )
+    if isinstance(parsed, Mapping) and parsed:
+        return parsed
+
+    values = {}
+    for name, value in attributes.items():
+        values[name] = value if name in _WORDS else parse(value)
+
+    return values
 
 
 _WORDS = ("content", "gen_ai.prompt", "gen_ai.completion")
@@ -574,20 +672,26 @@ _WORDS = ("content", "gen_ai.prompt", "gen_ai.completion")
 
 
 def _score(
-    trace: str, span: str, attributes: Mapping[str, Any], when: object
+    trace: str,
+    span: str,
+    attributes: Mapping[str, Any],
+    when: object,
 ) -> Iterator[ToolScore]:
     """Yield an evaluation; the label counts if there is one.
 
     Scores have no known scale.
     """
     value = attributes.get("gen_ai.evaluation.score.value")
-    value = attributes.get("gen_ai.evaluation.score.label") if value is None else value
+    if value is None:
+        value = attributes.get("gen_ai.evaluation.score.label")
+
     name = str(attributes.get("gen_ai.evaluation.name") or "evaluation")
     session = _first(attributes, SESSION_NAMES)
     person = _first(attributes, USER_NAMES)
     comment = attributes.get("gen_ai.evaluation.explanation")
     if value is None:
         return
+
     places: list[tuple[Target, str]] = [
         ("span", span),
         ("trace", trace),
@@ -620,9 +724,10 @@ def read_phoenix_span(fields: Fields) -> Iterator[LogPart]:
     span = hexadecimal(_phoenix_context(fields, "span_id")) or required(fields, "context.span_id")
     status = unwrap(fields.get("status")) or {"code": fields.get("status_code")}
     failed = "ERROR" in (status.get("code"), status.get("status_code"))
-    error = (
-        str(fields.get("status_message") or status.get("description") or "failed") if failed else ""
-    )
+    error = ""
+    if failed:
+        error = str(fields.get("status_message") or status.get("description") or "failed")
+
     parent = hexadecimal(fields.get("parent_id"))
     kind = str(fields.get("span_kind") or "")
     yield from events_in(fields, trace, span, fields.get("start_time"))
@@ -663,6 +768,7 @@ def _phoenix_sides(turn: Fields) -> tuple[RunSide | None, RunSide | None]:
     attributes = flatten({name: unwrap(turn.get(name)) for name in ("input", "output")})
     before = attributes.get("input.value")
     after = attributes.get("output.value")
+
     return input_of(before, _written(attributes, "input.value")), output_of(
         after, _written(attributes, "output.value")
     )
@@ -672,7 +778,11 @@ def require_phoenix_words(fields: Fields) -> tuple[()]:
     """Refuse a list of sessions, or of traces whose spans have no attributes: none have words."""
     if not any("attributes" in span for span in objects(fields.get("spans"))):
         what = "Phoenix's lists of sessions and traces have no words"
-        raise WrongFile(what, remedy="export spans: client.spans.get_spans_dataframe()")
+        raise WrongFile(
+            what,
+            remedy="export spans: client.spans.get_spans_dataframe()",
+        )
+
     return ()
 
 
@@ -682,30 +792,40 @@ def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "id", "node_id")
     turns = (before.turns if before else ()) + (after.turns if after else ())
     yield WholeTalk(
-        id_, turns, facts=facts(session_lost=True, span=text(get(fields, "source.span_id")))
+        id_,
+        turns,
+        facts=facts(session_lost=True, span=text(get(fields, "source.span_id"))),
     )
+
     for name, listed in _phoenix_annotations(fields):
         for annotation in listed if isinstance(listed, list) else [listed]:
             if isinstance(annotation, Mapping):
-                value = (
-                    annotation.get("score")
-                    if annotation.get("score") is not None
-                    else annotation.get("label")
-                )
+                if annotation.get("score") is not None:
+                    value = annotation.get("score")
+                else:
+                    value = annotation.get("label")
+
                 kind = str(annotation.get("annotator_kind") or "")
                 comment = annotation.get("explanation")
                 person = text(annotation.get("username")) or text(annotation.get("user_id"))
                 if value is not None:
                     yield ToolScore(
-                        "conversation", id_, value, name, kind, comment=comment, person=person
+                        "conversation",
+                        id_,
+                        value,
+                        name,
+                        kind,
+                        comment=comment,
+                        person=person,
                     )
 
 
 def _phoenix_annotations(fields: Fields) -> Iterator[tuple[str, Any]]:
     prefix = "metadata.annotations."
-    yield from (
-        (k.removeprefix(prefix), parse(v)) for k, v in fields.items() if k.startswith(prefix)
-    )
+    for k, v in fields.items():
+        if k.startswith(prefix):
+            yield (k.removeprefix(prefix), parse(v))
+
     inside = get({"metadata": parse(fields.get("metadata"))}, "metadata.annotations")
     yield from inside.items() if isinstance(inside, Mapping) else ()
 
@@ -725,11 +845,11 @@ def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
     info = unwrap(fields.get("info"))
     trace = required(info, "trace_id", "request_id")
     metadata = unwrap(info.get("trace_metadata", info.get("request_metadata")))
-    trace_metadata = {
-        k: v
-        for k, v in {**metadata, **unwrap(info.get("tags"))}.items()
-        if not k.startswith("mlflow.")
-    }
+    trace_metadata = {}
+    for k, v in {**metadata, **unwrap(info.get("tags"))}.items():
+        if not k.startswith("mlflow."):
+            trace_metadata[k] = v
+
     session = text(metadata.get(MLFLOW_SESSION))
     trace_facts = facts(user=text(metadata.get(MLFLOW_USER)), metadata=trace_metadata)
     spans = parse(get(fields, "data.spans"))
@@ -739,11 +859,13 @@ def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
             what,
             remedy="write whole traces: trace.to_json(), or `mlflow traces search --output json`",
         )
+
     start = info.get("request_time") or info.get("timestamp_ms")
     for span in spans:
         if isinstance(span, Mapping):
             call = _mlflow_span(span, trace, start)
             yield call._replace(session=session, facts={**call.facts, **trace_facts})
+
     yield from _mlflow_assessments(info, trace)
 
 
@@ -755,14 +877,17 @@ def _mlflow_span(span: Mapping[str, Any], trace: str, start: object) -> ModelCal
     span = {_snake(name): value for name, value in span.items()}
     parent = hexadecimal(span.get("parent_span_id") or span.get("parent_id"))
     written = attributes_of(parse(span.get("attributes")))
-    attributes = {
-        n: value if n in MLFLOW_SIDES else parse(value)
-        for n, value in written.items()
-        if value != "null"
-    }
+    attributes = {}
+    for n, value in written.items():
+        if value != "null":
+            attributes[n] = value if n in MLFLOW_SIDES else parse(value)
+
     status = unwrap(span.get("status")) or {"code": span.get("status_code")}
     failed = str(status.get("code")) in ("STATUS_CODE_ERROR", "ERROR", "2")
-    error = str(status.get("message") or "failed") if failed else ""
+    error = ""
+    if failed:
+        error = str(status.get("message") or "failed")
+
     when = (
         span.get("start_time_unix_nano")
         or span.get("start_time_ns")
@@ -803,7 +928,11 @@ def read_mlflow_row(fields: Fields) -> Iterator[LogPart]:
         parse(fields.get("trace")), Mapping
     ):
         what = "the cells hold Python's writing of objects, not JSON"
-        raise WrongFile(what, remedy="write each trace with trace.to_json(), one trace a line")
+        raise WrongFile(
+            what,
+            remedy="write each trace with trace.to_json(), one trace a line",
+        )
+
     trace = parse(fields.get("trace"))
     yield from read_mlflow_trace(
         trace if isinstance(trace, Mapping) else {"info": fields, "data": fields}

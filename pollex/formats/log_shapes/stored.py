@@ -51,13 +51,27 @@ def read_oasst_message(fields: Fields) -> Iterator[LogPart]:
     tree = required(fields, "message_tree_id")
     key = required(fields, "message_id")
     rank = _oasst_number(fields.get("rank"))
-    turn = Turn(role=role_of(fields.get("role")), content=str(fields.get("text") or ""))
+    turn = Turn(
+        role=role_of(fields.get("role")),
+        content=str(fields.get("text") or ""),
+    )
     quality = _oasst_listed(fields.get("labels"), "value").get("quality")
-    quality = quality.get("value") if isinstance(quality, Mapping) else quality
+    if isinstance(quality, Mapping):
+        quality = quality.get("value")
+
     message_facts = facts(lang=fields.get("lang"), quality=quality)
     parent = text(fields.get("parent_id"))
     when = moment(fields.get("created_date"))
-    yield Message(tree, key, (turn,), when, parent, tree=True, facts=message_facts, rank=rank)
+    yield Message(
+        tree,
+        key,
+        (turn,),
+        when,
+        parent,
+        tree=True,
+        facts=message_facts,
+        rank=rank,
+    )
     ups, downs = (
         _oasst_number(_oasst_listed(fields.get("emojis"), "count").get(name))
         for name in ("+1", "-1")
@@ -71,20 +85,29 @@ def _oasst_listed(value: object, inner: str) -> dict[str, Any]:
     if isinstance(table.get("name"), list):
         values = table.get(inner)
         return dict(
-            zip(map(str, table["name"]), values if isinstance(values, list) else [], strict=False)
+            zip(
+                map(str, table["name"]),
+                values if isinstance(values, list) else [],
+                strict=False,
+            )
         )
+
     return dict(table)
 
 
 def _oasst_number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) and abs(value) < 1e9 else 0.0
+    if isinstance(value, int | float) and abs(value) < 1e9:
+        return float(value)
+    return 0.0
 
 
 _SPOKEN = re.compile(r"\n\n(Human|Assistant):")
 
 
 def _pair(
-    pair: str, sides: Mapping[str, tuple[tuple[Turn, ...], object]], **pair_facts: object
+    pair: str,
+    sides: Mapping[str, tuple[tuple[Turn, ...], object]],
+    **pair_facts: object,
 ) -> Iterator[LogPart]:
     """Yield the conversations of a pair, in one group, each with its rating: a thumb only if the user says so."""
     for name, (turns, value) in sides.items():
@@ -94,12 +117,15 @@ def _pair(
 
 
 def read_chosen(fields: Fields) -> Iterator[LogPart]:
-    first = (
-        [{"role": "user", "content": fields["prompt"]}]
-        if isinstance(fields.get("prompt"), str)
-        else []
-    )
-    answers = {name: _turns_of_answer(fields.get(name), first) for name in ("chosen", "rejected")}
+    if isinstance(fields.get("prompt"), str):
+        first = [{"role": "user", "content": fields["prompt"]}]
+    else:
+        first = []
+
+    answers = {}
+    for name in ("chosen", "rejected"):
+        answers[name] = _turns_of_answer(fields.get(name), first)
+
     pair = text(fields.get("prompt_id")) or text(fields.get("id")) or _digest(answers)
     yield from _pair(
         pair, {"chosen": (answers["chosen"], "up"), "rejected": (answers["rejected"], "down")}
@@ -114,14 +140,15 @@ def _turns_of_answer(value: object, first: list[Any]) -> tuple[Turn, ...]:
             "an answer of a pair is neither text nor messages",
             remedy="give chosen and rejected as text",
         )
+
     parts = _SPOKEN.split(value)
-    spoken = [
-        {"role": role, "content": words.strip()}
-        for role, words in zip(parts[1::2], parts[2::2], strict=True)
-    ]
-    return (
-        turns_of(spoken) if spoken else turns_of([*first, {"role": "assistant", "content": value}])
-    )
+    spoken = []
+    for role, words in zip(parts[1::2], parts[2::2], strict=True):
+        spoken.append({"role": role, "content": words.strip()})
+
+    if spoken:
+        return turns_of(spoken)
+    return turns_of([*first, {"role": "assistant", "content": value}])
 
 
 def _digest(value: object) -> str:
@@ -130,10 +157,10 @@ def _digest(value: object) -> str:
 
 def read_preferred(fields: Fields) -> Iterator[LogPart]:
     before = objects(unwrap(fields.get("input")).get("messages"))
-    sides = {
-        name: turns_of([*before, *objects(fields.get(name))])
-        for name in ("preferred_output", "non_preferred_output")
-    }
+    sides = {}
+    for name in ("preferred_output", "non_preferred_output"):
+        sides[name] = turns_of([*before, *objects(fields.get(name))])
+
     values = ("up", "down")
     yield from _pair(
         _digest(sides), {n: (t, v) for (n, t), v in zip(sides.items(), values, strict=True)}
@@ -144,17 +171,23 @@ def read_compared(fields: Fields) -> Iterator[LogPart]:
     """Yield two answers on a scale from the first, below 0, to the second; at 0 none is the better."""
     before = objects(fields.get("context"))
     preference = fields.get("overall_preference")
-    answers = [
-        {"role": "assistant", "content": fields.get(name)} for name in ("response1", "response2")
-    ]
+    answers = []
+    for name in ("response1", "response2"):
+        answers.append({"role": "assistant", "content": fields.get(name)})
+
     turns = [turns_of([*before, answer]) for answer in answers]
-    better = (
-        None if not isinstance(preference, int | float) or not preference else int(preference > 0)
-    )
+    if not isinstance(preference, int | float) or not preference:
+        better = None
+    else:
+        better = int(preference > 0)
+
     if better is None:
         values = ["none", "none"]
     else:
-        values = ["up" if n == better else "down" for n in range(2)]
+        values = []
+        for n in range(2):
+            values.append("up" if n == better else "down")
+
     yield from _pair(_digest(turns), {f"{n + 1}": (turns[n], values[n]) for n in range(2)})
 
 
@@ -170,25 +203,32 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
             value = "down"
         elif winner == f"model_{side}":
             value = "up"
+
         sides[side] = (turns_of(fields.get(f"conversation_{side}")), value)
+
     yield from _pair(pair, sides, by=text(fields.get("judge")))
 
 
 def read_ultrafeedback(fields: Fields) -> Iterator[LogPart]:
     """Yield the best completion as positive and the worst as negative, by overall score."""
     question = [{"role": "user", "content": fields.get("instruction") or ""}]
-    completions = [
-        completion
-        for completion in objects(fields.get("completions"))
-        if isinstance(completion.get("overall_score"), int | float)
-    ]
-    scores = [completion["overall_score"] for completion in completions]
+    completions = []
+    for completion in objects(fields.get("completions")):
+        if isinstance(completion.get("overall_score"), int | float):
+            completions.append(completion)
+
+    scores = []
+    for completion in completions:
+        scores.append(completion["overall_score"])
+
     if len(completions) < 2 or min(scores) == max(scores):
         return
+
     sides = {}
     for name, index in (("best", scores.index(max(scores))), ("worst", scores.index(min(scores)))):
         answer = {"role": "assistant", "content": completions[index].get("response") or ""}
         sides[name] = (turns_of([*question, answer]), "up" if name == "best" else "down")
+
     yield from _pair(_digest(fields.get("instruction")), sides)
 
 
@@ -202,14 +242,22 @@ def read_inspect_sample(fields: Fields) -> Iterator[LogPart]:
         [_inspect_message(message, attached) for message in objects(fields.get("messages"))]
     )
     error: Any = fields.get("error")
-    error = error.get("message", "failed") if isinstance(error, Mapping) else error
+    if isinstance(error, Mapping):
+        error = error.get("message", "failed")
+
     sample_facts = facts(
         metadata=unwrap(fields.get("metadata")),
         sample=text(fields.get("id")),
         epoch=fields.get("epoch"),
     )
     when = moment(fields.get("started_at") or fields.get("date"))
-    yield WholeTalk(id_, turns, at=when, error=str(error or ""), facts=sample_facts)
+    yield WholeTalk(
+        id_,
+        turns,
+        at=when,
+        error=str(error or ""),
+        facts=sample_facts,
+    )
     yield from _inspect_scores(fields.get("scores"), id_)
 
 
@@ -218,11 +266,19 @@ def _inspect_message(message: Mapping[str, Any], attached: Mapping[str, Any]) ->
     calls = message.get("tool_calls")
     if isinstance(calls, list):
         named = [call for call in calls if isinstance(call, Mapping)]
-        calls = [
-            {**call, "name": call["function"]} if isinstance(call.get("function"), str) else call
-            for call in named
-        ]
-    return {**message, "content": content, "tool_calls": calls}
+        calls = []
+        for call in named:
+            calls.append(
+                {**call, "name": call["function"]}
+                if isinstance(call.get("function"), str)
+                else call
+            )
+
+    return {
+        **message,
+        "content": content,
+        "tool_calls": calls,
+    }
 
 
 def _inspect_attached(value: Any, attached: Mapping[str, Any]) -> Any:
@@ -238,15 +294,27 @@ def _inspect_attached(value: Any, attached: Mapping[str, Any]) -> Any:
 def _inspect_scores(listed: object, id_: str) -> Iterator[ToolScore]:
     """Yield scores by name; NaN and null are none."""
     for name, score in unwrap(listed).items():
-        value = score.get("value") if isinstance(score, Mapping) else score
+        if isinstance(score, Mapping):
+            value = score.get("value")
+        else:
+            value = score
+
         if isinstance(value, Mapping):
             yield from _inspect_scores(
                 {inner: {**score, "value": inner_value} for inner, inner_value in value.items()},
                 id_,
             )
         elif value is not None and not _is_nan(value) and not isinstance(value, list):
-            comment = score.get("explanation") if isinstance(score, Mapping) else None
-            yield ToolScore("conversation", id_, value, name=str(name), comment=comment)
+            comment = None
+            if isinstance(score, Mapping):
+                comment = score.get("explanation")
+            yield ToolScore(
+                "conversation",
+                id_,
+                value,
+                name=str(name),
+                comment=comment,
+            )
 
 
 def _is_nan(value: object) -> bool:
@@ -272,32 +340,48 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
         **sample,
     )
     error = str(fields.get("error") or "").strip()
-    yield WholeTalk(id_, turns, at=moment(fields.get("date")), error=error, facts=transcript_facts)
+    yield WholeTalk(
+        id_,
+        turns,
+        at=moment(fields.get("date")),
+        error=error,
+        facts=transcript_facts,
+    )
     # scores by name; else whether it succeeded, where that was scored
     scores = parse(fields.get("score"))
     if isinstance(scores, Mapping):
         yield from _inspect_scores(scores, id_)
+
     scored = (
         scores not in (None, "", "null") and not isinstance(scores, Mapping) and not _is_nan(scores)
     )
     if scored and fields.get("success") is not None and not error and not _scout_scores(fields):
         yield ToolScore(
-            "conversation", id_, truth(fields["success"]), comment=fields.get("score_explanation")
+            "conversation",
+            id_,
+            truth(fields["success"]),
+            comment=fields.get("score_explanation"),
         )
+
     for name, value in _scout_scores(fields).items():
         yield ToolScore(
-            "conversation", id_, value, name=name, comment=fields.get("score_explanation")
+            "conversation",
+            id_,
+            value,
+            name=name,
+            comment=fields.get("score_explanation"),
         )
+
     if fields.get("comment"):
         yield ToolScore("conversation", id_, None, comment=fields["comment"])
 
 
 def _scout_scores(fields: Fields) -> dict[str, Any]:
-    scores = {
-        k.removeprefix("score_"): v
-        for k, v in fields.items()
-        if k.startswith("score_") and k != "score_explanation"
-    }
+    scores = {}
+    for k, v in fields.items():
+        if k.startswith("score_") and k != "score_explanation":
+            scores[k.removeprefix("score_")] = v
+
     return {
         name: value
         for name, value in scores.items()
@@ -308,10 +392,13 @@ def _scout_scores(fields: Fields) -> dict[str, Any]:
 def read_inspect_log(fields: Fields) -> Iterator[LogPart]:
     for sample in objects(fields.get("samples")):
         yield from read_inspect_sample(sample)
+
     if fields.get("samples"):
         return
+
     raise WrongFile(
-        "the log has no samples", remedy="convert the whole log: `inspect log convert --to json`"
+        "the log has no samples",
+        remedy="convert the whole log: `inspect log convert --to json`",
     )
 
 
@@ -331,10 +418,19 @@ def read_openai_completion(fields: Fields) -> Iterator[LogPart]:
     turns = (before.turns if before else ()) + (after.turns if after else ())
     created = moment(fields.get("created"))
     completion_facts = facts(
-        metadata=metadata, user=text(metadata.get("user")), model=fields.get("model")
+        metadata=metadata,
+        user=text(metadata.get("user")),
+        model=fields.get("model"),
     )
     completion_facts |= {} if created is None else {"timestamp": iso_time(created)}
-    yield Message(id_, id_, turns, ANSWERED, facts=completion_facts, lacks=UNASKED)
+    yield Message(
+        id_,
+        id_,
+        turns,
+        ANSWERED,
+        facts=completion_facts,
+        lacks=UNASKED,
+    )
     yield from scores_in(metadata, id_)
 
 
@@ -345,14 +441,19 @@ def read_openai_messages(fields: Fields) -> Iterator[LogPart]:
         if id_match:
             words = message.get("content_parts") or message.get("content")
             turns = turns_in({**message, "content": words})
-            yield Message(id_match.group(1), id_match.group(), turns, float(id_match.group(2)))
+            yield Message(
+                id_match.group(1),
+                id_match.group(),
+                turns,
+                float(id_match.group(2)),
+            )
 
 
 def are_openai_numbered(fields: Fields) -> bool:
-    id_matches = [
-        _OPENAI_NUMBERED.fullmatch(str(message.get("id")))
-        for message in objects(fields.get("messages"))
-    ]
+    id_matches = []
+    for message in objects(fields.get("messages")):
+        id_matches.append(_OPENAI_NUMBERED.fullmatch(str(message.get("id"))))
+
     return (
         len({id_match.group(1) if id_match else None for id_match in id_matches} - {None}) == 1
         and None not in id_matches
@@ -368,10 +469,8 @@ def read_openai_thread_message(fields: Fields) -> Iterator[LogPart]:
         turns_in({"role": fields.get("role"), "content": fields.get("content")}),
         _openai_created(fields),
     )
-    yield from (
-        score._replace(target="message", id=key)
-        for score in scores_in(fields.get("metadata"), thread)
-    )
+    for score in scores_in(fields.get("metadata"), thread):
+        yield score._replace(target="message", id=key)
 
 
 def read_openai_thread(fields: Fields) -> Iterator[LogPart]:
@@ -397,8 +496,13 @@ def read_openai_batch_request(fields: Fields) -> Iterator[LogPart]:
     turns = (input_of(body) or RunSide((), True)).turns
     if not any(turn.role == "system" for turn in turns):
         turns = system_of(body) + turns
+
     yield Message(
-        id_, f"{id_}/asked", turns, 0, facts=facts(metadata=metadata, model=body.get("model"))
+        id_,
+        f"{id_}/asked",
+        turns,
+        0,
+        facts=facts(metadata=metadata, model=body.get("model")),
     )
     yield from scores_in(metadata, id_)
 
@@ -410,13 +514,23 @@ def read_openai_batch_result(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "custom_id", "key")
     response = unwrap(fields.get("response")) or unwrap(fields.get("result"))
     body = unwrap(response.get("body")) or unwrap(response.get("message")) or response
-    side = (
-        output_of(body.get("output") or body)
-        if body.keys() & {"output", "content", "choices", "candidates"}
-        else None
+    side = None
+    if body.keys() & {"output", "content", "choices", "candidates"}:
+        side = output_of(body.get("output") or body)
+
+    if side:
+        turns = side.turns
+    else:
+        turns = (Turn(role="assistant", content="[error]"),)
+
+    yield Message(
+        id_,
+        f"{id_}/answered",
+        turns,
+        1,
+        error="" if side else "failed",
+        lacks=UNASKED,
     )
-    turns = side.turns if side else (Turn(role="assistant", content="[error]"),)
-    yield Message(id_, f"{id_}/answered", turns, 1, error="" if side else "failed", lacks=UNASKED)
 
 
 def read_openai_response(fields: Fields) -> Iterator[LogPart]:
@@ -426,9 +540,12 @@ def read_openai_response(fields: Fields) -> Iterator[LogPart]:
     before = input_of(fields.get("input"), "words") or RunSide((), True)
     turns = before.turns + turns_of(fields.get("output") or [])
     error: Mapping[str, object] = unwrap(fields.get("error"))
-    failed = str(error.get("message") or "failed") if error else ""
+    failed = ""
+    if error:
+        failed = str(error.get("message") or "failed")
     if failed and (not turns or turns[-1].role == "user"):
         turns += turns_of([{"role": "assistant", "content": "[error]"}])
+
     # its conversation, or the response before it; else it begins one of its own
     conversation = text(unwrap(fields.get("conversation")).get("id")) or text(
         fields.get("conversation")
@@ -436,13 +553,17 @@ def read_openai_response(fields: Fields) -> Iterator[LogPart]:
     previous = text(fields.get("previous_response_id"))
     if conversation is None and previous is None:
         turns = system_of(fields) + turns
+
     response_facts = facts(
-        user=text(metadata.get("user")), model=fields.get("model"), metadata=metadata
+        user=text(metadata.get("user")),
+        model=fields.get("model"),
+        metadata=metadata,
     )
     if conversation is None:
         conversation = id_
         if previous is not None:
             yield Link(id_, previous)
+
     yield Message(
         conversation,
         id_,
@@ -452,15 +573,24 @@ def read_openai_response(fields: Fields) -> Iterator[LogPart]:
         facts=response_facts,
         lacks=NO_INPUT,
     )
-    yield from (score._replace(target="message", id=id_) for score in scores_in(metadata, id_))
+    for score in scores_in(metadata, id_):
+        yield score._replace(target="message", id=id_)
 
 
 def read_openai_output_item(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "id")
     sample = unwrap(fields.get("sample"))
     turns = turns_of(objects(sample.get("input"))) + turns_of(objects(sample.get("output")))
-    sample_facts = facts(model=sample.get("model"), item=fields.get("datasource_item"))
-    yield WholeTalk(id_, turns, at=moment(fields.get("created_at")), facts=sample_facts)
+    sample_facts = facts(
+        model=sample.get("model"),
+        item=fields.get("datasource_item"),
+    )
+    yield WholeTalk(
+        id_,
+        turns,
+        at=moment(fields.get("created_at")),
+        facts=sample_facts,
+    )
 
 
 LANGGRAPH_IDS = (
@@ -473,26 +603,38 @@ LANGGRAPH_WHOLE = "export the threads with their values: client.threads.search()
 
 
 def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, *(name for name in LANGGRAPH_IDS if get(fields, name)), LANGGRAPH_IDS[0])
+    id_ = required(
+        fields,
+        *(name for name in LANGGRAPH_IDS if get(fields, name)),
+        LANGGRAPH_IDS[0],
+    )
     values = fields.get("values") or get(fields, "checkpoint.channel_values")
     if values is None and get(fields, "checkpoint.channel_versions"):
         raise WrongFile(
-            "the checkpoint has no messages: they are in another table", remedy=LANGGRAPH_WHOLE
+            "the checkpoint has no messages: they are in another table",
+            remedy=LANGGRAPH_WHOLE,
         )
+
     side = output_of(values) or RunSide((), True)
     metadata = unwrap(fields.get("metadata"))
     listed = objects(unwrap(values).get("messages"))
-    keys = (
-        tuple(text(message.get("id")) for message in listed)
-        if len(listed) == len(side.turns)
-        else ()
-    )
+    if len(listed) == len(side.turns):
+        keys = tuple(text(message.get("id")) for message in listed)
+    else:
+        keys = ()
+
     times = ("state_updated_at", "updated_at", "created_at", "checkpoint.ts")
     when = moment(next((time for name in times if (time := get(fields, name))), None))
-    errors = [str(task["error"]) for task in objects(fields.get("tasks")) if task.get("error")]
+    errors = []
+    for task in objects(fields.get("tasks")):
+        if task.get("error"):
+            errors.append(str(task["error"]))
+
     error = str(fields.get("error") or next(iter(errors), ""))
     thread_facts = facts(
-        metadata=metadata, status=fields.get("status"), user=text(metadata.get("user_id"))
+        metadata=metadata,
+        status=fields.get("status"),
+        user=text(metadata.get("user_id")),
     )
     yield WholeTalk(id_, side.turns, keys, when, error, thread_facts)
     yield from scores_in(metadata, id_)
@@ -502,9 +644,14 @@ def scores_in(metadata: object, conversation: str) -> Iterator[ToolScore]:
     """Yield thumbs that an application stored in metadata, by their names, and the comment beside them."""
     fields = unwrap(metadata)
     comment = next((fields[name] for name in COMMENT_NAMES if fields.get(name)), None)
-    thumbs = {str(name): value for name, value in fields.items() if fold(str(name)) in NAMES}
+    thumbs = {}
+    for name, value in fields.items():
+        if fold(str(name)) in NAMES:
+            thumbs[str(name)] = value
+
     for name, value in thumbs.items():
         if isinstance(value, str | int | float) and value != "":
             yield ToolScore("conversation", conversation, value, name=name)
+
     if comment:
         yield ToolScore("conversation", conversation, None, comment=comment)

@@ -60,10 +60,17 @@ class Export:
 
     def recognises(self, fields: Fields) -> bool:
         """Return whether a row has the keys of this format."""
-        return self.recognises_rest(fields, self.signs, tuple(self.without.split()))
+        return self.recognises_rest(
+            fields,
+            self.signs,
+            tuple(self.without.split()),
+        )
 
     def recognises_rest(
-        self, fields: Fields, signs: Iterable[tuple[str, ...]], without: tuple[str, ...]
+        self,
+        fields: Fields,
+        signs: Iterable[tuple[str, ...]],
+        without: tuple[str, ...],
     ) -> bool:
         """Return whether a row has one of some signs, and is otherwise of this format.
 
@@ -89,16 +96,28 @@ class Export:
         """
         if self.refuse:
             raise WrongFile(self.refuse[0], remedy=self.refuse[1])
-        read_parts: Iterable[LogPart] = self._function(self.read_by)(fields) if self.read_by else ()
+
+        read_parts: Iterable[LogPart]
+        if self.read_by:
+            read_parts = self._function(self.read_by)(fields)
+        else:
+            read_parts = ()
+
         rows = ((make, table, row) for make, table in self.tables for row in _items(table, fields))
-        return chain(read_parts, (part for make, table, row in rows for part in make(table, row)))
+        return chain(
+            read_parts,
+            (part for make, table, row in rows for part in make(table, row)),
+        )
 
     def _function(self, name: str) -> Callable[[Fields], Any]:
         return _function_in(self.module, name)
 
     def missing(self, fields: Fields) -> tuple[float, list[str]]:
         """Return the share of a format's keys that a row has, and the missing keys."""
-        best = max(self.signs, key=lambda sign: sum(has(fields, key) for key in sign) / len(sign))
+        best = max(
+            self.signs,
+            key=lambda sign: sum(has(fields, key) for key in sign) / len(sign),
+        )
         lacking = [key for key in best if not has(fields, key)]
         return 1 - len(lacking) / len(best), lacking
 
@@ -112,7 +131,10 @@ class Export:
 @cache
 def _function_in(module: str, name: str) -> Callable[[Fields], Any]:
     """Return a function of a module that reads exports, which is loaded with its first row."""
-    function: Callable[[Fields], Any] = getattr(import_module(f"{__package__}.{module}"), name)
+    function: Callable[[Fields], Any] = getattr(
+        import_module(f"{__package__}.{module}"),
+        name,
+    )
     return function
 
 
@@ -123,12 +145,11 @@ def _all_in(fields: Fields, sign: tuple[str, ...]) -> bool:
 def _items(table: Table, fields: Fields) -> Iterator[Fields]:
     for name, value in unwrap(get(fields, table["named"])).items() if "named" in table else ():
         yield {"^": fields, "name": name, "value": parse(value)}
+
     if "each" in table:
         parsed = parse(get(fields, table["each"]))
-        yield from (
-            {"^": fields, **entry}
-            for entry in objects([parsed] if isinstance(parsed, Mapping) else parsed)
-        )
+        for entry in objects([parsed] if isinstance(parsed, Mapping) else parsed):
+            yield {"^": fields, **entry}
     elif "named" not in table:
         yield fields
 
@@ -141,10 +162,15 @@ def _thumb(table: Table, fields: Fields) -> Iterator[ToolScore]:
     lacking = value is None and (not comment or table.get("valued"))
     if lacking or ("none" in table and as_number(value) == table["none"]):
         return
+
     kinds = [target for target in ("span", "trace", "conversation") if target in table] or [
         "message"
     ]
-    targets = [(target, id_) for target in kinds if (id_ := _id(fields, table[target]))]
+    targets = []
+    for target in kinds:
+        if id_ := _id(fields, table[target]):
+            targets.append((target, id_))
+
     if targets:
         yield ToolScore(
             *(*targets[0], value),  # type: ignore[arg-type]
@@ -169,6 +195,7 @@ def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
         if "apart" in table:
             yield LeftOut(f"{table['apart']} were left out")
         return
+
     conversation = _id(fields, table["conversation"]) or ""
     key = _id(fields, table.get("key", ""))
     role = _filled(fields, table["role"])
@@ -176,14 +203,17 @@ def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
     agents = table.get("agents")
     # the words, and the marks of files
     words: Any = next(
-        (value for name in table["text"].split("|") if (value := _filled(fields, name))), None
+        (value for name in table["text"].split("|") if (value := _filled(fields, name))),
+        None,
     )
-    words = f"[{_id(fields, table['kind'])}]" if "kind" in table and not words else words
-    parts = (
-        words
-        if isinstance(words, list)
-        else [words if isinstance(words, Mapping) else str(words or "").strip()]
-    )
+    if "kind" in table and not words:
+        words = f"[{_id(fields, table['kind'])}]"
+
+    if isinstance(words, list):
+        parts = words
+    else:
+        parts = [words if isinstance(words, Mapping) else str(words or "").strip()]
+
     files = (parse(get(fields, name)) for name in table.get("files", "").split("|"))
     content = [*filter(None, parts), *(mark for listed in files for mark in marks_of_files(listed))]
     # the role, where the table says who users and agents are
@@ -194,27 +224,40 @@ def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
             role = "user"
         elif agents is None or who in agents.split():
             role = "assistant"
+
         if role is None and content and who not in table.get("silent", "").split():
             yield LeftOut(
                 f"messages by {who!r:.40}, neither the user's nor the assistant's, were left out"
             )
+
         if role is None or not content:
             return
+
     # its place: after its parent in a tree, else by time
     above = _filled(fields, table.get("parent", ""))
     parent = text(above[-1] if isinstance(above, list) and above else above)
     sent_at = moment(_filled(fields, table.get("at", "")))
     turns = turns_in({"role": role, "content": content})
-    yield Message(conversation, key, turns, sent_at, parent, tree=parent is not None)
+    yield Message(
+        conversation,
+        key,
+        turns,
+        sent_at,
+        parent,
+        tree=parent is not None,
+    )
 
 
 def _facts(table: Table, fields: Fields) -> Iterator[Facts]:
-    values = {
-        name: _filled(fields, names)
-        for name, names in table.items()
-        if name not in ("conversation", "shown")
+    values = {}
+    for name, names in table.items():
+        if name not in ("conversation", "shown"):
+            values[name] = _filled(fields, names)
+
+    read = {
+        "user": text(values.get("user")),
+        "metadata": parse(values.get("metadata")),
     }
-    read = {"user": text(values.get("user")), "metadata": parse(values.get("metadata"))}
     yield Facts(
         _id(fields, table["conversation"]) or "",
         facts(**values | read),
@@ -234,9 +277,14 @@ def _filled(fields: Fields, names: str) -> Any:
         if name[0] == "=":  # the value itself
             value: Any = name[1:]
         else:
-            value = fields[name] if name in fields else get(fields, name)
+            if name in fields:
+                value = fields[name]
+            else:
+                value = get(fields, name)
+
         if value is not None and value != "" and value == value:
             return value
+
     return None
 
 
@@ -245,9 +293,10 @@ def _id(fields: Fields, names: str) -> str | None:
     for name in listed:
         if id_ := text(_filled(fields, name)):
             return id_
-    return (
-        required({}, *(name.removeprefix("^.") for name in listed)) if names.endswith("!") else None
-    )
+
+    if names.endswith("!"):
+        return required({}, *(name.removeprefix("^.") for name in listed))
+    return None
 
 
 TABLES: Mapping[str, Callable[[Table, Fields], Iterable[LogPart]]] = {
@@ -271,8 +320,14 @@ def _listed() -> Iterator[Export]:
                 if not isinstance(tables, list):
                     tables = [tables]
                 makers += [(make, table) for table in tables]
+
             yield Export(
-                module, name, signs, tables=tuple(makers), read_by=row.pop("read", ""), **row
+                module,
+                name,
+                signs,
+                tables=tuple(makers),
+                read_by=row.pop("read", ""),
+                **row,
             )
 
 
@@ -287,15 +342,16 @@ def export_of(fields: Fields) -> Export | None:
     words.
     """
     possible = _possible(frozenset(fields))
-    fitting = [
-        candidate.export
-        for candidate in possible
-        if candidate.export.recognises_rest(fields, candidate.signs, candidate.without)
-    ]
+    fitting = []
+    for candidate in possible:
+        if candidate.export.recognises_rest(fields, candidate.signs, candidate.without):
+            fitting.append(candidate.export)
+
     if not fitting:
         return None
     if all(export.wordless for export in fitting) and has_words(fields):
         fitting = [export for export in fitting if not export.wordless]
+
     return max(fitting, key=lambda export: export.weight(fields), default=None)
 
 
@@ -313,7 +369,12 @@ def has_words(fields: Fields) -> bool:
 def _are_messages(value: object) -> bool:
     if not isinstance(value, list | str):
         return False
-    messages = objects(value) if isinstance(value, list) or value.lstrip()[:1] == "[" else []
+
+    if isinstance(value, list) or value.lstrip()[:1] == "[":
+        messages = objects(value)
+    else:
+        messages = []
+
     return bool(messages) and all(_is_message(message) for message in messages[:3])
 
 
@@ -342,15 +403,22 @@ def _possible(names: frozenset[str]) -> tuple[Possible, ...]:
     outer = {*names, "*"}
     possible: list[Possible] = []
     for export in EXPORTS:
-        left = [tuple(key for key in sign if key not in names) for sign in export.signs]
+        left = []
+        for sign in export.signs:
+            left.append(tuple(key for key in sign if key not in names))
         signs = tuple(
             dict.fromkeys(sign for sign in left if all(_begins_in(key, outer) for key in sign))
         )
         without = tuple(export.without.split())
         if signs and names.isdisjoint(without):
             possible.append(
-                Possible(export, signs, tuple(key for key in without if _begins_in(key, outer)))
+                Possible(
+                    export,
+                    signs,
+                    tuple(key for key in without if _begins_in(key, outer)),
+                )
             )
+
     return tuple(possible)
 
 
@@ -362,9 +430,12 @@ def _begins_in(key: str, outer: Collection[str]) -> bool:
 def respell(fields: Fields) -> dict[str, Any] | None:
     """Return a row with keys respelled as a known format's; None if none fits."""
     for export, spellings in _formats_spelled_so(frozenset(fields)):
-        row = {spellings.get(name, name): value for name, value in fields.items()}
+        row = {}
+        for name, value in fields.items():
+            row[spellings.get(name, name)] = value
         if export.recognises(row):
             return row
+
     return None
 
 
@@ -379,8 +450,11 @@ def _formats_spelled_so(names: frozenset[str]) -> tuple[tuple[Export, Mapping[st
             if len(sign) < 2 or not all(_folded(top) in folded_names for top in tops):
                 continue
             keys = (key.partition(".")[0] for sign_keys in export.signs for key in sign_keys)
-            spelled = {_folded(key): key for key in (*keys, *export.more.split(), *tops)}
+            spelled = {}
+            for key in (*keys, *export.more.split(), *tops):
+                spelled[_folded(key)] = key
             possible.append((export, {name: spelled.get(_folded(name), name) for name in names}))
+
     return tuple(possible)
 
 

@@ -85,10 +85,16 @@ def read_langfuse_trace(fields: Fields) -> Iterator[LogPart]:
     trace = required(fields, "id")
     session = text(field_of(fields, "sessionId"))
     yield _langfuse_call(
-        fields, trace, f"{trace}/trace", None, session, field_of(fields, "timestamp")
+        fields,
+        trace,
+        f"{trace}/trace",
+        None,
+        session,
+        field_of(fields, "timestamp"),
     )
     for observation in objects(fields.get("observations")):
         yield from read_langfuse_observation({"traceId": trace, **observation})
+
     yield from _langfuse_scores(fields, trace)
 
 
@@ -103,6 +109,7 @@ def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[ToolScore]:
     for score in objects(fields.get("scores")):
         if "name" in score:
             yield from read_langfuse_score({"traceId": trace, **score})
+
     for name, value in {**fields, **unwrap(fields.get("scores"))}.items():
         listed = parse(value)
         if (
@@ -111,13 +118,18 @@ def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[ToolScore]:
             and name.replace("_", "").lower() not in _LANGFUSE_FIELDS
             and trace
         ):
-            values = [
-                score_value for score_value in listed if isinstance(score_value, str | int | float)
-            ]
-            yield from (
-                ToolScore("trace", trace, score_value, name=name, summary=True)
-                for score_value in values
-            )
+            values = []
+            for score_value in listed:
+                if isinstance(score_value, str | int | float):
+                    values.append(score_value)
+            for score_value in values:
+                yield ToolScore(
+                    "trace",
+                    trace,
+                    score_value,
+                    name=name,
+                    summary=True,
+                )
 
 
 def read_langfuse_observation(fields: Fields) -> Iterator[LogPart]:
@@ -125,18 +137,31 @@ def read_langfuse_observation(fields: Fields) -> Iterator[LogPart]:
     parent = text(field_of(fields, "parentObservationId"))
     session = text(field_of(fields, "sessionId"))
     start = field_of(fields, "startTime")
-    yield _langfuse_call(fields, trace, required(fields, "id"), parent, session, start)
+    yield _langfuse_call(
+        fields,
+        trace,
+        required(fields, "id"),
+        parent,
+        session,
+        start,
+    )
     if not parent:
         yield from _langfuse_scores({k: v for k, v in fields.items() if k != "scores"}, trace)
 
 
 def _langfuse_call(
-    fields: Fields, trace: str, span: str, parent: str | None, session: str | None, start: object
+    fields: Fields,
+    trace: str,
+    span: str,
+    parent: str | None,
+    session: str | None,
+    start: object,
 ) -> ModelCall:
     kind = str(fields.get("type") or "")
-    failed = (
-        str(field_of(fields, "statusMessage") or "failed") if fields.get("level") == "ERROR" else ""
-    )
+    failed = ""
+    if fields.get("level") == "ERROR":
+        failed = str(field_of(fields, "statusMessage") or "failed")
+
     call_facts = facts(
         user=text(field_of(fields, "userId")),
         model=field_of(fields, "providedModelName") or fields.get("model"),
@@ -163,6 +188,7 @@ def read_langfuse_score(fields: Fields) -> Iterator[ToolScore]:
     value = fields.get("value")
     if kind == "CATEGORICAL":
         value = field_of(fields, "stringValue") or (value if isinstance(value, str) else None)
+
     subject = subject if isinstance(subject, Mapping) else {}
     targets = {
         "span": text(field_of(fields, "observationId")) or _subject_of_kind(subject, "observation"),
@@ -172,6 +198,7 @@ def read_langfuse_score(fields: Fields) -> Iterator[ToolScore]:
     named_targets = [(target, id_) for target, id_ in targets.items() if id_]
     if value in (None, "") or not named_targets:
         return
+
     target, id_ = named_targets[0]
     yield ToolScore(
         *(target, id_, value, str(fields.get("name") or ""), str(fields.get("source") or "")),  # type: ignore[arg-type]
@@ -184,7 +211,9 @@ def read_langfuse_score(fields: Fields) -> Iterator[ToolScore]:
 
 
 def _subject_of_kind(subject: Mapping[str, Any], kind: str) -> str | None:
-    return text(subject.get("id")) if subject.get("kind") == kind else None
+    if subject.get("kind") == kind:
+        return text(subject.get("id"))
+    return None
 
 
 def read_langfuse_sent(fields: Fields) -> Iterator[LogPart]:
@@ -222,6 +251,7 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
     parent = text(fields.get("parent_run_id"))
     if parent is None and not silent_kind(kind):
         _require_langsmith_read(fields, before, after)
+
     yield ModelCall(
         trace,
         run,
@@ -242,7 +272,11 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
         yield from read_langsmith_run({"trace_id": trace, "parent_run_id": run, **child})
 
 
-def _require_langsmith_read(fields: Fields, before: RunSide | None, after: RunSide | None) -> None:
+def _require_langsmith_read(
+    fields: Fields,
+    before: RunSide | None,
+    after: RunSide | None,
+) -> None:
     """Refuse a conversation with one side empty although other fields may hold its text."""
     sides = (
         ("inputs", before, QUESTION_NAMES, "user"),
@@ -253,6 +287,7 @@ def _require_langsmith_read(fields: Fields, before: RunSide | None, after: RunSi
         for side in (before, after)
     ):
         return
+
     # an object of several fields, none of which has a usual name
     for name, side, names, role in sides:
         values = parse(fields.get(name))
@@ -262,6 +297,7 @@ def _require_langsmith_read(fields: Fields, before: RunSide | None, after: RunSi
                 "inputs or outputs aren't an object",
                 remedy="export the runs as LangSmith records them",
             )
+
         known_names = {"messages", *names, *GENERATED_NAMES}
         if (
             unread
@@ -295,8 +331,14 @@ def read_opik_trace(fields: Fields) -> Iterator[LogPart]:
     metadata = unwrap(fields.get("metadata"))
     user = text(metadata.get("user") or metadata.get("user_id"))
     trace_facts = facts(user=user, tags=fields.get("tags"), metadata=metadata)
-    call = _opik_call(fields, trace, None, str(error.get("message") or "failed") if error else "")
+    call = _opik_call(
+        fields,
+        trace,
+        None,
+        str(error.get("message") or "failed") if error else "",
+    )
     yield call._replace(session=text(fields.get("thread_id")), facts=trace_facts)
+
     for column, value in fields.items():
         if (
             column.startswith(OPIK_COLUMN)
@@ -312,7 +354,12 @@ def read_opik_trace(fields: Fields) -> Iterator[LogPart]:
             )
 
 
-def _opik_call(fields: Fields, trace: str, parent: str | None, error: str = "") -> ModelCall:
+def _opik_call(
+    fields: Fields,
+    trace: str,
+    parent: str | None,
+    error: str = "",
+) -> ModelCall:
     return ModelCall(
         trace,
         required(fields, "id"),
@@ -375,20 +422,38 @@ def read_weave_feedback(fields: Fields) -> Iterator[LogPart]:
     kind = str(fields.get("feedback_type"))
     if kind == WEAVE_NOTE and payload.get("note"):
         yield ToolScore(
-            "span", call, None, comment=payload["note"], person=text(fields.get("creator"))
+            "span",
+            call,
+            None,
+            comment=payload["note"],
+            person=text(fields.get("creator")),
         )
-    value = payload.get("emoji") if kind == WEAVE_REACTION else None
-    name = kind.removeprefix(WEAVE_ANNOTATION) if kind.startswith(WEAVE_ANNOTATION) else ""
+
+    value = None
+    if kind == WEAVE_REACTION:
+        value = payload.get("emoji")
+
+    name = ""
+    if kind.startswith(WEAVE_ANNOTATION):
+        name = kind.removeprefix(WEAVE_ANNOTATION)
+
     if value is not None and not is_usual(value):
         name = str(value)  # listed among the scores, and no thumb
     elif name:
         value = payload.get("value")
     elif not kind.startswith("wandb."):  # the application's own
         name = kind
-        value = next((payload[key] for key in WEAVE_VALUES if payload.get(key) is not None), None)
+        value = next(
+            (payload[key] for key in WEAVE_VALUES if payload.get(key) is not None),
+            None,
+        )
+
     if kind == WEAVE_USER_FEEDBACK:
         tags = fields.get("scorer_tags") or payload.get("scorer_tags")
-        value = tags[0] if isinstance(tags, list) and tags else None
+        value = None
+        if isinstance(tags, list) and tags:
+            value = tags[0]
+
     if value is not None:
         person = text(fields.get("creator"))
         when = moment(fields.get("created_at"))
@@ -481,7 +546,9 @@ def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
         str(k).casefold(): v for k, v in unwrap(fields.get("request_properties")).items()
     }
     failed: Any = answer.get("error")
-    failed = failed.get("message", "failed") if isinstance(failed, Mapping) else failed
+    if isinstance(failed, Mapping):
+        failed = failed.get("message", "failed")
+
     call_sides = sides(fields.get("request_body"), None if failed else answer) | {"history": True}
     yield ModelCall(
         request,

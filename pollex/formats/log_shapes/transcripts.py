@@ -54,6 +54,7 @@ def is_transcript(text: str) -> bool:
     """Return whether a text is a talk with its speakers' names: its first line begins a turn, and so do others."""
     if _SAYS.match(text):
         return True
+
     lines = [line for line in text.splitlines()[:LOOKED_AT] if line.strip()]
     return len(lines) > 1 and _head_of(lines) is not None
 
@@ -62,17 +63,23 @@ def messages_in(text: str) -> list[dict[str, Any]]:
     """Return the messages of a transcript, each with the name of who speaks as its role; empty if it is none."""
     if _SAYS.match(text):
         return _on_one_line(text)
+
     lines = text.splitlines()
     head = _head_of([line for line in lines if line.strip()])
     if head is None:
         return []
+
     # a line begins a turn, or goes on with the last one
     speakers = _speakers(lines, head)
     messages: list[dict[str, Any]] = []
     for line in lines:
         head_match = head.fullmatch(line)
         if head_match and head_match["name"].strip(" *_") in speakers:
-            time = {"timestamp": head_match["time"]} if head_match["time"] else {}
+            if head_match["time"]:
+                time = {"timestamp": head_match["time"]}
+            else:
+                time = {}
+
             messages.append(
                 {
                     "role": head_match["name"].strip(" *_"),
@@ -82,7 +89,11 @@ def messages_in(text: str) -> list[dict[str, Any]]:
             )
         elif messages and not _EVENT.match(line):
             messages[-1]["content"] = f"{messages[-1]['content']}\n{line}"
-    stripped = [{**message, "content": message["content"].strip()} for message in messages]
+
+    stripped = []
+    for message in messages:
+        stripped.append({**message, "content": message["content"].strip()})
+
     return [message for message in stripped if message["content"]]
 
 
@@ -90,10 +101,21 @@ def _on_one_line(text: str) -> list[dict[str, Any]]:
     """Return the messages of a talk on one line: each up to the semicolon before the next speaker."""
     starts = [*_SAYS.finditer(text)]
     ends = [*(start.start() for start in starts[1:]), len(text)]
-    texts = [text[start.end() : end].strip() for start, end in zip(starts, ends, strict=True)]
+    texts = []
+    for start, end in zip(starts, ends, strict=True):
+        texts.append(text[start.end() : end].strip())
+
     texts[-1] = texts[-1].removesuffix(";").rstrip()
-    spoken = [(start["name"].strip(), words) for start, words in zip(starts, texts, strict=True)]
-    return [{"role": name, "content": words} for name, words in spoken if words]
+    spoken = []
+    for start, words in zip(starts, texts, strict=True):
+        spoken.append((start["name"].strip(), words))
+
+    messages: list[dict[str, Any]] = []
+    for name, words in spoken:
+        if words:
+            messages.append({"role": name, "content": words})
+
+    return messages
 
 
 def _head_of(lines: Sequence[str]) -> re.Pattern[str] | None:
@@ -114,13 +136,22 @@ def _head_of(lines: Sequence[str]) -> re.Pattern[str] | None:
 
 def _speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
     """Return who speaks: all names with a time; without, those of known roles and those that come again."""
-    head_matches = [head_match for line in lines if (head_match := head.fullmatch(line))]
+    head_matches = []
+    for line in lines:
+        if head_match := head.fullmatch(line):
+            head_matches.append(head_match)
+
     names = Counter(head_match["name"].strip(" *_") for head_match in head_matches)
     timed = {head_match["name"].strip(" *_") for head_match in head_matches if head_match["time"]}
     usual = {name for name in names if _letters(name) in ROLES}
     if {_letters(name) for name in names} == {"q", "a"}:
         return set(names)
-    again = {name for name, times in names.items() if times > 1 and len(name.split()) < 4}
+
+    again = set()
+    for name, times in names.items():
+        if times > 1 and len(name.split()) < 4:
+            again.add(name)
+
     if timed:
         return timed
     return usual if len(usual) > 1 else usual | again

@@ -140,10 +140,15 @@ def text_of(content: object) -> str:
     if isinstance(content, str):
         return _without_data(content)
     if isinstance(content, list):
-        parts = [text for part in content if (text := words_of(part)) is not None]
+        parts = []
+        for part in content:
+            if (text := words_of(part)) is not None:
+                parts.append(text)
         return "\n".join(parts)
+
     raise NoTurns(
-        f"a turn's content is {kind_of(content)}", remedy="make it text or a list of content parts"
+        f"a turn's content is {kind_of(content)}",
+        remedy="make it text or a list of content parts",
     )
 
 
@@ -180,20 +185,28 @@ def part_kind(part: object) -> str:
     """Return the kind of a part, by type or only key; empty if unknown."""
     if not isinstance(part, Mapping):
         return "text" if isinstance(part, str) else ""
+
     named = next((part[name] for name in PART_KINDS if name in part), None)
     if named is None:
-        named = next((kind for name, kind in _KEYED.items() if part.get(name) is not None), "text")
+        named = next(
+            (kind for name, kind in _KEYED.items() if part.get(name) is not None),
+            "text",
+        )
+
     if named == "text" and part.get("text") is None:
         named = next(
             (name for name in part if name in _ALONE and isinstance(part[name], Mapping | list)),
             named,
         )
+
     return named if isinstance(named, str) else ""
 
 
 def is_part(value: object) -> bool:
     """Return whether an object is a part of a message of a known type, or holds something under its type's name."""
-    kind = value.get("type") if isinstance(value, Mapping) else None
+    kind = None
+    if isinstance(value, Mapping):
+        kind = value.get("type")
     if kind is None and isinstance(value, Mapping):
         return len(value) == 1 and bool(value.keys() & (_ALONE | {"text"}))
     if not isinstance(kind, str) or not isinstance(value, Mapping):
@@ -206,6 +219,7 @@ def is_result(part: object) -> bool:
     kind = part_kind(part)
     if kind in _RESULTS or kind.endswith("_tool_result"):
         return True
+
     return (
         isinstance(part, Mapping)
         and tool_named(part, kind) is not None
@@ -216,14 +230,16 @@ def is_result(part: object) -> bool:
 def tool_named(part: Mapping[str, Any], kind: str) -> str | None:
     if kind == "dynamic-tool":
         return str(part.get("toolName"))
-    inner = next((part[name] for name in _INNER if isinstance(part.get(name), Mapping)), None)
+
+    inner = next(
+        (part[name] for name in _INNER if isinstance(part.get(name), Mapping)),
+        None,
+    )
     if kind in ("tool_call", "tool-invocation") and inner is not None:
         return str(next((inner[key] for key in _TOOL_NAMES if key in inner), None))
-    return (
-        kind.removeprefix("tool-")
-        if kind.startswith("tool-") and kind not in CALLS | _RESULTS
-        else None
-    )
+    if kind.startswith("tool-") and kind not in CALLS | _RESULTS:
+        return kind.removeprefix("tool-")
+    return None
 
 
 _INNER = ("tool_call", "toolInvocation", "toolUse", "toolResult", "tool_call_result")
@@ -231,11 +247,17 @@ _INNER = ("tool_call", "toolInvocation", "toolUse", "toolResult", "tool_call_res
 
 
 def _output(part: Mapping[str, Any]) -> object:
-    inner = next((part[name] for name in _INNER if isinstance(part.get(name), Mapping)), part)
-    output = next(
-        (inner[name] for name in ("output", "errorText") if inner.get(name) is not None), None
+    inner = next(
+        (part[name] for name in _INNER if isinstance(part.get(name), Mapping)),
+        part,
     )
-    return inner.get("result") if output is None and inner is not part else output
+    output = next(
+        (inner[name] for name in ("output", "errorText") if inner.get(name) is not None),
+        None,
+    )
+    if output is None and inner is not part:
+        return inner.get("result")
+    return output
 
 
 def result_of(part: Mapping[str, Any]) -> str:
@@ -244,27 +266,31 @@ def result_of(part: Mapping[str, Any]) -> str:
         return as_text(inner.get("response", inner.get("output")))
     if kind in ("toolResult", "tool_call_result") and isinstance(part.get(kind), Mapping):
         result = part[kind]
-        return (
-            _bedrock_result(result["content"])
-            if "content" in result
-            else as_text(result.get("result"))
-        )
+        if "content" in result:
+            return _bedrock_result(result["content"])
+        return as_text(result.get("result"))
     if kind == "tool_call_response":
         return as_text(part.get("response", part.get("result")))
+
     output = _output(part)
     # as the AI SDK types what a tool answered
     if isinstance(output, Mapping) and output.keys() >= {"type", "value"}:
         output = output["value"]
+
     return as_text(part.get("content", part.get("result")) if output is None else output)
 
 
 def _bedrock_result(parts: object) -> str:
     """Return a result's parts as text; each is a text, JSON, or a file."""
     listed = parts if isinstance(parts, list) else [parts]
-    texts = [
-        as_text(part["json"]) if isinstance(part, Mapping) and "json" in part else words_of(part)
-        for part in listed
-    ]
+    texts = []
+    for part in listed:
+        texts.append(
+            as_text(part["json"])
+            if isinstance(part, Mapping) and "json" in part
+            else words_of(part)
+        )
+
     return join_lines(texts)
 
 
@@ -285,10 +311,12 @@ def words_of(part: object) -> str | None:
         return None
     if isinstance(part, str):
         return _without_data(part)
+
     kind = part_kind(part)
     if not isinstance(part, Mapping) or not kind:
         raise NoTurns(
-            f"a content part is {kind_of(part)}", remedy="write each part as an object with a type"
+            f"a content part is {kind_of(part)}",
+            remedy="write each part as an object with a type",
         )
     if kind in _LEFT_OUT or kind.startswith(("data-", "source-")) or part.get("thought") is True:
         return None
@@ -305,7 +333,8 @@ def words_of(part: object) -> str | None:
 
 def _words(part: Mapping[str, Any]) -> str:
     words = next(
-        (part[name] for name in ("text", "refusal", "content") if part.get(name) is not None), None
+        (part[name] for name in ("text", "refusal", "content") if part.get(name) is not None),
+        None,
     )
     return text_of(
         words.get("value", words.get("content")) if isinstance(words, Mapping) else words
@@ -322,6 +351,7 @@ def _placeholder(part: Mapping[str, Any], kind: str) -> str:
     for name in media:
         if isinstance(name, str) and (medium := _medium(name.partition("/")[0])) != "file":
             return medium
+
     return _KINDS.get(kind, "file" if kind == "fileData" else kind)
 
 
@@ -331,10 +361,11 @@ _CALLED = ("function", "functionCall", "function_call", "custom", *_INNER)
 def marks_of_files(files: object) -> list[str]:
     """Return the mark of each file beside a message: an image by its type, media type or name, or another file."""
     listed = files if isinstance(files, list) else []
-    return [
-        "[image]" if _IMAGE.search(" ".join(map(str, _facts_of(file)))) else "[file]"
-        for file in listed
-    ]
+    marks: list[str] = []
+    for file in listed:
+        marks.append("[image]" if _IMAGE.search(" ".join(map(str, _facts_of(file)))) else "[file]")
+
+    return marks
 
 
 _IMAGE = re.compile(r"(?i)\bimage\b|\.(png|jpe?g|gif|webp|heic|svg)\b")
@@ -352,28 +383,42 @@ _FILE_NAMES = (
 
 
 def _facts_of(file: object) -> list[object]:
-    return [file.get(name) for name in _FILE_NAMES] if isinstance(file, Mapping) else [file]
+    if isinstance(file, Mapping):
+        return [file.get(name) for name in _FILE_NAMES]
+    return [file]
 
 
 def call_of(call: object) -> ToolCall:
     """Read a call of a tool in any recorded form; one of odd shape has no name, and is kept as its arguments."""
     if not isinstance(call, Mapping):
         return ToolCall(name="", arguments=as_text(call))
-    inner = next((call[name] for name in _CALLED if isinstance(call.get(name), Mapping)), call)
-    name = next((inner[key] for key in _TOOL_NAMES if inner.get(key) is not None), None)
+
+    inner = next(
+        (call[name] for name in _CALLED if isinstance(call.get(name), Mapping)),
+        call,
+    )
+    name = next(
+        (inner[key] for key in _TOOL_NAMES if inner.get(key) is not None),
+        None,
+    )
     if name is None and part_kind(call) == "executableCode":
         code = _keyed(call, "executableCode")
         inner = code if isinstance(code, Mapping) else call
         name = "code"
+
     kind = call.get("type")
     if name is None and isinstance(kind, str) and kind.startswith("tool-"):
         name = kind.removeprefix("tool-")
+
     arguments = _first_filled((inner, call), _ARGUMENTS)
     id_ = _first_filled((call, inner), _CALL_IDS)
     if name is None:
         return ToolCall(name="", arguments=_arguments(call))
+
     return ToolCall(
-        name=str(name), arguments=_arguments(arguments), id=None if id_ is None else str(id_)
+        name=str(name),
+        arguments=_arguments(arguments),
+        id=None if id_ is None else str(id_),
     )
 
 
@@ -383,6 +428,7 @@ def _first_filled(places: Iterable[Mapping[str, Any]], names: Sequence[str]) -> 
         for name in names:
             if place.get(name) not in (None, ""):
                 return place[name]
+
     return None
 
 
@@ -430,11 +476,17 @@ def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
         *(part.get(name) for name in (*_INNER, "additional_kwargs")),
         _keyed(part, part_kind(part)),
     )
-    inner = next((envelope for envelope in inside if isinstance(envelope, Mapping)), part)
+    inner = next(
+        (envelope for envelope in inside if isinstance(envelope, Mapping)),
+        part,
+    )
     # the id of the call that it answers
-    own_id = inner.get("id") if inner is not part or "response" in part else None
+    own_id = None
+    if inner is not part or "response" in part:
+        own_id = inner.get("id")
     if isinstance(origin := inner.get("origin"), Mapping):
         own_id = origin.get("id")
+
     ids = (*(place.get(key) for place in (part, inner) for key in _RESULT_IDS), own_id)
     id_ = next((str(candidate) for candidate in ids if candidate), None)
     # what failed, in words where there are any
@@ -444,6 +496,7 @@ def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
     )
     if isinstance(cause, Mapping):
         cause = cause.get("message") or cause
+
     flags = (
         part.get("is_error"),
         part.get("isError"),
@@ -452,8 +505,13 @@ def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
     if cause not in (None, True):
         error = as_text(cause)
     else:
-        error = "failed" if cause or True in flags else ""
-    return ToolResult(id=id_, error=error) if id_ or error else None
+        error = ""
+        if cause or True in flags:
+            error = "failed"
+
+    if id_ or error:
+        return ToolResult(id=id_, error=error)
+    return None
 
 
 def kind_of(value: object) -> str:
@@ -500,7 +558,8 @@ class UnknownRole(BadInput):
         self.spellings = [self.spelling]
         known_roles = ", ".join(sorted(ROLES))
         super().__init__(
-            f"unknown role {self.spelling!r}", remedy=f"rename it to one of: {known_roles}"
+            f"unknown role {self.spelling!r}",
+            remedy=f"rename it to one of: {known_roles}",
         )
 
 
@@ -511,6 +570,7 @@ def role_of(spelling: object) -> Role:
             f"a turn's role is {kind_of(spelling)}, not text",
             remedy="name who speaks: user or assistant",
         )
+
     role = ROLES.get(spelling) or ROLES.get(_DECORATION.sub("", spelling.strip().casefold()))
     if role is None:
         raise UnknownRole(spelling)
@@ -524,16 +584,19 @@ def turns_in(message: object) -> tuple[Turn, ...]:
             f"a turn is {kind_of(message)}",
             remedy="write each turn as an object with role and content",
         )
+
     if (
         message.keys() == _PLAIN
         and isinstance(message["role"], str)
         and isinstance(message["content"], str)
     ):
         return (Turn(role=role_of(message["role"]), content=text_of(message["content"])),)
+
     # envelopes, and messages of other shapes
     inner = message.get("message")
     if isinstance(inner, dict) and "role" in inner and "role" not in message:
         message = inner  # an envelope with what else is known of a message
+
     message = _unwrapped(message)
     if _is_no_message(message):
         return ()
@@ -541,53 +604,83 @@ def turns_in(message: object) -> tuple[Turn, ...]:
         return tuple(turn for usual_message in usual for turn in turns_in(usual_message))
     if "role" not in message and is_item(message.get("type")):
         return tuple(_item(message))
+
     # who speaks, and which field has the words
     speaker = _spoken_by(message)
     role = role_of(speaker)
     name = next((name for name in TEXT_NAMES if message.get(name) is not None), None)
     name = name or next((name for name in TEXT_NAMES if name in message), None)
     parts = next(
-        (message[name] for name in PART_NAMES if isinstance(message.get(name), list)), None
+        (message[name] for name in PART_NAMES if isinstance(message.get(name), list)),
+        None,
     )
     # what stands beside the words: calls, and what tools answered
     spoken, beside, odd = _beside(message)
-    answered = next((message[key] for key in _RESULTS_BESIDE if message.get(key)), None)
+    answered = next(
+        (message[key] for key in _RESULTS_BESIDE if message.get(key)),
+        None,
+    )
     if answered is not None:
         return (*_without_results(message), *_results(answered))
+
     if role == "tool" and parts is None and not (name and message[name]):
-        name = next((key for key in _ANSWERED if message.get(key) not in (None, "")), name)
+        name = next(
+            (key for key in _ANSWERED if message.get(key) not in (None, "")),
+            name,
+        )
+
     is_call = _DECORATION.sub("", str(speaker).casefold()) in CALLING
     calling = is_call and "name" in message
     if name is None and parts is None and not (spoken or beside or odd or calling):
         raise NoTurns(
-            "a turn has no text", remedy=f"put the words in one of: {', '.join(TEXT_NAMES)}"
+            "a turn has no text",
+            remedy=f"put the words in one of: {', '.join(TEXT_NAMES)}",
         )
+
     content = parts
     if content is None and name:
         content = message[name]
     if is_call:
         return (_called(role, message if content is None and "name" in message else content),)
+
     within = calls_in(content)
     marks_within = {call.mark for call in within}
     beside = [call for call in beside if call.mark not in marks_within]
     if isinstance(content, list) and any(is_result(part) for part in content):
         return tuple(_parted(role, content, spoken, [*beside, *odd]))
+
     # the turn: its words, then the marks of calls that the words don't have
     is_data = isinstance(content, dict) or name in _ANSWERED[:3]
-    text = as_text(content) if role == "tool" and is_data else text_of(content)
+    if role == "tool" and is_data:
+        text = as_text(content)
+    else:
+        text = text_of(content)
+
     marks = [call.mark for call in beside if call.mark not in text]
-    result = result_beside(message) if role == "tool" else None
+    result = None
+    if role == "tool":
+        result = result_beside(message)
+
     turn = Turn(
         role=role,
         content=join_lines([text, *spoken, *marks]) if spoken or marks else text,
         calls=(*within, *beside, *odd),
         result=result,
     )
-    answers = list(_answers_in_calls(message)) if beside else []
+    if beside:
+        answers = list(_answers_in_calls(message))
+    else:
+        answers = []
+
     if not answers:
         return (turn,)
+
     # what a call answered stands before the words that came of it
-    called = Turn(role=role, content="\n".join(call.mark for call in turn.calls), calls=turn.calls)
+    called = Turn(
+        role=role,
+        content="\n".join(call.mark for call in turn.calls),
+        calls=turn.calls,
+    )
     words = Turn(role=role, content=join_lines([text, *spoken]))
     return (called, *answers, *([words] if words.content.strip() else []))
 
@@ -597,13 +690,26 @@ def _answers_in_calls(message: Mapping[str, Any]) -> Iterator[Turn]:
     for call in _calls_listed(message):
         if not isinstance(call, Mapping):
             continue
-        value = next((call[key] for key in _ANSWERED if call.get(key) is not None), None)
-        answer = value[0] if isinstance(value, list) and len(value) == 1 else value
+        value = next(
+            (call[key] for key in _ANSWERED if call.get(key) is not None),
+            None,
+        )
+        if isinstance(value, list) and len(value) == 1:
+            answer = value[0]
+        else:
+            answer = value
+
         if isinstance(answer, Mapping) and is_result(answer):
-            yield Turn(role="tool", content=result_of(answer), result=result_beside(answer))
+            yield Turn(
+                role="tool",
+                content=result_of(answer),
+                result=result_beside(answer),
+            )
         elif value is not None:
             call_id = call_of(call).id
-            result = result_beside({**call, "call_id": call_id}) if call_id else None
+            result = None
+            if call_id:
+                result = result_beside({**call, "call_id": call_id})
             yield Turn(role="tool", content=as_text(value), result=result)
 
 
@@ -619,20 +725,27 @@ def _results(answered: object) -> Iterator[Turn]:
         if not isinstance(answer, Mapping):
             yield Turn(role="tool", content=as_text(answer))
             continue
-        value = next((answer[key] for key in _ANSWERED if answer.get(key) is not None), None)
-        yield Turn(role="tool", content=as_text(value), result=result_beside(answer))
+        value = next(
+            (answer[key] for key in _ANSWERED if answer.get(key) is not None),
+            None,
+        )
+        yield Turn(
+            role="tool",
+            content=as_text(value),
+            result=result_beside(answer),
+        )
 
 
 def _is_no_message(message: Mapping[str, Any]) -> bool:
     """Return whether an object among messages defines a tool, or takes a message away."""
     if message.get("type") == "remove" or message.get("role") == "remove":
         return True
+
     content = message.get("content")
-    defined = (
-        content.get("function")
-        if isinstance(content, Mapping) and content.get("type") == "function"
-        else None
-    )
+    defined = None
+    if isinstance(content, Mapping) and content.get("type") == "function":
+        defined = content.get("function")
+
     return (
         message.get("role") == "tool"
         and isinstance(defined, Mapping)
@@ -641,9 +754,11 @@ def _is_no_message(message: Mapping[str, Any]) -> bool:
 
 
 def calls_in(content: object) -> list[ToolCall]:
-    parts = (
-        [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
-    )
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, Mapping)]
+    else:
+        parts = []
+
     kinds = [(part, part_kind(part)) for part in parts]
     return [
         call_of(part) for part, kind in kinds if kind in CALLS or tool_named(part, kind) is not None
@@ -654,6 +769,7 @@ def _called(role: Role, content: object) -> Turn:
     if isinstance(content, str) and content.lstrip()[:1] == "{":
         with suppress(ValueError):
             content = parse_json(content)
+
     if isinstance(content, Mapping) and "name" in content:
         call = call_of(content)
         return Turn(role=role, content=call.mark, calls=(call,))
@@ -670,8 +786,10 @@ def turns_of(messages: object) -> tuple[Turn, ...]:
         return ()
     if not isinstance(messages, list):
         raise NoTurns(
-            f"the turns are {kind_of(messages)}", remedy="write them as a list of messages"
+            f"the turns are {kind_of(messages)}",
+            remedy="write them as a list of messages",
         )
+
     turns: list[Turn] = []
     for index, message in enumerate(messages):
         try:
@@ -681,6 +799,7 @@ def turns_of(messages: object) -> tuple[Turn, ...]:
             if isinstance(error, UnknownRole):
                 error.spellings = list(_unknown_roles(messages))
             raise
+
     return tuple(turns)
 
 
@@ -694,6 +813,7 @@ def _unknown_roles(messages: list[Any]) -> dict[str, None]:
             spellings[error.spelling] = None
         except BadInput:
             continue
+
     return spellings
 
 
@@ -703,13 +823,19 @@ def is_list_of_turns(value: object) -> bool:
 
 
 def _spoken_by(message: Mapping[str, Any]) -> object:
-    role = next((message[name] for name in ROLE_NAMES if name in message), message.get("type"))
+    role = next(
+        (message[name] for name in ROLE_NAMES if name in message),
+        message.get("type"),
+    )
     if isinstance(role, Mapping):
         role = role.get("role", role.get("type"))
+
     if role is None:
         raise NoTurns(
-            "a turn has no role", remedy=f"name who speaks in one of: {', '.join(ROLE_NAMES)}"
+            "a turn has no role",
+            remedy=f"name who speaks in one of: {', '.join(ROLE_NAMES)}",
         )
+
     return role
 
 
@@ -720,7 +846,8 @@ def _parsed(text: str) -> Any:
         if not isinstance(value := python_literal(text), str):
             return value
         raise NoTurns(
-            f"the turns aren't JSON: {error}", remedy="write them as a JSON list of messages"
+            f"the turns aren't JSON: {error}",
+            remedy="write them as a JSON list of messages",
         ) from None
 
 
@@ -759,7 +886,11 @@ _HIDDEN = (
 
 def _item(item: Mapping[str, Any]) -> Iterator[Turn]:
     if item["type"].endswith("_output"):
-        yield Turn(role="tool", content=as_text(item.get("output")), result=result_beside(item))
+        yield Turn(
+            role="tool",
+            content=as_text(item.get("output")),
+            result=result_beside(item),
+        )
     elif item["type"] in CALLS and item.get("name"):
         call = call_of(item)
         yield Turn(role="assistant", content=call.mark, calls=(call,))
@@ -772,7 +903,10 @@ def _item(item: Mapping[str, Any]) -> Iterator[Turn]:
 
 
 def _parted(
-    role: Role, parts: list[Any], spoken: list[str], beside: list[ToolCall]
+    role: Role,
+    parts: list[Any],
+    spoken: list[str],
+    beside: list[ToolCall],
 ) -> Iterator[Turn]:
     words: list[str] = []
     calls: list[ToolCall] = []
@@ -781,17 +915,32 @@ def _parted(
             words += [text] if (text := words_of(part)) is not None else []
             calls += calls_in([part])
             continue
+
         if tool_named(part, part_kind(part)):
             calls.append(call := call_of(part))
             words.append(call.mark)
         if words:
-            yield Turn(role=role, content="\n".join(words), calls=tuple(calls))
+            yield Turn(
+                role=role,
+                content="\n".join(words),
+                calls=tuple(calls),
+            )
+
         words = []
         calls = []
-        yield Turn(role="tool", content=result_of(part), result=result_beside(part))
+        yield Turn(
+            role="tool",
+            content=result_of(part),
+            result=result_beside(part),
+        )
+
     if words or spoken or beside:
         marks = [call.mark for call in beside if call.name]
-        yield Turn(role=role, content="\n".join([*words, *spoken, *marks]), calls=(*calls, *beside))
+        yield Turn(
+            role=role,
+            content="\n".join([*words, *spoken, *marks]),
+            calls=(*calls, *beside),
+        )
 
 
 def _beside(message: Mapping[str, Any]) -> tuple[list[str], list[ToolCall], list[ToolCall]]:
@@ -807,10 +956,16 @@ def _beside(message: Mapping[str, Any]) -> tuple[list[str], list[ToolCall], list
         audio.get("transcript") if isinstance(audio, Mapping) else None,
     ]
     listed = [*_calls_listed(message), *([call] if isinstance(call, Mapping) else [])]
-    calls = [call_of(entry) for entry in listed if isinstance(entry, Mapping)]
-    odd = [
-        call_of(entry) for entry in listed if not isinstance(entry, Mapping) and entry is not None
-    ]
+    calls = []
+    for entry in listed:
+        if isinstance(entry, Mapping):
+            calls.append(call_of(entry))
+
+    odd = []
+    for entry in listed:
+        if not isinstance(entry, Mapping) and entry is not None:
+            odd.append(call_of(entry))
+
     return [text for text in spoken if isinstance(text, str) and text], calls, odd
 
 
@@ -829,4 +984,7 @@ def _listed(calls: object) -> list[object]:
             calls = parse_json(calls)
     if isinstance(calls, list | tuple):
         return list(calls)
-    return [calls] if calls and calls == calls else []  # NaN stands for nothing in tables
+    # NaN stands for nothing in tables
+    if calls and calls == calls:
+        return [calls]
+    return []

@@ -22,6 +22,7 @@ def plain_row(fields: dict[str, Any]) -> dict[str, Any]:
     """Return a row of DynamoDB's or MongoDB's typed JSON with plain values; any other row as it is."""
     if dict not in map(type, fields.values()):  # as in most tables
         return fields
+
     item = fields.get("Item")
     if isinstance(item, dict) and len(fields) == 1 and item and all(map(_is_dynamo, item.values())):
         fields = item
@@ -32,6 +33,7 @@ def plain_row(fields: dict[str, Any]) -> dict[str, Any]:
         for value in fields.values()
     ):
         return {name: _from_mongo(value) for name, value in fields.items()}
+
     return fields
 
 
@@ -42,6 +44,7 @@ def _is_dynamo(value: object) -> bool:
 def _from_dynamo(value: Any) -> Any:
     if not _is_dynamo(value):
         return value
+
     [(kind, inner)] = value.items()
     if kind == "N":
         return _number(inner)
@@ -61,7 +64,10 @@ def _number(text: object) -> Any:
         number = float(str(text))
     except ValueError:
         return text
-    return int(number) if number.is_integer() and "." not in str(text) else number
+
+    if number.is_integer() and "." not in str(text):
+        return int(number)
+    return number
 
 
 def _from_mongo(value: Any) -> Any:
@@ -71,7 +77,10 @@ def _from_mongo(value: Any) -> Any:
         return value
     if len(value) == 1 and not _MONGO.isdisjoint(value):
         [(kind, inner)] = value.items()
-        return _number(inner) if kind.startswith("$number") else _from_mongo(inner)
+        if kind.startswith("$number"):
+            return _number(inner)
+        return _from_mongo(inner)
+
     return {name: _from_mongo(field) for name, field in value.items()}
 
 
@@ -83,12 +92,13 @@ def with_turns(fields: Fields) -> dict[str, Any] | None:
     turn_lists = list(_lists(fields, (), 0))
     if len(turn_lists) != 1:
         return None
+
     path, turns, holder = turn_lists[0]
-    neighbours = {
-        name: value
-        for name, value in holder.items()
-        if name != path[-1] and not isinstance(value, list | dict)
-    }
+    neighbours = {}
+    for name, value in holder.items():
+        if name != path[-1] and not isinstance(value, list | dict):
+            neighbours[name] = value
+
     row = {name: value for name, value in fields.items() if name != path[0]}
     return {**neighbours, **row, "messages": turns}
 
@@ -105,18 +115,30 @@ _CAME = re.compile(
 def with_sides(fields: Fields) -> dict[str, Any] | None:
     """Return a row with what a model was sent and what came of it as one list of turns; None if it has no two sides."""
     turn_lists = list(_turn_lists_in(fields, (), 0))
-    sent = [turns for path, turns in turn_lists if _SENT.search(path) and not _CAME.search(path)]
-    received = [
-        turns for path, turns in turn_lists if _CAME.search(path) and not _SENT.search(path)
-    ]
+    sent = []
+    for path, turns in turn_lists:
+        if _SENT.search(path) and not _CAME.search(path):
+            sent.append(turns)
+
+    received = []
+    for path, turns in turn_lists:
+        if _CAME.search(path) and not _SENT.search(path):
+            received.append(turns)
+
     if len(sent) != 1 or len(received) != 1:
         return None
+
     before = sent[0]
     after = received[0]
-    whole = after if after[: len(before)] == before else [*before, *after]
+    if after[: len(before)] == before:
+        whole = after
+    else:
+        whole = [*before, *after]
+
     roles = {_role_in(turn) for turn in whole}
     if not {"user", "assistant"} <= roles or None in roles:
         return None
+
     rest = {name: value for name, value in fields.items() if _is_beside(name, value)}
     return {**rest, "messages": whole}
 
@@ -134,13 +156,19 @@ def _spelled(name: str) -> str:
 
 
 def _turn_lists_in(
-    fields: Fields, path: tuple[str, ...], depth: int
+    fields: Fields,
+    path: tuple[str, ...],
+    depth: int,
 ) -> Iterator[tuple[str, list[Any]]]:
     """Yield paths to turns: lists of them, and choices of an interface."""
     for name, value in fields.items():
         inner = parse(value)
         here = (*path, _spelled(name))
-        turns = [plain_turn(entry) for entry in inner] if isinstance(inner, list) else []
+        if isinstance(inner, list):
+            turns = [plain_turn(entry) for entry in inner]
+        else:
+            turns = []
+
         if turns and all(_role_in(turn) for turn in turns):
             yield ".".join(here), turns
         elif isinstance(inner, Mapping) and _role_in(plain_turn(inner)):
@@ -168,7 +196,9 @@ def plain_turn(value: Any) -> Any:
 
 
 def _lists(
-    fields: Fields, path: tuple[str, ...], depth: int
+    fields: Fields,
+    path: tuple[str, ...],
+    depth: int,
 ) -> Iterator[tuple[tuple[str, ...], list[Any], Fields]]:
     for name, value in fields.items():
         inner = parse(value)
@@ -183,6 +213,7 @@ def _are_turns(values: list[Any]) -> bool:
     """Return whether all items are turns of known roles with words, of the user and of others."""
     if len(values) < 2:
         return False
+
     roles = [_role_in(plain_turn(value)) for value in values]
     return None not in roles and "user" in roles and "assistant" in roles
 
@@ -194,7 +225,13 @@ def _role_in(value: object) -> str | None:
         "tool_calls",
     }:
         return None
+
     try:
-        return role_of(next((value[name] for name in ROLE_NAMES if name in value), None))
+        return role_of(
+            next(
+                (value[name] for name in ROLE_NAMES if name in value),
+                None,
+            )
+        )
     except BadInput:
         return None

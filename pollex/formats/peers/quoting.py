@@ -25,8 +25,11 @@ class Quoted(str):
 def python(value: Any) -> Quoted:
     """Return a literal of Python; a text of several lines stands in several."""
     if isinstance(value, str) and "\n" in value:
-        lines = [repr(line) for line in re.findall(r"[^\n]*\n|[^\n]+", value)]
+        lines = []
+        for line in re.findall(r"[^\n]*\n|[^\n]+", value):
+            lines.append(repr(line))
         return Quoted("(\n" + "".join(f"    {line}\n" for line in lines) + ")")
+
     return Quoted(repr(value))
 
 
@@ -66,6 +69,7 @@ def nunjucks(text: str) -> str:
     """Return a text that promptfoo shows as it is: neither a place nor the name of a file to run."""
     if re.search(r"\{%-?\s*endraw", text):
         text = unbraced(text)
+
     needs_raw = any(mark in text for mark in ("{{", "{%", "{#")) or re.match(r"\s*\w+:", text)
     return f"{{% raw %}}{text}{{% endraw %}}" if needs_raw else text
 
@@ -95,7 +99,12 @@ def templates() -> Environment:
         "yaml": yaml_scalar,
         "g": number,
     }
-    environment.globals |= {"unbraced": unbraced, "nunjucks": nunjucks, "comment": comment}
+    environment.globals |= {
+        "unbraced": unbraced,
+        "nunjucks": nunjucks,
+        "comment": comment,
+    }
+
     return environment
 
 

@@ -33,19 +33,25 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
     """
     if str(source) in bundled_sets() or Path(source).suffix.lower() not in ENDINGS:
         return read_rubrics(source)
+
     try:
         stored = _read_yaml(Path(source))
     except FileNotFoundError:
         raise BadRubrics(
-            "there is no such file", where=str(source), remedy="check the path"
+            "there is no such file",
+            where=str(source),
+            remedy="check the path",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadRubrics(
-            f"it can't be read: {error}", where=str(source), remedy=UNREADABLE
+            f"it can't be read: {error}",
+            where=str(source),
+            remedy=UNREADABLE,
         ) from error
     except (yaml.YAMLError, RecursionError) as error:
         what = f"not valid YAML: {' '.join(str(error).split())[:200]}"
         raise BadRubrics(what, where=str(source), remedy="correct it") from error
+
     # every shape that some tool writes is tried; each yields what it knows
     pairs = [
         pair
@@ -60,7 +66,12 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
     unique = dict.fromkeys((text.strip(), polarity) for text, polarity in pairs if text.strip())
     if not unique:
         remedy = "give autorubric's criteria, promptfoo's assertions, or questions Q1, Q2, ..."
-        raise BadRubrics("no rubric was found in it", where=str(source), remedy=remedy)
+        raise BadRubrics(
+            "no rubric was found in it",
+            where=str(source),
+            remedy=remedy,
+        )
+
     return tuple(
         Rubric(id=content_id(polarity, text), text=text, polarity=polarity)
         for text, polarity in unique
@@ -69,12 +80,18 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
 
 def _read_yaml(path: Path) -> Any:
     content = read_content(path)
-    text = content.decode("utf-8-sig") if len(content) <= LARGEST else ""
+    text = ""
+    if len(content) <= LARGEST:
+        text = content.decode("utf-8-sig")
+
     node = yaml.compose(text, yaml.SafeLoader)
     if len(content) > LARGEST or (node is not None and _written_out(node, {}) > LARGEST):
         raise BadRubrics(
-            "more than a million characters", where=str(path), remedy="give a file of rubrics alone"
+            "more than a million characters",
+            where=str(path),
+            remedy="give a file of rubrics alone",
         )
+
     return yaml.safe_load(text)
 
 
@@ -89,12 +106,17 @@ def _written_out(node: yaml.Node, sizes: dict[int, float]) -> float:
         sizes[id(node)] = (
             1 + sum(_written_out(part, sizes) for part in parts) + (0 if parts else len(node.value))
         )
+
     return sizes[id(node)]
 
 
 def _rows_of_a_pool(stored: Any) -> Found:
     """Yield the pool of a run's state, as `pollex trace RUN --state NODE --json` hands it out, or its rows alone."""
-    rows = stored.get("kept") if isinstance(stored, Mapping) else stored
+    if isinstance(stored, Mapping):
+        rows = stored.get("kept")
+    else:
+        rows = stored
+
     for row in rows if isinstance(rows, list) else ():
         if (
             isinstance(row, Mapping)
@@ -133,26 +155,30 @@ def _iterate_objects(stored: Any) -> Iterator[Mapping[Any, Any]]:
         parts = stored.values()
     elif isinstance(stored, list):
         parts = stored
+
     for part in parts:
         yield from _iterate_objects(part)
 
 
 def _rubrics_of_questions(stored: Any) -> Found:
     """Yield LLM-Rubric's questions Q0, Q1, ...; the last option is the best."""
-    inner = (
-        next((stored[name] for name in WRAPPED if name in stored), stored)
-        if isinstance(stored, Mapping)
-        else stored
-    )
+    if isinstance(stored, Mapping):
+        inner = next((stored[name] for name in WRAPPED if name in stored), stored)
+    else:
+        inner = stored
+
     if isinstance(inner, Mapping):
         pairs = [(str(name), value) for name, value in inner.items()]
     else:
-        rows = (
-            [entry for entry in inner if isinstance(entry, Mapping)]
-            if isinstance(inner, list)
-            else []
-        )
-        pairs = [(str(row.get("id") or row.get("name")), row) for row in rows]
+        if isinstance(inner, list):
+            rows = [entry for entry in inner if isinstance(entry, Mapping)]
+        else:
+            rows = []
+
+        pairs = []
+        for row in rows:
+            pairs.append((str(row.get("id") or row.get("name")), row))
+
     for name, value in pairs:
         if QUESTION.fullmatch(name) and (text := _text_of_question(value)):
             yield text, "sat"
@@ -162,8 +188,17 @@ def _text_of_question(value: Any) -> str:
     """Return a question with its best answer, if any; a judge agrees with both together."""
     if not isinstance(value, Mapping):
         return value if isinstance(value, str) else ""
-    fields = {str(name).casefold(): inner for name, inner in value.items()}
-    text = next((fields[name] for name in ASKED if isinstance(fields.get(name), str)), "")
+
+    fields = {}
+    for name, inner in value.items():
+        fields[str(name).casefold()] = inner
+
+    text = next(
+        (fields[name] for name in ASKED if isinstance(fields.get(name), str)),
+        "",
+    )
     options = fields.get("options")
     best = list(options.values() if isinstance(options, Mapping) else options or ())[-1:]
-    return f"{text} Answer: {best[0]}" if text and best and isinstance(best[0], str) else text
+    if text and best and isinstance(best[0], str):
+        return f"{text} Answer: {best[0]}"
+    return text

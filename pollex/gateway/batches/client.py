@@ -51,7 +51,12 @@ class BatchClient(AsyncOpenAI):
         headers: Sent with every request, the credentials among them.
     """
 
-    def __init__(self, endpoint: Endpoint, headers: Mapping[str, str], limits: Limits) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        headers: Mapping[str, str],
+        limits: Limits,
+    ) -> None:
         self._endpoint = endpoint
         self._ours = {**endpoint.headers, **headers}
         parts = urlsplit(endpoint.place)
@@ -69,9 +74,10 @@ class BatchClient(AsyncOpenAI):
     @property
     def default_headers(self) -> dict[str, str | Omit]:
         """See `AsyncOpenAI`; not the key, organization and headers that `OPENAI_…` variables name."""
-        headers = {
-            name: value for name, value in super().default_headers.items() if OWN_HEADER.match(name)
-        }
+        headers = {}
+        for name, value in super().default_headers.items():
+            if OWN_HEADER.match(name):
+                headers[name] = value
         return {**headers, "Authorization": Omit(), **self._ours}
 
     def _validate_headers(self, headers: object, custom_headers: object) -> None:
@@ -85,7 +91,13 @@ class BatchClient(AsyncOpenAI):
             PollexError: It was not.
         """
         with self.told(once=True):
-            batch = await self.post(path, cast_to=object, body=body, options={"max_retries": 0})
+            batch = await self.post(
+                path,
+                cast_to=object,
+                body=body,
+                options={"max_retries": 0},
+            )
+
         if isinstance(batch, dict) and isinstance(batch.get("id"), str) and batch["id"]:
             return str(batch["id"])
         raise Doubtful("the reply names no batch")
@@ -97,7 +109,11 @@ class BatchClient(AsyncOpenAI):
             PollexError: It can't be had.
         """
         with self.told():
-            return await self.get(path, cast_to=object, options={"params": params})
+            return await self.get(
+                path,
+                cast_to=object,
+                options={"params": params},
+            )
 
     async def lines(self, path: str) -> list[bytes]:
         """Return the lines of a file; none where it is gone.
@@ -133,15 +149,26 @@ class BatchClient(AsyncOpenAI):
 
     def _error(self, response: httpx2.Response) -> PollexError:
         body = strip_secrets(self._endpoint.secrets, response.text)
-        fault = fault_of(Reply(status=response.status_code, body=body, headers=response.headers))
+        fault = fault_of(
+            Reply(
+                status=response.status_code,
+                body=body,
+                headers=response.headers,
+            )
+        )
         if fault is None or fault.action in ("retry", "wait"):
             return self._unavailable(fault.detail if fault else f"HTTP {response.status_code}")
+
         gone = response.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
         kind = Gone if gone else ModelRefused
         return kind(fault.detail, where=self._endpoint.shown, remedy=fault.remedy)
 
     def _unavailable(self, words: str) -> ModelUnavailable:
-        return ModelUnavailable(words, where=self._endpoint.shown, remedy="resume later")
+        return ModelUnavailable(
+            words,
+            where=self._endpoint.shown,
+            remedy="resume later",
+        )
 
 
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
@@ -157,7 +184,11 @@ class OpenAIBatches:
     most_bytes = 190_000_000
 
     def __init__(self, endpoint: Endpoint, limits: Limits) -> None:
-        headers = {"Authorization": endpoint.authorization} if endpoint.authorization else {}
+        if endpoint.authorization:
+            headers = {"Authorization": endpoint.authorization}
+        else:
+            headers = {}
+
         self._client = BatchClient(endpoint, headers, limits)
         self._shown = endpoint.shown
 
@@ -169,8 +200,13 @@ class OpenAIBatches:
         file = (f"pollex-{submission.tag}.jsonl", content, "application/jsonl")
         with self._client.told():
             uploaded = await self._client.files.create(file=file, purpose="batch")
+
         if not getattr(uploaded, "id", ""):
-            raise ModelUnavailable("the upload of the batch's file gave no id", where=self._shown)
+            raise ModelUnavailable(
+                "the upload of the batch's file gave no id",
+                where=self._shown,
+            )
+
         batch = {
             "input_file_id": uploaded.id,
             "endpoint": "/v1/chat/completions",
@@ -185,17 +221,22 @@ class OpenAIBatches:
             async for batch in self._client.batches.list(limit=100):
                 if (batch.metadata or {}).get(DIGEST) == submission.digest:
                     return batch.id
+
         return None
 
     async def standing(self, id_: str) -> Standing:
         with self._client.told():
             batch = await self._client.batches.retrieve(id_)
+
         faults = (batch.errors.data if batch.errors else None) or []
         words = "; ".join(
             f"line {fault.line}: {fault.message}" if fault.line else str(fault.message)
             for fault in faults[:3]
         )
-        refused = (words or "no reason given") if batch.status == "failed" else ""
+        refused = ""
+        if batch.status == "failed":
+            refused = words or "no reason given"
+
         sources = tuple(source for source in (batch.output_file_id, batch.error_file_id) if source)
         return Standing(batch.status in ENDED, sources, refused)
 
@@ -248,16 +289,22 @@ class AnthropicBatches:
 
     def __init__(self, endpoint: Endpoint, limits: Limits) -> None:
         key = {"x-api-key": endpoint.api_key} if endpoint.api_key else {}
-        self._client = BatchClient(endpoint, {"anthropic-version": VERSION, **key}, limits)
+        self._client = BatchClient(
+            endpoint,
+            {"anthropic-version": VERSION, **key},
+            limits,
+        )
 
     def where(self, id_: str) -> str:
         return id_
 
     async def create(self, submission: Submission, lines: Sequence[BatchLine]) -> str:
-        requests = [
-            {"custom_id": submission.line_id(line.key), "params": message_of(line.body)}
-            for line in lines
-        ]
+        requests = []
+        for line in lines:
+            requests.append(
+                {"custom_id": submission.line_id(line.key), "params": message_of(line.body)}
+            )
+
         return await self._client.once("/messages/batches", {"requests": requests})
 
     async def find(self, submission: Submission) -> str | None:
@@ -265,7 +312,11 @@ class AnthropicBatches:
         after: dict[str, str] = {}
         undecided = False
         while True:
-            page = await self._client.json("/messages/batches", limit="100", **after)
+            page = await self._client.json(
+                "/messages/batches",
+                limit="100",
+                **after,
+            )
             for row in page["data"]:
                 if (
                     datetime.fromisoformat(row["created_at"]).timestamp()
@@ -277,9 +328,11 @@ class AnthropicBatches:
                         undecided = True
                     elif await self._is(submission, row["id"]):
                         return str(row["id"])
+
             if not page.get("has_more") or not page["data"]:
                 break
             after = {"after_id": page["data"][-1]["id"]}
+
         if undecided:
             raise Undecided
         return None
@@ -302,6 +355,7 @@ class AnthropicBatches:
                 return str(json.loads(line)["custom_id"]).startswith(f"{submission.tag}-")
             except (ValueError, TypeError, LookupError):
                 continue
+
         return False
 
 
@@ -316,13 +370,26 @@ def message_of(body: bytes) -> dict[str, Any]:
         message["content"]
         for message in takewhile(lambda message: message["role"] == "system", request["messages"])
     ]
-    turns = [
-        {"role": "assistant" if m["role"] == "assistant" else "user", "content": m["content"]}
-        for m in request["messages"][len(opening) :]
-    ]
+    turns = []
+    for m in request["messages"][len(opening) :]:
+        turns.append(
+            {
+                "role": "assistant" if m["role"] == "assistant" else "user",
+                "content": m["content"],
+            }
+        )
+
     limit = request.get("max_completion_tokens") or request.get("max_tokens") or MOST_TOKENS
-    sampling = {name: request[name] for name in ("temperature", "top_p") if name in request}
-    system = {"system": "\n\n".join(opening)} if opening else {}
+    sampling = {}
+    for name in ("temperature", "top_p"):
+        if name in request:
+            sampling[name] = request[name]
+
+    if opening:
+        system = {"system": "\n\n".join(opening)}
+    else:
+        system = {}
+
     return {
         "model": request["model"],
         "max_tokens": limit,
@@ -344,6 +411,7 @@ def _tool(request: Mapping[str, Any]) -> dict[str, Any]:
         schema = named["schema"]
     else:
         return {}
+
     tools = [{"name": name, "description": "Takes the answer.", "input_schema": schema}]
     return {"tools": tools, "tool_choice": {"type": "tool", "name": name}}
 
@@ -355,8 +423,11 @@ def result_in(text: bytes) -> BatchReply | None:
         result = row["result"]
         if result["type"] == "succeeded":
             return BatchReply(
-                row["custom_id"], 200, dump_compactly(completion_of(result["message"]))
+                row["custom_id"],
+                200,
+                dump_compactly(completion_of(result["message"])),
             )
+
         if result["type"] == "errored":
             error = result["error"].get("error", result["error"])
             return BatchReply(
@@ -366,16 +437,17 @@ def result_in(text: bytes) -> BatchReply | None:
             )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
+
     return None
 
 
 def completion_of(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message as a chat completion: its text, or what it gave to the tool."""
-    used = [
-        dump_compactly(block["input"])
-        for block in message["content"]
-        if block["type"] == "tool_use"
-    ]
+    used = []
+    for block in message["content"]:
+        if block["type"] == "tool_use":
+            used.append(dump_compactly(block["input"]))
+
     text = "".join(block["text"] for block in message["content"] if block["type"] == "text")
     usage = message.get("usage") or {}
     cached = usage.get("cache_read_input_tokens") or 0
@@ -389,6 +461,7 @@ def completion_of(message: Mapping[str, Any]) -> dict[str, Any]:
         "message": {"role": "assistant", "content": used[-1] if used else text},
     }
     counted = {"prompt_tokens": prompt, "completion_tokens": usage.get("output_tokens")}
+
     return {
         "id": message.get("id"),
         "object": "chat.completion",

@@ -168,7 +168,11 @@ def answer_in(text: str | bytes) -> BatchReply | None:
         response: Any = row["response"]
         # vLLM's words about a failure
         body = response.get("body") or {"error": row.get("error")}
-        return BatchReply(str(row["custom_id"]), int(response["status_code"]), dump_compactly(body))
+        return BatchReply(
+            str(row["custom_id"]),
+            int(response["status_code"]),
+            dump_compactly(body),
+        )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
 
@@ -179,7 +183,9 @@ def dump_compactly(body: Any) -> str:
 
 
 def parts(
-    lines: Sequence[BatchLine], provider: Provider, overhead: int = 256
+    lines: Sequence[BatchLine],
+    provider: Provider,
+    overhead: int = 256,
 ) -> Iterator[list[BatchLine]]:
     """Split lines so that no part is larger than the provider takes."""
     part: list[BatchLine] = []
@@ -190,8 +196,10 @@ def parts(
             yield part
             part = []
             size = 0
+
         part.append(line)
         size += more
+
     if part:
         yield part
 
@@ -224,6 +232,7 @@ class FileBatches:
             opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(opened, "wb") as file:
                 file.writelines(request_line(submission, line) for line in lines)
+
         return str(path)
 
     async def find(self, submission: Submission) -> str | None:
@@ -317,7 +326,13 @@ class _Waiting:
     def line(self) -> BatchLine:
         """Return the call as a line of a batch."""
         call = self.request.call
-        return BatchLine(self.request.key, self.attempt, call.stage, call.item, self.request.body)
+        return BatchLine(
+            self.request.key,
+            self.attempt,
+            call.stage,
+            call.item,
+            self.request.body,
+        )
 
 
 @dataclass
@@ -379,7 +394,11 @@ class Desk:
 
     async def leave(self, request: Request, attempt: int) -> None:
         """Leave a call here until the command ends with `AnswersPending`, or with another error."""
-        waiting = _Waiting(request, attempt, asyncio.get_running_loop().create_future())
+        waiting = _Waiting(
+            request,
+            attempt,
+            asyncio.get_running_loop().create_future(),
+        )
         self._waiting[request.key] = waiting
         self.round.asked()
         try:
@@ -423,7 +442,13 @@ class Desk:
         for submission in self.book.open(self.endpoint.place, self.endpoint.model):
             if submission.digest not in self.open:  # another process has handed it in meanwhile
                 keys = (line.key for line in self.book.lines(submission.digest))
-                self._is_open(submission, self._provider(submission.provider), submission.id, keys)
+                self._is_open(
+                    submission,
+                    self._provider(submission.provider),
+                    submission.id,
+                    keys,
+                )
+
         # as many as the limits allow, each at its dearest
         limit: LimitReached | None = None
         lines: list[BatchLine] = []
@@ -435,14 +460,20 @@ class Desk:
             except LimitReached as reached:
                 limit = reached
                 break
+
             lines.append(waiting.line)
             call = waiting.request.call
-            most = Usage(prompt=prompt_estimate(call.messages), completion=call.max_tokens or 0)
+            most = Usage(
+                prompt=prompt_estimate(call.messages),
+                completion=call.max_tokens or 0,
+            )
             self.budget.spend(most, by_batch=True)
             self.used.stage(call.stage).sent += 1
+
         # what may be sent is handed in, then the limit is told
         for part in parts(lines, self._provider(self.to)) if lines else ():
             await self._hand_in(part, self._provider(self.to))
+
         if limit is not None:
             raise limit
 
@@ -452,6 +483,7 @@ class Desk:
         lines = [line for line, is_ours in zip(waiting_lines, ours, strict=True) if is_ours]
         if not lines:
             return
+
         submission = Submission(
             digest=secrets.token_hex(16),
             provider=provider.name,
@@ -469,21 +501,36 @@ class Desk:
             if existing_id is None:
                 what = f"a batch was handed in and is not there: {doubt}"
                 remedy = "resume later: it is looked for again before anything is asked again"
-                raise ModelUnavailable(what, where=self.endpoint.shown, remedy=remedy) from doubt
+                raise ModelUnavailable(
+                    what,
+                    where=self.endpoint.shown,
+                    remedy=remedy,
+                ) from doubt
+
             id_ = existing_id
         except PollexError:
             await self.book.close(submission.digest)
             raise
+
         if id_:
             await self.book.created(submission.digest, id_)
+
         self._is_open(submission, provider, id_, (line.key for line in lines))
 
     async def _intend(self, line: BatchLine) -> bool:
-        about = {"stage": line.stage, "item": line.item, "request": line.body.decode()}
+        about = {
+            "stage": line.stage,
+            "item": line.item,
+            "request": line.body.decode(),
+        }
         return await self.ledger.intend(line.key, line.attempt, about)
 
     async def _look_for(
-        self, submission: Submission, provider: Provider, *, twice: bool = False
+        self,
+        submission: Submission,
+        provider: Provider,
+        *,
+        twice: bool = False,
     ) -> str | None:
         """Return the id of a batch that may have been created; empty where that can't be told, None without one."""
         try:
@@ -493,6 +540,7 @@ class Desk:
                 batch_id = await provider.find(submission)
         except Undecided:
             return ""
+
         return batch_id
 
     async def _fetch(self, submission: Submission, provider: Provider) -> None:
@@ -505,13 +553,19 @@ class Desk:
                 return
             if id_ := existing_id:
                 await self.book.created(submission.digest, id_)
+
         # not ended: it stays open
-        standing = await self._standing(submission, provider, id_) if id_ else None
+        standing = None
+        if id_:
+            standing = await self._standing(submission, provider, id_)
         if standing is None or not standing.ended:
             self._is_open(submission, provider, id_, (line.key for line in lines))
             return
+
         await self._record(
-            submission, lines, [answer async for answer in provider.answers(id_, standing)]
+            submission,
+            lines,
+            [answer async for answer in provider.answers(id_, standing)],
         )
         await self.book.close(submission.digest)
         if standing.fault:
@@ -522,7 +576,12 @@ class Desk:
                 remedy=remedy,
             )
 
-    async def _standing(self, submission: Submission, provider: Provider, id_: str) -> Standing:
+    async def _standing(
+        self,
+        submission: Submission,
+        provider: Provider,
+        id_: str,
+    ) -> Standing:
         """Return how far a batch is; one that is gone has ended once providers forget them."""
         try:
             return await provider.standing(id_)
@@ -534,18 +593,23 @@ class Desk:
                 "it is given up"
             )
             raise ModelRefused(
-                f"there is no batch {id_}: {gone.what}", where=gone.where, remedy=remedy
+                f"there is no batch {id_}: {gone.what}",
+                where=gone.where,
+                remedy=remedy,
             ) from gone
 
     async def _record(
-        self, submission: Submission, lines: Sequence[BatchLine], answers: Sequence[BatchReply]
+        self,
+        submission: Submission,
+        lines: Sequence[BatchLine],
+        answers: Sequence[BatchReply],
     ) -> None:
         lines_by_id = {submission.line_id(line.key): line for line in lines}
-        answered = [
-            (line, answer)
-            for answer in answers
-            if (line := lines_by_id.pop(answer.line_id, None)) is not None
-        ]
+        answered = []
+        for answer in answers:
+            if (line := lines_by_id.pop(answer.line_id, None)) is not None:
+                answered.append((line, answer))
+
         for start in range(0, len(answered), AT_ONCE):
             await asyncio.gather(
                 *(self._take(line, answer) for line, answer in answered[start : start + AT_ONCE])
@@ -555,18 +619,34 @@ class Desk:
         # recorded as a reply that came over the wire
         body = strip_secrets(self.endpoint.secrets, answer.body)
         reply = Reply(status=answer.status, body=body)
-        await self.ledger.record(line.key, line.attempt, reply.facts(line.attempt), body)
+        await self.ledger.record(
+            line.key,
+            line.attempt,
+            reply.facts(line.attempt),
+            body,
+        )
         self.fresh.add(line.key)
         if answer.status == 200:
             self.used.bill(line.stage, _usage(answer.body), by_batch=True)
 
     def _is_open(
-        self, submission: Submission, provider: Provider, id_: str, keys: Iterable[str]
+        self,
+        submission: Submission,
+        provider: Provider,
+        id_: str,
+        keys: Iterable[str],
     ) -> None:
         # its calls are not handed in again
         self._pending |= set(keys)
-        description = provider.where(id_) if id_ else "a batch whose creation is in doubt"
-        until = None if provider.name == "files" else submission.intended + HOURS_24
+        if id_:
+            description = provider.where(id_)
+        else:
+            description = "a batch whose creation is in doubt"
+
+        until = None
+        if provider.name != "files":
+            until = submission.intended + HOURS_24
+
         self.open[submission.digest] = OpenBatch(description, submission.size, until)
 
     def _provider(self, name: str) -> Provider:
@@ -617,6 +697,7 @@ class Round:
             await asyncio.sleep(QUIET)
             is_quiet = before == self._asked and not any(desk.busy() for desk in self._desks)
             quiet = quiet + 1 if is_quiet else 0
+
         self._handing_in = True
         try:
             error = await self._hand_in()
@@ -624,10 +705,12 @@ class Round:
             error = failure
         except Exception as failure:
             error = PollexError(
-                f"the batch failed: {type(failure).__name__}: {failure}", remedy="resume to go on"
+                f"the batch failed: {type(failure).__name__}: {failure}",
+                remedy="resume to go on",
             )
         finally:
             self._handing_in = False
+
         for desk in self._desks:
             desk.stop(error)
 
@@ -638,9 +721,14 @@ class Round:
                 await desk.hand_in()
             except LimitReached as limit:
                 refused.append(limit)
+
         if not any(desk.open for desk in self._desks) and refused:
             return refused[0]
-        return pending([where for desk in self._desks for where in desk.open.values()], refused)
+
+        return pending(
+            [where for desk in self._desks for where in desk.open.values()],
+            refused,
+        )
 
 
 def pending(places: Sequence[OpenBatch], refused: Sequence[PollexError] = ()) -> AnswersPending:
@@ -648,12 +736,19 @@ def pending(places: Sequence[OpenBatch], refused: Sequence[PollexError] = ()) ->
     calls = sum(place.size for place in places)
     n = len(places)
     latest = max((place.until for place in places if place.until), default=None)
-    when = f"by {clock(latest)} at the latest" if latest else "when you have run it"
+    if latest:
+        when = f"by {clock(latest)} at the latest"
+    else:
+        when = "when you have run it"
+
     what = f"{calls} calls wait in {n} {'batch' if n == 1 else 'batches'}, answered {when}"
     if refused:
         what += f"; others were not handed in: {refused[0].what}"
+
     return AnswersPending(
-        what, where="; ".join(place.description for place in places), remedy=WHEN_BACK
+        what,
+        where="; ".join(place.description for place in places),
+        remedy=WHEN_BACK,
     )
 
 

@@ -52,6 +52,7 @@ def candidates(material: Material) -> Candidates:
     pool = _answered(material)
     if not (material.pool and material.by_model):  # rubrics that were given all stay
         return pool
+
     conversations = pool.conversations
     rubrics = pool.rubrics
     rubrics, constant = _without_constant(material, conversations, rubrics)
@@ -59,6 +60,7 @@ def candidates(material: Material) -> Candidates:
     rubrics, twins = _without_twins(material, conversations, rubrics)
     rubrics, mirrors = _without_mirrors(material, conversations, rubrics)
     out = pool.unjudged | constant | rare | twins | mirrors
+
     return _pool_of(material, conversations, rubrics, out)
 
 
@@ -78,11 +80,13 @@ def _answered(material: Material) -> Candidates:
             rubrics.append(rubric)
         else:
             unjudged[rubric.id] = _out(answered=float(share))
+
     if not rubrics:
         raise BadRubrics(
             f"no rubric to choose from: of {len(written)} written, none has answers for half of the log",
             remedy="see `pollex trace` of this run for what went wrong",
         )
+
     conversations = table.judged(material.training, rubrics)
     return _pool_of(material, conversations, rubrics, unjudged)
 
@@ -97,25 +101,39 @@ def _pool_of(
     table = material.table
     values, answered = table.matrix(conversations, rubrics)
     came_up = table.came_up(conversations, rubrics)
-    return Candidates(conversations, rubrics, values, answered, unjudged, came_up)
+
+    return Candidates(
+        conversations,
+        rubrics,
+        values,
+        answered,
+        unjudged,
+        came_up,
+    )
 
 
 def _without_constant(
-    material: Material, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    material: Material,
+    conversations: Sequence[Conversation],
+    rubrics: Sequence[Rubric],
 ) -> tuple[list[Rubric], dict[str, Any]]:
     """Leave out rubrics whose answer is one and the same everywhere: they tell nothing."""
     spread = material.table.matrix(conversations, rubrics)[0].std(axis=0)
-    constant = {
-        rubric.id: _out(why="it is answered alike in every conversation")
-        for rubric, deviation in zip(rubrics, spread, strict=True)
-        if deviation == 0
-    }
+    constant = {}
+    for rubric, deviation in zip(rubrics, spread, strict=True):
+        if deviation == 0:
+            constant[rubric.id] = _out(why="it is answered alike in every conversation")
+
     varied = [rubric for rubric in rubrics if rubric.id not in constant]
-    return (varied, constant) if varied else (list(rubrics), {})
+    if varied:
+        return (varied, constant)
+    return (list(rubrics), {})
 
 
 def _without_rare(
-    material: Material, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    material: Material,
+    conversations: Sequence[Conversation],
+    rubrics: Sequence[Rubric],
 ) -> tuple[list[Rubric], dict[str, Any]]:
     never = material.table.never
     frequent = []
@@ -133,15 +151,23 @@ def _without_rare(
             )
         else:
             frequent.append(rubric)
-    return (frequent, rare) if frequent else (list(rubrics), {})
+
+    if frequent:
+        return (frequent, rare)
+    return (list(rubrics), {})
 
 
 def _without_twins(
-    material: Material, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    material: Material,
+    conversations: Sequence[Conversation],
+    rubrics: Sequence[Rubric],
 ) -> tuple[list[Rubric], dict[str, Any]]:
     values, _ = material.table.matrix(conversations, rubrics)
     alike = np.abs(correlations(values)) >= TWINS
-    order = sorted(range(len(rubrics)), key=lambda i: (-len(rubrics[i].reason_ids), rubrics[i].id))
+    order = sorted(
+        range(len(rubrics)),
+        key=lambda i: (-len(rubrics[i].reason_ids), rubrics[i].id),
+    )
     leading: list[int] = []
     twins = {}
     for i in order:
@@ -149,32 +175,48 @@ def _without_twins(
             leading.append(i)
         else:
             twins[rubrics[i].id] = _out(why=f"it is answered as “{rubrics[twin].text}” is")
+
     return [rubrics[i] for i in sorted(leading)], twins
 
 
 def _without_mirrors(
-    material: Material, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
+    material: Material,
+    conversations: Sequence[Conversation],
+    rubrics: Sequence[Rubric],
 ) -> tuple[list[Rubric], dict[str, Any]]:
     """Keep of a rubric and its reverse on the other side the one that separates with the smaller loss."""
     by_id = {rubric.id: rubric for rubric in rubrics}
     gone = dict[str, Any]()
     up = positives(conversations)
     for pair in material.mirrors:
-        both = [by_id[id_] for id_ in pair if id_ in by_id and id_ not in gone]
+        both = []
+        for id_ in pair:
+            if id_ in by_id and id_ not in gone:
+                both.append(by_id[id_])
         if len(both) == 2 and up.any() and not up.all():
             values, _ = material.table.matrix(conversations, both)
             pool = Pool.of(
-                values, up, np.zeros(2, dtype=np.intp), [rubric.id for rubric in both], (2,)
+                values,
+                up,
+                np.zeros(2, dtype=np.intp),
+                [rubric.id for rubric in both],
+                (2,),
             )
             better = pool.cheapest(np.arange(2), pool.losses(frozenset(), ALPHA))
             goes = both[1 - better]
             stays = both[better]
             gone[goes.id] = _out(why=f"it is the reverse of “{stays.text}”, which separates better")
+
     return [rubric for rubric in rubrics if rubric.id not in gone], gone
 
 
 def _out(**why: Any) -> dict[str, Any]:
-    return {"loss": None, "beaten_by": None, "stability": None, **why}
+    return {
+        "loss": None,
+        "beaten_by": None,
+        "stability": None,
+        **why,
+    }
 
 
 def count_never(material: Material) -> tuple[Material, list[str]]:
@@ -182,6 +224,7 @@ def count_never(material: Material) -> tuple[Material, list[str]]:
     table = material.table
     if not table.never:
         return material, []
+
     pool = _answered(material)
     judged = [rubric for rubric in pool.rubrics if not rubric.answered_by]
     counts = never_values(table, pool.conversations, judged)
@@ -191,7 +234,11 @@ def count_never(material: Material) -> tuple[Material, list[str]]:
         for rubric in judged
     )
     never = sum((c.id, rubric.id) in table.never for c in pool.conversations for rubric in judged)
-    by_side = {rubric.polarity: counts[rubric.id] for rubric in judged if rubric.id in counts}
+    by_side = {}
+    for rubric in judged:
+        if rubric.id in counts:
+            by_side[rubric.polarity] = counts[rubric.id]
+
     sides_told = " and ".join(
         f"{value:.1f} of 10 for {SIDES[side]}" for side, value in sorted(by_side.items())
     )
@@ -233,19 +280,29 @@ def choose(material: Material) -> dict[str, Any]:
     pool = candidates(material)
     settings = material.settings
     by_labels = material.by_evidence or material.by_both
-    chosen = chosen_by_labels(material, pool) if by_labels else chosen_to_budget(material, pool)
+    if by_labels:
+        chosen = chosen_by_labels(material, pool)
+    else:
+        chosen = chosen_to_budget(material, pool)
+
     notes = list(chosen.notes)
     shares = chosen.stability
     selection = chosen.selection
     if material.pool and (nothing := nothing_to_choose(pool, settings)):
         notes.append(nothing)
         shares = None if len(selection.steps) == len(pool.ids) else shares
+
     notes += never_notes
     if missing := int((~pool.answered).sum()):
         notes.append(
             f"{missing} of {pool.answered.size} training answers are missing; each counts as its rubric's mean"
         )
-    stability = [None] * len(pool.ids) if shares is None else shares.tolist()
+
+    if shares is None:
+        stability = [None] * len(pool.ids)
+    else:
+        stability = shares.tolist()
+
     return {
         "alpha": chosen.alpha,
         "alphas": chosen.table,
@@ -283,19 +340,29 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
     settings = material.settings
     every = np.ones(len(pool.labels), dtype=bool)
     kind = Weighed if material.by_evidence else Mixed
-    weighed = kind.of(pool, settings, material.family_of, material.words_of(pool.conversations))
+    weighed = kind.of(
+        pool,
+        settings,
+        material.family_of,
+        material.words_of(pool.conversations),
+    )
     if isinstance(weighed, Mixed) and not (len(weighed.models) or len(weighed.entitled)):
         raise BadRubrics(
             "no rubric to choose from: none of the model's is left, and built-in roles find moods and lengths alone",
             remedy="see `pollex trace` of this run for what went wrong, or learn without a model",
         )
+
     fit = cross_fit(material, pool)
     proofs, narrowed = weighed.weigh(every)
     order = weighed.order(every, fit.alpha, hints=fit.hints)
 
     # What went the other way on conversations that its choice did not see leaves, where these can
     # tell.
-    turned = turned_of(fit, pool, order) if material.crossfitted and fit.parts else order[:0]
+    if material.crossfitted and fit.parts:
+        turned = turned_of(fit, pool, order)
+    else:
+        turned = order[:0]
+
     order = order[~np.isin(order, turned)]
     theta = theta_c(pool.values[:, order].sum(axis=1), pool.labels)
 
@@ -306,7 +373,13 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
         why = why_out_of_both(weighed, order)
         families = {}
     else:
-        notes += told_of_noise(kept_under_noise(weighed, fit.alpha, hints=fit.hints))
+        notes += told_of_noise(
+            kept_under_noise(
+                weighed,
+                fit.alpha,
+                hints=fit.hints,
+            )
+        )
         why = _why_out(
             pool,
             narrowed,
@@ -314,6 +387,7 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
             "other hints came first" if fit.hints else "hints do not help here",
         )
         families = families_of(weighed, narrowed)
+
     why |= {
         column: {"why": "went the other way on conversations that it did not see"}
         for column in turned.tolist()
@@ -323,6 +397,7 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
     # prove them.
     held_out_tells = material.by_both and not material.crossfitted
     n = len(pool.rubrics)
+
     return Chosen(
         fit.alpha,
         fit.table,
@@ -342,8 +417,14 @@ def chosen_to_budget(material: Material, pool: Candidates) -> Chosen:
     every = np.ones(len(pool.labels), dtype=bool)
     rng = np.random.default_rng(material.settings.seed)
     selection = chosen_by(material, pool, every, alpha, rng)
+
     return Chosen(
-        alpha, table, held_out_scores, selection, notes, stable_shares(material, pool, alpha)
+        alpha,
+        table,
+        held_out_scores,
+        selection,
+        notes,
+        stable_shares(material, pool, alpha),
     )
 
 
@@ -351,17 +432,17 @@ def why_out_of_both(weighed: Mixed, order: Ints) -> dict[int, dict[str, str]]:
     """Say why columns of a model's pool would be out."""
     entering = weighed.entering(np.ones(len(weighed.pool.labels), dtype=bool)).tolist()
     full = len(order) >= weighed.most
-    left = (
-        "no room was left for it"
-        if full
-        else "it adds nothing on conversations that the choice did not see"
-    )
+    if full:
+        left = "no room was left for it"
+    else:
+        left = "it adds nothing on conversations that the choice did not see"
+
     tone = "moods and lengths are no rubrics of a set: they are one tone"
-    outside = {
-        column: {"why": "neither proven nor likely" if rubric.leads else tone}
-        for column, rubric in enumerate(weighed.pool.rubrics)
-        if column not in entering
-    }
+    outside = {}
+    for column, rubric in enumerate(weighed.pool.rubrics):
+        if column not in entering:
+            outside[column] = {"why": "neither proven nor likely" if rubric.leads else tone}
+
     return outside | {column: {"why": left} for column in entering}
 
 
@@ -380,7 +461,9 @@ NO_MODEL = (
 
 def told_of_no_model(weighed: Mixed, order: Ints) -> list[str]:
     """Say that a set has none of the model's rubrics, where the pool has some."""
-    return [NO_MODEL] if len(weighed.models) and not np.isin(order, weighed.models).any() else []
+    if len(weighed.models) and not np.isin(order, weighed.models).any():
+        return [NO_MODEL]
+    return []
 
 
 def nothing_to_choose(pool: Candidates, settings: LearnSettings) -> str:
@@ -389,7 +472,12 @@ def nothing_to_choose(pool: Candidates, settings: LearnSettings) -> str:
     room = min(settings.most, sum(settings.limits))
     if n >= 2 * room:
         return ""
-    had = "nothing to choose from" if n <= room else "little to choose from"
+
+    if n <= room:
+        had = "nothing to choose from"
+    else:
+        had = "little to choose from"
+
     return f"Selection had {had}: the pool has {count(n, 'rubric')}, and there is room for {room}."
 
 
@@ -399,10 +487,10 @@ def turned_of(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
     up = pool.labels
     held, unseen = fit.held_of(rubrics)
     unseen &= ~preferred(pool.conversations)[:, None]
-    worths = [
-        worth_of(held_there[unseen_there], up[unseen_there])
-        for held_there, unseen_there in zip(held.T, unseen.T, strict=True)
-    ]
+    worths = []
+    for held_there, unseen_there in zip(held.T, unseen.T, strict=True):
+        worths.append(worth_of(held_there[unseen_there], up[unseen_there]))
+
     against = np.array(
         [speaks_against(worth, r.polarity) for worth, r in zip(worths, rubrics, strict=True)]
     )
@@ -411,15 +499,18 @@ def turned_of(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
 
 
 def _why_out(
-    pool: Candidates, narrowed: Narrowed, p: Floats, hints: str
+    pool: Candidates,
+    narrowed: Narrowed,
+    p: Floats,
+    hints: str,
 ) -> dict[int, dict[str, str]]:
     """Say by evidence why a column would be out: its family has another, or its labels don't bear it out."""
-    leads = {
-        member: first
-        for first, members in narrowed.members.items()
-        for member in members.tolist()
-        if member != first
-    }
+    leads = {}
+    for first, members in narrowed.members.items():
+        for member in members.tolist():
+            if member != first:
+                leads[member] = first
+
     reasons: dict[int, dict[str, str]] = {}
     for column in range(len(pool.rubrics)):
         if column in leads:
@@ -428,23 +519,31 @@ def _why_out(
             why = "no room was left for it"
         else:
             why = f"neither proven nor likely, and {hints}"
+
         reasons[column] = {"why": why}
+
     return reasons
 
 
 def chosen_by(
-    material: Material, pool: Candidates, rows: Bools, alpha: float, rng: np.random.Generator
+    material: Material,
+    pool: Candidates,
+    rows: Bools,
+    alpha: float,
+    rng: np.random.Generator,
 ) -> Selection:
     """Choose from a pool by some of its conversations `[conversation]`, as a run does whose answers were paid for."""
     settings = material.settings
     about = (pool.values[rows], pool.labels[rows], pool.kinds, pool.ids)
     selection = select(*about, settings.limits, alpha, rng, settings.policy)
-    order = selection.chosen[: settings.most] if material.pool else selection.chosen
-    return (
-        selection
-        if len(order) == len(selection.steps)
-        else in_order(Pool.of(*about, settings.limits), alpha, order)
-    )
+    if material.pool:
+        order = selection.chosen[: settings.most]
+    else:
+        order = selection.chosen
+
+    if len(order) == len(selection.steps):
+        return selection
+    return in_order(Pool.of(*about, settings.limits), alpha, order)
 
 
 def cross_validated_alpha(
@@ -460,6 +559,7 @@ def cross_validated_alpha(
     except BadLabels as error:
         alpha = ALPHA if settings.alpha is None else settings.alpha
         return alpha, [], None, [f"α = {alpha:g} was not cross-validated: {error.what}"]
+
     grid = None if settings.alpha is None else (settings.alpha,)
     choice = choose_alpha(
         pool.values,
@@ -475,7 +575,11 @@ def cross_validated_alpha(
     return choice.alpha, [vars(row) for row in choice.table], choice.held_out.tolist(), []
 
 
-def stable_shares(material: Material, pool: Candidates, alpha: float) -> Floats | None:
+def stable_shares(
+    material: Material,
+    pool: Candidates,
+    alpha: float,
+) -> Floats | None:
     """Return how often halves of the training conversations choose each rubric `[rubric]`; None if switched off.
 
     Source: Meinshausen and Bühlmann 2010, stability selection,
@@ -485,9 +589,11 @@ def stable_shares(material: Material, pool: Candidates, alpha: float) -> Floats 
     times_chosen = np.zeros(len(pool.ids))
     if not settings.stability:
         return None
+
     rng = np.random.default_rng([settings.seed, 1])
     halves = halvings(pool.labels, block_ids(pool.conversations), rng)
     for half in halves:
         if (up := pool.labels[half]).any() and not up.all():
             times_chosen[chosen_by(material, pool, half, alpha, rng).chosen] += 1
+
     return times_chosen / len(halves)

@@ -65,13 +65,17 @@ def circumstances_of(
         label_field: Where thumbs came from.
     """
     up = np.array(
-        [conversation.label is Label.POSITIVE for conversation in conversations], dtype=bool
+        [conversation.label is Label.POSITIVE for conversation in conversations],
+        dtype=bool,
     )
     lengths = np.array(
         [sum(turn.size for turn in conversation.turns) for conversation in conversations],
         dtype=np.float64,
     )
-    turns = np.array([len(conversation.turns) for conversation in conversations], dtype=np.float64)
+    turns = np.array(
+        [len(conversation.turns) for conversation in conversations],
+        dtype=np.float64,
+    )
     circumstances = [
         Circumstance("length", binned(lengths)),
         Circumstance("number of turns", binned(turns)),
@@ -79,11 +83,21 @@ def circumstances_of(
     if topics:
         about = np.column_stack([*topics.values()])
         circumstances.append(
-            Circumstance("topic", np.where(about.any(axis=1), about.argmax(axis=1) + 1, 0))
+            Circumstance(
+                "topic",
+                np.where(about.any(axis=1), about.argmax(axis=1) + 1, 0),
+            )
         )
+
     moments = [moment_of(conversation.metadata) for conversation in conversations]
     if (has_moment := [moment is not None for moment in moments]) and all(has_moment):
-        circumstances.append(Circumstance("week", binned(np.array(moments, dtype=np.float64))))
+        circumstances.append(
+            Circumstance(
+                "week",
+                binned(np.array(moments, dtype=np.float64)),
+            )
+        )
+
     named = {
         "language": languages,
         "prompt version": [conversation.prompt for conversation in conversations],
@@ -95,17 +109,18 @@ def circumstances_of(
         stratum = numbered(values)
         if 1 < stratum.max() + 1 <= MOST_VALUES and not restates(stratum, up):
             circumstances.append(Circumstance(name, stratum))
+
     return [circumstance for circumstance in circumstances if circumstance.stratum.max() > 0]
 
 
 def binned(values: Floats) -> Ints:
     """Put numbers into bins of about as many each `[conversation]`."""
     bins = int(np.clip(len(values) // A_STRATUM, 1, MOST_BINS))
-    edges = (
-        np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)[1:-1]))
-        if len(values)
-        else np.zeros(0)
-    )
+    if len(values):
+        edges = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)[1:-1]))
+    else:
+        edges = np.zeros(0)
+
     return np.unique(np.searchsorted(edges, values, side="left"), return_inverse=True)[1].astype(
         np.intp
     )
@@ -124,6 +139,7 @@ def restates(stratum: Ints, up: Bools) -> bool:
     share = up.mean()
     if not 0 < share < 1:
         return False
+
     ups = np.bincount(stratum, up, minlength=len(n))
     return bool(
         (np.square(ups - n * share) / (n * share * (1 - share))).sum() / len(up) >= RESTATES**2
@@ -137,14 +153,18 @@ def fields_of(conversations: Sequence[Conversation], label_field: str) -> dict[s
         for path, value in _scalars(conversation.metadata, ""):
             if path in by_path or len(by_path) < MOST_FIELDS:
                 by_path.setdefault(path, {})[row] = value
+
     n = len(conversations)
-    return {
-        path: [values.get(row, "") for row in range(n)]
-        for path, values in by_path.items()
-        if path != label_field
-        and not OUTCOMES.search(path)
-        and 1 < len(set(values.values())) <= MOST_VALUES
-    }
+    fields: dict[str, list[str]] = {}
+    for path, values in by_path.items():
+        if (
+            path != label_field
+            and not OUTCOMES.search(path)
+            and 1 < len(set(values.values())) <= MOST_VALUES
+        ):
+            fields[path] = [values.get(row, "") for row in range(n)]
+
+    return fields
 
 
 def _scalars(values: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
@@ -160,18 +180,25 @@ def moment_of(metadata: Mapping[str, Any]) -> float | None:
     inner = metadata.get("metadata")
     places = (metadata, inner if isinstance(inner, Mapping) else {})
     for value in (place[name] for place in places for name in TIMES if name in place):
-        first = value[0] if isinstance(value, list) and value else value
+        if isinstance(value, list) and value:
+            first = value[0]
+        else:
+            first = value
+
         if isinstance(first, int | float) and not isinstance(first, bool):
             return float(first)
         try:
             return datetime.fromisoformat(str(first)).timestamp()
         except (ValueError, OverflowError, OSError):
             continue
+
     return None
 
 
 def explained_by(
-    held: Bools, up: Bools, circumstances: Sequence[Circumstance]
+    held: Bools,
+    up: Bools,
+    circumstances: Sequence[Circumstance],
 ) -> CircumstanceRecord | None:
     """Return the circumstance that a rubric goes along with, which explains its difference best; None for most.
 
@@ -190,8 +217,10 @@ def explained_by(
     ]
     if not explaining:
         return None
+
     circumstance, within = min(
-        explaining, key=lambda pair: (not pair[1].turned, abs(pair[1].value))
+        explaining,
+        key=lambda pair: (not pair[1].turned, abs(pair[1].value)),
     )
     return record_of(circumstance, within, len(up))
 

@@ -86,7 +86,10 @@ class Candidates:
     @property
     def kinds(self) -> Ints:
         """Number of each rubric's budget `[rubric]`: 0 of SAT, 1 of DSAT."""
-        return np.array([rubric.polarity == "dsat" for rubric in self.rubrics], dtype=np.intp)
+        return np.array(
+            [rubric.polarity == "dsat" for rubric in self.rubrics],
+            dtype=np.intp,
+        )
 
     def only(self, columns: Ints) -> Candidates:
         """Return the pool of some of its rubrics."""
@@ -94,7 +97,15 @@ class Candidates:
         values = self.values[:, columns]
         answered = self.answered[:, columns]
         came_up = None if self.came_up is None else self.came_up[:, columns]
-        return Candidates(self.conversations, rubrics, values, answered, self.unjudged, came_up)
+
+        return Candidates(
+            self.conversations,
+            rubrics,
+            values,
+            answered,
+            self.unjudged,
+            came_up,
+        )
 
     @property
     def ids(self) -> list[str]:
@@ -139,7 +150,10 @@ class Weighed:
     seed: int
     words: Words | None = None
     fills: bool = False
-    _known: dict[bytes, tuple[MultiSplit, Narrowed]] = field(default_factory=dict, repr=False)
+    _known: dict[bytes, tuple[MultiSplit, Narrowed]] = field(
+        default_factory=dict,
+        repr=False,
+    )
 
     @classmethod
     def of(
@@ -172,9 +186,14 @@ class Weighed:
         """Say what halvings of their own prove of mined words `[rubric]`; nothing of other rubrics."""
         if self.words is None or not self.mined.any():
             return [NOTHING] * len(self.sat)
+
         rng = np.random.default_rng([self.seed, 13])
         words = self.words.at(np.flatnonzero(rows))
-        proofs = words.proofs(self.pool.labels[rows], self.blocks[rows], rng)
+        proofs = words.proofs(
+            self.pool.labels[rows],
+            self.blocks[rows],
+            rng,
+        )
         sides = zip(self.pool.rubrics, self.sat.tolist(), strict=True)
         return [proofs.get((rubric.source, sat), NOTHING) for rubric, sat in sides]
 
@@ -191,7 +210,14 @@ class Weighed:
             up = pool.labels[rows]
             came_up = None if pool.came_up is None else pool.came_up[rows]
             proved = multi_split(
-                values, up, self.sat, pool.ids, self.blocks[rows], rng, self.policy, came_up
+                values,
+                up,
+                self.sat,
+                pool.ids,
+                self.blocks[rows],
+                rng,
+                self.policy,
+                came_up,
             )
             proved = self._with_deeds_alone(proved, rows)
             proofs = self.word_proofs(rows)
@@ -199,7 +225,11 @@ class Weighed:
                 np.where(self.mined, [proof.p for proof in proofs], proved.p),
                 np.where(self.mined, [proof.chosen for proof in proofs], proved.chosen),
             )
-            alone = one_each(np.ones(len(up), dtype=bool), self.blocks[rows], rng)
+            alone = one_each(
+                np.ones(len(up), dtype=bool),
+                self.blocks[rows],
+                rng,
+            )
             leads = keep_one_a_family(
                 values[alone],
                 up[alone],
@@ -212,6 +242,7 @@ class Weighed:
                 None if came_up is None else came_up[alone],
             )
             self._known[key] = proved, leads
+
         return self._known[key]
 
     def _with_deeds_alone(self, proved: MultiSplit, rows: Bools) -> MultiSplit:
@@ -223,6 +254,7 @@ class Weighed:
         columns = np.flatnonzero(self.deeds)
         if not len(columns):
             return proved
+
         deeds = self.pool.only(columns)
         alone = multi_split(
             deeds.values[rows],
@@ -236,8 +268,16 @@ class Weighed:
         )
         p = proved.p.copy()
         chosen = proved.chosen.copy()
-        chosen[columns] = np.where(alone.p < p[columns], alone.chosen, chosen[columns])
-        p[columns] = np.minimum(1.0, PROOFS_OF_A_DEED * np.minimum(alone.p, p[columns]))
+        chosen[columns] = np.where(
+            alone.p < p[columns],
+            alone.chosen,
+            chosen[columns],
+        )
+        p[columns] = np.minimum(
+            1.0,
+            PROOFS_OF_A_DEED * np.minimum(alone.p, p[columns]),
+        )
+
         return MultiSplit(p, chosen)
 
     def order(self, rows: Bools, alpha: float, *, hints: bool) -> Ints:
@@ -253,10 +293,19 @@ class Weighed:
         order = narrowed.base
         if hints or not len(order):
             order = with_hints(
-                values, up, self.sat, pool.ids, narrowed, alpha, len(pool.ids), self.policy
+                values,
+                up,
+                self.sat,
+                pool.ids,
+                narrowed,
+                alpha,
+                len(pool.ids),
+                self.policy,
             )
+
         if not len(order):
             order = np.argsort(one_sided(pool.held[rows], up, self.sat), kind="stable")[:1]
+
         return self.within_limits(order)
 
     def within_limits(self, order: Ints) -> Ints:
@@ -268,6 +317,7 @@ class Weighed:
             if left[side] and len(columns) < self.most:
                 left[side] -= 1
                 columns.append(column)
+
         return np.array(columns, dtype=np.intp)
 
 
@@ -293,7 +343,9 @@ class Mixed(Weighed):
     @cached_property
     def entitled(self) -> Ints:
         """Columns of the built-in rubrics that a set may have: no manners, no moods, no lengths."""
-        leads = [self.pool.rubrics[column].leads for column in self.built_in.tolist()]
+        leads = []
+        for column in self.built_in.tolist():
+            leads.append(self.pool.rubrics[column].leads)
         return np.asarray(self.built_in[np.array(leads, dtype=bool)])
 
     @cached_property
@@ -341,6 +393,7 @@ class Mixed(Weighed):
                         int(columns[leader]): columns[family]
                         for leader, family in narrowed.members.items()
                     }
+
             in_families = np.concatenate([*members.values(), np.zeros(0, dtype=np.intp)]).astype(
                 np.intp
             )
@@ -349,6 +402,7 @@ class Mixed(Weighed):
                 MultiSplit(p, chosen),
                 Narrowed(np.array(base, dtype=np.intp), left, members),
             )
+
         return self._known[key]
 
     def entering(self, rows: Bools) -> Ints:
@@ -357,19 +411,32 @@ class Mixed(Weighed):
         models: Ints = self.models[spread > 0]
         if not len(self.built_in):
             return models
+
         base = self.built_in[self.gate.weigh(rows)[1].base]
         return np.sort(np.concatenate([models, base[np.isin(base, self.entitled)]]))
 
     def order(self, rows: Bools, alpha: float, *, hints: bool) -> Ints:
         """Choose built-in deeds as they are chosen alone, and the model's rubrics as far as they lower the loss."""
-        order = self.with_first(rows, alpha, self._how_many(rows, alpha, hints=hints), hints=hints)
+        order = self.with_first(
+            rows,
+            alpha,
+            self._how_many(rows, alpha, hints=hints),
+            hints=hints,
+        )
         if len(order):
             return order
         if len(columns := self.entering(rows)):
             return self._chosen(rows, columns, alpha)[:1]
         return (self.models if len(self.models) else self.entitled)[:1]
 
-    def with_first(self, rows: Bools, alpha: float, most: int, *, hints: bool) -> Ints:
+    def with_first(
+        self,
+        rows: Bools,
+        alpha: float,
+        most: int,
+        *,
+        hints: bool,
+    ) -> Ints:
         """Choose with the first of the model's rubrics, so many at most, in the policy's order.
 
         Args:
@@ -391,6 +458,7 @@ class Mixed(Weighed):
         """Choose as built-in roles do alone, and leave out moods and lengths."""
         if not len(self.built_in):
             return np.zeros(0, dtype=np.intp)
+
         order = self.built_in[self.gate.order(rows, alpha, hints=hints)]
         return np.asarray(order[np.isin(order, self.entitled)])
 
@@ -398,14 +466,24 @@ class Mixed(Weighed):
         """Choose some columns by some conversations, within the budget: columns in the order of choice."""
         if not len(columns):
             return columns
+
         key = rows.tobytes() + columns.tobytes()
         if key not in self._pools:  # shared: the first steps of several α are alike
             names = [self.pool.ids[column] for column in columns.tolist()]
             values = self.pool.values[np.ix_(rows, columns)]
             up = self.pool.labels[rows]
-            self._pools[key] = Pool.of(values, up, self.sat[columns], names, self.limits)
+            self._pools[key] = Pool.of(
+                values,
+                up,
+                self.sat[columns],
+                names,
+                self.limits,
+            )
+
         chosen = policy_named(self.policy)(
-            self._pools[key], alpha, np.random.default_rng(self.seed)
+            self._pools[key],
+            alpha,
+            np.random.default_rng(self.seed),
         )
         return self.within_limits(columns[chosen])
 
@@ -413,10 +491,13 @@ class Mixed(Weighed):
         """Return how many of the model's rubrics lower the loss on fifths of these conversations; all where too few."""
         if self.fills:
             return self.most
+
         inside = np.flatnonzero(rows)
         try:
             dealt = folds(
-                [self.pool.conversations[row] for row in inside.tolist()], FOLDS, self.seed
+                [self.pool.conversations[row] for row in inside.tolist()],
+                FOLDS,
+                self.seed,
             )
         except BadLabels:
             return self.most
@@ -434,9 +515,11 @@ class Mixed(Weighed):
                 order = self._cut(chosen, alone, most)
                 netsat = self.pool.values[np.ix_(inside, order)].sum(axis=1)
                 above[most, out] = netsat[out] - theta_c(netsat[~out], up[~out])
+
         losses = np.array([log_losses(scores, up) for scores in above])
         return worth_following(
-            losses, instead=len(self.with_first(rows, alpha, 0, hints=hints)) > 0
+            losses,
+            instead=len(self.with_first(rows, alpha, 0, hints=hints)) > 0,
         )
 
 
@@ -445,7 +528,9 @@ def rank_of(rubric: Rubric) -> int:
     detector = rubric.source.partition(":")[0]
     if detector in ("event", "rate"):
         return EVENT
-    return SHOWN if rubric.leads or detector == "phrase" else TONE
+    if rubric.leads or detector == "phrase":
+        return SHOWN
+    return TONE
 
 
 def is_sure_deed(rubric: Rubric) -> bool:
@@ -463,7 +548,9 @@ def family_name(rubric: Rubric, family_of: Callable[[str], str]) -> str:
 
 def found_by(rubric: Rubric) -> str:
     """Name what a rubric is found by: its source, or itself where a person's or a model's words are all there is."""
-    return rubric.id if rubric.source == PERSON or "@" in rubric.source else rubric.source
+    if rubric.source == PERSON or "@" in rubric.source:
+        return rubric.id
+    return rubric.source
 
 
 def key_of(rubric: Rubric) -> tuple[str, str]:
@@ -492,16 +579,27 @@ def families_of(weighed: Weighed, narrowed: Narrowed) -> dict[str, dict[str, Any
             rubric = pool.rubrics[column]
             among = int((here & held[:, column]).sum())
             if among:
-                member = member_of(rubric, among, worth_of(held[:, column], up, together))
+                member = member_of(
+                    rubric,
+                    among,
+                    worth_of(held[:, column], up, together),
+                )
                 if column in within:
-                    inside = worth_of(held[here, column], up[here], together[here])
+                    inside = worth_of(
+                        held[here, column],
+                        up[here],
+                        together[here],
+                    )
                     member = member.model_copy(update={"within": inside})
+
                 members.append(member)
+
         families[pool.ids[first]] = Family(
             n=int(here.sum()),
             members=tuple(sorted(members, key=lambda member: (-member.among, member.id))),
             worth=worth_of(here, up, together),
         ).model_dump(mode="json")
+
     return families
 
 
@@ -513,21 +611,30 @@ def deeds_of(weighed: Weighed, narrowed: Narrowed, first: int) -> tuple[list[int
     """
     if weighed.deeds[first]:
         return [], []
+
     rubrics = weighed.pool.rubrics
-    entries = {kind_of(found_by(rubrics[column])) for column in narrowed.base.tolist()}
-    columns = [
-        column
-        for column in np.flatnonzero(weighed.deeds & (weighed.sat == weighed.sat[first])).tolist()
-        if kind_of(found_by(rubrics[column])) not in entries
-        and weighed.broadest[column] == weighed.broadest[first]
-    ]
+    entries = set()
+    for column in narrowed.base.tolist():
+        entries.add(kind_of(found_by(rubrics[column])))
+
+    columns = []
+    for column in np.flatnonzero(weighed.deeds & (weighed.sat == weighed.sat[first])).tolist():
+        if (
+            kind_of(found_by(rubrics[column])) not in entries
+            and weighed.broadest[column] == weighed.broadest[first]
+        ):
+            columns.append(column)
+
     candidates = np.array(columns, dtype=np.intp)
     if not len(candidates):
         return [], []
+
     held = weighed.pool.held
     rows = held[:, first]
     p = one_sided(
-        held[np.ix_(rows, candidates)], weighed.pool.labels[rows], weighed.sat[candidates]
+        held[np.ix_(rows, candidates)],
+        weighed.pool.labels[rows],
+        weighed.sat[candidates],
     )
     return columns, [int(column) for column in candidates[holm(p) <= PROVEN]]
 
@@ -537,7 +644,12 @@ def member_of(rubric: Rubric, among: int, worth: Worth | None = None) -> Member:
     quote = rubric.quotes[0] if rubric.quotes else None
     source = found_by(rubric) if worth else ""
     return Member(
-        id=rubric.id, text=rubric.text, among=among, quote=quote, source=source, worth=worth
+        id=rubric.id,
+        text=rubric.text,
+        among=among,
+        quote=quote,
+        source=source,
+        worth=worth,
     )
 
 
@@ -549,7 +661,9 @@ HALFWAY = 30
 
 
 def never_values(
-    table: GivenAnswers, training: Sequence[Conversation], rubrics: Sequence[Rubric]
+    table: GivenAnswers,
+    training: Sequence[Conversation],
+    rubrics: Sequence[Rubric],
 ) -> dict[str, float]:
     """Return what "never came up" counts, by rubric: one value for all rubrics of a side, as labels show.
 
@@ -560,16 +674,28 @@ def never_values(
     for side in ("sat", "dsat"):
         of_side = [rubric for rubric in rubrics if rubric.polarity == side]
         never = np.array(
-            [[(c.id, r.id) in table.never for r in of_side] for c in training], dtype=bool
+            [[(c.id, r.id) in table.never for r in of_side] for c in training],
+            dtype=bool,
         )
         if never.any():
             signed, answered = replace(table, never_counts={}).matrix(training, of_side)
-            value = never_value(signed, answered & ~never, never, positives(training))
+            value = never_value(
+                signed,
+                answered & ~never,
+                never,
+                positives(training),
+            )
             value_by_id |= {rubric.id: value for rubric in of_side}
+
     return value_by_id
 
 
-def never_value(signed: Floats, came_up: Bools, never: Bools, up: Bools) -> float:
+def never_value(
+    signed: Floats,
+    came_up: Bools,
+    never: Bools,
+    up: Bools,
+) -> float:
     """Return the value of "never came up" that separates best, shrunk to neutral the more the fewer answers show it.
 
     Args:
@@ -579,14 +705,23 @@ def never_value(signed: Floats, came_up: Bools, never: Bools, up: Bools) -> floa
     """
     if up.all() or not up.any():
         return NEUTRAL
+
     weights = never.sum(axis=0)
     sign = np.sign(signed.sum()) or 1.0
-    usual = float(np.abs(signed[came_up]).mean()) if came_up.any() else NEUTRAL
+    if came_up.any():
+        usual = float(np.abs(signed[came_up]).mean())
+    else:
+        usual = NEUTRAL
 
     def separates(value: float) -> float:
         """Return the mean AUC of the rubrics, each alone."""
         counted = np.where(never, sign * value, signed)
-        return float(np.average([auc(column, up) for column in counted.T], weights=weights))
+        return float(
+            np.average(
+                [auc(column, up) for column in counted.T],
+                weights=weights,
+            )
+        )
 
     best = max((NEUTRAL, *NEVER_TRIED, usual), key=separates)
     n = int(weights.sum())
@@ -667,8 +802,11 @@ class Part:
         rubrics = self.made.rubrics
         # the network's one order
         places = sorted(self.chosen.tolist(), key=lambda place: rubrics[place].id)
+
         return Fold(
-            self.out, [rubrics[place].sign for place in places], self.made.answers[:, places]
+            self.out,
+            [rubrics[place].sign for place in places],
+            self.made.answers[:, places],
         )
 
 
@@ -702,7 +840,10 @@ class CrossFit:
 
     def held_of(self, rubrics: Sequence[Rubric]) -> tuple[Bools, Bools]:
         """Tell where rubrics hold, and where choices that did not see it have them, each `[labeled row, rubric]`."""
-        held, unseen = np.zeros((2, len(self.parts[0].labeled_out), len(rubrics)), dtype=bool)
+        held, unseen = np.zeros(
+            (2, len(self.parts[0].labeled_out), len(rubrics)),
+            dtype=bool,
+        )
         for part in self.parts:
             held_out = part.labeled_out
             for place, rubric in enumerate(rubrics):
@@ -711,6 +852,7 @@ class CrossFit:
                         part.held[held_out, column],
                         True,
                     )
+
         return held, unseen
 
     def gathered(self, values_by_part: Sequence[NDArray[Kind]]) -> NDArray[Kind]:
@@ -728,6 +870,7 @@ def cross_fit(material: Material, pool: Candidates) -> CrossFit:
     """
     if "cross_fit" not in material.once:
         material.once["cross_fit"] = _cross_fit(material, pool)
+
     cross_fit: CrossFit = material.once["cross_fit"]
     return cross_fit
 
@@ -749,7 +892,8 @@ def held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:
     all are one fold.
     """
     judged = material.table.answered(
-        (*material.held_out, *material.graded_held_out), material.chosen
+        (*material.held_out, *material.graded_held_out),
+        material.chosen,
     )
     fold = fold_of_each(material, judged)
     return judged, np.zeros(len(judged), dtype=np.int64) if fold is None else fold
@@ -763,23 +907,35 @@ def fold_of_each(material: Material, conversations: Sequence[Conversation]) -> I
         return None
 
 
-def as_edited(material: Material, remade: Made, rows: Sequence[Conversation]) -> Made:
+def as_edited(
+    material: Material,
+    remade: Made,
+    rows: Sequence[Conversation],
+) -> Made:
     """Leave of a pool made anew what people left of the first one, and add their own rubrics with the answers given."""
     written = {
         rubric.id for side in material.pool.values() for rubric in side
     } - material.merged.keys()
     if not material.kept or written == {rubric.id for rubric in material.kept}:
         return remade
+
     left = {key_of(rubric) for rubric in material.kept}
     by_people = [rubric for rubric in material.kept if rubric.source == PERSON]
     here = [place for place, rubric in enumerate(remade.rubrics) if key_of(rubric) in left]
     answers = np.concatenate(
-        [remade.answers[:, here], material.table.probabilities(rows, by_people)], axis=1
+        [remade.answers[:, here], material.table.probabilities(rows, by_people)],
+        axis=1,
     )
     leads = np.append(
-        remade.leads[here], np.array([rubric.leads for rubric in by_people], dtype=bool)
+        remade.leads[here],
+        np.array([rubric.leads for rubric in by_people], dtype=bool),
     )
-    return Made([*(remade.rubrics[place] for place in here), *by_people], leads, answers)
+
+    return Made(
+        [*(remade.rubrics[place] for place in here), *by_people],
+        leads,
+        answers,
+    )
 
 
 def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
@@ -791,9 +947,18 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
         dealt = folds(rows, FOLDS, settings.seed)
     except BadLabels as error:
         return CrossFit(
-            first, True, [], [], [f"α = {first:g} was not cross-validated: {error.what}"]
+            first,
+            True,
+            [],
+            [],
+            [f"α = {first:g} was not cross-validated: {error.what}"],
         )
-    alphas = ALPHAS[settings.policy] if settings.alpha is None else (settings.alpha,)
+
+    if settings.alpha is None:
+        alphas = ALPHAS[settings.policy]
+    else:
+        alphas = (settings.alpha,)
+
     ways = _ways_of(material, pool, alphas)
     free = material.make is not None
     tried: list[tuple[Bools, Made, Weighed, list[Ints]]] = []
@@ -805,12 +970,14 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
             pool_made, weighed = _made_anew(material, pool, rows, out)
         else:
             pool_made, weighed = _paid_for(material, pool, rows, labeled_out)
+
         if not pool_made.rubrics:
             return CrossFit(first, True, [], [], [NONE_LEFT])
         orders = [weighed.order(~labeled_out, alpha, hints=hints) for alpha, hints in ways]
         values = weighed.pool.values[labeled_out]
         aucs[number] = [auc(values[:, order].sum(axis=1), labels[labeled_out]) for order in orders]
         tried.append((out, pool_made, weighed, orders))
+
     parts = [
         Part(out, pool_made, weighed, orders[_best_way(np.delete(aucs, number, axis=0), ways)])
         for number, (out, pool_made, weighed, orders) in enumerate(tried)
@@ -820,22 +987,27 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
     # chosen without α.
     alpha, hints = ways[_best_way(aucs, ways)]
     ways_told = np.flatnonzero([way[1] == (hints or free) for way in ways])
-    table = [
-        {
-            "alpha": ways[way][0],
-            "mean_auc": float(fold_aucs.mean()),
-            "deviation": float(fold_aucs.std(ddof=1)),
-            "folds": FOLDS,
-        }
-        for way, fold_aucs in zip(ways_told.tolist(), aucs[:, ways_told].T, strict=True)
-    ]
+    table = []
+    for way, fold_aucs in zip(ways_told.tolist(), aucs[:, ways_told].T, strict=True):
+        table.append(
+            {
+                "alpha": ways[way][0],
+                "mean_auc": float(fold_aucs.mean()),
+                "deviation": float(fold_aucs.std(ddof=1)),
+                "folds": FOLDS,
+            }
+        )
+
     if free and not hints:
         alpha = ways[int(ways_told[np.argmax(aucs[:, ways_told].mean(axis=0))])][0]
+
     return CrossFit(alpha, hints, table, parts, [])
 
 
 def _ways_of(
-    material: Material, pool: Candidates, alphas: Sequence[float]
+    material: Material,
+    pool: Candidates,
+    alphas: Sequence[float],
 ) -> list[tuple[float, bool]]:
     """List the ways to choose: α, and whether built-in hints are added.
 
@@ -845,6 +1017,7 @@ def _ways_of(
     hinted = [(alpha, True) for alpha in alphas]
     if material.make is not None:
         return [(alphas[0], False), *hinted]
+
     built_in = any(rubric.answered_by == BUILT_IN for rubric in pool.rubrics)
     return [*((alpha, False) for alpha in alphas if built_in), *hinted]
 
@@ -859,36 +1032,50 @@ def _best_way(aucs: Floats, ways: Sequence[tuple[float, bool]]) -> int:
     means = aucs.mean(axis=0)
     best, bare = (int(np.argmax(np.where(among, means, -1.0))) for among in (hinted, ~hinted))
     gain = aucs[:, best] - aucs[:, bare]
-    return best if hinted.all() or gain.mean() > gain.std(ddof=1) / len(gain) ** 0.5 else bare
+    if hinted.all() or gain.mean() > gain.std(ddof=1) / len(gain) ** 0.5:
+        return best
+    return bare
 
 
 def _made_anew(
-    material: Material, pool: Candidates, rows: Sequence[Conversation], out: Bools
+    material: Material,
+    pool: Candidates,
+    rows: Sequence[Conversation],
+    out: Bools,
 ) -> tuple[Made, Weighed]:
     """Make the pool anew without a fold, as built-in roles do for nothing."""
     assert material.make is not None, "what is chosen by evidence can be made anew"
     training = ~out & (np.arange(len(rows)) < len(pool.labels))
     remade = as_edited(material, material.make(rows, training), rows)
     left = pool_of(remade, pool.conversations, material.table.rule)
+
     return remade, Weighed.of(
         left, material.settings, material.family_of, material.words_of(left.conversations)
     )
 
 
 def _paid_for(
-    material: Material, pool: Candidates, rows: Sequence[Conversation], out: Bools
+    material: Material,
+    pool: Candidates,
+    rows: Sequence[Conversation],
+    out: Bools,
 ) -> tuple[Made, Weighed]:
     """Return the pool that was paid for; what "never came up" counts is learned without the fold."""
-    training = [
-        conversation
-        for conversation, held_out in zip(pool.conversations, out, strict=True)
-        if not held_out
-    ]
+    training = []
+    for conversation, held_out in zip(pool.conversations, out, strict=True):
+        if not held_out:
+            training.append(conversation)
+
     table = replace(
-        material.table, never_counts=never_values(material.table, training, pool.rubrics)
+        material.table,
+        never_counts=never_values(material.table, training, pool.rubrics),
     )
     leads = np.array([rubric.leads for rubric in pool.rubrics], dtype=bool)
-    pool_made = Made(pool.rubrics, leads, material.table.probabilities(rows, pool.rubrics))
+    pool_made = Made(
+        pool.rubrics,
+        leads,
+        material.table.probabilities(rows, pool.rubrics),
+    )
     counted = Candidates(
         pool.conversations,
         pool.rubrics,
@@ -897,15 +1084,28 @@ def _paid_for(
         table.came_up(pool.conversations, pool.rubrics),
     )
     words = material.words_of(counted.conversations)
+
     return pool_made, Mixed.of(counted, material.settings, material.family_of, words)
 
 
-def pool_of(remade: Made, conversations: list[Conversation], rule: str) -> Candidates:
+def pool_of(
+    remade: Made,
+    conversations: list[Conversation],
+    rule: str,
+) -> Candidates:
     """Return a pool made anew with its signed terms of NetSAT."""
     answers = remade.answers[: len(conversations)]
     options = np.linspace(0, EVAL_RANGE, remade.answers.shape[2])
-    values = options[answers.argmax(axis=2)] if rule == "mode" else answers @ options
+    if rule == "mode":
+        values = options[answers.argmax(axis=2)]
+    else:
+        values = answers @ options
+
     signed = values * [rubric.sign for rubric in remade.rubrics]
     return Candidates(
-        conversations, list(remade.rubrics), signed, np.ones(values.shape, dtype=bool), {}
+        conversations,
+        list(remade.rubrics),
+        signed,
+        np.ones(values.shape, dtype=bool),
+        {},
     )

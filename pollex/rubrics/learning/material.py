@@ -71,15 +71,24 @@ class GivenAnswers:
 
         Unanswered values hold the rubric's mean.
         """
-        rows = [[self._value(c.id, r.id) for r in rubrics] for c in conversations]
+        rows = []
+        for c in conversations:
+            rows.append([self._value(c.id, r.id) for r in rubrics])
+
         answered = np.array([[v is not None for v in row] for row in rows], dtype=bool).reshape(
-            len(rows), len(rubrics)
+            len(rows),
+            len(rubrics),
         )
         values = np.array([[v or 0.0 for v in row] for row in rows], dtype=np.float64).reshape(
-            len(rows), len(rubrics)
+            len(rows),
+            len(rubrics),
         )
         counts = np.maximum(answered.sum(axis=0), 1)
-        values = np.where(answered, values, (values * answered).sum(axis=0) / counts)
+        values = np.where(
+            answered,
+            values,
+            (values * answered).sum(axis=0) / counts,
+        )
         return values * np.array([r.sign for r in rubrics], float), answered
 
     def _value(self, conversation_id: str, rubric_id: str) -> float | None:
@@ -92,7 +101,10 @@ class GivenAnswers:
     ) -> list[Conversation]:
         """List conversations with an answer to every rubric, as a score needs."""
         return list(
-            compress(conversations, np.asarray(self.matrix(conversations, rubrics)[1].all(axis=1)))
+            compress(
+                conversations,
+                np.asarray(self.matrix(conversations, rubrics)[1].all(axis=1)),
+            )
         )
 
     def judged(
@@ -100,7 +112,10 @@ class GivenAnswers:
     ) -> list[Conversation]:
         """List conversations with an answer to any of the rubrics."""
         return list(
-            compress(conversations, np.asarray(self.matrix(conversations, rubrics)[1].any(axis=1)))
+            compress(
+                conversations,
+                np.asarray(self.matrix(conversations, rubrics)[1].any(axis=1)),
+            )
         )
 
     def held(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> Bools:
@@ -110,26 +125,40 @@ class GivenAnswers:
 
     def came_up(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> Bools:
         """Tell where the occasions of rubrics came up `[conversation, rubric]`."""
-        rows = [[(c.id, r.id) not in self.never for r in rubrics] for c in conversations]
+        rows = []
+        for c in conversations:
+            rows.append([(c.id, r.id) not in self.never for r in rubrics])
         return np.array(rows, dtype=bool).reshape(len(conversations), len(rubrics))
 
-    def picked(self, conversation_id: str, rubric_id: str, options: Sequence[Option]) -> str:
+    def picked(
+        self,
+        conversation_id: str,
+        rubric_id: str,
+        options: Sequence[Option],
+    ) -> str:
         """Describe the most probable answer."""
         if (conversation_id, rubric_id) in self.never:
             return NEVER_CAME_UP
+
         distribution = self.distributions.get(conversation_id, {}).get(rubric_id)
-        return options[int(np.argmax(distribution))].text if distribution else "unanswered"
+        if distribution:
+            return options[int(np.argmax(distribution))].text
+        return "unanswered"
 
     def probabilities(
         self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
     ) -> Floats:
         """Probability of each option `[conversation, rubric, option]`; NaN where unanswered."""
         missing = (np.nan,) * self.options
-        rows = [
-            [self.distributions.get(c.id, {}).get(r.id, missing) for r in rubrics]
-            for c in conversations
-        ]
-        return np.array(rows, dtype=np.float64).reshape(len(rows), len(rubrics), self.options)
+        rows = []
+        for c in conversations:
+            rows.append([self.distributions.get(c.id, {}).get(r.id, missing) for r in rubrics])
+
+        return np.array(rows, dtype=np.float64).reshape(
+            len(rows),
+            len(rubrics),
+            self.options,
+        )
 
     def summary(
         self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]
@@ -137,14 +166,15 @@ class GivenAnswers:
         """Tell the answers to each rubric: mean term of NetSAT, spread, share answered."""
         values, answered = self.matrix(conversations, rubrics)
         columns = zip(rubrics, values.T, answered.T, strict=True)
-        return {
-            rubric.id: {
+        rows: dict[str, dict[str, float]] = {}
+        for rubric, v, a in columns:
+            rows[rubric.id] = {
                 "mean": float(v.mean()),
                 "spread": float(v.std()),
                 "answered": float(a.mean()),
             }
-            for rubric, v, a in columns
-        }
+
+        return rows
 
 
 class Stages(Protocol):
@@ -167,7 +197,8 @@ class Starter:
     def netsats(self, conversations: Sequence[Conversation]) -> Floats:
         """Return its NetSAT `[conversation]`; an unanswered rubric counts as its mean."""
         return np.asarray(
-            self.table.matrix(conversations, self.record.rubrics)[0].sum(axis=1), dtype=np.float64
+            self.table.matrix(conversations, self.record.rubrics)[0].sum(axis=1),
+            dtype=np.float64,
         )
 
 
@@ -252,12 +283,13 @@ class Material:
 
     def answers(self, conversations: Sequence[Conversation]) -> Floats:
         """Probability of each option `[conversation, rubric, option]` of the rubrics in order; NaN where unanswered."""
-        probabilities = self.table.probabilities(conversations, self.in_order[: len(self.chosen)])
-        return (
-            probabilities
-            if self.starter is None
-            else np.concatenate([probabilities, self.of_starter(conversations)], axis=1)
+        probabilities = self.table.probabilities(
+            conversations,
+            self.in_order[: len(self.chosen)],
         )
+        if self.starter is None:
+            return probabilities
+        return np.concatenate([probabilities, self.of_starter(conversations)], axis=1)
 
     def of_starter(self, conversations: Sequence[Conversation]) -> Floats:
         """Return the starter's share of `answers`."""
@@ -266,7 +298,9 @@ class Material:
 
     def words_of(self, conversations: Sequence[Conversation]) -> Words | None:
         """Lay out the phrases of some conversations, in their order; None where nobody mined."""
-        return self.words(conversations) if self.words else None
+        if self.words:
+            return self.words(conversations)
+        return None
 
     @property
     def by_model(self) -> bool:

@@ -114,7 +114,11 @@ class Plain:
         self.positive = positive
         self.measured = measured
         texts = [text_of(c) for c in training]
-        held_out = [] if crossfitted else [text_of(c) for c in measured]
+        if crossfitted:
+            held_out = []
+        else:
+            held_out = [text_of(c) for c in measured]
+
         training_features = features[: len(training)]
         rest = features[len(training) :]
         constant = 1.0 if positive.mean() >= 0.5 else -1.0
@@ -145,6 +149,7 @@ class Plain:
             ) > reached:
                 self.strongest = name
                 reached = mean_auc
+
             if crossfitted:
                 own_rows = {c.id: row for row, c in enumerate(training)}
                 self.scores[name] = (
@@ -153,7 +158,11 @@ class Plain:
                 )
 
     def baselines(
-        self, truth: Bools, tested: Floats, likely: Floats, rng: np.random.Generator
+        self,
+        truth: Bools,
+        tested: Floats,
+        likely: Floats,
+        rng: np.random.Generator,
     ) -> list[Baseline]:
         """Measure each method on both sides, and how far the rubrics are ahead.
 
@@ -166,50 +175,67 @@ class Plain:
         blocks = block_ids(self.measured)
         held_out = len(truth) > 0
         other_rng = np.random.default_rng(13)
-        return [
-            Baseline(
-                name=name,
-                training=assess(
-                    training_scores,
-                    self.positive,
-                    0.0,
-                    np.zeros(len(training_scores), bool),
-                    rng,
-                    together=training_blocks,
-                ),
-                held_out=assess(
-                    unseen, truth, 0.0, np.zeros(len(unseen), bool), rng, together=blocks
+        baselines: list[Baseline] = []
+        for name, (training_scores, unseen) in self.scores.items():
+            baselines.append(
+                Baseline(
+                    name=name,
+                    training=assess(
+                        training_scores,
+                        self.positive,
+                        0.0,
+                        np.zeros(len(training_scores), bool),
+                        rng,
+                        together=training_blocks,
+                    ),
+                    held_out=assess(
+                        unseen, truth, 0.0, np.zeros(len(unseen), bool), rng, together=blocks
+                    )
+                    if held_out
+                    else None,
+                    advantage=auc_difference(tested, unseen, truth, rng, together=blocks)
+                    if held_out
+                    else None,
+                    probability_ahead=auc_difference(
+                        likely, unseen, truth, other_rng, together=blocks
+                    )
+                    if held_out
+                    else None,
                 )
-                if held_out
-                else None,
-                advantage=auc_difference(tested, unseen, truth, rng, together=blocks)
-                if held_out
-                else None,
-                probability_ahead=auc_difference(likely, unseen, truth, other_rng, together=blocks)
-                if held_out
-                else None,
             )
-            for name, (training_scores, unseen) in self.scores.items()
-        ]
+
+        return baselines
 
 
-def by_words(training: Sequence[str], unseen: Sequence[str], positive: Bools) -> Scored:
+def by_words(
+    training: Sequence[str],
+    unseen: Sequence[str],
+    positive: Bools,
+) -> Scored:
     """Fit words and pairs of words that two conversations have, sublinear, C = 10, balanced classes."""
     # a second, needed by `learn` alone
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
     try:
-        vectorizer = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
+        vectorizer = TfidfVectorizer(
+            ngram_range=(1, 2),
+            min_df=2,
+            sublinear_tf=True,
+        )
         training_words = vectorizer.fit_transform(training)
     except ValueError:  # no word stands in two conversations
         return np.zeros(len(training)), np.zeros(len(unseen))
+
     model = LogisticRegression(C=10, class_weight="balanced", max_iter=2000).fit(
-        training_words, positive
+        training_words,
+        positive,
     )
-    others = (
-        np.asarray(model.decision_function(vectorizer.transform(unseen))) if unseen else np.zeros(0)
-    )
+    if unseen:
+        others = np.asarray(model.decision_function(vectorizer.transform(unseen)))
+    else:
+        others = np.zeros(0)
+
     return np.asarray(model.decision_function(training_words)), others
 
 
@@ -265,6 +291,7 @@ class Teaching:
         folded = selection["held_out_scores"]
         honest = np.append(scores if folded is None else np.array(folded), others)
         fold = np.append(np.full(len(training), -1), dealt[: len(held_out)])
+
         return cls(
             np.append(scores, others),
             honest,
@@ -277,12 +304,19 @@ class Teaching:
         """Fit θ, unless it is given, and the windows to some conversations `[conversation]`."""
         honest = self.honest[rows]
         up = self.up[rows]
-        theta = theta_c(self.own[rows], up) if theta is None else theta
-        promised = guaranteed_window(honest, up, theta) if self.promises else None
+        if theta is None:
+            theta = theta_c(self.own[rows], up)
+
+        promised = None
+        if self.promises:
+            promised = guaranteed_window(honest, up, theta)
+
         judged_unseen = self.promises or bool((self.fold >= 0).any())
-        window = (
-            fit_window(honest, up, theta) if judged_unseen else Window(None, None, fitted=False)
-        )
+        if judged_unseen:
+            window = fit_window(honest, up, theta)
+        else:
+            window = Window(None, None, fitted=False)
+
         return Thresholds(theta, window, promised)
 
 
@@ -313,17 +347,34 @@ class Unseen:
     folds: int = 0
 
     @classmethod
-    def held_out(cls, material: Material, fitted: FittedThumbs, taught: Teaching) -> Unseen:
+    def held_out(
+        cls,
+        material: Material,
+        fitted: FittedThumbs,
+        taught: Teaching,
+    ) -> Unseen:
         """Measure what was held out, each fold by what was fitted without it."""
         conversations = with_thumbs(held_out_folds(material)[0])
         held = material.table.held(conversations, material.chosen)
         rows = np.flatnonzero(taught.fold >= 0)
+
         return cls._by_folds(
-            conversations, rows, taught, None, fitted, held, np.ones(held.shape, dtype=bool)
+            conversations,
+            rows,
+            taught,
+            None,
+            fitted,
+            held,
+            np.ones(held.shape, dtype=bool),
         )
 
     @classmethod
-    def crossfitted(cls, material: Material, fitted: FittedThumbs, theta: float) -> Unseen:
+    def crossfitted(
+        cls,
+        material: Material,
+        fitted: FittedThumbs,
+        theta: float,
+    ) -> Unseen:
         """Measure what was learned without each fold on that fold; what a queue preferred is in no figure."""
         pool = candidates(material)
         fit = cross_fit(material, pool)
@@ -331,10 +382,12 @@ class Unseen:
         held, unseen_there = fit.held_of(material.chosen)
         for number, part in enumerate(fit.parts):
             fold[part.labeled_out] = number
+
         netsat = fit.above + theta
         rows = np.flatnonzero(~preferred(pool.conversations))
         conversations = [pool.conversations[row] for row in rows.tolist()]
         taught = Teaching(netsat, netsat, pool.labels, fold, promises=False)
+
         return cls._by_folds(
             conversations,
             rows,
@@ -370,6 +423,7 @@ class Unseen:
             promised[out] = (
                 thresholds.promised is not None and thresholds.promised.window.confident(scores)
             )
+
         probability = np.array([fitted.crossfitted[c.id] for c in conversations])
         of_rows = (
             taught.own[rows],
@@ -380,7 +434,12 @@ class Unseen:
         return cls(conversations, *of_rows, probability, held, known, folds)
 
 
-def unseen_of(material: Material, fitted: FittedThumbs, taught: Teaching, theta: float) -> Unseen:
+def unseen_of(
+    material: Material,
+    fitted: FittedThumbs,
+    taught: Teaching,
+    theta: float,
+) -> Unseen:
     """Return the conversations that figures are of; none where nothing was held out, and labels are too few."""
     if material.crossfitted and cross_fit(material, candidates(material)).parts:
         return Unseen.crossfitted(material, fitted, theta)
@@ -391,12 +450,15 @@ def spread_of(netsat: Floats) -> SpreadRecord:
     """Record how NetSAT is spread `[conversation]`."""
     edges = edges_of(netsat)
     return SpreadRecord(
-        edges=tuple(edges.tolist()), counts=tuple(counts_of(netsat, edges).astype(int).tolist())
+        edges=tuple(edges.tolist()),
+        counts=tuple(counts_of(netsat, edges).astype(int).tolist()),
     )
 
 
 def worths_of(
-    chosen: Sequence[Rubric], unseen: Unseen, occasions: Mapping[str, tuple[str, Bools]]
+    chosen: Sequence[Rubric],
+    unseen: Unseen,
+    occasions: Mapping[str, tuple[str, Bools]],
 ) -> dict[str, Worth]:
     """Return how each rubric separates conversations that it did not see, by rubric.
 
@@ -411,16 +473,30 @@ def worths_of(
         if measured.any():
             words, came_up = occasions.get(rubric.id, ("", None))
             rows = None if came_up is None else came_up[measured]
-            worths[rubric.id] = worth_of(held[measured], up[measured], unit[measured], rows, words)
+            worths[rubric.id] = worth_of(
+                held[measured],
+                up[measured],
+                unit[measured],
+                rows,
+                words,
+            )
+
     return worths
 
 
 def occasions_judged(
-    table: GivenAnswers, chosen: Sequence[Rubric], conversations: Sequence[Conversation]
+    table: GivenAnswers,
+    chosen: Sequence[Rubric],
+    conversations: Sequence[Conversation],
 ) -> dict[str, tuple[str, Bools]]:
     """Return where a judge says that a rubric's occasion came up, by rubric; of one of which it always did, nothing."""
     columns = zip(chosen, table.came_up(conversations, chosen).T, strict=True)
-    return {rubric.id: ("", came_up) for rubric, came_up in columns if not came_up.all()}
+    pairs: dict[str, tuple[str, Bools]] = {}
+    for rubric, came_up in columns:
+        if not came_up.all():
+            pairs[rubric.id] = ("", came_up)
+
+    return pairs
 
 
 def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[SignalShare, ...]]:
@@ -428,6 +504,7 @@ def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[
     names = sorted({name for conversation in unseen.conversations for name in conversation.signals})
     if not names:
         return {}
+
     unit = block_ids(unseen.conversations)
     has = {
         name: np.array([name in conversation.signals for conversation in unseen.conversations])
@@ -442,7 +519,12 @@ def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[
 
     def beside(name: str, held: Bools, measured: Bools) -> SignalShare:
         rows = has[name] & measured
-        return signal_share(name, held[rows], happened[name][rows], unit[rows])
+        return signal_share(
+            name,
+            held[rows],
+            happened[name][rows],
+            unit[rows],
+        )
 
     return {
         rubric.id: tuple(beside(name, unseen.held[:, i], unseen.known[:, i]) for name in names)
@@ -451,7 +533,9 @@ def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[
 
 
 def standings_of(
-    material: Material, selection: dict[str, Any], training: Sequence[Conversation]
+    material: Material,
+    selection: dict[str, Any],
+    training: Sequence[Conversation],
 ) -> dict[str, StandingRecord]:
     """Return how far labels bear the chosen rubrics out, by id; empty where no labels could tell.
 
@@ -461,15 +545,24 @@ def standings_of(
     """
     chosen = material.chosen
     if (p := selection.get("p")) is not None:
-        return {r.id: StandingRecord(p=p[r.id], n=len(training), by="halvings") for r in chosen}
+        standings: dict[str, StandingRecord] = {}
+        for r in chosen:
+            standings[r.id] = StandingRecord(
+                p=p[r.id],
+                n=len(training),
+                by="halvings",
+            )
+
+        return standings
+
     rubrics_given = not material.pool
     held_out = material.table.answered(material.held_out, chosen)
     learned_hashes = material.learned_from
-    testing = (
-        [c for c in (*training, *held_out) if c.text_hash[:16] not in learned_hashes]
-        if rubrics_given
-        else held_out
-    )
+    if rubrics_given:
+        testing = [c for c in (*training, *held_out) if c.text_hash[:16] not in learned_hashes]
+    else:
+        testing = held_out
+
     rng = np.random.default_rng([material.settings.seed, 10])
     every = np.ones(len(testing), dtype=bool)
     testing = list(
@@ -479,60 +572,85 @@ def standings_of(
     both_thumbs = 0 < up.sum() < len(up)
     if not (both_thumbs or learned_hashes):
         return {}
+
     sat = np.array([rubric.polarity == "sat" for rubric in chosen], dtype=bool)
-    p = (
-        holm(one_sided(material.table.held(testing, chosen), up, sat))
-        if both_thumbs
-        else np.ones(len(chosen))
-    )
-    by: Literal["all", "held-out"] = "all" if rubrics_given and not learned_hashes else "held-out"
-    return {
-        r.id: StandingRecord(p=p_value, n=len(up), by=by)
-        for r, p_value in zip(chosen, p.tolist(), strict=True)
-    }
+    if both_thumbs:
+        p = holm(one_sided(material.table.held(testing, chosen), up, sat))
+    else:
+        p = np.ones(len(chosen))
+
+    by: Literal["all", "held-out"]
+    if rubrics_given and not learned_hashes:
+        by = "all"
+    else:
+        by = "held-out"
+
+    standing_records: dict[str, StandingRecord] = {}
+    for r, p_value in zip(chosen, p.tolist(), strict=True):
+        standing_records[r.id] = StandingRecord(p=p_value, n=len(up), by=by)
+
+    return standing_records
 
 
 def merged_families(
-    material: Material, training: Sequence[Conversation], reasons: Sequence[Reason]
+    material: Material,
+    training: Sequence[Conversation],
+    reasons: Sequence[Reason],
 ) -> dict[str, dict[str, Any]]:
     """Return the forms that the deduplicator merged into each chosen rubric, by its id, as JSON values.
 
     Nobody judged these forms: they are counted where the rubric holds, in conversations whose
     reasons they came from.
     """
-    pool = {rubric.id: rubric for rubrics in material.pool.values() for rubric in rubrics}
+    pool = {}
+    for rubrics in material.pool.values():
+        for rubric in rubrics:
+            pool[rubric.id] = rubric
+
     place = {reason.id: reason.conversation_id for reason in reasons}
     families = {}
     for rubric, held in zip(
         material.chosen, material.table.held(training, material.chosen).T, strict=True
     ):
         here = {c.id for c in compress(training, held)}
-        forms = [pool[id_] for id_, into in material.merged.items() if into == rubric.id]
+        forms = []
+        for id_, into in material.merged.items():
+            if into == rubric.id:
+                forms.append(pool[id_])
         counted = (
             (len(here & {place.get(id_) for id_ in form.reason_ids}), form) for form in forms
         )
-        members_of_side = [
-            member_of(form, among)
-            for among, form in counted
-            if among and form.polarity == rubric.polarity
-        ]
+        members_of_side = []
+        for among, form in counted:
+            if among and form.polarity == rubric.polarity:
+                members_of_side.append(member_of(form, among))
         members = [
             member.model_dump(mode="json")
             for member in sorted(members_of_side, key=lambda member: (-member.among, member.id))
         ]
         if members:
             families[rubric.id] = {"n": len(here), "members": members}
+
     return families
 
 
-def never_came_up(table: GivenAnswers, training: Sequence[Conversation], rubric: Rubric) -> Figure:
+def never_came_up(
+    table: GivenAnswers,
+    training: Sequence[Conversation],
+    rubric: Rubric,
+) -> Figure:
     """Return the share of answered training conversations in which a rubric's occasion never came up."""
     answered = [c.id for c in training if rubric.id in table.distributions.get(c.id, {})]
-    return share_of(sum((id_, rubric.id) in table.never for id_ in answered), len(answered))
+    return share_of(
+        sum((id_, rubric.id) in table.never for id_ in answered),
+        len(answered),
+    )
 
 
 def alone_by_id(
-    material: Material, training: Sequence[Conversation], by: Mapping[str, JudgedBy]
+    material: Material,
+    training: Sequence[Conversation],
+    by: Mapping[str, JudgedBy],
 ) -> dict[str, Alone]:
     """Return each rubric's figures alone on training conversations, by id; `by` says what each is judged by."""
     table = material.table
@@ -553,6 +671,7 @@ def alone_by_id(
             share=share_of(n, len(training)),
             auc=auc_of_scores(rubric_values, up, rng, 500, blocks),
         )
+
     return alone
 
 
@@ -562,10 +681,12 @@ def guarantee(
     """Record the window with a guarantee; its figures are of what was held out."""
     if guaranteed_window is None:
         return None
+
     held_out = [] if unseen.folds else unseen.conversations
     right = (unseen.netsat > unseen.theta) == positives(unseen.conversations)
     outside = unseen.promised[: len(held_out)]
     blocks = block_ids(held_out)
+
     return replace(
         guaranteed_window,
         held_out=len(held_out),
@@ -617,15 +738,20 @@ def calibrator_record(
         },
         rating=rating_record(material, fitted, comparison, pack.facts),
     )
+
     return record, pack.arrays
 
 
 def rating_record(
-    material: Material, fitted: FittedThumbs, comparison: dict[str, Any], facts: dict[str, Any]
+    material: Material,
+    fitted: FittedThumbs,
+    comparison: dict[str, Any],
+    facts: dict[str, Any],
 ) -> RatingRecord | None:
     """Return the model of grades with its figures; None where the labels are no grades."""
     if (comparison_of_grades := comparison.get("grades")) is None:
         return None
+
     from pollex.measures.distributions import Predictions
     from pollex.measures.distributions import assess as assess_grades
 
@@ -639,29 +765,47 @@ def rating_record(
         place = np.searchsorted(values, grades[graded, 0])
         rng = np.random.default_rng([material.settings.seed, 8])
         blocks = block_ids(held_out)[graded]
-        assessment = assess_grades(Predictions(proba, place, blocks, values), rng, smooth=False)
+        assessment = assess_grades(
+            Predictions(proba, place, blocks, values),
+            rng,
+            smooth=False,
+        )
         measured = GradeRow(
             name=comparison_of_grades["chosen"],
             n=assessment.n,
             rmse=assessment.rmse,
             pearson=assessment.pearson,
         )
+
     beside = {name: value for name, value in facts["beside"].items() if name != "questionnaire"}
     labels = comparison_of_grades["labels"] + int(graded.sum())
     return RatingRecord(
-        **comparison_of_grades | {"labels": labels}, held_out=measured, facts=beside
+        **comparison_of_grades | {"labels": labels},
+        held_out=measured,
+        facts=beside,
     )
 
 
-def data_record(material: Material, training: Sequence[Conversation], unseen: Unseen) -> DataRecord:
+def data_record(
+    material: Material,
+    training: Sequence[Conversation],
+    unseen: Unseen,
+) -> DataRecord:
     """Describe the data that the set was learned from."""
     logs = material.logs
     settings = material.settings
     # nothing is written where rubrics are given: they are only fitted
     written = bool(material.pool)
     # One that could not be judged has given its reasons all the same.
-    hashes = {c.text_hash[:16] for c in (material.training if written else training)}
-    others = set() if unseen.folds else {c.text_hash[:16] for c in unseen.conversations} - hashes
+    hashes = set()
+    for c in material.training if written else training:
+        hashes.add(c.text_hash[:16])
+
+    if unseen.folds:
+        others = set()
+    else:
+        others = {c.text_hash[:16] for c in unseen.conversations} - hashes
+
     return DataRecord(
         fingerprint=logs.fingerprint,
         conversations=len(logs),
@@ -705,17 +849,22 @@ def reach_of(
     """
     if not unseen.conversations:
         return None
+
     truth = positives(unseen.conversations)
     unit = block_ids(unseen.conversations)
     rng = np.random.default_rng([material.settings.seed, 6])
     values = material.table.matrix(unseen.conversations, material.chosen)[0]
-    leads = [rubric.headlined and rubric.polarity == "dsat" for rubric in rubrics]
+    leads = []
+    for rubric in rubrics:
+        leads.append(rubric.headlined and rubric.polarity == "dsat")
+
     covered = np.asarray(unseen.held[:, leads].any(axis=1))
     good = unseen.probability >= 0.5
     pool = candidates(material)
     if unseen.folds:
         rows = {c.id: row for row, c in enumerate(pool.conversations)}
         covered = cross_fit(material, pool).covered[[rows[c.id] for c in unseen.conversations]]
+
     curve, more = curve_of(pool, pool_values, unseen, truth, unit, material)
     return Reach(
         coverage=share_among(~truth, covered, unit),
@@ -744,6 +893,7 @@ def curve_of(
     """Measure the AUC of choices with fewer labels; without a curve, the figure says why."""
     if why := why_no_curve(material, pool_values, unseen, pool.labels, truth):
         return (), Figure(None, n=len(truth), undefined=why)
+
     rng = np.random.default_rng([material.settings.seed, 7])
     fit = cross_fit(material, pool)
     labels = round(len(pool.labels) * (1 - 1 / unseen.folds if unseen.folds else 1))
@@ -756,30 +906,43 @@ def curve_of(
         else:
             assert pool_values is not None, "there is no curve without"
             weighed = Weighed.of(
-                pool, material.settings, material.family_of, material.words_of(pool.conversations)
+                pool,
+                material.settings,
+                material.family_of,
+                material.words_of(pool.conversations),
             )
-            orders = [
-                draw(weighed, np.ones(len(rows), dtype=bool), share, fit, rng)[1]
-                for _ in range(DRAWS)
-            ]
+            orders = []
+            for _ in range(DRAWS):
+                orders.append(draw(weighed, np.ones(len(rows), dtype=bool), share, fit, rng)[1])
             scores[round(share * labels)] = [pool_values[:, order].sum(axis=1) for order in orders]
+
     scores[labels] = [unseen.netsat]
     points, more = learning_curve(scores, truth, unit, rng, MORE)
     return tuple(CurvePoint(labels=size, auc=auc) for size, auc in points.items()), more
 
 
 def draw(
-    weighed: Weighed, rows: Bools, share: float, fit: CrossFit, rng: np.random.Generator
+    weighed: Weighed,
+    rows: Bools,
+    share: float,
+    fit: CrossFit,
+    rng: np.random.Generator,
 ) -> tuple[Bools, Ints]:
     """Choose by a share of each class of some conversations: which were drawn, and columns of the pool."""
     drawn = np.zeros(len(rows), dtype=bool)
     up = weighed.pool.labels
     for class_rows in (np.flatnonzero(rows & up), np.flatnonzero(rows & ~up)):
         drawn[rng.choice(class_rows, round(share * len(class_rows)), replace=False)] = True
+
     return drawn, weighed.order(drawn, fit.alpha, hints=fit.hints)
 
 
-def by_fewer(part: Part, share: float, fit: CrossFit, rng: np.random.Generator) -> Floats:
+def by_fewer(
+    part: Part,
+    share: float,
+    fit: CrossFit,
+    rng: np.random.Generator,
+) -> Floats:
     """Score all conversations by rubrics that a share of those outside a fold chose, less their θ `[conversation]`."""
     pool = part.weighed.pool
     drawn, order = draw(part.weighed, ~part.labeled_out, share, fit, rng)
@@ -788,7 +951,11 @@ def by_fewer(part: Part, share: float, fit: CrossFit, rng: np.random.Generator) 
 
 
 def why_no_curve(
-    material: Material, pool_values: Floats | None, unseen: Unseen, labels: Bools, truth: Bools
+    material: Material,
+    pool_values: Floats | None,
+    unseen: Unseen,
+    labels: Bools,
+    truth: Bools,
 ) -> str:
     """Say why there is no curve; empty where there can be one."""
     if pool_values is None and not unseen.folds:

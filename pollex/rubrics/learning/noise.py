@@ -45,11 +45,17 @@ def kept_under_noise(weighed: Weighed, alpha: float, *, hints: bool) -> list[flo
                     ).mean()
                 )
             )
+
     return shares
 
 
 def _chosen_at_once(
-    weighed: Weighed, up: Bools, alone: Bools, alpha: float, *, hints: bool
+    weighed: Weighed,
+    up: Bools,
+    alone: Bools,
+    alpha: float,
+    *,
+    hints: bool,
 ) -> Ints:
     """Choose by the exact p-values of all conversations that don't depend on each other."""
     pool = weighed.pool
@@ -72,9 +78,17 @@ def _chosen_at_once(
     )
     if hints or not len(narrowed.base):
         order = with_hints(
-            pool.values, up, sat, pool.ids, narrowed, alpha, len(pool.ids), weighed.policy
+            pool.values,
+            up,
+            sat,
+            pool.ids,
+            narrowed,
+            alpha,
+            len(pool.ids),
+            weighed.policy,
         )
         return weighed.within_limits(order)
+
     return weighed.within_limits(narrowed.base)
 
 
@@ -82,6 +96,7 @@ def told_of_noise(shares: list[float]) -> list[str]:
     """Tell the figure in a sentence; nothing where there is none."""
     if not shares:
         return []
+
     low, high = np.percentile(shares, [2.5, 97.5])
     return [
         f"If {FLIPPED:.0%} of the thumbs were wrong, {np.mean(shares):.0%} of these rubrics would be chosen again "

@@ -58,7 +58,9 @@ class Learned:
 
 
 def labelled_scores(
-    material: Material, fitted: FittedThumbs, unseen: Unseen
+    material: Material,
+    fitted: FittedThumbs,
+    unseen: Unseen,
 ) -> Iterator[LabelledScore]:
     """NetSAT of every labelled conversation, for plots: where folds measured it, by rubrics that did not see it."""
     table = material.table
@@ -90,16 +92,32 @@ def labelled_scores(
             elif scored:
                 probability = fitted.crossfitted.get(c.id)
                 yield LabelledScore(
-                    c.id, side, positive, float(row.sum()), probability=probability, block=block
+                    c.id,
+                    side,
+                    positive,
+                    float(row.sum()),
+                    probability=probability,
+                    block=block,
                 )
             else:
                 outcome = failure.outcome if failure else "incomplete"
-                yield LabelledScore(c.id, side, positive, None, outcome, block=block)
+                yield LabelledScore(
+                    c.id,
+                    side,
+                    positive,
+                    None,
+                    outcome,
+                    block=block,
+                )
 
 
 def figures_of(rubrics: RubricSet) -> dict[str, Any]:
     """Return the figures of held-out conversations as JSON values; empty where nothing was held out."""
-    held_out = vars(rubrics.held_out) if rubrics.held_out else {}
+    if rubrics.held_out:
+        held_out = vars(rubrics.held_out)
+    else:
+        held_out = {}
+
     return {
         name: vars(figure) if isinstance(figure, Figure) else figure
         for name, figure in held_out.items()
@@ -115,9 +133,15 @@ def mean_answers(material: Material) -> dict[str, tuple[float | None, float | No
             values.get(c.id, {}).get(rubric_id) for c in material.training if c.label is label
         )
         present = [value for value in answers if value is not None]
-        return sum(present) / len(present) if present else None
+        if present:
+            return sum(present) / len(present)
+        return None
 
-    return {r.id: (mean(r.id, Label.POSITIVE), mean(r.id, Label.NEGATIVE)) for r in material.chosen}
+    pairs: dict[str, tuple[float | None, float | None]] = {}
+    for r in material.chosen:
+        pairs[r.id] = (mean(r.id, Label.POSITIVE), mean(r.id, Label.NEGATIVE))
+
+    return pairs
 
 
 def dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[DroppedRubric]:
@@ -140,13 +164,24 @@ def dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[Dropp
     for id_, into in material.merged.items():
         if into in texts:  # people may have taken it out
             duplicates.append(
-                out(pool[id_], f"says the same as “{texts[into]}”", duplicate_of=into)
+                out(
+                    pool[id_],
+                    f"says the same as “{texts[into]}”",
+                    duplicate_of=into,
+                )
             )
-    better = [
-        out(pool[id_], f"is in better words: “{texts[new]}”", duplicate_of=new)
-        for id_, new in material.reworded.items()
-        if id_ in pool and new in texts
-    ]
+
+    better = []
+    for id_, new in material.reworded.items():
+        if id_ in pool and new in texts:
+            better.append(
+                out(
+                    pool[id_],
+                    f"is in better words: “{texts[new]}”",
+                    duplicate_of=new,
+                )
+            )
+
     return [*duplicates, *better] + [
         out(
             deduplicated[id_],
@@ -176,7 +211,12 @@ SMALL = 50
 """Held-out conversations of the smaller class below which a figure is called noisy."""
 
 
-def caveats(material: Material, unseen: Unseen, silent: int, language: Sequence[str]) -> list[str]:
+def caveats(
+    material: Material,
+    unseen: Unseen,
+    silent: int,
+    language: Sequence[str],
+) -> list[str]:
     """List caveats about the figures.
 
     Args:
@@ -192,6 +232,7 @@ def caveats(material: Material, unseen: Unseen, silent: int, language: Sequence[
             f"Left out of all figures: {left_out} of {count(held_out, 'held-out conversation')}, because some rubric "
             "has no answer there, so that there is no score."
         )
+
     if not (held_out or unseen.folds):
         notes.append("Nothing was held out, so there are no figures for new conversations.")
         notes.append(
@@ -202,6 +243,7 @@ def caveats(material: Material, unseen: Unseen, silent: int, language: Sequence[
             f"The smaller class has {count(smaller, 'measured conversation')}: figures vary a lot from split to "
             "split, so read the intervals rather than the figures; a figure without an interval says little."
         )
+
     labelled = (*material.training, *material.held_out)
     if (apart := len(blocks(labelled))) < len(labelled):
         notes.append(
@@ -209,6 +251,7 @@ def caveats(material: Material, unseen: Unseen, silent: int, language: Sequence[
             f"{len(labelled)} labeled conversations count as {apart}. Intervals account for this, and need at least "
             f"{FEWEST}. A window with a guarantee does not: it promises too much if conversations of a group are alike."
         )
+
     fixed = material.settings.budget is not None and not (material.by_evidence or material.by_both)
     budget = material.settings.limits if fixed else (0, 0)  # else it is a maximum
     n_sat, n_dsat = (sum(r.polarity == kind for r in material.chosen) for kind in ("sat", "dsat"))
@@ -216,27 +259,34 @@ def caveats(material: Material, unseen: Unseen, silent: int, language: Sequence[
         notes.append(
             f"The pool had fewer rubrics than the budget: {n_sat} SAT and {n_dsat} DSAT were chosen."
         )
+
     notes += language
     if failed := len(material.table.failures):
         notes.append(
             f"{count(failed, 'conversation lacks', 'conversations lack')} an answer; "
             "`pollex trace` of this run says why."
         )
+
     if silent:
         notes.append(
             f"{count(silent, 'training conversation')} gave no reasons; `pollex trace` of this run says why."
         )
+
     return notes
 
 
 def all_but_constant(chosen: Sequence[Rubric], alone: Mapping[str, Alone]) -> list[str]:
     """List handwritten rubrics that are nearly always answered alike."""
-    return [
-        f"“{rubric.text}” is answered “{figures.commonest}” in {figures.share.value:.0%} of {figures.share.n} training "
-        f"conversations (judged by {BY[figures.by]}): {REMEDIES[figures.by]}."
-        for rubric in chosen
-        if not rubric.reason_ids and nearly_constant(figures := alone[rubric.id])
-    ]
+    rubrics: list[str] = []
+    for rubric in chosen:
+        if not rubric.reason_ids and nearly_constant(figures := alone[rubric.id]):
+            rubrics.append(
+                f"“{rubric.text}” is answered “{figures.commonest}” in "
+                f"{figures.share.value:.0%} of {figures.share.n} training "
+                f"conversations (judged by {BY[figures.by]}): {REMEDIES[figures.by]}."
+            )
+
+    return rubrics
 
 
 NOT_THE_MODELS = "rubrics are the model's: "
@@ -245,7 +295,7 @@ NOT_THE_MODELS = "rubrics are the model's: "
 
 def refusals(refused: Mapping[str, int]) -> list[str]:
     """List refused rubrics, one line for each cause."""
-    return [
-        f"{count(n, 'rubric text was', 'rubric texts were')} refused: {cause}"
-        for cause, n in sorted(refused.items())
-    ]
+    rubrics: list[str] = []
+    for cause, n in sorted(refused.items()):
+        rubrics.append(f"{count(n, 'rubric text was', 'rubric texts were')} refused: {cause}")
+    return rubrics

@@ -90,12 +90,16 @@ class LearnSettings:
         """Rubrics of satisfaction and of dissatisfaction at most."""
         if self.budget is not None:
             return self.budget
-        return (SPUR_A_SIDE, SPUR_A_SIDE) if self.method == "spur" else (MOST, MOST)
+        if self.method == "spur":
+            return (SPUR_A_SIDE, SPUR_A_SIDE)
+        return (MOST, MOST)
 
     @property
     def most(self) -> int:
         """Rubrics in all at most."""
-        return MOST if self.budget is None else sum(self.budget)
+        if self.budget is None:
+            return MOST
+        return sum(self.budget)
 
     @property
     def others_rated(self) -> list[str]:
@@ -115,20 +119,33 @@ class LearnSettings:
                 f"no method is called {self.method!r}",
                 remedy=f"use one of {', '.join(get_args(Method))}",
             )
+
         if self.test_fraction is not None and not 0 <= self.test_fraction < 1:
             raise WrongUse(
-                f"a test fraction of {self.test_fraction}", remedy="give one from 0 to less than 1"
+                f"a test fraction of {self.test_fraction}",
+                remedy="give one from 0 to less than 1",
             )
+
         if min(self.limits) < 0 or max(self.limits) < 1:
             raise WrongUse(
-                f"a budget of {max(self.limits)}", remedy="give 1 or more rubrics of each side"
+                f"a budget of {max(self.limits)}",
+                remedy="give 1 or more rubrics of each side",
             )
+
         if self.mini_batch < 1:
-            raise WrongUse(f"a mini-batch of {self.mini_batch}", remedy="give 1 or more reasons")
+            raise WrongUse(
+                f"a mini-batch of {self.mini_batch}",
+                remedy="give 1 or more reasons",
+            )
+
         if self.alpha is not None and not (math.isfinite(self.alpha) and self.alpha >= 0):
             raise WrongUse(
                 f"an alpha of {self.alpha}",
                 remedy="give 0 or more, or leave it to cross-validation",
             )
+
         if not 0 <= self.seed <= HIGHEST_SEED:
-            raise WrongUse(f"a seed of {self.seed}", remedy=f"give one from 0 to {HIGHEST_SEED}")
+            raise WrongUse(
+                f"a seed of {self.seed}",
+                remedy=f"give one from 0 to {HIGHEST_SEED}",
+            )

@@ -58,7 +58,8 @@ def grades_of(
     scales = []
     for name in names:
         grades = np.array(
-            [_grade(conversation, name) for conversation in conversations], dtype=np.float64
+            [_grade(conversation, name) for conversation in conversations],
+            dtype=np.float64,
         )
         scale = scale_of(name, grades)
         if scale is not None and (name != names[0] or len(scale.values) >= FEWEST_GRADES):
@@ -66,6 +67,7 @@ def grades_of(
             scales.append(scale)
         elif name == names[0]:
             break
+
     return np.stack(grade_columns, axis=1) if grade_columns else np.zeros(
         (len(conversations), 0)
     ), scales
@@ -77,9 +79,10 @@ def grades_on(
     """Return grades on the scales that models were compared on, as `grades_of` does; NaN for one that is off them."""
     from pollex.calibration.questionnaire import Scale
 
-    scales = [
-        Scale(name, tuple(values), asked=False) for name, values in comparison["scales"].items()
-    ]
+    scales = []
+    for name, values in comparison["scales"].items():
+        scales.append(Scale(name, tuple(values), asked=False))
+
     grades = np.array(
         [
             [_grade(conversation, scale.question) for scale in scales]
@@ -88,8 +91,13 @@ def grades_on(
     )
     grades = grades.reshape(len(conversations), len(scales))
     for column, scale in zip(grades.T, scales, strict=True):
-        column[:] = np.where(np.isin(column, scale.values), column, np.round(column))
+        column[:] = np.where(
+            np.isin(column, scale.values),
+            column,
+            np.round(column),
+        )
         column[~np.isin(column, scale.values)] = np.nan
+
     return grades, scales
 
 
@@ -107,7 +115,9 @@ def require_grades(logs: Logs, others: Sequence[str]) -> None:
     if missing := [name for name in names if name not in graded_fields]:
         remedy = "name a field of grades by --label-field, and others by --also"
         raise WrongUse(
-            f"{missing[0]!r} holds no two different grades to learn", remedy=remedy, option="also"
+            f"{missing[0]!r} holds no two different grades to learn",
+            remedy=remedy,
+            option="also",
         )
 
 
@@ -120,10 +130,13 @@ def grades_told(logs: Logs) -> str:
         return ""
     if graded := graded_between(logs):
         return f"grades are learned beside thumbs, those of {len(graded)} without a thumb, too"
+
     grades = np.array([_grade(conversation, logs.label_field) for conversation in logs])
     levels = len(np.unique(round_grades(grades)[~np.isnan(grades)]))
     remedy = f"thumbs alone are learned; for grades, round them to {MOST} or fewer"
-    return f"{logs.label_field} holds {levels} different grades: {remedy}" if levels > MOST else ""
+    if levels > MOST:
+        return f"{logs.label_field} holds {levels} different grades: {remedy}"
+    return ""
 
 
 def graded_between(logs: Logs) -> tuple[Conversation, ...]:
@@ -131,9 +144,13 @@ def graded_between(logs: Logs) -> tuple[Conversation, ...]:
 
     Models of the grades are fitted to them as well; nothing else is.
     """
-    _, scales = grades_of(logs.learnable, [logs.label_field] if logs.label_field else [])
+    _, scales = grades_of(
+        logs.learnable,
+        [logs.label_field] if logs.label_field else [],
+    )
     if not scales:
         return ()
+
     low = scales[0].values[0]
     high = scales[0].values[-1]
     between: dict[tuple[str, str | None], Conversation] = {}
@@ -144,6 +161,7 @@ def graded_between(logs: Logs) -> tuple[Conversation, ...]:
             and low < _grade(conversation, logs.label_field) < high
         ):
             between.setdefault((conversation.text_hash, conversation.judge), conversation)
+
     return tuple(between.values())
 
 
@@ -175,6 +193,7 @@ def sides_of(logs: Logs, test_fraction: float, seed: int) -> Sides:
         tuple(conversation for conversation in side if conversation.label is not Label.NONE)
         for side in both
     )
+
     return Sides(
         *thumbs,
         *(
@@ -187,8 +206,16 @@ def sides_of(logs: Logs, test_fraction: float, seed: int) -> Sides:
 def _grade(conversation: Conversation, name: str) -> float:
     value: Any = conversation.metadata
     for part in (name,) if name in conversation.metadata else name.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    values = value if isinstance(value, list) and value else [value]
+        if isinstance(value, Mapping):
+            value = value.get(part)
+        else:
+            value = None
+
+    if isinstance(value, list) and value:
+        values = value
+    else:
+        values = [value]
+
     try:
         return float(
             np.mean([float(value) for value in values if not isinstance(value, bool)] or [np.nan])
@@ -198,7 +225,10 @@ def _grade(conversation: Conversation, name: str) -> float:
 
 
 def grades_compared(
-    parts: Sequence[Fold] | None, training: Sequence[Conversation], names: Sequence[str], seed: int
+    parts: Sequence[Fold] | None,
+    training: Sequence[Conversation],
+    names: Sequence[str],
+    seed: int,
 ) -> dict[str, Any] | None:
     """Compare models of the grades; None where the labels are none. See `RatingRecord`.
 
@@ -211,6 +241,7 @@ def grades_compared(
     grades, scales = grades_of(training, names)
     if not scales:
         return None
+
     labels = int((~np.isnan(grades[:, 0])).sum())
     record: dict[str, Any] = {
         "scales": {scale.question: scale.values for scale in scales},
@@ -219,14 +250,27 @@ def grades_compared(
     if parts is None:
         why = "models could not be compared on these conversations"
         return record | {"chosen": NETWORK, "why": why}
+
     rng = np.random.default_rng([seed, 7])
     comparison = compare_grades(
-        parts, grades, scales, judges_of(training), block_ids(training), rng
+        parts,
+        grades,
+        scales,
+        judges_of(training),
+        block_ids(training),
+        rng,
     )
-    rows = [
-        {"name": name, "n": quality.n, "rmse": vars(quality.rmse), "pearson": vars(quality.pearson)}
-        for name, quality in comparison.figures.items()
-    ]
+    rows = []
+    for name, quality in comparison.figures.items():
+        rows.append(
+            {
+                "name": name,
+                "n": quality.n,
+                "rmse": vars(quality.rmse),
+                "pearson": vars(quality.pearson),
+            }
+        )
+
     return record | {
         "chosen": comparison.chosen,
         "why": comparison.why,
@@ -253,7 +297,15 @@ def rating_of(
 
     grades, scales = grades_on(comparison, training)
     about = (judges_of(training), ids, block_ids(training))
-    return fitted_grades(comparison["chosen"], answers, signs.tolist(), grades, scales, *about)
+
+    return fitted_grades(
+        comparison["chosen"],
+        answers,
+        signs.tolist(),
+        grades,
+        scales,
+        *about,
+    )
 
 
 def comparison_as_json(comparison: ModelComparison | None, probability: str) -> dict[str, Any]:
@@ -264,9 +316,15 @@ def comparison_as_json(comparison: ModelComparison | None, probability: str) -> 
     """
     if comparison is None:
         return uncompared(probability, "too few conversations or rubrics to compare models")
+
     rows = [vars(score) for score in comparison.scores]
     curve = [vars(point) for point in comparison.curve]
-    facts = {"chosen": comparison.chosen, "why": comparison.why, "compared": rows, "curve": curve}
+    facts = {
+        "chosen": comparison.chosen,
+        "why": comparison.why,
+        "compared": rows,
+        "curve": curve,
+    }
     return facts | {"held_out": comparison.held_out.tolist()}
 
 
@@ -314,23 +372,41 @@ class FittedThumbs:
                 [conversation.id for conversation in out],
             )
             answers = material.answers(out)
-            answers = answers if tone is None else tone.beside(answers, material, out)
+            if tone is not None:
+                answers = tone.beside(answers, material, out)
             likely |= zip(ids, part.probability(answers).tolist(), strict=True)
             grades |= zip(ids, part.grades(answers), strict=True) if part.rating else ()
+
         if held_out_training is not None:
-            likely |= zip(comparison["conversations"], held_out_training, strict=True)
+            likely |= zip(
+                comparison["conversations"],
+                held_out_training,
+                strict=True,
+            )
+
         model, tone = _fitted(material, comparison, [*taught, *held_out])
-        return cls(model, likely, grades, tone_record(material, tone, comparison.get("tone")))
+        return cls(
+            model,
+            likely,
+            grades,
+            tone_record(material, tone, comparison.get("tone")),
+        )
 
 
 def _fitted(
-    material: Material, comparison: Mapping[str, Any], rows: Sequence[Conversation]
+    material: Material,
+    comparison: Mapping[str, Any],
+    rows: Sequence[Conversation],
 ) -> tuple[ThumbModel, FittedTone | None]:
     # scikit-learn comes with it, and takes a second to import
     from pollex.calibration.thumbs import fit_one
 
     rubrics, (set_weight, other) = material.in_order, comparison["weights"]
-    weights = np.where(np.arange(len(rubrics)) < len(material.chosen), set_weight, other)
+    weights = np.where(
+        np.arange(len(rubrics)) < len(material.chosen),
+        set_weight,
+        other,
+    )
     signs = np.array([rubric.sign for rubric in rubrics]) * weights
     ids = [rubric.id for rubric in rubrics]
     answers = material.answers(rows)
@@ -341,17 +417,24 @@ def _fitted(
         answers = tone.beside(answers, material, rows)
         signs = np.append(signs, weight)
         ids.append(TONE)
+
     has_thumb = np.array(
-        [conversation.label is not Label.NONE for conversation in rows], dtype=bool
+        [conversation.label is not Label.NONE for conversation in rows],
+        dtype=bool,
     )
     thumbs = with_thumbs(rows)
     about = (judges_of(thumbs), ids, block_ids(thumbs))
     own_model = fit_one(
-        comparison["chosen"], answers[has_thumb], signs.tolist(), positives(thumbs), *about
+        comparison["chosen"],
+        answers[has_thumb],
+        signs.tolist(),
+        positives(thumbs),
+        *about,
     )
     model = ThumbModel(tuple(ids), own_model, answers.shape[2])
     if (graded := comparison.get("grades")) is not None:
         model.rating = rating_of(graded, answers, ids, signs, rows)
+
     return model, tone
 
 
@@ -375,16 +458,20 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
         about["weights"] = material.starter.record.weights if material.starter else (1.0, 1.0)
         about["tone"] = earlier_tone(material)
         return uncompared(settings.probability, why) | unknown | about
+
     rows = with_graded(material, pool)
     if material.by_evidence or material.by_both:
         parts = [part.fold for part in cross_fit(material, pool).parts] or None
     else:
         parts = without_each_fold(material, pool, selection["alpha"], rows)
+
     if parts and material.starter is not None:
         parts = [with_starter(material, pool, selection, fold, rows) for fold in parts]
+
     about["tone"] = None
     if parts and material.form is not None and material.starter is None:
         parts, about["tone"] = toned(material, pool, selection, parts, rows)
+
     advance = partial(material.progress.advance, "calibrate")
     count = len(pool.conversations)
     thumbs = parts and [
@@ -396,9 +483,14 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
         advance,
         block_ids(pool.conversations),
     )
-    comparison = (
-        compare_models(thumbs, *about_rows, candidate(settings.probability)) if thumbs else None
-    )
+    comparison = None
+    if thumbs:
+        comparison = compare_models(
+            thumbs,
+            *about_rows,
+            candidate(settings.probability),
+        )
+
     grades = grades_compared(parts, rows, graded_fields(material), settings.seed)
     about["weights"] = weights_of(material, pool, selection)
     return comparison_as_json(comparison, settings.probability) | {"grades": grades} | about
@@ -407,7 +499,9 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
 def earlier_tone(material: Material) -> dict[str, Any] | None:
     """Return what was found of tone when the set was learned, as `toned` does."""
     before = material.earlier_tone
-    return None if before is None else {"weight": before.weight, "adds": asdict(before.adds)}
+    if before is None:
+        return None
+    return {"weight": before.weight, "adds": asdict(before.adds)}
 
 
 def toned(
@@ -428,10 +522,17 @@ def toned(
 
     honest = selection["held_out_scores"]
     count = len(pool.conversations)
-    others = [with_tone(material, fold, rows, honest) for fold in parts]
+    others = []
+    for fold in parts:
+        others.append(with_tone(material, fold, rows, honest))
+
     beside = [fold for fold in others if fold is not None]
     if len(beside) < len(parts):
-        too_few = Figure(None, n=count, undefined="there are too few labels to learn it from")
+        too_few = Figure(
+            None,
+            n=count,
+            undefined="there are too few labels to learn it from",
+        )
         return parts, {"weight": 0.0, "adds": asdict(too_few)}
 
     # How much lower log-loss is with tone, of each conversation by what did not see it.
@@ -442,9 +543,16 @@ def toned(
         for fold in folds:
             out = fold.out[:count]
             answers = fold.answers[:count]
-            model = fit_one(BEGINNING, answers[~out], fold.signs, up[~out], groups=blocks[~out])
+            model = fit_one(
+                BEGINNING,
+                answers[~out],
+                fold.signs,
+                up[~out],
+                groups=blocks[~out],
+            )
             p = probability_positive(model, answers[out])
             loss[place, out] = -np.log(np.where(up[out], p, 1 - p))
+
     gain = loss[0] - loss[1]
     mean, (low, high) = (
         float(gain.mean()),
@@ -453,12 +561,16 @@ def toned(
     adds = Figure(mean, low, high, n=count, units=len(np.unique(blocks)))
     if mean <= standard_error(gain, blocks):
         return parts, {"weight": 0.0, "adds": asdict(adds)}
+
     weight = float(np.mean([fold.signs[-1] for fold in beside]))
     return beside, {"weight": weight, "adds": asdict(adds)}
 
 
 def without_each_fold(
-    material: Material, pool: Candidates, alpha: float, rows: Sequence[Conversation]
+    material: Material,
+    pool: Candidates,
+    alpha: float,
+    rows: Sequence[Conversation],
 ) -> list[Fold] | None:
     """Deal folds, and choose rubrics without each by those with thumbs; None if there are too few conversations."""
     # scikit-learn comes with it, and takes a second to import
@@ -468,6 +580,7 @@ def without_each_fold(
     parts = []
     if (fold := fold_of_each(material, rows)) is None:
         return None
+
     answers = material.table.probabilities(rows, rubrics)
     for number in range(FOLDS):
         out = fold == number
@@ -475,8 +588,13 @@ def without_each_fold(
         chosen = chosen_by(material, pool, ~out[: len(pool.labels)], alpha, rng).chosen
         places = sorted(chosen, key=lambda place: rubrics[place].id)
         parts.append(
-            Fold(out, [float(rubrics[place].sign) for place in places], answers[:, places])
+            Fold(
+                out,
+                [float(rubrics[place].sign) for place in places],
+                answers[:, places],
+            )
         )
+
     return parts
 
 
@@ -493,19 +611,32 @@ def weights_of(
     """
     if material.starter is None:
         return 1.0, 1.0
-    rows = np.ones(len(pool.conversations), dtype=bool) if in_training is None else in_training
+
+    if in_training is None:
+        rows = np.ones(len(pool.conversations), dtype=bool)
+    else:
+        rows = in_training
+
     other = material.starter.netsats(pool.conversations)
     positive = positives(pool.conversations)
     # Without folds the set has seen these labels: beside its own NetSAT the starter's would seem to
     # say nothing.
     honest = selection["held_out_scores"]
-    set_netsats = np.zeros(len(other)) if honest is None else np.array(honest)
-    spread = (
-        set_netsats
-        if honest is not None
-        else material.table.matrix(pool.conversations, material.chosen)[0].sum(axis=1)
+    if honest is None:
+        set_netsats = np.zeros(len(other))
+    else:
+        set_netsats = np.array(honest)
+
+    if honest is not None:
+        spread = set_netsats
+    else:
+        spread = material.table.matrix(pool.conversations, material.chosen)[0].sum(axis=1)
+
+    first, second = weigh(
+        standard(set_netsats)[rows],
+        standard(other)[rows],
+        positive[rows],
     )
-    first, second = weigh(standard(set_netsats)[rows], standard(other)[rows], positive[rows])
     return first / (spread.std() or 1.0), second / (other.std() or 1.0)
 
 
@@ -518,20 +649,26 @@ def with_starter(
 ) -> Fold:
     """Return a fold with the starter's answers beside those of the rubrics that were chosen without it."""
     assert material.starter is not None, "only called where there is one"
-    set_weight, other = weights_of(material, pool, selection, ~fold.out[: len(pool.conversations)])
+    set_weight, other = weights_of(
+        material,
+        pool,
+        selection,
+        ~fold.out[: len(pool.conversations)],
+    )
     signs = [
         *(set_weight * sign for sign in fold.signs),
         *(other * rubric.sign for rubric in material.starter.record.rubrics),
     ]
+
     return replace(
-        fold, signs=signs, answers=np.concatenate([fold.answers, material.of_starter(rows)], axis=1)
+        fold,
+        signs=signs,
+        answers=np.concatenate([fold.answers, material.of_starter(rows)], axis=1),
     )
 
 
 def graded_fields(material: Material) -> list[str]:
     """Return the fields that may hold grades, the main one first."""
-    return (
-        [material.logs.label_field, *material.settings.others_rated]
-        if material.logs.label_field
-        else []
-    )
+    if material.logs.label_field:
+        return [material.logs.label_field, *material.settings.others_rated]
+    return []

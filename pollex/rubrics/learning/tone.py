@@ -39,6 +39,7 @@ def fit_signals(features: Floats, positive: Bools) -> tuple[Floats, float]:
     model = LogisticRegression(C=PENALTY, class_weight="balanced", max_iter=2000)
     model.fit((features - middle) / scale, positive)
     slopes = np.asarray(model.coef_[0] / scale, dtype=np.float64)
+
     return slopes, float(model.intercept_[0] - middle @ slopes)
 
 
@@ -65,7 +66,10 @@ class FittedTone:
         )
 
     def beside(
-        self, answers: Floats, material: Material, conversations: Sequence[Conversation]
+        self,
+        answers: Floats,
+        material: Material,
+        conversations: Sequence[Conversation],
     ) -> Floats:
         """Return answers `[conversation, rubric, option]` with tone as one more."""
         tones = as_answers(self.of(material, conversations), answers.shape[2])
@@ -78,15 +82,22 @@ def form_of(material: Material, conversations: Sequence[Conversation]) -> Floats
     by_text: dict[str, Floats] = material.once.setdefault("form", {})
     new = [conversation for conversation in conversations if conversation.text_hash not in by_text]
     by_text |= zip(
-        [conversation.text_hash for conversation in new], material.form.measure(new), strict=True
+        [conversation.text_hash for conversation in new],
+        material.form.measure(new),
+        strict=True,
     )
+
     return np.array([by_text[conversation.text_hash] for conversation in conversations]).reshape(
-        len(conversations), -1
+        len(conversations),
+        -1,
     )
 
 
 def fit_tone(
-    features: Floats, positive: Bools, blocks: Ints, seed: int
+    features: Floats,
+    positive: Bools,
+    blocks: Ints,
+    seed: int,
 ) -> tuple[ToneScale, Floats] | None:
     """Fit tone, and once more without each fold; None where a class has too few blocks.
 
@@ -98,6 +109,7 @@ def fit_tone(
     rests = [positive[fold != number] for number in range(FOLDS)]
     if any(rest.all() or not rest.any() for rest in rests):
         return None
+
     odds = np.zeros(len(positive))
     for number in range(FOLDS):
         out = fold == number
@@ -118,7 +130,10 @@ def deal(positive: Bools, blocks: Ints, seed: int) -> Ints:
     names = rng.permutation(np.unique(blocks))
     down = np.isin(names, blocks[~positive])
     order = [*names[down].tolist(), *names[~down].tolist()]
-    place = {name: number % FOLDS for number, name in enumerate(order)}
+    place = {}
+    for number, name in enumerate(order):
+        place[name] = number % FOLDS
+
     return np.array([place[block] for block in blocks.tolist()], dtype=np.int64)
 
 
@@ -130,6 +145,7 @@ def tone_of(material: Material, conversations: Sequence[Conversation]) -> Fitted
     fitted = fit_tone(features, up, block_ids(thumbs), material.settings.seed)
     if fitted is None:
         return None
+
     return FittedTone(
         fitted[0],
         dict(zip([conversation.id for conversation in thumbs], fitted[1].tolist(), strict=True)),
@@ -137,7 +153,10 @@ def tone_of(material: Material, conversations: Sequence[Conversation]) -> Fitted
 
 
 def with_tone(
-    material: Material, fold: Fold, rows: Sequence[Conversation], honest: Sequence[float] | None
+    material: Material,
+    fold: Fold,
+    rows: Sequence[Conversation],
+    honest: Sequence[float] | None,
 ) -> Fold | None:
     """Return a fold with tone as the last answer; None where there are too few to learn it from.
 
@@ -145,14 +164,23 @@ def with_tone(
         honest: NetSAT of the conversations with a thumb, by rubrics that did not see them; None
             where there is none.
     """
-    training = [
-        conversation for conversation, out in zip(rows, fold.out.tolist(), strict=True) if not out
-    ]
+    training = []
+    for conversation, out in zip(rows, fold.out.tolist(), strict=True):
+        if not out:
+            training.append(conversation)
+
     tone = tone_of(material, training)
     if tone is None:
         return None
+
     answers = tone.beside(fold.answers, material, rows)
-    weight = weight_of(answers, fold.signs, with_thumbs(rows), ~fold.out, honest)
+    weight = weight_of(
+        answers,
+        fold.signs,
+        with_thumbs(rows),
+        ~fold.out,
+        honest,
+    )
     return replace(fold, signs=[*fold.signs, weight], answers=answers)
 
 
@@ -173,13 +201,22 @@ def weight_of(
         honest: See `with_tone`.
     """
     values = np.nan_to_num(
-        answers[: len(thumbs)] @ np.linspace(0, EVAL_RANGE, answers.shape[2]), nan=EVAL_RANGE / 2
+        answers[: len(thumbs)] @ np.linspace(0, EVAL_RANGE, answers.shape[2]),
+        nan=EVAL_RANGE / 2,
     )
     tone = values[:, -1]
     sums = values[:, :-1] @ np.array(signs)
     rows = in_training[: len(thumbs)]
-    netsats = sums if honest is None else np.array(honest)
-    first, second = weigh(standard(netsats)[rows], standard(tone)[rows], positives(thumbs)[rows])
+    if honest is None:
+        netsats = sums
+    else:
+        netsats = np.array(honest)
+
+    first, second = weigh(
+        standard(netsats)[rows],
+        standard(tone)[rows],
+        positives(thumbs)[rows],
+    )
     ratio = float((sums.std() or 1.0) / (tone.std() or 1.0))
     return max(second, 0.0) / max(first, LEAST_FIRST) * ratio
 
@@ -189,7 +226,9 @@ LEAST_FIRST = 0.1
 
 
 def tone_record(
-    material: Material, tone: FittedTone | None, alone: Mapping[str, Any] | None
+    material: Material,
+    tone: FittedTone | None,
+    alone: Mapping[str, Any] | None,
 ) -> ToneRecord | None:
     """Return the record of a set's tone; None where it was not looked at.
 
@@ -198,9 +237,11 @@ def tone_record(
     """
     if alone is None or material.form is None:
         return None
+
     adds = Figure(**alone["adds"])
     if tone is None or not alone["weight"]:
         return ToneRecord(weight=0.0, signals=(), adds=adds)
+
     training = form_of(material, with_thumbs(material.training))
     pulls = (
         np.abs(tone.scale.slopes * training.std(axis=0))
@@ -210,6 +251,10 @@ def tone_record(
     signals = tuple(
         material.form.signals[place] for place in np.argsort(-pulls, kind="stable")[:NAMED].tolist()
     )
+
     return ToneRecord(
-        weight=alone["weight"], signals=signals, adds=adds, learned=tone.scale.to_json()
+        weight=alone["weight"],
+        signals=signals,
+        adds=adds,
+        learned=tone.scale.to_json(),
     )

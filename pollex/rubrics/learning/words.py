@@ -43,7 +43,10 @@ class Words:
         return Words(self.sources, self.present[rows])
 
     def proofs(
-        self, up: Bools, blocks: Ints, rng: np.random.Generator
+        self,
+        up: Bools,
+        blocks: Ints,
+        rng: np.random.Generator,
     ) -> dict[tuple[str, bool], Proof]:
         """Say what the labels prove of each phrase that any half picks, by its source and whether it is a good sign.
 
@@ -54,6 +57,7 @@ class Words:
         tested: dict[tuple[int, bool], Floats] = {}
         if not self.sources or up.all() or not up.any():
             return {}
+
         for number, choosing in enumerate(halvings(up, blocks, rng)):
             picked = pick_words(self.present[choosing], up[choosing])
             if not picked:
@@ -63,14 +67,23 @@ class Words:
             other = one_each(~choosing, blocks, rng)
             held = self.present[other][:, columns].toarray().astype(bool)
             for key, p in zip(picked, one_sided(held, up[other], sides).tolist(), strict=True):
-                tested.setdefault(key, np.ones(SPLITS))[number] = min(1.0, p * len(picked))
+                tested.setdefault(key, np.ones(SPLITS))[number] = min(
+                    1.0,
+                    p * len(picked),
+                )
+
         if not tested:
             return {}
+
         ps = over_halvings(np.stack(list(tested.values()), axis=1))
-        return {
-            (self.sources[column], sat): Proof(float(p), float((p_values < 1).mean()))
-            for ((column, sat), p_values), p in zip(tested.items(), ps.tolist(), strict=True)
-        }
+        proofs: dict[tuple[str, bool], Proof] = {}
+        for ((column, sat), p_values), p in zip(tested.items(), ps.tolist(), strict=True):
+            proofs[self.sources[column], sat] = Proof(
+                float(p),
+                float((p_values < 1).mean()),
+            )
+
+        return proofs
 
 
 @dataclass(frozen=True)
@@ -114,10 +127,16 @@ def pick_words(present: Any, up: Bools) -> list[tuple[int, bool]]:
         used[near] = True
         used[clear[overlaps(by_phrase, counts, best, clear) >= ALIKE]] = True
         picked.append((best, bool(z[best] > 0)))
+
     return picked
 
 
-def overlaps(present: Any, counts: Floats, column: int, others: Ints) -> Floats:
+def overlaps(
+    present: Any,
+    counts: Floats,
+    column: int,
+    others: Ints,
+) -> Floats:
     """Compute Jaccard of a phrase's conversations with those of others `[other]`."""
     in_phrase = present[:, [column]].toarray().ravel()
     both = np.asarray(in_phrase @ present[:, others], dtype=np.float64).ravel()

@@ -85,6 +85,7 @@ class Door:
         home = module_named("usecases", self.verb.partition(" ")[0])
         assert home is not None, "a door is of a verb"
         import_module(home)
+
         return next(kind for kind in VERBS[home] if kind.verb == self.verb)
 
     def reason_against(self, name: str) -> str | None:
@@ -120,6 +121,7 @@ def door_named(slug: str) -> Door:
     for door in doors():
         if door.slug == slug:
             return door
+
     raise NotThere(
         f"nothing called {slug[:60]!r} can be begun here",
         remedy=f"what can be: {', '.join(door.slug for door in doors())}",

@@ -40,7 +40,11 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
     questions = asked_about(site.store)
     question = question or next(iter(questions), QUESTION)
     opinions_here = said_about(site.store, question)
-    people = [opinion for opinion in opinions_here if opinion.source == "person" and opinion.counts]
+    people = []
+    for opinion in opinions_here:
+        if opinion.source == "person" and opinion.counts:
+            people.append(opinion)
+
     names = sorted({person.annotator for person in people})
     if as_json:
         return {
@@ -51,13 +55,14 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
             "with_oneself": with_oneself(site.store, question),
             "each_with_oneself": {name: with_oneself(site.store, question, name) for name in names},
         }
+
     log, rubrics = (_others(site, people, column) for column in ("label", "decided"))
     sheet_questions_by_id = sheet_questions(site.store)
-    judge = (
-        _judged(site, people, sheet_questions_by_id[question])
-        if question in sheet_questions_by_id
-        else []
-    )
+    if question in sheet_questions_by_id:
+        judge = _judged(site, people, sheet_questions_by_id[question])
+    else:
+        judge = []
+
     rated = _rated(site)
     words = {rated_question.id: rated_question.text for _, rated_question, _ in rated} | {
         id_: question.text for id_, question in sheet_questions_by_id.items()
@@ -82,7 +87,9 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
 
 
 def _others(
-    site: Site, people: list[Opinion], column: Literal["label", "decided"]
+    site: Site,
+    people: list[Opinion],
+    column: Literal["label", "decided"],
 ) -> list[Opinion]:
     """Return the log's thumbs of the labeled texts, or what the probabilities decide, as an annotator's."""
     rows = []
@@ -93,14 +100,29 @@ def _others(
         for row, text in enumerate(lens.hashes):
             if text in texts and codes[row] >= 0:
                 value = "up" if codes[row] else "down"
-                rows.append(Opinion("", text, lens.ids[row], run, value, column, ""))
+                rows.append(
+                    Opinion(
+                        "",
+                        text,
+                        lens.ids[row],
+                        run,
+                        value,
+                        column,
+                        "",
+                    )
+                )
+
     return rows
 
 
 SAID = "SELECT conversation, arg_max(chosen, seq) AS chosen FROM answers WHERE question = ? GROUP BY conversation"
 
 
-def _judged(site: Site, people: list[Opinion], question: SheetQuestion) -> list[Opinion]:
+def _judged(
+    site: Site,
+    people: list[Opinion],
+    question: SheetQuestion,
+) -> list[Opinion]:
     """Return the judge's answers to a rubric that people answered, too, as an annotator's."""
     values = [value for value, _ in question.options]
     rows = []
@@ -110,8 +132,20 @@ def _judged(site: Site, people: list[Opinion], question: SheetQuestion) -> list[
             about = texts.get(row["conversation"])
             chosen = row["chosen"]
             if about is not None and chosen is not None and chosen < len(values):
-                value = values[chosen] if question.ordinal else str(values[chosen])
-                rows.append(replace(about, annotator="", value=value, source="judge"))
+                if question.ordinal:
+                    value = values[chosen]
+                else:
+                    value = str(values[chosen])
+
+                rows.append(
+                    replace(
+                        about,
+                        annotator="",
+                        value=value,
+                        source="judge",
+                    )
+                )
+
     return rows
 
 
@@ -128,11 +162,14 @@ def _rated(site: Site) -> list[Rated]:
         read_ratings = partial(readers[run.command], site.store, run)
         ratings = site.kept(("ratings", run.id, run.finished), read_ratings)
         rated += [(run, *ratings)] if ratings else []
+
     return rated
 
 
 def _ensembles(
-    rated: Sequence[Rated], people: list[Opinion], question: str
+    rated: Sequence[Rated],
+    people: list[Opinion],
+    question: str,
 ) -> list[tuple[Run, Figure]]:
     """Compute how far people agree with the votes of each run on the same question.
 
@@ -142,22 +179,37 @@ def _ensembles(
     rows = []
     for run, question_asked, chosen_of in rated:
         options = [option.text for option in question_asked.options]
-        thumbs = dict(zip(options, ("up", "down"), strict=False)) if len(options) == 2 else {}
+        if len(options) == 2:
+            thumbs = dict(zip(options, ("up", "down"), strict=False))
+        else:
+            thumbs = {}
+
         same = question_asked.id == question
-        values = (
-            {option: option for option in options}
-            if same
-            else thumbs
-            if question == QUESTION
-            else {}
-        )
-        answers = [
-            Opinion("", text, "", run.id, values[chosen], "ensemble", "")
-            for text, chosen in chosen_of.items()
-            if text in texts and chosen in values
-        ]
+        if same:
+            values = {option: option for option in options}
+        elif question == QUESTION:
+            values = thumbs
+        else:
+            values = {}
+
+        answers = []
+        for text, chosen in chosen_of.items():
+            if text in texts and chosen in values:
+                answers.append(
+                    Opinion(
+                        "",
+                        text,
+                        "",
+                        run.id,
+                        values[chosen],
+                        "ensemble",
+                        "",
+                    )
+                )
+
         if answers:
             rows.append((run, agreement([*people, *answers])))
+
     return rows
 
 
@@ -170,8 +222,15 @@ def export(
 ) -> Response:
     """Send labels as a log for `learn`, or as a table for `calibrate`."""
     sources_wanted = sources.split(",")
-    questions = asked_about(site.store) if shape == "long" else [QUESTION]
-    opinions_all = [opinion for question in questions for opinion in opinions(site.store, question)]
+    if shape == "long":
+        questions = asked_about(site.store)
+    else:
+        questions = [QUESTION]
+
+    opinions_all = []
+    for question in questions:
+        opinions_all.extend(opinions(site.store, question))
+
     opinions_all = [
         opinion
         for opinion in opinions_all
@@ -191,8 +250,11 @@ def export(
             for opinion in opinions_all
         )
         return sent("judgments.csv", "text/csv", table_lines([heads, *rows]))
+
     return sent(
-        "labels.jsonl", links.NDJSON, _log_rows(site, list(settle_answers(opinions_all).values()))
+        "labels.jsonl",
+        links.NDJSON,
+        _log_rows(site, list(settle_answers(opinions_all).values())),
     )
 
 
@@ -208,7 +270,11 @@ def _log_rows(site: Site, opinions: list[Opinion]) -> Iterator[str]:
                 "messages": messages_of(conversation),
                 "thumbs": opinion.value,
             }
-            row |= {"source": opinion.source, "drawn": opinion.drawn, "judge": opinion.annotator}
+            row |= {
+                "source": opinion.source,
+                "drawn": opinion.drawn,
+                "judge": opinion.annotator,
+            }
             yield (
                 json.dumps(
                     row | ({"group": conversation.group} if conversation.group else {}),
@@ -227,32 +293,33 @@ THUMBS: tuple[Option, ...] = (("up", "up"), ("down", "down"))
 def adjudicate(site: Site, question: str = "") -> Data:
     """Show the text on which annotators differ most, without their names."""
     questions_by_id = sheet_questions(site.store)
-    left = {
-        question_id: differing
-        for question_id in asked_about(site.store)
-        if (question_id == QUESTION or question_id in questions_by_id)
-        and (differing := disputed(opinions(site.store, question_id)))
-    }
+    left = {}
+    for question_id in asked_about(site.store):
+        if (question_id == QUESTION or question_id in questions_by_id) and (
+            differing := disputed(opinions(site.store, question_id))
+        ):
+            left[question_id] = differing
+
     question = question or next(iter(left), QUESTION)
     of = left.get(question, {})
     text = max(of, key=lambda text_hash: spread(of[text_hash]), default="")
     opinions_here = of.get(text, [])
-    conversation = (
-        next(
+    conversation = None
+    if opinions_here:
+        conversation = next(
             conversations_of(site.store, opinions_here[0].run, ids=[opinions_here[0].conversation]),
             None,
         )
-        if opinions_here
-        else None
-    )
+
     options = options_of(question, questions_by_id)
     words: dict[object, str] = dict(options)
+    answers = []
+    for place, opinion in enumerate(opinions_here):
+        answers.append((chr(ord("A") + place % 26), words.get(opinion.value, opinion.value)))
+
     return {
         "text": text,
-        "answers": [
-            (chr(ord("A") + place % 26), words.get(opinion.value, opinion.value))
-            for place, opinion in enumerate(opinions_here)
-        ],
+        "answers": answers,
         "turns": marked_turns(conversation.turns, {}) if conversation else [],
         "left": len(of),
         "question": question,
@@ -279,12 +346,19 @@ def spread(opinions: Sequence[Opinion]) -> float:
 
 def options_of(question: str, sheet_questions: dict[str, SheetQuestion]) -> tuple[Option, ...]:
     """Return the options of a question, each with its words."""
-    return sheet_questions[question].options if question in sheet_questions else THUMBS
+    if question in sheet_questions:
+        return sheet_questions[question].options
+    return THUMBS
 
 
 @post("/api/adjudications")
 def decide(
-    site: Site, text: str, who: Name, value: Words, reason: Reason, question: str = QUESTION
+    site: Site,
+    text: str,
+    who: Name,
+    value: Words,
+    reason: Reason,
+    question: str = QUESTION,
 ) -> Done:
     """Keep a decision as a label of its own."""
     with site.turn:
@@ -300,6 +374,7 @@ def decide(
                 "the annotators no longer disagree about this text",
                 remedy="go on with the next one",
             )
+
         about = {
             "conversation": opinions_here[0].conversation,
             "run": opinions_here[0].run,
@@ -309,8 +384,16 @@ def decide(
             (opinion.drawn for opinion in opinions_here if opinion.drawn == "random"),
             opinions_here[0].drawn,
         )
-        label = LabelRow(who, text, **about, value=pack(chosen), source="adjudicated", drawn=drawn)
+        label = LabelRow(
+            who,
+            text,
+            **about,
+            value=pack(chosen),
+            source="adjudicated",
+            drawn=drawn,
+        )
         site.store.keep([label, SheetRow(label.id, comment=reason, saw=("others",))])
+
     return links.address(links.ADJUDICATE, question=question), {"label": label.id}
 
 
@@ -324,55 +407,68 @@ def asked_about(store: Store) -> list[str]:
 def sheet_questions(store: Store) -> dict[str, SheetQuestion]:
     """Return the questions of all queues' sheets by id, as they were asked last."""
     rows = store.rows("SELECT sheet FROM queues WHERE sheet <> '' ORDER BY rowid")
-    return {question.id: question for row in rows for question in questions_of(row["sheet"])}
+    questions: dict[str, SheetQuestion] = {}
+    for row in rows:
+        for question in questions_of(row["sheet"]):
+            questions[question.id] = question
+
+    return questions
 
 
 def with_oneself(store: Store, question: str, annotator: str = "") -> Figure:
     """Compute how far people, or one of them, agree with themselves on texts that they were shown twice."""
-    again = [
-        opinion
-        for opinion in said_about(store, question, again=True)
-        if annotator in ("", opinion.annotator)
-    ]
-    seen_twice = {(opinion.annotator, opinion.text_hash) for opinion in again}
-    first = [
-        opinion
-        for opinion in said_about(store, question)
-        if (opinion.annotator, opinion.text_hash) in seen_twice
-    ]
+    again = []
+    for opinion in said_about(store, question, again=True):
+        if annotator in ("", opinion.annotator):
+            again.append(opinion)
+
+    seen_twice = set()
+    for opinion in again:
+        seen_twice.add((opinion.annotator, opinion.text_hash))
+
+    first = []
+    for opinion in said_about(store, question):
+        if (opinion.annotator, opinion.text_hash) in seen_twice:
+            first.append(opinion)
+
     # A text of one person is a unit of its own: whether two people agree is another question.
-    both = [
-        replace(opinion, annotator=side, text_hash=f"{opinion.annotator} {opinion.text_hash}")
-        for side, opinions_of_side in (("first", first), ("again", again))
-        for opinion in opinions_of_side
-    ]
+    both = []
+    for side, opinions_of_side in (("first", first), ("again", again)):
+        for opinion in opinions_of_side:
+            both.append(
+                replace(
+                    opinion,
+                    annotator=side,
+                    text_hash=f"{opinion.annotator} {opinion.text_hash}",
+                )
+            )
+
     return agreement(both)
 
 
 def said_about(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
     """Return `opinions` with the answers to a question without an order as words."""
     sheets = store.rows("SELECT sheet FROM queues WHERE sheet <> ''")
-    questions = [
-        sheet_question
-        for row in sheets
-        for sheet_question in questions_of(row["sheet"])
-        if sheet_question.id == question
-    ]
+    questions = []
+    for row in sheets:
+        for sheet_question in questions_of(row["sheet"]):
+            if sheet_question.id == question:
+                questions.append(sheet_question)
+
     opinions_found = opinions(store, question, again=again)
-    return (
-        opinions_found
-        if all(sheet_question.ordinal for sheet_question in questions)
-        else [replace(opinion, value=str(opinion.value)) for opinion in opinions_found]
-    )
+    if all(sheet_question.ordinal for sheet_question in questions):
+        return opinions_found
+    return [replace(opinion, value=str(opinion.value)) for opinion in opinions_found]
 
 
 def between(of: Sequence[Opinion]) -> list[tuple[str, str, Figure]]:
     """Compute the agreement of each pair of annotators."""
     people = sorted({opinion.annotator for opinion in of})
-    return [
-        (a, b, agreement([opinion for opinion in of if opinion.annotator in (a, b)]))
-        for a, b in combinations(people, 2)
-    ]
+    rows: list[tuple[str, str, Figure]] = []
+    for a, b in combinations(people, 2):
+        rows.append((a, b, agreement([opinion for opinion in of if opinion.annotator in (a, b)])))
+
+    return rows
 
 
 def disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
@@ -382,6 +478,7 @@ def disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     for opinion in of:
         if opinion.source == "person" and opinion.counts and opinion.text_hash not in decided:
             by_text[opinion.text_hash].append(opinion)
+
     return {
         text: opinions_of_text
         for text, opinions_of_text in by_text.items()

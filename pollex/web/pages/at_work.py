@@ -25,8 +25,13 @@ def at_work(site: Site, as_json: bool) -> Data:
     ended = [child for child in reversed(site.children.by_id.values()) if child.over]
     if as_json:
         return {"commands": [state_of(child) for child in (*children, *ended[:LAST])]}
+
     every = [(run, site.status(run)) for run in site.runs()]
-    of_children = {run.id for child in children if (run := run_of(site, child))}
+    of_children = set()
+    for child in children:
+        if run := run_of(site, child):
+            of_children.add(run.id)
+
     return {
         "working": [(child, progress_of(site, child)) for child in children],
         "elsewhere": [
@@ -44,9 +49,12 @@ def progress_of(site: Site, child: Child) -> Data:
     """Return the run that a command makes, and how far that is; no run before it has begun one."""
     run = run_of(site, child)
     fault = fault_of(child)
-    queue = child.told.get("queue", "") if isinstance(child.told, dict) else ""
+    queue = ""
+    if isinstance(child.told, dict):
+        queue = child.told.get("queue", "")
     if run is None:
         return {"run": None, "queue": queue, "fault": fault}
+
     status = site.status(run)
     return {
         "run": run,
@@ -64,10 +72,16 @@ def changes_of(site: Site, run: Run) -> str:
     """Return where it stands what a run's rubric set changed beside the one before it; empty where there is none."""
     if run.command not in ("learn", "refit"):
         return ""
+
     ids = [named.id for named in site.sets().values()]
-    new = next((named.id for named in site.sets().values() if named.run == run.id), "")
+    new = next(
+        (named.id for named in site.sets().values() if named.run == run.id),
+        "",
+    )
     before = ids[ids.index(new) + 1 :] if new else []
-    return links.address(links.SET_DIFF, a=before[0], b=new) if before else ""
+    if before:
+        return links.address(links.SET_DIFF, a=before[0], b=new)
+    return ""
 
 
 @page(f"{links.CHILDREN}/{{child}}", "child.html", here="At work")
@@ -75,6 +89,7 @@ def shown(site: Site, child: Child, as_json: bool) -> Data:
     """Show a command; once it is done, what it came to."""
     if as_json:
         return state_of(child)
+
     template, figures = result_shown(site, child) or ("", {})
     return progress_of(site, child) | {
         "result_template": template,
@@ -109,18 +124,26 @@ def stop(child: Child) -> Done:
 
 
 @post("/api/runs/{run}/go-on")
-def go_on_with(site: Site, run: Run, confirmed: str = "", key: str = "") -> Done:
+def go_on_with(
+    site: Site,
+    run: Run,
+    confirmed: str = "",
+    key: str = "",
+) -> Done:
     """Go on with a run that stopped, by the command that the store keeps, once somebody has said yes to it."""
     require_yes(site, run, confirmed)
     if site.status(run) in ("running", "stalled"):
         raise Clash(f"{run.id} is at work", remedy="wait until it has ended")
+
     command = kept_command(site, run)
     if command is not None and key.strip():
         site.keys[command.key_address] = key.strip()
+
     child = go_on(site, run)
     if child is None:
         raise Clash(
             f"no command began {run.id}",
             remedy="start it again where it was started, with `resume`",
         )
+
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}

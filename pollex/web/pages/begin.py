@@ -72,11 +72,25 @@ def begin(
     if isinstance(before, Begun) and before.door == door:
         return _form(site, door, before.typed, before.logs)
     if isinstance(before, Begun):
-        taken_over = {name: before.typed.get(name, "") for name in TAKEN_OVER}
+        taken_over = {}
+        for name in TAKEN_OVER:
+            taken_over[name] = before.typed.get(name, "")
         prompt = taken_over["o-prompt"].rstrip()
-        edit = f"{prompt}\n{sentence}" if prompt and sentence else prompt
+        if prompt and sentence:
+            edit = f"{prompt}\n{sentence}"
+        else:
+            edit = prompt
+
         typed = taken_over | {"o-target": target, "o-edit": edit}
-        return _form(site, door, typed, before.logs, is_new=True, sentence=sentence)
+        return _form(
+            site,
+            door,
+            typed,
+            before.logs,
+            is_new=True,
+            sentence=sentence,
+        )
+
     typed = {
         "o-rubrics": rubrics,
         "o-new": log,
@@ -85,7 +99,14 @@ def begin(
         "o-label_sources": "log,person,adjudicated" if people else "",
     }
     chosen = {name: value for name, value in typed.items() if value}
-    return _form(site, door, chosen, (log,) if log else (), is_new=True, sentence=sentence)
+    return _form(
+        site,
+        door,
+        chosen,
+        (log,) if log else (),
+        is_new=True,
+        sentence=sentence,
+    )
 
 
 def _form(
@@ -111,6 +132,7 @@ def _form(
     of_model = [control for control in controls if control.option.name in AMONG_MODEL]
     rest = [control for control in controls if control not in (*front, *of_model)]
     values = FormValues(controls, typed, is_new=is_new)
+
     return frame.page(
         "begin.html",
         400 if fault else 200,
@@ -192,21 +214,28 @@ def begin_from_form(
         begun = read_form(site, door, form_fields, log, *keys)
     except PollexError as fault:
         if do == LOOK and frame.wants_json(request.scope):
-            error = {"ok": False, "error": fault.what, "remedy": fault.advice}
+            error = {
+                "ok": False,
+                "error": fault.what,
+                "remedy": fault.advice,
+            }
             return JSONResponse(
                 error | _changes_part(form_fields)
             )  # a form that is half filled in is no mistake
         if frame.wants_json(request.scope):
             raise
         return _form(site, door, form_fields, log, fault)
+
     if do == LOOK:
         if frame.wants_json(request.scope):
             return JSONResponse({"ok": True, "command": begun.command} | _changes_part(form_fields))
         return _form(site, door, form_fields, log, command=begun.command)
+
     remember(site, begun)
     if is_planned_first(begun):
         child = start(site, begun, planned=True)
         return f"{links.PLAN}/{begun.id}", {"plan": begun.id, "child": child.id}
+
     child = start(site, begun)
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
@@ -233,7 +262,10 @@ def plan_live(site: Site, begun_id: str) -> Data:
     """Return the part of a plan's page that tells how far the counting is."""
     child = site.children.last_of(f"{links.PLAN}/{find_begun(site, begun_id).id}")
     over = child is None or child.over
-    fault = fault_of(child) if child is not None else ""
+    fault = ""
+    if child is not None:
+        fault = fault_of(child)
+
     return {
         "child": child,
         "run": None,
@@ -253,12 +285,14 @@ def _stages(child: Child | None) -> list[dict[str, Any]]:
     """Return a row for each stage of a plan, with what is likely beside what is most."""
     planned = _planned(child)
     likely = planned.get("likely", {})
-    rows = [
-        row | {"name": name, "likely": likely.get(name)}
-        for name, row in planned.get("plan", {}).items()
-    ]
+    rows = []
+    for name, row in planned.get("plan", {}).items():
+        rows.append(row | {"name": name, "likely": likely.get(name)})
+
     for model, table in planned.get("panel", {}).items():
-        rows += [row | {"name": f"{model}: {name}", "likely": None} for name, row in table.items()]
+        for name, row in table.items():
+            rows.append(row | {"name": f"{model}: {name}", "likely": None})
+
     return rows
 
 

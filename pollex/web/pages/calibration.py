@@ -52,29 +52,35 @@ MOST_RUNS = 5
 
 @page(links.CALIBRATION, "calibration.html", here="Calibration")
 def calibration(
-    site: Site, run: str = "", source: Source = "log", by: str = "", time: str = ""
+    site: Site,
+    run: str = "",
+    source: Source = "log",
+    by: str = "",
+    time: str = "",
 ) -> Data:
     """Show bands, tails, subgroups, and drift beside other runs."""
     calibrators = sorted(site.calibrators)
     if calibrators and not run and not any(run.command in SCORING for run in site.runs()):
         return {"run": None, "calibrators": calibrators}
+
     chosen = scoring_run(site, run)
     lens = with_labels(measured_lens(site, chosen), site.store, source)
     every = [run for run in site.runs() if run.command in SCORING]
-    others = (
-        []
-        if source != "log"
-        else [
+    if source != "log":
+        others = []
+    else:
+        others = [
             (other_run.id, lens_for(site, other_run))
             for other_run in every
             if other_run.id != chosen.id and other_run.finished
         ][:MOST_RUNS]
-    )
+
     labels = int(find_usable(lens).sum())
     enough = labels >= FEWEST
     named = site.set_of(chosen)
     fields = fields_of(site, chosen, lens)
     times = times_among(fields)
+
     return {
         "run": chosen,
         "runs": every,
@@ -117,15 +123,21 @@ def calibrator(site: Site, calibrator_id: str) -> Data:
     soon.wait(PATIENCE)
     shown: Data = {"name": calibrator_id, "soon": soon}
     if calibrator_id in site.calibrators:
-        parts = on_page(soon.value) if soon.value else {"data": None}
-        opens = (
-            opens_of(
-                site, {text.id for prediction in soon.value.predicted for text in prediction.tail}
+        if soon.value:
+            parts = on_page(soon.value)
+        else:
+            parts = {"data": None}
+
+        if soon.value:
+            opens = opens_of(
+                site,
+                {text.id for prediction in soon.value.predicted for text in prediction.tail},
             )
-            if soon.value
-            else {}
-        )
+        else:
+            opens = {}
+
         return shown | {"template": "calibrator.html", "opens": opens} | parts
+
     named = _named(site, calibrator_id)
     runs = {run.id for run in site.runs()}
     labels = site.store.value("SELECT count(DISTINCT text_hash) FROM labels WHERE annotator <> ''")
@@ -141,6 +153,7 @@ def opens_of(site: Site, texts: set[str]) -> dict[str, str]:
         address_by_id = {
             row["id"]: links.conversation(run.id, row["id"]) for row in rows
         } | address_by_id
+
     return address_by_id
 
 
@@ -153,10 +166,15 @@ def live(site: Site, calibrator_id: str) -> Data:
 
 def _soon(site: Site, name: str) -> Soon:
     if (folder := site.calibrators.get(name)) is not None:
-        return site.kept(("calibrator", name), lambda: Soon(partial(figures_of, folder)))
+        return site.kept(
+            ("calibrator", name),
+            lambda: Soon(partial(figures_of, folder)),
+        )
+
     named = _named(site, name)
     return site.kept(
-        ("calibrator", named.id), lambda: Soon(partial(_label_figures, site.store, named))
+        ("calibrator", named.id),
+        lambda: Soon(partial(_label_figures, site.store, named)),
     )
 
 
@@ -169,7 +187,11 @@ def _named(site: Site, name: str) -> NamedSet:
     return site.set(name)
 
 
-def _label_figures(store: Store, named: NamedSet, progress: Progress) -> object:
+def _label_figures(
+    store: Store,
+    named: NamedSet,
+    progress: Progress,
+) -> object:
     # scikit-learn comes with it, and takes a second to import
     from pollex.services.label_figures import label_figures
 
@@ -190,15 +212,23 @@ def figures_of(folder: Path, progress: Progress) -> CalibrationData:
     if len(names) != 2:
         remedy = "fit it again, or see `pollex calibrate report`"
         raise BadInput(
-            "it doesn't say which tables it was fitted to", where=str(folder), remedy=remedy
+            "it doesn't say which tables it was fitted to",
+            where=str(folder),
+            remedy=remedy,
         )
+
     answers, judgments = (_found(Path(name), folder) for name in names)
     return measure_calibrator(folder, answers, judgments, quick=True, progress=progress)[1]
 
 
 def _found(path: Path, folder: Path) -> str:
     """Return where a table lies: as it was named, or beside the calibrator; else its name, for the error to tell."""
-    places = [path, folder.parent / path, folder.parent / path.name, folder / path.name]
+    places = [
+        path,
+        folder.parent / path,
+        folder.parent / path.name,
+        folder / path.name,
+    ]
     return str(next((place for place in places if place.exists()), path))
 
 
@@ -242,6 +272,7 @@ def fields_of(site: Site, run: Run, lens: Lens) -> dict[str, Values]:
         for row in site.store.ask(run.id, KEPT):
             for name, value in _flat(json.loads(row["metadata"] or "{}")):
                 by_run[name][row["id"]] = value
+
         most = Counter({name: len(values) for name, values in by_run.items()}).most_common(
             MOST_FIELDS
         )
@@ -277,18 +308,26 @@ def moment_of(value: str) -> datetime | None:
             moment = datetime.fromisoformat(value)
         except ValueError:
             return None
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+        if moment.tzinfo:
+            return moment
+        return moment.replace(tzinfo=UTC)
+
     seconds = number / 1000 if number > LATEST else number
-    return datetime.fromtimestamp(seconds, UTC) if 1e8 < seconds < 1e10 else None
+    if 1e8 < seconds < 1e10:
+        return datetime.fromtimestamp(seconds, UTC)
+    return None
 
 
 def learned_netsat(site: Site, named: NamedSet | None) -> Floats | None:
     """Return NetSAT of the conversations that a set was learned from `[n]`; None where the store doesn't have them."""
     run = next(
-        (run for run in site.runs() if named is not None and run.id == named.rubric_set.run), None
+        (run for run in site.runs() if named is not None and run.id == named.rubric_set.run),
+        None,
     )
     if run is None or run.command not in SCORING:
         return None
+
     lens = lens_for(site, run)
     netsats = lens.netsat[np.fromiter((side == "train" for side in lens.sides), bool, len(lens))]
     netsats = netsats[~np.isnan(netsats)]
@@ -296,7 +335,10 @@ def learned_netsat(site: Site, named: NamedSet | None) -> Floats | None:
 
 
 def weeks(
-    lens: Lens, values: Values, rubric_set: RubricSet | None, learned: Floats | None
+    lens: Lens,
+    values: Values,
+    rubric_set: RubricSet | None,
+    learned: Floats | None,
 ) -> list[Week]:
     """Return the last weeks that a field's times lie in, the first one first.
 
@@ -308,6 +350,7 @@ def weeks(
         if (moment := moment_of(value)) is not None and id_ in lens.place:
             day = moment.astimezone(UTC).date()
             rows[day - timedelta(days=day.weekday())].append(lens.place[id_])
+
     usable = find_usable(lens)
     last = sorted(rows)[-MOST_WEEKS:]
     return [
@@ -328,6 +371,7 @@ def _week(
     netsat = lens.netsat[rows]
     labels = lens.label[rows][labeled]
     probabilities = p[~np.isnan(p)]
+
     return Week(
         begins,
         len(probabilities),

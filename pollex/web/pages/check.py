@@ -40,13 +40,20 @@ def check(
     ]
     if as_json:
         verdicts = checked(
-            site, site.run(run), site.run(against), conditions, again=again, strict=strict
+            site,
+            site.run(run),
+            site.run(against),
+            conditions,
+            again=again,
+            strict=strict,
         )
         data: Data = verdicts["result"].as_json()
         return data | {"unscored": verdicts["unscored"]}
+
     of = scoring_run(site, run)
     baseline = site.run(against) if against else None
     named = site.set_of(of)
+
     return {
         "runs": [run for run in site.runs() if run.command in SCORING],
         "run": of,
@@ -72,15 +79,23 @@ def choices_of(rubric_set: RubricSet) -> dict[str, str]:
         "unlike above": "share of conversations unlike the baseline is above",
     }
     ways = {"sat": "drops", "dsat": "rises"}
-    rubrics = {
-        f"mean({rubric.id}) {ways[rubric.polarity]} by": f"mean answer {ways[rubric.polarity]} by: {rubric.text}"
-        for rubric in rubric_set.rubrics
-    }
+    rubrics = {}
+    for rubric in rubric_set.rubrics:
+        rubrics[f"mean({rubric.id}) {ways[rubric.polarity]} by"] = (
+            f"mean answer {ways[rubric.polarity]} by: {rubric.text}"
+        )
+
     return plain | rubrics
 
 
 def checked(
-    site: Site, run: Run, against: Run, conditions: Sequence[str], *, again: bool, strict: bool
+    site: Site,
+    run: Run,
+    against: Run,
+    conditions: Sequence[str],
+    *,
+    again: bool,
+    strict: bool,
 ) -> Data:
     """Check a run against another.
 
@@ -100,30 +115,45 @@ def checked(
     if comparison is None or sets[0] is None:
         what = f"one rubric set must have scored both runs, up to {MOST:,} conversations each"
         raise Fault(
-            what, remedy="`pollex check` scores what is not scored, and takes as many as there are"
+            what,
+            remedy="`pollex check` scores what is not scored, and takes as many as there are",
         )
+
     rubric_set = sets[0].rubric_set
     options = {"again": again, "strict": strict}
     try:
         result = check_runs(
-            site.store, run.id, against.id, rubric_set, conditions, comparison=comparison, **options
+            site.store,
+            run.id,
+            against.id,
+            rubric_set,
+            conditions,
+            comparison=comparison,
+            **options,
         )
     except WrongUse as error:
         raise Fault(error.what, remedy=error.advice) from error
+
     scored = [~np.isnan(lens.probability) for lens in lenses]
     seen_count = int((~lenses[0].unseen & scored[0]).sum())
     unscored = sum(int((~is_scored).sum()) for is_scored in scored)
-    return {"result": result, "seen": seen_count if rubric_set.reasons else 0, "unscored": unscored}
+
+    return {
+        "result": result,
+        "seen": seen_count if rubric_set.reasons else 0,
+        "unscored": unscored,
+    }
 
 
 def _baselines(site: Site, run: Run, named: NamedSet | None) -> list[Run]:
-    others = [
-        other_run
-        for other_run in site.runs()
-        if other_run.command in SCORING and other_run.id != run.id
-    ]
-    return [
-        other_run
-        for other_run in others
-        if named and (other := site.set_of(other_run)) and other.id == named.id
-    ]
+    others = []
+    for other_run in site.runs():
+        if other_run.command in SCORING and other_run.id != run.id:
+            others.append(other_run)
+
+    baselines: list[Run] = []
+    for other_run in others:
+        if named and (other := site.set_of(other_run)) and other.id == named.id:
+            baselines.append(other_run)
+
+    return baselines

@@ -33,33 +33,63 @@ def choose(
 ) -> Done:
     """Put conversations into a queue."""
     if not id_:
-        raise Fault("no conversation is ticked", remedy="tick those that are to be in the queue")
+        raise Fault(
+            "no conversation is ticked",
+            remedy="tick those that are to be in the queue",
+        )
+
     with site.turn:
         into = _queue(site, run, queue, name.strip())
         rows = _rows(site, into, id_)
         site.store.keep(rows if queue else [into, *rows])
-    back = links.conversation(run.id, id_[0], of=of, who=who) if reading else ""
+
+    back = ""
+    if reading:
+        back = links.conversation(run.id, id_[0], of=of, who=who)
+
     return back or f"{links.LABEL}/{into.id}", {"queue": into.id, "added": len(rows)}
 
 
-def _queue(site: Site, run: Run, queue_id: str, name: str) -> QueueRow:
+def _queue(
+    site: Site,
+    run: Run,
+    queue_id: str,
+    name: str,
+) -> QueueRow:
     if not queue_id:
         if not name:
             raise Fault(
-                "the new queue has no name", remedy="give it one, or choose a queue that is there"
+                "the new queue has no name",
+                remedy="give it one, or choose a queue that is there",
             )
+
         return QueueRow(
-            secrets.token_hex(4), name, CHOSEN, run.id, 0.0, 1, secrets.randbits(32), now()
+            secrets.token_hex(4),
+            name,
+            CHOSEN,
+            run.id,
+            0.0,
+            1,
+            secrets.randbits(32),
+            now(),
         )
+
     queue = queue_of(site.store, queue_id)
     if queue.run != run.id:
-        raise Fault(f"this queue is of {queue.run}", remedy="choose one of the same run")
+        raise Fault(
+            f"this queue is of {queue.run}",
+            remedy="choose one of the same run",
+        )
+
     return queue
 
 
 def _rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[ChosenRow]:
     """Return rows of the conversations that are not in the queue yet."""
-    queued = {row["conversation"] for row in site.store.rows(IN_QUEUE, [queue.id])}
+    queued = set()
+    for row in site.store.rows(IN_QUEUE, [queue.id]):
+        queued.add(row["conversation"])
+
     ids_wanted = [id_ for id_ in dict.fromkeys(ids) if id_ not in queued]
     text_hash_by_id = {
         conversation.id: conversation.text_hash
@@ -67,9 +97,15 @@ def _rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[ChosenRow]:
     }
     if missing := [id_ for id_ in ids_wanted if id_ not in text_hash_by_id]:
         raise NotThere(
-            f"this run has no conversation {missing[0]!r}", remedy="its list has those there are"
+            f"this run has no conversation {missing[0]!r}",
+            remedy="its list has those there are",
         )
-    return [ChosenRow(queue.id, text_hash_by_id[id_], id_, now()) for id_ in ids_wanted]
+
+    rows: list[ChosenRow] = []
+    for id_ in ids_wanted:
+        rows.append(ChosenRow(queue.id, text_hash_by_id[id_], id_, now()))
+
+    return rows
 
 
 IN_QUEUE = "SELECT conversation FROM chosen WHERE queue = ?"
@@ -80,7 +116,9 @@ OF_CONVERSATION = """
 
 
 def queues_with(
-    site: Site, run: Run, conversation: str
+    site: Site,
+    run: Run,
+    conversation: str,
 ) -> tuple[list[dict[str, str]], list[QueueRow]]:
     """Return the queues that a conversation was put into, and all others of its run."""
     within = site.store.rows(OF_CONVERSATION, [run.id, conversation])
@@ -107,6 +145,7 @@ def thumb(
             "this run has no such conversation",
             remedy="the list of its conversations has those there are",
         )
+
     with site.turn:
         opinions_here = opinions(site.store, QUESTION)
         own_opinion = next(
@@ -135,7 +174,9 @@ def thumb(
         )
         saw = ("prediction", "others") if others else ("prediction",)
         (label_kept,) = keep_said(
-            site.store, [(label, SheetRow(label.id, comment=comment, saw=saw))]
+            site.store,
+            [(label, SheetRow(label.id, comment=comment, saw=saw))],
         )
+
     back = links.conversation(run.id, conversation.id, of=of, who=who)
     return back, {"label": label_kept}

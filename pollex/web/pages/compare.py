@@ -43,14 +43,21 @@ MOST = 10_000
 
 @page(links.COMPARE, "compare.html", here="Runs")
 def compare(
-    site: Site, request: Request, as_json: bool, a: str = "", b: str = "", run: str = ""
+    site: Site,
+    request: Request,
+    as_json: bool,
+    a: str = "",
+    b: str = "",
+    run: str = "",
 ) -> Data | Response:
     """Show two runs side by side."""
     if run:
         return _of_ticked(site, request.query_params.getlist("run"))
+
     scoring = [run for run in site.runs() if run.command in SCORING]
     if not (a and b) and not as_json:
         return {"runs": scoring, "a": None, "b": None}
+
     before = site.run(a)
     after = site.run(b)
     of_a = lens_for(site, before)
@@ -59,8 +66,12 @@ def compare(
     pairs, figures = _compared(site, of_a, of_b, sets)
     if as_json:
         return _told(pairs, figures)
+
     behind = [settings_behind(site.store, run) for run in (before, after)]
-    thetas = [named.rubric_set.theta if named else None for named in sets]
+    thetas = []
+    for named in sets:
+        thetas.append(named.rubric_set.theta if named else None)
+
     return {
         "runs": scoring,
         "a": before,
@@ -94,20 +105,30 @@ def _of_ticked(site: Site, names: list[str]) -> Response:
     """Lead to two runs that were ticked in the list, the earlier one first."""
     if len(names) != 2:
         raise Fault(
-            "two runs are compared, no more and no fewer", remedy="tick two in the list of runs"
+            "two runs are compared, no more and no fewer",
+            remedy="tick two in the list of runs",
         )
+
     every = [run.id for run in site.runs()]
-    a, b = sorted((site.run(name).id for name in names), key=every.index, reverse=True)
+    a, b = sorted(
+        (site.run(name).id for name in names),
+        key=every.index,
+        reverse=True,
+    )
     return RedirectResponse(links.address(links.COMPARE, a=a, b=b), 303)
 
 
 def _compared(
-    site: Site, a: Lens, b: Lens, sets: Sequence[NamedSet | None]
+    site: Site,
+    a: Lens,
+    b: Lens,
+    sets: Sequence[NamedSet | None],
 ) -> tuple[Pairs, dict[str, object]]:
     def make() -> tuple[Pairs, dict[str, object]]:
         first = a.scored_by(b, b.measured - a.folded)
         second = b.scored_by(a, a.measured - b.folded)
         pairs = pairs_of(first, second)
+
         return pairs, dict(
             differences(pairs, first, second, one_scale=_alike(sets) or a.version == b.version)
         )
@@ -121,19 +142,24 @@ def _alike(sets: Sequence[NamedSet | None]) -> bool:
 
 
 def by_one_set(
-    site: Site, runs: tuple[Run, Run], lenses: tuple[Lens, Lens], sets: Sequence[NamedSet | None]
+    site: Site,
+    runs: tuple[Run, Run],
+    lenses: tuple[Lens, Lens],
+    sets: Sequence[NamedSet | None],
 ) -> Comparison | None:
     """Return what `pollex compare` finds, where one rubric set scored both runs."""
     named = sets[0]
     if named is None or not _alike(sets) or max(map(len, lenses)) > MOST:
         return None
+
     # SciPy comes with it, and takes half a second
     from pollex.services.compare import compare_runs
 
     key = ("comparison", *(lens.version for lens in lenses))
     try:
         return site.kept(
-            key, lambda: compare_runs(site.store, runs[0].id, runs[1].id, named.rubric_set)
+            key,
+            lambda: compare_runs(site.store, runs[0].id, runs[1].id, named.rubric_set),
         )
     except (
         BadCalibrator
@@ -144,21 +170,24 @@ def by_one_set(
 def _arguments(a: Run, b: Run) -> list[tuple[str, str, str]]:
     """Return what the runs were started with where it differs."""
     names = sorted(a.arguments.keys() | b.arguments.keys())
-    settings = [
-        (name, given(a.arguments.get(name)), given(b.arguments.get(name))) for name in names
-    ]
+    settings = []
+    for name in names:
+        settings.append((name, given(a.arguments.get(name)), given(b.arguments.get(name))))
+
     return [row for row in settings if row[1] != row[2]]
 
 
 def _told(pairs: Pairs, figures: dict[str, object]) -> Data:
-    flips = [
-        {
-            "a": pairs.ids[i][0],
-            "b": pairs.ids[i][1],
-            "netsat": [float(side[i]) for side in pairs.netsat],
-        }
-        for i in pairs.flips.tolist()
-    ]
+    flips = []
+    for i in pairs.flips.tolist():
+        flips.append(
+            {
+                "a": pairs.ids[i][0],
+                "b": pairs.ids[i][1],
+                "netsat": [float(side[i]) for side in pairs.netsat],
+            }
+        )
+
     about = {
         "n": len(pairs.ids),
         "only": pairs.only,
@@ -214,7 +243,11 @@ def pairs_of(a: Lens, b: Lens) -> Pairs:
     shared = [text for text in first if text in second]
     measured = a.measured | b.measured
     unlike = (a.folded ^ b.folded) - measured
-    both = [(first[text], second[text]) for text in shared if text not in unlike]
+    both = []
+    for text in shared:
+        if text not in unlike:
+            both.append((first[text], second[text]))
+
     rows = np.array(both, dtype=np.int64).reshape(len(both), 2)
     first_rows = rows[:, 0]
     other = rows[:, 1]
@@ -226,6 +259,7 @@ def pairs_of(a: Lens, b: Lens) -> Pairs:
     )
     flips = np.flatnonzero(differ)
     order = np.argsort(-np.abs(netsat[1][flips] - netsat[0][flips]), kind="stable")
+
     return Pairs(
         ids=[(a.ids[i], b.ids[j]) for i, j in both],
         rows=(first_rows, other),
@@ -238,7 +272,13 @@ def pairs_of(a: Lens, b: Lens) -> Pairs:
     )
 
 
-def differences(pairs: Pairs, a: Lens, b: Lens, *, one_scale: bool = True) -> dict[str, Figure]:
+def differences(
+    pairs: Pairs,
+    a: Lens,
+    b: Lens,
+    *,
+    one_scale: bool = True,
+) -> dict[str, Figure]:
     """Compute the figures of b minus those of a on the same texts, with intervals.
 
     Args:
@@ -252,24 +292,34 @@ def differences(pairs: Pairs, a: Lens, b: Lens, *, one_scale: bool = True) -> di
     rows_known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
     if len(rows_known) > POINTS:
         rows_known = np.sort(rng.choice(rows_known, POINTS, replace=False))
+
     probability = a.probability[pairs.rows[0]], b.probability[pairs.rows[1]]
     both = ({"NetSAT": pairs.netsat} if one_scale else {}) | {"P(up)": probability}
     second = np.repeat([False, True], len(rows_known))
-    values = {
-        name: np.concatenate([side[rows_known] for side in sides]) for name, sides in both.items()
-    }
+    values = {}
+    for name, sides in both.items():
+        values[name] = np.concatenate([side[rows_known] for side in sides])
+
     rows = pairs.rows[0][rows_known]
     unit = numbers_of(
         ("user", a.groups[row]) if a.groups[row] is not None else ("id", a.ids[row]) for row in rows
     )
     means = mean_differences(values, second, np.tile(unit, 2), rng)
-    differences = {name: replace(figure, n=len(rows_known)) for name, figure in means.items()}
+    differences = {}
+    for name, figure in means.items():
+        differences[name] = replace(figure, n=len(rows_known))
+
     labeled_rows = np.intersect1d(rows_known, labeled_unseen(pairs, a, b))
     up = pairs.label[labeled_rows] == 1
     if up.any() and not up.all():
         differences["AUC"] = auc_difference(
-            pairs.netsat[1][labeled_rows], pairs.netsat[0][labeled_rows], up, rng, RESAMPLES
+            pairs.netsat[1][labeled_rows],
+            pairs.netsat[0][labeled_rows],
+            up,
+            rng,
+            RESAMPLES,
         )
+
     return differences
 
 
@@ -285,11 +335,12 @@ def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:
     rows_known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
     if not len(rows_known):
         return Markup("")
-    shown = (
-        rows_known
-        if len(rows_known) <= DRAWN
-        else np.random.default_rng(0).choice(rows_known, DRAWN, replace=False)
-    )
+
+    if len(rows_known) <= DRAWN:
+        shown = rows_known
+    else:
+        shown = np.random.default_rng(0).choice(rows_known, DRAWN, replace=False)
+
     every = np.concatenate([pairs.netsat[0][rows_known], pairs.netsat[1][rows_known]])
     low = float(every.min()) - 1
     high = float(every.max()) + 1
@@ -309,29 +360,50 @@ def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:
     if thetas[0] is not None:
         lines.append(
             element(
-                "line", x1=across(thetas[0]), x2=across(thetas[0]), y1=10, y2=320, class_="theta"
+                "line",
+                x1=across(thetas[0]),
+                x2=across(thetas[0]),
+                y1=10,
+                y2=320,
+                class_="theta",
             )
         )
+
     if thetas[1] is not None:
         lines.append(
-            element("line", x1=40, x2=410, y1=up(thetas[1]), y2=up(thetas[1]), class_="theta")
-        )
-    labels = [
-        (
             element(
-                "text",
-                tick_label(value),
-                x=across(value),
-                y=336,
-                text_anchor="middle",
-                class_="tick",
-            ),
-            element(
-                "text", tick_label(value), x=34, y=up(value) + 4, text_anchor="end", class_="tick"
-            ),
+                "line",
+                x1=40,
+                x2=410,
+                y1=up(thetas[1]),
+                y2=up(thetas[1]),
+                class_="theta",
+            )
         )
-        for value in ticks(low, high, 6)
-    ]
+
+    labels = []
+    for value in ticks(low, high, 6):
+        labels.append(
+            (
+                element(
+                    "text",
+                    tick_label(value),
+                    x=across(value),
+                    y=336,
+                    text_anchor="middle",
+                    class_="tick",
+                ),
+                element(
+                    "text",
+                    tick_label(value),
+                    x=34,
+                    y=up(value) + 4,
+                    text_anchor="end",
+                    class_="tick",
+                ),
+            )
+        )
+
     caption = f"NetSAT of both runs for {len(shown)} of {len(rows_known)} texts; {len(flipped)} changed their label"
     return svg(caption, lines, labels, points, width=420, height=345)
 
@@ -344,15 +416,17 @@ def built_in_beside(site: Site, named: NamedSet) -> str | None:
     """Return the run of a built-in set of the same conversations, for a set that a model wrote rubrics of."""
     if named.rubric_set.judge.built_in:
         return None
+
     data = named.rubric_set.data.fingerprint
     runs = {run.id for run in site.runs()}
-    others = [
-        rubric_set
-        for rubric_set in site.sets().values()
-        if rubric_set.run in runs and rubric_set.rubric_set.data.fingerprint == data
-    ]
+    others = []
+    for rubric_set in site.sets().values():
+        if rubric_set.run in runs and rubric_set.rubric_set.data.fingerprint == data:
+            others.append(rubric_set)
+
     return next(
-        (other_set.run for other_set in others if other_set.rubric_set.judge.built_in), None
+        (other_set.run for other_set in others if other_set.rubric_set.judge.built_in),
+        None,
     )
 
 
@@ -378,6 +452,7 @@ def beside(
         or second.rubric_set.judge.built_in
     ):
         return []
+
     rows = labeled_unseen(pairs, lenses[0], lenses[1])
     up = pairs.label[rows] == 1
     return [
@@ -386,15 +461,25 @@ def beside(
     ]
 
 
-def _auc_beside(rubric_set: RubricSet, netsat: np.ndarray, up: np.ndarray) -> Figure | None:
+def _auc_beside(
+    rubric_set: RubricSet,
+    netsat: np.ndarray,
+    up: np.ndarray,
+) -> Figure | None:
     """Return a set's AUC on what neither set was learned from; where all labels teach, its own by folds."""
     if up.any() and not up.all():
         return auc_of_scores(netsat, up, np.random.default_rng(0))
-    return rubric_set.held_out.auc if rubric_set.held_out and rubric_set.data.folds else None
+    if rubric_set.held_out and rubric_set.data.folds:
+        return rubric_set.held_out.auc
+    return None
 
 
 def _beside(
-    site: Site, run: Run, rubric_set: RubricSet, netsat: np.ndarray, up: np.ndarray
+    site: Site,
+    run: Run,
+    rubric_set: RubricSet,
+    netsat: np.ndarray,
+    up: np.ndarray,
 ) -> Data:
     leading = [rubric for rubric in rubric_set.rubrics if rubric.headlined]
     calls = calls_of(site.store, run, "sent", down=False, at=0, n=-1)
@@ -403,6 +488,7 @@ def _beside(
         sum(call.usage.get("in", 0) for call in calls),
         sum(call.usage.get("out", 0) for call in calls),
     )
+
     return {
         "name": rubric_set.judge.name if not rubric_set.judge.built_in else "built-in (no LLM)",
         "by_model": len(leading) - built_in_count,

@@ -36,7 +36,12 @@ from pollex.web.views import Data, page
 
 @page(links.CONVERSATION, "conversation.html", here="Conversations")
 def conversation(
-    site: Site, as_json: bool, run: Run, id_: str, of: str = "", who: str = ""
+    site: Site,
+    as_json: bool,
+    run: Run,
+    id_: str,
+    of: str = "",
+    who: str = "",
 ) -> Data:
     """Show a conversation beside the reasons for its score."""
     trace, rubrics, named, sums = looked_up(site, run, id_)
@@ -58,13 +63,18 @@ def conversation(
             "sums": {"sat": sums.of("sat"), "dsat": sums.of("dsat")}
             | {"never": sums.never, "unanswered": sums.unanswered},
         }
+
     rubric_set = named.rubric_set if named else None
     within, queues = queues_with(site, run, id_)
     before, behind = listing_of(site, list_form(of).model_copy(update={"run": run.id})).neighbors(
         id_
     )
     score = trace.score
-    moves = moves_of(rubric_set, trace.answers) if rubric_set else {}
+    if rubric_set:
+        moves = moves_of(rubric_set, trace.answers)
+    else:
+        moves = {}
+
     return {
         "who": who,
         "moves": moves,
@@ -107,21 +117,29 @@ def moves_of(rubric_set: RubricSet, answers: Mapping[str, Answer | Unanswered]) 
     (whole,) = scores_by(rubric_set, rubric_set.rubrics, {"": answers})
     if whole.probability is None:
         return {}
+
     answers_by_rubric = {}
     for rubric in rubric_set.rubrics:
         answer = answers.get(rubric.id)
         if not isinstance(answer, Answer) or answer.never_came_up:
             continue
-        others = [
-            other_rubric for other_rubric in rubric_set.rubrics if other_rubric.id != rubric.id
-        ]
+        others = []
+        for other_rubric in rubric_set.rubrics:
+            if other_rubric.id != rubric.id:
+                others.append(other_rubric)
         (without,) = scores_by(rubric_set, others, {"": answers}) if others else (whole,)
         if without.probability is not None:
             answers_by_rubric[rubric.id] = whole.probability - without.probability
+
     return answers_by_rubric
 
 
-def by_effect(parts: Sequence[Summand], moves: Mapping[str, float], *, good: bool) -> list[Summand]:
+def by_effect(
+    parts: Sequence[Summand],
+    moves: Mapping[str, float],
+    *,
+    good: bool,
+) -> list[Summand]:
     """Sort what a score is made of: what speaks most for the verdict first, what never came up last."""
     side = 1 if good else -1
 
@@ -147,11 +165,11 @@ def told_move(move: float) -> str:
 
 def scale_of(netsat: float, rubric_set: RubricSet) -> Markup:
     """Draw a NetSAT beside θ and the window, on a scale that holds them all."""
-    ends = [
-        abs(value)
-        for value in (netsat, rubric_set.theta, rubric_set.window.lower, rubric_set.window.upper)
-        if value is not None
-    ]
+    ends = []
+    for value in (netsat, rubric_set.theta, rubric_set.window.lower, rubric_set.window.upper):
+        if value is not None:
+            ends.append(abs(value))
+
     return drawings.scale(
         netsat,
         rubric_set.theta,
@@ -176,7 +194,9 @@ def good_of(score: ScoreRow | None) -> bool:
 
 
 def looked_up(
-    site: Site, run: Run, id_: str
+    site: Site,
+    run: Run,
+    id_: str,
 ) -> tuple[ConversationTrace, tuple[Rubric, ...], NamedSet | None, Sums]:
     """Return a conversation's trace in a run, and the rubrics of its score.
 
@@ -187,8 +207,10 @@ def looked_up(
         trace = conversation_trace(site.store, run.id, id_)
     except WrongUse as error:
         raise NotThere(
-            error.what, remedy="the list of its conversations has those there are"
+            error.what,
+            remedy="the list of its conversations has those there are",
         ) from None
+
     named = site.set_of(run)
     rubrics = named.rubric_set.rubrics if named else tuple(rubrics_of(site.store, run.id).values())
     rule = named.rubric_set.judge.options.value if named else "auto"
@@ -235,12 +257,16 @@ class Summand:
     @property
     def adds(self) -> float | None:
         """Change of NetSAT by this answer."""
-        return None if self.value is None else self.value * self.rubric.sign
+        if self.value is None:
+            return None
+        return self.value * self.rubric.sign
 
     @property
     def far(self) -> float:
         """Distance of the answer from the middle."""
-        return -1.0 if self.value is None else abs(self.value - MIDDLE)
+        if self.value is None:
+            return -1.0
+        return abs(self.value - MIDDLE)
 
 
 @dataclass(frozen=True)
@@ -291,17 +317,35 @@ def explained(
         never: By rubric, what counts where its occasion never came up; the middle where none is
             known.
     """
-    parts = [
-        _part(rubric, answers.get(rubric.id), rule, (never or {}).get(rubric.id, MIDDLE))
-        for rubric in rubrics
-    ]
+    parts = []
+    for rubric in rubrics:
+        parts.append(
+            _part(
+                rubric,
+                answers.get(rubric.id),
+                rule,
+                (never or {}).get(rubric.id, MIDDLE),
+            )
+        )
+
     return Sums(tuple(sorted(parts, key=lambda part: -part.far)))
 
 
-def _part(rubric: Rubric, answer: Answer | Unanswered | None, rule: Rule, never: float) -> Summand:
+def _part(
+    rubric: Rubric,
+    answer: Answer | Unanswered | None,
+    rule: Rule,
+    never: float,
+) -> Summand:
     if not isinstance(answer, Answer):
         return Summand(rubric, answer, None)
-    return Summand(rubric, answer, value_of(answer, rule, never), answer.never_came_up)
+
+    return Summand(
+        rubric,
+        answer,
+        value_of(answer, rule, never),
+        answer.never_came_up,
+    )
 
 
 def read(
@@ -311,10 +355,15 @@ def read(
 ) -> list[MarkedTurn]:
     """Mark in a conversation's turns what rubrics and reasons quote."""
     quotes: dict[int, list[tuple[str, Polarity]]] = defaultdict(list)
-    reasons = extraction.reasons if isinstance(extraction, Extraction) else ()
+    if isinstance(extraction, Extraction):
+        reasons = extraction.reasons
+    else:
+        reasons = ()
+
     sources: tuple[Rubric | Reason, ...] = (*rubrics, *reasons)
     for source in sources:
         for quote in source.quotes:
             if quote.conversation_id == conversation.id:
                 quotes[quote.turn].append((quote.text, source.polarity))
+
     return marked_turns(conversation.turns, quotes)

@@ -65,13 +65,23 @@ FROM_PEOPLE = "SELECT 1 FROM labels WHERE question = 'thumb' AND annotator <> ''
 
 
 @page(links.CONVERSATIONS, "conversations.html", here="Conversations")
-def conversations(site: Site, form: ListForm, request: Request, as_json: bool) -> Data | Response:
+def conversations(
+    site: Site,
+    form: ListForm,
+    request: Request,
+    as_json: bool,
+) -> Data | Response:
     """Show a window of the list, or only its rows on request."""
     listing = listing_of(site, form)
     if as_json:
         _require_version(listing)
         rows = [row_json(row) for row in listing.rows()]
-        return {"total": listing.total, "version": listing.lens.version, "rows": rows}
+        return {
+            "total": listing.total,
+            "version": listing.lens.version,
+            "rows": rows,
+        }
+
     headers = {
         "X-Pollex-Total": str(listing.total),
         "X-Pollex-Version": listing.lens.version,
@@ -88,9 +98,11 @@ def conversations(site: Site, form: ListForm, request: Request, as_json: bool) -
             ),
             headers=headers,
         )
+
     named_set = site.set_of(listing.run)
     counted = listing.histogram("netsat")
     marks = [("θ", named_set.rubric_set.theta)] if named_set else []
+
     return {
         "headers": headers,
         "listing": listing,
@@ -116,7 +128,9 @@ def _reasons(site: Site, listing: Listing) -> dict[str, str]:
 
 @page("/api/conversations/file")
 def download(
-    site: Site, form: ListForm, kind: Literal["csv", "jsonl", "parquet"] = "csv"
+    site: Site,
+    form: ListForm,
+    kind: Literal["csv", "jsonl", "parquet"] = "csv",
 ) -> Response:
     """Send all that a list has, row by row, in its order."""
     listing = listing_of(site, form)
@@ -124,6 +138,7 @@ def download(
         return _parquet(listing)
     if kind == "csv":
         return sent("conversations.csv", "text/csv", table_lines(_table(listing)))
+
     lines = (json.dumps(row_json(row), ensure_ascii=False) + "\n" for row in listing.every())
     return sent("conversations.jsonl", links.NDJSON, lines)
 
@@ -132,9 +147,15 @@ def _parquet(listing: Listing) -> Response:
     """Send a Parquet file, which is made whole before it is sent; it is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "conversations.parquet"
-        types = {field.name: TYPES[str(field.type)] for field in fields(Listed)}
+        types = {}
+        for field in fields(Listed):
+            types[field.name] = TYPES[str(field.type)]
         write_rows(path, map(row_json, listing.every()), types)
-        return sent("conversations.parquet", "application/vnd.apache.parquet", path.read_bytes())
+        return sent(
+            "conversations.parquet",
+            "application/vnd.apache.parquet",
+            path.read_bytes(),
+        )
 
 
 def _table(listing: Listing) -> Iterator[Iterable[object]]:
@@ -145,10 +166,17 @@ def _table(listing: Listing) -> Iterator[Iterable[object]]:
 
 def _require_version(listing: Listing) -> None:
     if listing.form.version not in ("", listing.lens.version):
-        raise Clash("more conversations have come since", remedy="load the list again")
+        raise Clash(
+            "more conversations have come since",
+            remedy="load the list again",
+        )
 
 
-TYPES = {"int": "BIGINT", "str": "VARCHAR", "float": "DOUBLE"}
+TYPES = {
+    "int": "BIGINT",
+    "str": "VARCHAR",
+    "float": "DOUBLE",
+}
 """DuckDB's types of a row's fields."""
 
 
@@ -157,13 +185,21 @@ def search(site: Site, form: ListForm, request: Request) -> Response:
     """Send the first `n` hits a line each, and a line of progress a batch, until all is read or nobody listens."""
     if not form.q:
         raise Fault("there are no words to look for", remedy="give q=WORDS")
+
     run = scoring_run(site, form.run)
     lens = labeled(site, lens_for(site, run), form.source)
-    return StreamingResponse(_lines(request, site, run, lens, form), media_type=links.NDJSON)
+    return StreamingResponse(
+        _lines(request, site, run, lens, form),
+        media_type=links.NDJSON,
+    )
 
 
 async def _lines(
-    request: Request, site: Site, run: Run, lens: Lens, form: ListForm
+    request: Request,
+    site: Site,
+    run: Run,
+    lens: Lens,
+    form: ListForm,
 ) -> AsyncIterator[str]:
     rows = _rows_of(lens, form)
     texts_found = set[str]()
@@ -181,6 +217,7 @@ async def _lines(
         yield "".join(_line({"hit": row_json(Listed.of(lens, row, row))}) for row in shown) + _line(
             progress
         )
+
     with_words(site, lens, form.q, lambda: texts_found)
     yield _line({"ended": True, "found": hits})
 
@@ -190,6 +227,7 @@ def _rows_of(lens: Lens, form: ListForm) -> dict[str, list[int]]:
     rows: dict[str, list[int]] = defaultdict(list)
     for row in left.nonzero()[0].tolist():
         rows[lens.hashes[row]].append(row)
+
     return rows
 
 

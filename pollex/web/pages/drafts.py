@@ -41,13 +41,21 @@ Typed = Annotated[Fields, "text-", "polarity-", "on-", "anew-", "remove-", "judg
 def begin(site: Site, named: NamedSet) -> Done:
     """Begin a draft with a set as it is."""
     row = _row(
-        secrets.token_hex(4), 1, named, entries_of(named.rubric_set.rubrics, named.rubric_set.off)
+        secrets.token_hex(4),
+        1,
+        named,
+        entries_of(named.rubric_set.rubrics, named.rubric_set.off),
     )
     site.store.keep([row])
     return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": 1}
 
 
-def _row(id_: str, version: int, named: NamedSet, entries: Sequence[Entry]) -> DraftRow:
+def _row(
+    id_: str,
+    version: int,
+    named: NamedSet,
+    entries: Sequence[Entry],
+) -> DraftRow:
     payload = pack([entry.model_dump(mode="json") for entry in entries])
     return DraftRow(id_, version, now(), named.id, named.name, payload)
 
@@ -56,7 +64,11 @@ def draft_of(site: Site, id_: str) -> tuple[DraftRow, tuple[Entry, ...], NamedSe
     """Return the last version of a draft, its entries, and the set that it began with. Raises NotThere."""
     rows = site.store.rows("SELECT * FROM drafts WHERE id = ? ORDER BY version DESC LIMIT 1", [id_])
     if not rows:
-        raise NotThere("there is no such draft", remedy="begin one on the page of a rubric set")
+        raise NotThere(
+            "there is no such draft",
+            remedy="begin one on the page of a rubric set",
+        )
+
     row = DraftRow(**rows[0])
     return (
         row,
@@ -69,7 +81,9 @@ def draft_of(site: Site, id_: str) -> tuple[DraftRow, tuple[Entry, ...], NamedSe
 def draft(site: Site, draft_id: str, as_json: bool) -> Data | Response:
     """Show a draft to edit."""
     row, entries, named = draft_of(site, draft_id)
-    return _told(row, entries) if as_json else _page(site, row, entries, named)
+    if as_json:
+        return _told(row, entries)
+    return _page(site, row, entries, named)
 
 
 def _page(
@@ -89,11 +103,10 @@ def _page(
         rubric.id: rubric.text for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)
     }
     run = run_that_asked(site, named)
-    left = (
-        left_to_ask(site.store, run.id, _changed(named, entries))
-        if run and not named.rubric_set.judge.built_in
-        else None
-    )
+    left = None
+    if run and not named.rubric_set.judge.built_in:
+        left = left_to_ask(site.store, run.id, _changed(named, entries))
+
     return frame.page(
         "draft.html",
         409 if theirs else 200,
@@ -151,13 +164,19 @@ def _edited(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[En
     )
     if words := " ".join(str(form_fields.get(f"text-{NEW}", "")).split()):
         try:
-            new = Entry(text=words, polarity=form_fields.get(f"polarity-{NEW}", "sat"))
+            new = Entry(
+                text=words,
+                polarity=form_fields.get(f"polarity-{NEW}", "sat"),
+            )
         except ValidationError as error:
             raise Fault(
-                "the new rubric has more than 2,000 characters", remedy="say it in one sentence"
+                "the new rubric has more than 2,000 characters",
+                remedy="say it in one sentence",
             ) from error
+
         if new.name not in [entry.name for entry in entries]:
             entries_typed.append(new.model_copy(update={"id": new.name}))
+
     if not any(entry.on for entry in entries_typed):
         raise Fault(NONE_ON, remedy="switch one on")
     return entries_typed
@@ -168,20 +187,43 @@ NONE_ON = "no rubric is on"
 
 @post("/api/drafts/{draft}")
 def keep(
-    site: Site, draft_id: str, request: Request, version: int, given: Typed
+    site: Site,
+    draft_id: str,
+    request: Request,
+    version: int,
+    given: Typed,
 ) -> Done | Response:
     """Keep a new version of a draft; what was typed over an older one comes back beside the newer."""
     with site.turn:
         row, entries, named = draft_of(site, draft_id)
         if version != row.version:
             if frame.wants_json(request.scope):
-                what = {"ok": False, "error": f"version {row.version} has come since", "where": ""}
+                what = {
+                    "ok": False,
+                    "error": f"version {row.version} has come since",
+                    "where": "",
+                }
                 error = what | {"remedy": "change that one", "status": 409} | _told(row, entries)
                 return JSONResponse(error, 409)
+
             new = " ".join(str(given.get(f"text-{NEW}", "")).split())
-            return _page(site, row, _typed(entries, given), named, entries, new)
-        row_kept = _row(row.id, row.version + 1, named, _edited(entries, given))
+            return _page(
+                site,
+                row,
+                _typed(entries, given),
+                named,
+                entries,
+                new,
+            )
+
+        row_kept = _row(
+            row.id,
+            row.version + 1,
+            named,
+            _edited(entries, given),
+        )
         site.store.keep([row_kept])
+
     return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": row_kept.version}
 
 
@@ -194,28 +236,49 @@ def take_again(site: Site, draft_id: str, version: Place) -> Done:
         payload = site.store.value(sql, [row.id, version])
         if payload is None:
             raise NotThere(
-                f"the draft has no version {version}", remedy="its page has those there are"
+                f"the draft has no version {version}",
+                remedy="its page has those there are",
             )
-        draft_row = DraftRow(row.id, row.version + 1, now(), named.id, named.name, payload)
+
+        draft_row = DraftRow(
+            row.id,
+            row.version + 1,
+            now(),
+            named.id,
+            named.name,
+            payload,
+        )
         site.store.keep([draft_row])
+
     return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": draft_row.version}
 
 
 def _told(row: DraftRow, entries: Sequence[Entry]) -> dict[str, Any]:
     entries_json = [entry.model_dump(mode="json") for entry in entries]
-    return {"draft": row.id, "version": row.version, "set": row.base, "entries": entries_json}
+    return {
+        "draft": row.id,
+        "version": row.version,
+        "set": row.base,
+        "entries": entries_json,
+    }
 
 
 @post("/api/drafts/{draft}/preview")
 def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Response:  # noqa: ARG001 - the form's
     """Show what the words in the form would do, under the old θ; nothing is kept."""
     row, entries, named = draft_of(site, draft_id)
-    on, _ = apply_edits(_edited(entries, given), named.rubric_set.rubrics, named.rubric_set.off)
+    on, _ = apply_edits(
+        _edited(entries, given),
+        named.rubric_set.rubrics,
+        named.rubric_set.off,
+    )
     run = run_that_asked(site, named)
     if run is None:
         raise NotThere(
-            "no run in this store has asked these rubrics", remedy="score with the set first"
+            "no run in this store has asked these rubrics",
+            remedy="score with the set first",
         )
+
     rng = np.random.default_rng(0)
     rubric_set = named.rubric_set
     judges = judges_of(site, named)
@@ -227,10 +290,30 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
             for name, judge in judges.items()
         }
         return frame.page(
-            "preview.html", found=None, plan=plan, judges=prices, named=named, draft=row
+            "preview.html",
+            found=None,
+            plan=plan,
+            judges=prices,
+            named=named,
+            draft=row,
         )
-    previewed = run_to_end(preview(site.store, run.id, rubric_set, on, rng, judges.get(judge)))
-    return frame.page("preview.html", found=previewed, run=run, theta=rubric_set.theta)
+
+    previewed = run_to_end(
+        preview(
+            site.store,
+            run.id,
+            rubric_set,
+            on,
+            rng,
+            judges.get(judge),
+        )
+    )
+    return frame.page(
+        "preview.html",
+        found=previewed,
+        run=run,
+        theta=rubric_set.theta,
+    )
 
 
 def _changed(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
@@ -258,9 +341,15 @@ def refit(site: Site, draft_id: str, judge: str = "") -> Done:
             "no run in this store has asked these rubrics",
             remedy="take the file home, and use `pollex refit`",
         )
+
     asking, keys = _asking(site, run, named, entries, judge)
     folder, grouped = laid_out(site, run, row, _changed(named, entries))
-    arguments = ["refit", str(folder / "log.jsonl"), "--rubrics", str(folder / "draft.json")]
+    arguments = [
+        "refit",
+        str(folder / "log.jsonl"),
+        "--rubrics",
+        str(folder / "draft.json"),
+    ]
     arguments += [
         "--out",
         str(folder / "refitted.json"),
@@ -272,13 +361,22 @@ def refit(site: Site, draft_id: str, judge: str = "") -> Done:
     arguments += ["--group-field", "group"] if grouped else []
     words = f"{row.name}, version {row.version}, is fitted again"
     child = site.children.start(
-        words, arguments, back=links.SETS, remove=[folder], environment=keys
+        words,
+        arguments,
+        back=links.SETS,
+        remove=[folder],
+        environment=keys,
     )
+
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
 
 def _asking(
-    site: Site, run: Run, named: NamedSet, entries: Sequence[Entry], judge: str
+    site: Site,
+    run: Run,
+    named: NamedSet,
+    entries: Sequence[Entry],
+    judge: str,
 ) -> tuple[list[str], dict[str, str]]:
     """Return the options and the environment of a refit by the model that answered a set's rubrics.
 
@@ -287,6 +385,7 @@ def _asking(
     """
     if named.rubric_set.judge.built_in:
         return [], {}
+
     options_of_refit: list[str] = []
     judges = judges_of(site, named)
     if not left_to_ask(site.store, run.id, _changed(named, entries)).calls:
@@ -294,12 +393,15 @@ def _asking(
     if (options := judges.get(judge)) is None:
         what = f"{named.rubric_set.judge.name} answered these rubrics, and has to be asked about new words"
         raise Fault(
-            what, remedy="choose a profile of it; `pollex serve --profiles FILE` names them"
+            what,
+            remedy="choose a profile of it; `pollex serve --profiles FILE` names them",
         )
+
     if price := options.limits.price:
         options_of_refit += ["--price", f"{price.read}:{price.written}"]
         if options.limits.max_cost is not None:
             options_of_refit += ["--max-cost", str(options.limits.max_cost)]
+
     # an address may have a password in it, which no command line shows
     endpoint = options.endpoint()
     return options_of_refit, {
@@ -313,7 +415,11 @@ def _asking(
 def as_file(site: Site, draft_id: str) -> Response:
     """Send a draft as the file that people edit beside a set."""
     row, entries, _ = draft_of(site, draft_id)
-    return sent(f"draft-{row.id}{ENDING}", "application/toml", toml_of(entries, row.name))
+    return sent(
+        f"draft-{row.id}{ENDING}",
+        "application/toml",
+        toml_of(entries, row.name),
+    )
 
 
 THUMBS = {"positive": "up", "negative": "down"}
@@ -321,20 +427,27 @@ THUMBS = {"positive": "up", "negative": "down"}
 
 def judges_of(site: Site, named: NamedSet) -> dict[str, ModelOptions]:
     """Return the profiles of the model that answered a set's rubrics."""
-    return {
-        name: profile
-        for name, profile in site.profiles.items()
-        if profile.name == named.rubric_set.judge.name
-    }
+    judges: dict[str, ModelOptions] = {}
+    for name, profile in site.profiles.items():
+        if profile.name == named.rubric_set.judge.name:
+            judges[name] = profile
+    return judges
 
 
 def cost_of(options: ModelOptions, prompt: int, completion: int) -> float | None:
     """Return what tokens cost; None where prices aren't known."""
     price = options.limits.price
-    return price.cost(prompt, completion) if price else None
+    if price:
+        return price.cost(prompt, completion)
+    return None
 
 
-def laid_out(site: Site, run: Run, row: DraftRow, changed: RubricSet) -> tuple[Path, bool]:
+def laid_out(
+    site: Site,
+    run: Run,
+    row: DraftRow,
+    changed: RubricSet,
+) -> tuple[Path, bool]:
     """Write a draft and a run's conversations, in their order, where a command can read them.
 
     Returns:
@@ -344,6 +457,7 @@ def laid_out(site: Site, run: Run, row: DraftRow, changed: RubricSet) -> tuple[P
     folder = site.store.folder / COPIES / f"{row.id}-{row.version}-{secrets.token_hex(2)}"
     folder.mkdir(parents=True, mode=0o700)
     (folder / "draft.json").write_text(changed.to_json(), encoding="utf-8")
+
     with os.fdopen(
         os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8"
     ) as file:
@@ -357,4 +471,5 @@ def laid_out(site: Site, run: Run, row: DraftRow, changed: RubricSet) -> tuple[P
             if conversation.label.value in THUMBS:
                 fields["thumbs"] = THUMBS[conversation.label.value]
             file.write(json.dumps(fields) + "\n")
+
     return folder, grouped

@@ -35,14 +35,26 @@ def home(site: Site) -> Data:
     run_ids = {run.id for run, _ in every}
     named = site.set_at_home()
     rubric_set = named.rubric_set if named else None
-    sides = {title: leading(rubric_set, kind) for kind, title in SIDES} if rubric_set else {}
-    words_said = said_of(rubric_set.rubrics) if rubric_set else []
+    if rubric_set:
+        sides = {}
+        for kind, title in SIDES:
+            sides[title] = leading(rubric_set, kind)
+    else:
+        sides = {}
+
+    if rubric_set:
+        words_said = said_of(rubric_set.rubrics)
+    else:
+        words_said = []
+
     found_anything = any(sides.values()) or bool(words_said)
-    strongest = (
-        {title: strongest_hints(rubric_set.rubrics, kind) for kind, title in SIDES}
-        if rubric_set
-        else {}
-    )
+    if rubric_set:
+        strongest = {}
+        for kind, title in SIDES:
+            strongest[title] = strongest_hints(rubric_set.rubrics, kind)
+    else:
+        strongest = {}
+
     return {
         "runs": [(run, status_shown(site, run, status)) for run, status in every[:LAST]],
         "total": len(every),
@@ -97,7 +109,8 @@ def leading(
 ) -> list[tuple[SupportedRubric, tuple[ChosenRubric, ...]]]:
     """Return the first five headlines of a kind, in their order, each with its near twins."""
     every = {rubric.rubric.id: rubric for rubric in supported(rubric_set, kind)}
-    return [
-        (every[headline.rubric.id], headline.also)
-        for headline in headlines(rubric_set.rubrics, kind)[:LAST]
-    ]
+    pairs: list[tuple[SupportedRubric, tuple[ChosenRubric, ...]]] = []
+    for headline in headlines(rubric_set.rubrics, kind)[:LAST]:
+        pairs.append((every[headline.rubric.id], headline.also))
+
+    return pairs

@@ -46,14 +46,16 @@ Milliseconds = Annotated[float, Field(ge=0)]
 @page(links.LABEL, "queues.html", here="Label")
 def queues(site: Site) -> Data:
     """List the queues, with how far each is."""
-    queue_rows = [
-        (
-            queue,
-            KINDS[queue.kind][0],
-            left_of(site.store, queue, lens_for(site, site.run(queue.run))),
+    queue_rows = []
+    for queue in queues_of(site.store):
+        queue_rows.append(
+            (
+                queue,
+                KINDS[queue.kind][0],
+                left_of(site.store, queue, lens_for(site, site.run(queue.run))),
+            )
         )
-        for queue in queues_of(site.store)
-    ]
+
     scored = [run for run in site.runs() if run.command in SCORING]
     return {
         "queues": queue_rows,
@@ -81,6 +83,7 @@ def learning_again(site: Site) -> dict[str, object] | None:
     number = sum(row["n"] for row in rows)
     if number < FEW:
         return None
+
     at_hand = {log.source: log.value for log in logs_at_hand(site)}
     logs = site.run(rows[0]["run"]).arguments.get("logs")
     sources = logs if isinstance(logs, list) else [logs]
@@ -116,10 +119,16 @@ def make_queue(
     )
     queue = QueueRow(*about, filter_, sheet, repeat_share)
     site.store.keep([queue])
+
     return f"{links.LABEL}/{queue.id}", {"queue": queue.id}
 
 
-def _asked(site: Site, run: Run, ask: str, questionnaire: str) -> list[SheetQuestion]:
+def _asked(
+    site: Site,
+    run: Run,
+    ask: str,
+    questionnaire: str,
+) -> list[SheetQuestion]:
     """Return the questions of a new queue; none for a thumb."""
     if ask == "questionnaire":
         return of_toml(questionnaire)
@@ -133,28 +142,47 @@ def _asked(site: Site, run: Run, ask: str, questionnaire: str) -> list[SheetQues
             remedy="name its file at the start",
             option="rubrics",
         )
+
     return of_rubrics(named.rubric_set)
 
 
 @page(f"{links.LABEL}/{{queue}}", "sheet.html", here="Label")
-def sheet(site: Site, queue: QueueRow, request: Request, lease: str = "") -> Data:
+def sheet(
+    site: Site,
+    queue: QueueRow,
+    request: Request,
+    lease: str = "",
+) -> Data:
     """Show the conversation at hand, and nothing that anybody or any model said of it."""
     run = site.run(queue.run)
     left = left_of(site.store, queue, lens_for(site, run))
-    lease_row = lease_of(site.store, lease) if lease else None
+    lease_row = None
+    if lease:
+        lease_row = lease_of(site.store, lease)
+
     if lease_row and lease_row.queue != queue.id:
-        raise Clash("this lease is of another queue", remedy="ask for the next conversation")
-    shown = (
-        next(conversations_of(site.store, run.id, ids=[lease_row.conversation]), None)
-        if lease_row
-        else None
-    )
-    turns = marked_turns(shown.turns, {}) if shown else []
-    questions = [
-        question
-        for question in questions_of(queue.sheet)
-        if shown is None or question.applies_to(shown)
-    ]
+        raise Clash(
+            "this lease is of another queue",
+            remedy="ask for the next conversation",
+        )
+
+    shown = None
+    if lease_row:
+        shown = next(
+            conversations_of(site.store, run.id, ids=[lease_row.conversation]),
+            None,
+        )
+
+    if shown:
+        turns = marked_turns(shown.turns, {})
+    else:
+        turns = []
+
+    questions = []
+    for question in questions_of(queue.sheet):
+        if shown is None or question.applies_to(shown):
+            questions.append(question)
+
     return {
         "again": None if guest_of(request) or site.read_only else learning_again(site),
         "words": KINDS[queue.kind][0],
@@ -175,6 +203,7 @@ def _before(site: Site, queue: QueueRow, lease: LeaseRow | None) -> str | None:
     """Return the lease that its annotator answered last, to change the answer."""
     if lease is None:
         return None
+
     earlier_lease: str | None = site.store.value(
         "SELECT s.lease FROM sheets AS s JOIN leases AS l ON l.id = s.lease WHERE l.queue = ? AND l.annotator = ? "
         "AND l.id <> ? ORDER BY l.rowid DESC LIMIT 1",
@@ -184,7 +213,12 @@ def _before(site: Site, queue: QueueRow, lease: LeaseRow | None) -> str | None:
 
 
 @post("/api/queues/{queue}/next")
-def give_next(site: Site, queue: QueueRow, request: Request, who: Name) -> Done:
+def give_next(
+    site: Site,
+    queue: QueueRow,
+    request: Request,
+    who: Name,
+) -> Done:
     """Give an annotator the next conversation of a queue."""
     require_name(request, who, queue.id)
     return _next(site, queue, who)
@@ -192,13 +226,22 @@ def give_next(site: Site, queue: QueueRow, request: Request, who: Name) -> Done:
 
 def _next(site: Site, queue: QueueRow, who: str) -> Done:
     with site.turn:
-        lease, passed = next_lease(site.store, queue, lens_for(site, site.run(queue.run)), who)
+        lease, passed = next_lease(
+            site.store,
+            queue,
+            lens_for(site, site.run(queue.run)),
+            who,
+        )
         rows: list[Row] = [*repeat_answers(site.store, queue, passed)]
         if lease and not site.store.value("SELECT id FROM leases WHERE id = ?", [lease.id]):
             rows.append(lease)
         if rows:
             site.store.keep(rows)
-    address = links.address(f"{links.LABEL}/{queue.id}", lease=lease.id if lease else None)
+
+    address = links.address(
+        f"{links.LABEL}/{queue.id}",
+        lease=lease.id if lease else None,
+    )
     return address, {"lease": lease and lease.id, "conversation": lease and lease.conversation}
 
 
@@ -220,42 +263,78 @@ def keep(
         queue = queue_of(site.store, lease.queue)
         earlier_labels = site.store.rows(BEFORE, [lease.id])
         before = {row["question"]: row["id"] for row in earlier_labels}
-        drawn = RANDOM if RANDOM in {row["drawn"] for row in earlier_labels} else lease.drawn
+        if RANDOM in {row["drawn"] for row in earlier_labels}:
+            drawn = RANDOM
+        else:
+            drawn = lease.drawn
+
         took = shown_ms or None, 1000 * seconds_since(lease.time)
         rows: list[tuple[LabelRow, SheetRow]] = []
-        conversation = next(conversations_of(site.store, queue.run, ids=[lease.conversation]))
+        conversation = next(
+            conversations_of(
+                site.store,
+                queue.run,
+                ids=[lease.conversation],
+            )
+        )
         for question, answer, why in _answers(
             questions_of(queue.sheet), conversation, answers, value, skip
         ):
             about = who, lease.text_hash, lease.conversation, queue.run, question, pack(answer)
             label = LabelRow(*about, drawn=drawn)
             sheet = SheetRow(
-                label.id, lease.id, queue.id, why, comment, before.get(question, ""), *took
+                label.id,
+                lease.id,
+                queue.id,
+                why,
+                comment,
+                before.get(question, ""),
+                *took,
             )
             rows.append((label, sheet))
+
         label_id = keep_said(site.store, rows)[-1]
+
     if request.headers.get("content-type", "").startswith("application/json"):
         replaces = before.get(QUESTION)
         return JSONResponse(
-            {"ok": True, "label": label_id, "replaces": None if replaces == label_id else replaces}
+            {
+                "ok": True,
+                "label": label_id,
+                "replaces": None if replaces == label_id else replaces,
+            }
         )
+
     return _next(site, queue, who)
 
 
 @post("/api/labels/{id}/undo")
-def undo(site: Site, id_: str, request: Request, who: Name) -> Done:
+def undo(
+    site: Site,
+    id_: str,
+    request: Request,
+    who: Name,
+) -> Done:
     """Take a sheet's answers back; its conversation comes again while its lease lasts."""
     with site.turn:
         lease_id = site.store.value("SELECT lease FROM sheets WHERE label = ?", [id_])
         if not lease_id:
             raise NotThere(
-                "no queue gave such a label", remedy="take back one that a queue's sheet kept"
+                "no queue gave such a label",
+                remedy="take back one that a queue's sheet kept",
             )
+
         lease = lease_held(site, request, lease_id, who)
         run = queue_of(site.store, lease.queue).run
-        label_ids = {row["question"]: row["id"] for row in site.store.rows(BEFORE, [lease.id])}
+        label_ids = {}
+        for row in site.store.rows(BEFORE, [lease.id]):
+            label_ids[row["question"]] = row["id"]
         if id_ not in label_ids.values():
-            raise Clash("this answer was changed since", remedy="take the newer one back")
+            raise Clash(
+                "this answer was changed since",
+                remedy="take the newer one back",
+            )
+
         rows: list[Row] = []
         for question, before in label_ids.items():
             label = LabelRow(
@@ -268,11 +347,18 @@ def undo(site: Site, id_: str, request: Request, who: Name) -> Done:
                 drawn=lease.drawn,
             )
             rows += [label, SheetRow(label.id, lease.id, lease.queue, UNDONE, replaces=before)]
+
         site.store.keep(rows)
+
     return links.address(f"{links.LABEL}/{lease.queue}", lease=lease.id), {"lease": lease.id}
 
 
-def lease_held(site: Site, request: Request, lease_id: str, who: str) -> LeaseRow:
+def lease_held(
+    site: Site,
+    request: Request,
+    lease_id: str,
+    who: str,
+) -> LeaseRow:
     """Return a lease that somebody holds.
 
     Raises:
@@ -282,11 +368,17 @@ def lease_held(site: Site, request: Request, lease_id: str, who: str) -> LeaseRo
     lease = lease_of(site.store, lease_id)
     require_name(request, who, lease.queue)
     if lease.annotator != who:
-        raise Clash("another annotator has this conversation", remedy="ask for the next one")
+        raise Clash(
+            "another annotator has this conversation",
+            remedy="ask for the next one",
+        )
+
     if lease.until < now():
         raise Clash(
-            "you had this conversation for more than 15 minutes", remedy="ask for the next one"
+            "you had this conversation for more than 15 minutes",
+            remedy="ask for the next one",
         )
+
     return lease
 
 
@@ -309,11 +401,16 @@ def _answers(
     if not questions:
         if value is None or skip:
             raise Fault(
-                "give a value, or why you skip it", remedy="value: up or down; skip: a reason"
+                "give a value, or why you skip it",
+                remedy="value: up or down; skip: a reason",
             )
+
         return [(QUESTION, value, "")]
+
     applying = [question for question in questions if question.applies_to(conversation)]
-    by_rule: list[tuple[str, str | float | None, str]] = [
-        (question.id, None, question.skip) for question in questions if question not in applying
-    ]
+    by_rule: list[tuple[str, str | float | None, str]] = []
+    for question in questions:
+        if question not in applying:
+            by_rule.append((question.id, None, question.skip))
+
     return [*by_rule, *answers_on(applying, answers)]  # the main question stays last

@@ -102,7 +102,16 @@ def _tool(interface: ToolInterface) -> Tool:
         for variables in (interface.keys, interface.optional)
     )
     variable = names[0] if names else ""
-    return Tool(interface.name, variable, usual, is_addressed, keys, optional, interface.project)
+
+    return Tool(
+        interface.name,
+        variable,
+        usual,
+        is_addressed,
+        keys,
+        optional,
+        interface.project,
+    )
 
 
 @page(links.LOGS, "logs.html", here=HERE)
@@ -113,6 +122,7 @@ def logs(site: Site, as_json: bool) -> Data:
         return {"logs": [told(reading) for reading in readings]}
     if not site.read_only:
         site.reader.warm_up()
+
     return {
         "readings": readings,
         "most": site.max_upload,
@@ -139,13 +149,24 @@ def reading_of(site: Site, log_id: str) -> LogReading:
 
 
 @page(f"{links.LOGS}/{{log}}", "log.html", here=HERE)
-def log(site: Site, log_id: str, given: Given, as_json: bool, name: Short = "") -> Data:
+def log(
+    site: Site,
+    log_id: str,
+    given: Given,
+    as_json: bool,
+    name: Short = "",
+) -> Data:
     """Show what was read of a log, as it was kept or as a form asks for it."""
     return _shown(site, log_id, given, as_json=as_json, name=name)
 
 
 @page(f"{links.LOGS}/{{log}}/part")
-def log_part(site: Site, log_id: str, given: Given, name: Short = "") -> Response:
+def log_part(
+    site: Site,
+    log_id: str,
+    given: Given,
+    name: Short = "",
+) -> Response:
     """Show the same without its frame, for a script that puts it in place."""
     shown = _shown(site, log_id, given, name=name)
     headers = {"X-Pollex-Ended": "" if shown["is_waiting"] else "yes"}
@@ -165,14 +186,20 @@ def _shown(
     reading = reading_of(site, log_id)
     like: LogReading | None = None
     try:
-        options = options_asked(form_fields) if form_fields else dict(reading.options)
+        if form_fields:
+            options = options_asked(form_fields)
+        else:
+            options = dict(reading.options)
+
         view = _view(site, reading, options)
         if not form_fields and not options and not reading.is_kept and view is not None:
             like, view = _read_as_before(site, reading, view)
     except PollexError as error:
         view = _without(error, {})
+
     if as_json:
         return {"log": told(reading), "view": view}
+
     child = site.children.last_of(links.log(reading.id))
     return {
         "reading": reading,
@@ -197,7 +224,10 @@ def _differ(options: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
 
 
 def _view(
-    site: Site, reading: LogReading, options: Mapping[str, Any], seconds: float = PATIENCE
+    site: Site,
+    reading: LogReading,
+    options: Mapping[str, Any],
+    seconds: float = PATIENCE,
 ) -> dict[str, Any] | None:
     """Return what is read of a log with some options; None while it is being read.
 
@@ -206,12 +236,14 @@ def _view(
     """
     if not reading.sources:
         return None
+
     require_readable(reading, site.roots)
     future: Future[dict[str, Any]] = site.reader.look(reading.sources, options)
     try:
         view = future.result(seconds)
     except NotYet:
         return None
+
     titled: dict[str, Any] = _with_titles(reading, view)
     return titled
 
@@ -224,18 +256,25 @@ def _with_titles(reading: LogReading, value: Any) -> Any:
         return [_with_titles(reading, inner) for inner in value]
     if isinstance(value, dict):
         # names of options and columns are the log's own
-        return {name: _with_titles(reading, inner) for name, inner in value.items()}
+        titles = {}
+        for name, inner in value.items():
+            titles[name] = _with_titles(reading, inner)
+        return titles
+
     return value
 
 
 def _read_as_before(
-    site: Site, reading: LogReading, view: dict[str, Any]
+    site: Site,
+    reading: LogReading,
+    view: dict[str, Any],
 ) -> tuple[LogReading | None, dict[str, Any] | None]:
     """Return an earlier log of the same columns with what is read in its way; else the view as it is."""
     columns = [column["path"] for column in view["columns"]]
     like = reading_like(site.store.folder, columns)
     if like is None or like.id == reading.id or not like.options:
         return None, view
+
     in_its_way = _view(site, reading, like.options)
     if in_its_way is not None and in_its_way["error"]:
         return None, view
@@ -252,19 +291,34 @@ def _without(error: PollexError, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @post("/api/logs/{log}/reading")
-def keep(site: Site, log_id: str, given: Given, name: Short = "") -> Done:
+def keep(
+    site: Site,
+    log_id: str,
+    given: Given,
+    name: Short = "",
+) -> Done:
     """Keep how a log is read, under a name."""
     reading = reading_of(site, log_id)
     try:
-        options = options_asked(given) if given else dict(reading.options)
+        if given:
+            options = options_asked(given)
+        else:
+            options = dict(reading.options)
+
         view = _view(site, reading, options)
     except PollexError as error:
         raise refused(error) from error
+
     if view is None:
         raise Fault("it is still being read", remedy="keep it once it was read")
     if view["error"]:
         told_error = view["error"]
-        raise Fault(told_error["what"], where=told_error["where"], remedy=told_error["advice"])
+        raise Fault(
+            told_error["what"],
+            where=told_error["where"],
+            remedy=told_error["advice"],
+        )
+
     with site.turn:
         kept_reading = keep_reading(
             replace(
@@ -276,6 +330,7 @@ def keep(site: Site, log_id: str, given: Given, name: Short = "") -> Done:
                 is_kept=True,
             )
         )
+
     return links.log(kept_reading.id), {"log": kept_reading.id, "name": kept_reading.name}
 
 
@@ -286,6 +341,7 @@ def remove(site: Site, log_id: str) -> Done:
     child = site.children.last_of(links.log(reading.id))
     if child is not None:
         child.stop()
+
     remove_reading(reading)
     return links.LOGS, {"removed": reading.id}
 
@@ -294,9 +350,15 @@ def remove(site: Site, log_id: str) -> Done:
 def place(site: Site, place_: str) -> Done:
     """Bring what is at a place that the server may read."""
     try:
-        reading = bring_place(site.store.folder, place_, site.roots, site.max_upload)
+        reading = bring_place(
+            site.store.folder,
+            place_,
+            site.roots,
+            site.max_upload,
+        )
     except PollexError as error:
         raise refused(error) from error
+
     return links.log(reading.id), {"log": reading.id}
 
 
@@ -309,7 +371,12 @@ def bundled(site: Site) -> Done:
 
 @post("/api/logs/pull")
 def pull(
-    site: Site, tool: Short, keys: Keys, project: Short = "", since: Short = "", url: Address = ""
+    site: Site,
+    tool: Short,
+    keys: Keys,
+    project: Short = "",
+    since: Short = "",
+    url: Address = "",
 ) -> Done:
     """Begin to fetch the logs of a tool; its keys are given to the command alone, by its environment.
 
@@ -324,6 +391,7 @@ def pull(
         raise Fault(f"{tool} has projects", remedy="name one")
     if url:
         require_endpoint(site, url)
+
     environment = environment_for(interface, keys, url)
     store = site.store.folder
     title = f"{tool} {project}".strip()
@@ -349,7 +417,9 @@ def pull(
 
 
 def environment_for(
-    interface: ToolInterface, keys: Mapping[str, Any], url: str = ""
+    interface: ToolInterface,
+    keys: Mapping[str, Any],
+    url: str = "",
 ) -> dict[str, str]:
     """Return what a command that pulls finds in its environment, beside the server's own.
 
@@ -361,6 +431,7 @@ def environment_for(
         return typed
     if not _is_owners(interface, url):
         typed = _without_servers_keys(interface, typed)
+
     return typed | {interface.url[0][0]: url}
 
 
@@ -370,10 +441,17 @@ def _environment(interface: ToolInterface, keys: Mapping[str, Any]) -> dict[str,
     Raises:
         Fault: One of them is none of the tool's, or no line.
     """
-    typed = {name.removeprefix("key-"): str(value) for name, value in keys.items() if value}
+    typed = {}
+    for name, value in keys.items():
+        if value:
+            typed[name.removeprefix("key-")] = str(value)
+
     secrets_of_tool = (*interface.keys, *interface.optional)
     if stray := [name for name in typed if name not in secrets_of_tool]:
-        raise Fault(f"{stray[0]:.60} is no key of {interface.name}", remedy="use the form")
+        raise Fault(
+            f"{stray[0]:.60} is no key of {interface.name}",
+            remedy="use the form",
+        )
     if any(not value.isprintable() or len(value) > 500 for value in typed.values()):
         raise Fault("a key is no line of text", remedy="type it again")
     return typed
@@ -397,4 +475,5 @@ def _without_servers_keys(interface: ToolInterface, typed: Mapping[str, str]) ->
             "the keys of this server go only to addresses that its owner named",
             remedy=f"type {' and '.join(missing)}, too",
         )
+
     return dict.fromkeys((*interface.keys, *interface.optional), "") | dict(typed)

@@ -17,11 +17,12 @@ from pollex.web.views import Data, page, sent
 @page(links.SHARED, "pass_on.html", here="Share")
 def pass_on(site: Site) -> Data:
     """Show what can be shared: reports as files, and links for people."""
+    reports = []
+    for output, place in reports_of(site):
+        reports.append((output.digest, place.name, output.run, size_told(place.stat().st_size)))
+
     return {
-        "reports": [
-            (output.digest, place.name, output.run, size_told(place.stat().st_size))
-            for output, place in reports_of(site)
-        ],
+        "reports": reports,
         "has_runs": bool(site.runs()),
         "readers": links_to(site.store, links.HOME),
         "queues": list(queues_of(site.store)),
@@ -30,12 +31,16 @@ def pass_on(site: Site) -> Data:
 
 def reports_of(site: Site) -> list[tuple[Output, Path]]:
     """Return the pages that commands wrote and that are as they were written, the last one first."""
-    placed = [(output, output.place(site.store.folder)) for output in outputs_of(site.store)]
-    return [
-        (output, place)
-        for output, place in reversed(placed)
-        if place is not None and place.suffix == ".html" and output.is_unchanged(place)
-    ]
+    placed = []
+    for output in outputs_of(site.store):
+        placed.append((output, output.place(site.store.folder)))
+
+    reports: list[tuple[Output, Path]] = []
+    for output, place in reversed(placed):
+        if place is not None and place.suffix == ".html" and output.is_unchanged(place):
+            reports.append((output, place))
+
+    return reports
 
 
 @page(f"{links.SHARED}/report")
@@ -44,4 +49,5 @@ def report(site: Site, id_: str) -> Response:
     for output, place in reports_of(site):
         if output.digest == id_:
             return sent(place.name, "text/html", place.read_bytes())
+
     raise NotThere("there is no such report", remedy="its page lists those there are")

@@ -26,7 +26,13 @@ OWN = ""
 
 
 @page(links.REPLAY, "replay.html", here="Conversations")
-def replay(site: Site, run: Run, id_: str, rubric: str = "", replay: str = "") -> Data:
+def replay(
+    site: Site,
+    run: Run,
+    id_: str,
+    rubric: str = "",
+    replay: str = "",
+) -> Data:
     """Show what can be asked again, and what came of it."""
     trace, _, named, _ = looked_up(site, run, id_)
     if named is None:
@@ -35,20 +41,22 @@ def replay(site: Site, run: Run, id_: str, rubric: str = "", replay: str = "") -
             remedy="name its file at the start",
             option="rubrics",
         )
+
     rubric_set = named.rubric_set
     chosen = next(
         (candidate for candidate in rubric_set.rubrics if candidate.id == rubric),
         rubric_set.rubrics[0],
     )
     task = site.working.get(replay)
+    plan = {}
+    for name, options in site.profiles.items():
+        plan[name] = _price(rubric_set, trace.conversation, options)
+
     return {
         "own": rubric_set,
         "rubric": chosen,
         "profiles": site.profiles,
-        "plan": {
-            name: _price(rubric_set, trace.conversation, options)
-            for name, options in site.profiles.items()
-        },
+        "plan": plan,
         "at_work": task is not None and not task.done(),
         "over": False,
         "words": site.typed.get(replay) or chosen.text,
@@ -58,7 +66,11 @@ def replay(site: Site, run: Run, id_: str, rubric: str = "", replay: str = "") -
     }
 
 
-def _price(rubric_set: RubricSet, conversation: Any, options: ModelOptions) -> dict[str, Any]:
+def _price(
+    rubric_set: RubricSet,
+    conversation: Any,
+    options: ModelOptions,
+) -> dict[str, Any]:
     estimate: dict[str, Any] = dict(estimate_calls(rubric_set.rubrics, conversation))
     price = options.limits.price
     return estimate | {
@@ -80,28 +92,34 @@ def _earlier(site: Site, run: Run, conversation: str) -> list[dict[str, Any]]:
 
 
 def _shown(site: Site, rubric_set: RubricSet, replay_id: str) -> dict[str, Any] | None:
-    payload = (
-        site.store.value("SELECT payload FROM replays WHERE id = ?", [replay_id])
-        if replay_id
-        else None
-    )
+    payload = None
+    if replay_id:
+        payload = site.store.value("SELECT payload FROM replays WHERE id = ?", [replay_id])
     if payload is None:
         return None
+
     payload_fields: dict[str, Any] = unpack(payload)
     words = {rubric.id: rubric for rubric in rubric_set.rubrics}
-    rows = [
-        _row(
-            words.get(id_),
-            text,
-            payload_fields["before"].get(id_),
-            payload_fields["after"].get(id_),
+    rows = []
+    for id_, text in payload_fields["asked"].items():
+        rows.append(
+            _row(
+                words.get(id_),
+                text,
+                payload_fields["before"].get(id_),
+                payload_fields["after"].get(id_),
+            )
         )
-        for id_, text in payload_fields["asked"].items()
-    ]
+
     return payload_fields | {"rows": sorted(rows, key=lambda row: -abs(row["change"] or 0.0))}
 
 
-def _row(rubric: ChosenRubric | None, text: str, before: Any, after: Any) -> dict[str, Any]:
+def _row(
+    rubric: ChosenRubric | None,
+    text: str,
+    before: Any,
+    after: Any,
+) -> dict[str, Any]:
     old, new = (answer and answer.get("value") for answer in (before, after))
     return {
         "rubric": rubric,
@@ -114,7 +132,12 @@ def _row(rubric: ChosenRubric | None, text: str, before: Any, after: Any) -> dic
 
 @post("/api/replays")
 def ask(
-    site: Site, run: Run, id_: str, rubric: str = "", text: Words = "", judge: str = OWN
+    site: Site,
+    run: Run,
+    id_: str,
+    rubric: str = "",
+    text: Words = "",
+    judge: str = OWN,
 ) -> Done:
     """Begin to ask again; the page tells when the answer has come."""
     _, _, named, _ = looked_up(site, run, id_)
@@ -124,18 +147,35 @@ def ask(
             remedy="name its file at the start",
             option="rubrics",
         )
+
     if judge and judge not in site.profiles:
         raise Fault(
-            f"there is no judge {judge[:80]!r}", remedy="take one of those that the page names"
+            f"there is no judge {judge[:80]!r}",
+            remedy="take one of those that the page names",
         )
-    rubrics = [_worded(asked_rubric, rubric, text) for asked_rubric in named.rubric_set.rubrics]
+
+    rubrics = []
+    for asked_rubric in named.rubric_set.rubrics:
+        rubrics.append(_worded(asked_rubric, rubric, text))
+
     if not judge and rubrics == [*named.rubric_set.rubrics]:
-        raise Fault("nothing is changed", remedy="change the words, or choose another judge")
+        raise Fault(
+            "nothing is changed",
+            remedy="change the words, or choose another judge",
+        )
+
     replay = secrets.token_hex(6)
     site.typed[replay] = text
     asking = (site, replay, run.id, id_, named.rubric_set, rubrics, judge)
     site.working[replay] = site.at_work.submit(_work, *asking)
-    address = links.address(links.REPLAY, run=run.id, id=id_, rubric=rubric, replay=replay)
+    address = links.address(
+        links.REPLAY,
+        run=run.id,
+        id=id_,
+        rubric=rubric,
+        replay=replay,
+    )
+
     return address, {"replay": replay}
 
 
@@ -160,13 +200,24 @@ def _work(
     """Ask; return what went wrong, or nothing."""
     model = site.profiles.get(judge)
     try:
-        came = asyncio.run(ask_again(site.store, run, conversation, rubric_set, rubrics, model))
+        came = asyncio.run(
+            ask_again(
+                site.store,
+                run,
+                conversation,
+                rubric_set,
+                rubrics,
+                model,
+            )
+        )
     except PollexError as error:
         error.where = judge or error.where  # people know the profile, and not its address
         error.remedy = error.remedy.replace("then resume", "then ask again")
         return str(error)
+
     if model is not None:  # a probe is paid, too
         site.profiles[judge] = replace(model, able=came.able)
+
     site.store.keep([ReplayRow(id_, now(), run, conversation, pack(came.as_json()))])
     return ""
 

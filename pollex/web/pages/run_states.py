@@ -48,7 +48,9 @@ class NodeChange:
 
 
 def _counted(name: str, value: Any) -> str:
-    return f"{name} {len(value)}" if isinstance(value, list | dict) else name
+    if isinstance(value, list | dict):
+        return f"{name} {len(value)}"
+    return name
 
 
 Pool = Annotated[Fields, "text-", "polarity-", "was-", "out-"]
@@ -84,7 +86,9 @@ def changes_of(site: Site, run: Run) -> list[NodeChange]:
         StoreDamaged: A state isn't what a run wrote.
     """
     has_checkpoints = (site.store.folder / CHECKPOINTS).exists()
-    return site.once("states", run, lambda: _changes(site, run)) if has_checkpoints else []
+    if has_checkpoints:
+        return site.once("states", run, lambda: _changes(site, run))
+    return []
 
 
 def _changes(site: Site, run: Run) -> list[NodeChange]:
@@ -93,13 +97,22 @@ def _changes(site: Site, run: Run) -> list[NodeChange]:
     node_changes: dict[str, NodeChange] = {}
     before: Mapping[str, Any] = {}
     for nodes, state in asyncio.run(states_of(site.store, run)):
-        changed = {key: table_of(value) for key, value in state.items() if before.get(key) != value}
+        changed = {}
+        for key, value in state.items():
+            if before.get(key) != value:
+                changed[key] = table_of(value)
         for node in nodes:
             if not node.startswith("__"):
-                pool = state.get("kept", []) if run.command == "learn" and node in EDITED else []
+                if run.command == "learn" and node in EDITED:
+                    pool = state.get("kept", [])
+                else:
+                    pool = []
+
                 node_changes.pop(node, None)
                 node_changes[node] = NodeChange(node, changed, pool, state)
+
         before = state
+
     return list(node_changes.values())
 
 
@@ -137,11 +150,16 @@ def _table_of_object(value: Mapping[str, Any]) -> StateTable:
     more = len(value) - len(items)
     columns = _shared_columns([entry for _, entry in items])
     if columns:
-        rows = [
-            (name, *(table_of(entry.get(column)) for column in columns)) for name, entry in items
-        ]
+        rows = []
+        for name, entry in items:
+            rows.append((name, *(table_of(entry.get(column)) for column in columns)))
         return StateTable(("", *columns), tuple(rows), more)
-    return StateTable((), tuple((name, table_of(entry)) for name, entry in items), more)
+
+    return StateTable(
+        (),
+        tuple((name, table_of(entry)) for name, entry in items),
+        more,
+    )
 
 
 def _table_of_list(value: Sequence[Any]) -> Any:
@@ -149,12 +167,18 @@ def _table_of_list(value: Sequence[Any]) -> Any:
         return ", ".join(map(str, value[:MOST_ROWS])) + (
             f" and {len(value) - MOST_ROWS} more" * (len(value) > MOST_ROWS)
         )
+
     first = value[:MOST_ROWS]
     columns = _shared_columns(first)
     if columns:
-        rows = [tuple(table_of(entry.get(column)) for column in columns) for entry in first]
+        rows = []
+        for entry in first:
+            rows.append(tuple(table_of(entry.get(column)) for column in columns))
     else:
-        rows = [(number, table_of(entry)) for number, entry in enumerate(first, 1)]
+        rows = []
+        for number, entry in enumerate(first, 1):
+            rows.append((number, table_of(entry)))
+
     return StateTable(columns, tuple(rows), len(value) - len(first))
 
 
@@ -173,6 +197,7 @@ def pool_waiting(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any
         or not (site.store.folder / CHECKPOINTS).exists()
     ):
         return []
+
     return asyncio.run(waiting_pool(site.store, run))
 
 
@@ -190,11 +215,21 @@ def state(site: Site, run: Run, node: str) -> Response:
     for change in changes_of(site, run):
         if change.node == node:
             return JSONResponse(dict(change.state))
-    raise NotThere(f"the run has no state after {node}", remedy="its page names those it has")
+
+    raise NotThere(
+        f"the run has no state after {node}",
+        remedy="its page names those it has",
+    )
 
 
 @post("/api/runs/{run}/pool")
-def edit_pool(site: Site, run: Run, pool: Pool, node: str = "", confirmed: str = "") -> Done:
+def edit_pool(
+    site: Site,
+    run: Run,
+    pool: Pool,
+    node: str = "",
+    confirmed: str = "",
+) -> Done:
     """Take an edited pool, and carry on the run that waits with it, or with a `node` a fork after that.
 
     An empty row of one's own is none. `confirmed` is the digest of the kept command that somebody
@@ -209,16 +244,26 @@ def edit_pool(site: Site, run: Run, pool: Pool, node: str = "", confirmed: str =
         if kind == "polarity" and is_row and f"out-{n}" not in pool:
             text = pool.get(f"text-{n}", "").replace("\r\n", " ")
             rows.append({"id": "", "text": text, "polarity": side})
+
     try:
         named = asyncio.run(_edited(site, run, node, rows))
     except BadRubrics as wrong:
         place = f"{wrong.where}: " if wrong.where else ""
-        raise Fault(f"the pool is not taken: {place}{wrong.what}", remedy=wrong.remedy) from wrong
+        raise Fault(
+            f"the pool is not taken: {place}{wrong.what}",
+            remedy=wrong.remedy,
+        ) from wrong
+
     child = go_on(site, site.run(named))
     return links.run(named), {"run": named, "child": child and child.id}
 
 
-async def _edited(site: Site, run: Run, node: str, rows: Sequence[Mapping[str, str]]) -> str:
+async def _edited(
+    site: Site,
+    run: Run,
+    node: str,
+    rows: Sequence[Mapping[str, str]],
+) -> str:
     """Return the run that has the pool now.
 
     Raises:

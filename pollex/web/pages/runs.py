@@ -49,16 +49,25 @@ By = Literal["sent", "stage", "item", "ms", "outcome", "attempt", "in", "out", "
 
 
 @page(links.RUNS, "runs.html", here="Runs")
-def runs(site: Site, as_json: bool, command: str | None = None, status: str | None = None) -> Data:
+def runs(
+    site: Site,
+    as_json: bool,
+    command: str | None = None,
+    status: str | None = None,
+) -> Data:
     """List all runs; those that go on first, as cards."""
     every = [(run, site.status(run)) for run in site.runs()]
     if not as_json:
         every = [(run, status_shown(site, run, now)) for run, now in every]
-    shown = [
-        (run, now) for run, now in every if command in (None, run.command) and status in (None, now)
-    ]
+
+    shown = []
+    for run, now in every:
+        if command in (None, run.command) and status in (None, now):
+            shown.append((run, now))
+
     if as_json:
         return {"runs": [run.model_dump(mode="json") | {"status": status} for run, status in shown]}
+
     return {
         "runs": shown,
         "total": len(every),
@@ -82,7 +91,8 @@ def counted(site: Site, run: Run) -> dict[str, Any]:
 
     def count() -> dict[str, Any]:
         (rows,) = site.store.ask(
-            run.id, "SELECT count(DISTINCT id) AS conversations FROM conversations"
+            run.id,
+            "SELECT count(DISTINCT id) AS conversations FROM conversations",
         )
         return (
             {"calls": site.store.value(CALLS, [run.id])}
@@ -99,17 +109,25 @@ FAILED = "SELECT count(*) FROM spans WHERE run = ? AND error <> ''"
 
 def to_go_on(runs: Sequence[tuple[Run, str]]) -> list[tuple[Run, str]]:
     """Return the runs that stopped before their end, of several alike the one that a resume goes on with."""
-    stopped = [(run, status) for run, status in reversed(runs) if status in STOPPED]
-    last = {
-        (run.command, *sorted(run.fingerprint.items())): (run, status) for run, status in stopped
-    }
+    stopped = []
+    for run, status in reversed(runs):
+        if status in STOPPED:
+            stopped.append((run, status))
+
+    last = {}
+    for run, status in stopped:
+        last[run.command, *sorted(run.fingerprint.items())] = (run, status)
+
     return [*reversed(last.values())]
 
 
 def costs_of(site: Site) -> dict[str, float]:
     """Return what runs cost, by id: those whose calls all had known prices and counted tokens."""
     rows = site.store.rows("SELECT run, payload FROM progress")
-    costs = {row["run"]: cost_so_far(unpack(row["payload"])) for row in rows}
+    costs = {}
+    for row in rows:
+        costs[row["run"]] = cost_so_far(unpack(row["payload"]))
+
     return {run: cost for run, cost in costs.items() if cost}
 
 
@@ -117,18 +135,35 @@ def pulse_of(site: Site, run: Run) -> dict[str, Any]:
     """Return a run's progress: stages with rate and remaining time, if known."""
     progress_rows = site.store.rows("SELECT beat, payload FROM progress WHERE run = ?", [run.id])
     if not progress_rows:
-        return {"beat": "", "stages": [], "used": {}, "nodes": {}, "errors": []}
+        return {
+            "beat": "",
+            "stages": [],
+            "used": {},
+            "nodes": {},
+            "errors": [],
+        }
+
     payload = unpack(progress_rows[0]["payload"])
-    stages = [
-        {"name": name, **stage, **_pace(site, f"{run.id} {name}", stage)}
-        for name, stage in payload["stages"].items()
-    ]
+    stages = []
+    for name, stage in payload["stages"].items():
+        stages.append(
+            {
+                "name": name,
+                **stage,
+                **_pace(site, f"{run.id} {name}", stage),
+            }
+        )
+
     status_fields = {
         "used": payload["used"],
         "nodes": payload.get("nodes", {}),
         "errors": payload.get("errors", []),
     }
-    return {"beat": progress_rows[0]["beat"], "stages": stages, **status_fields}
+    return {
+        "beat": progress_rows[0]["beat"],
+        "stages": stages,
+        **status_fields,
+    }
 
 
 def _pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, float | None]:
@@ -140,8 +175,10 @@ def _pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, float | None
     moment = time.monotonic()
     if not marks or moment - marks[-1][0] >= APART:
         marks.append((moment, stage["done"]))
+
     while moment - marks[0][0] > LATELY:
         marks.popleft()
+
     rate = median_rate(marks)
     if not rate:
         return {"rate": None, "left": None}
@@ -157,7 +194,9 @@ def median_rate(marks: Sequence[tuple[float, int]]) -> float | None:
     at, done = np.array(marks, dtype=np.float64).T
     took = at[:, None] - at
     far = took >= SURE
-    return float(np.median((done[:, None] - done)[far] / took[far])) if far.any() else None
+    if far.any():
+        return float(np.median((done[:, None] - done)[far] / took[far]))
+    return None
 
 
 SURE, LATELY, APART = 10.0, 30.0, 0.5
@@ -166,15 +205,21 @@ SURE, LATELY, APART = 10.0, 30.0, 0.5
 
 @page(f"{links.RUNS}/{{run}}", "run.html", here="Runs")
 def run_page(
-    site: Site, run: Run, as_json: bool, from_: float | None = None, to: float | None = None
+    site: Site,
+    run: Run,
+    as_json: bool,
+    from_: float | None = None,
+    to: float | None = None,
 ) -> Data:
     """Show a run: what it was started with, its graph, its times."""
     status = site.status(run)
     if as_json:
         return run.model_dump(mode="json") | {"status": status, "counts": counted(site, run)}
+
     spans = spans_kept(site, run)
     times = times_of(spans, from_, to)
     states = states_shown(site, run, status)
+
     return {
         "status": "waiting" if states.waiting else status,
         "times": times,
@@ -211,7 +256,9 @@ def graph_of(run: Run, times: Times, states: Sequence[NodeChange] = ()) -> Marku
     """Draw a run's graph with what ran in it; None for a command without one."""
     graph = drawn_graphs().get(GRAPHS.get(run.command, run.command))
     told_by_node = {state.node: state.told for state in states}
-    return drawing(graph, times.by_name, told_by_node) if graph else None
+    if graph:
+        return drawing(graph, times.by_name, told_by_node)
+    return None
 
 
 def spans_kept(site: Site, run: Run) -> list[Spans]:
@@ -221,12 +268,17 @@ def spans_kept(site: Site, run: Run) -> list[Spans]:
     reading took.
     """
     if run.finished is not None:
-        return site.kept(("spans", run.id, run.finished), lambda: spans_of(site.store, run))
+        return site.kept(
+            ("spans", run.id, run.finished),
+            lambda: spans_of(site.store, run),
+        )
+
     last: dict[str, Any] = site.kept(("spans so far", run.id), dict)
     began = time.monotonic()
     if began >= last.get("until", 0.0):
         last["spans"] = spans_of(site.store, run)
         last["until"] = time.monotonic() + 20 * (time.monotonic() - began)
+
     spans: list[Spans] = last["spans"]
     return spans
 
@@ -234,7 +286,11 @@ def spans_kept(site: Site, run: Run) -> list[Spans]:
 @page(f"{links.RUNS}/{{run}}/graph", "graph_live.html")
 @page(f"{links.RUNS}/{{run}}/times", "times_live.html")
 def drawn(
-    site: Site, run: Run, request: Request, from_: float | None = None, to: float | None = None
+    site: Site,
+    run: Run,
+    request: Request,
+    from_: float | None = None,
+    to: float | None = None,
 ) -> Data | Response:
     """Return the graph and the strips of a run so far; 304 if no span has come since."""
     status = site.status(run)
@@ -242,6 +298,7 @@ def drawn(
     headers = _headers(run, str(sum(len(span.ms) for span in spans)), status)
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
+
     times = times_of(spans, from_, to)
     return {
         "headers": headers,
@@ -260,14 +317,24 @@ def _headers(run: Run, version: str, status: str) -> dict[str, str]:
 
 
 @page(f"{links.RUNS}/{{run}}/live", "live.html")
-def live(site: Site, run: Run, request: Request, as_json: bool) -> Data | Response:
+def live(
+    site: Site,
+    run: Run,
+    request: Request,
+    as_json: bool,
+) -> Data | Response:
     """Return the live part of a page; 304 if nothing has changed."""
     status = site.status(run)
     pulse = pulse_of(site, run)
     headers = _headers(run, pulse["beat"], status)
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
-    shown = pulse if as_json else {"pulse": pulse, "folder": site.store.folder}
+
+    if as_json:
+        shown = pulse
+    else:
+        shown = {"pulse": pulse, "folder": site.store.folder}
+
     return shown | {"headers": headers, "status": status, "ended": status in ENDED}
 
 
@@ -275,7 +342,12 @@ def live(site: Site, run: Run, request: Request, as_json: bool) -> Data | Respon
     f"{links.RUNS}/{{run}}/calls", "calls.html", here="Runs", api=f"/api{links.RUNS}/{{run}}/calls"
 )
 def calls(
-    site: Site, run: Run, sort: By = "sent", down: bool = False, at: Place = 0, n: Window = 100
+    site: Site,
+    run: Run,
+    sort: By = "sent",
+    down: bool = False,
+    at: Place = 0,
+    n: Window = 100,
 ) -> Data:
     """List a run's calls."""
     calls = calls_of(site.store, run, sort, down=down, at=at, n=n)
@@ -283,7 +355,12 @@ def calls(
 
 
 @page(f"{links.RUNS}/{{run}}/call", "call.html", here="Runs")
-def call(site: Site, run: Run, as_json: bool, key: str) -> Data:
+def call(
+    site: Site,
+    run: Run,
+    as_json: bool,
+    key: str,
+) -> Data:
     """Show a call: the prompt message by message, every reply, and what asked it."""
     rows = site.store.rows(
         "SELECT *, (julianday(ended) - julianday(sent)) * 86400000.0 AS ms FROM calls WHERE key = ? ORDER BY attempt",
@@ -291,12 +368,22 @@ def call(site: Site, run: Run, as_json: bool, key: str) -> Data:
     )
     if not rows:
         raise NotThere(
-            "the store has no such call", remedy="the list of the run's calls has those there are"
+            "the store has no such call",
+            remedy="the list of the run's calls has those there are",
         )
-    replies = [read_call(row, price_of(site.store, run)) for row in rows]
+
+    replies = []
+    for row in rows:
+        replies.append(read_call(row, price_of(site.store, run)))
+
     messages, settings = request_of(site.store, key)
     if as_json:
-        return {"messages": messages, "settings": settings, "attempts": replies}
+        return {
+            "messages": messages,
+            "settings": settings,
+            "attempts": replies,
+        }
+
     return {
         "key": key,
         "replies": replies,
@@ -319,11 +406,23 @@ def tree(site: Site, run: Run) -> Data:
 
 
 @page(f"{RUN}/strips")
-def strips(site: Site, run: Run, from_: float | None = None, to: float | None = None) -> Data:
+def strips(
+    site: Site,
+    run: Run,
+    from_: float | None = None,
+    to: float | None = None,
+) -> Data:
     """Return how many spans of each name were open at once, over a stretch of time in seconds."""
     times = times_of(spans_kept(site, run), from_, to)
-    active = {name: node.active.astype(int).tolist() for name, node in times.by_name.items()}
-    return {"from": times.first / 1000, "to": times.last / 1000, "active": active}
+    active = {}
+    for name, node in times.by_name.items():
+        active[name] = node.active.astype(int).tolist()
+
+    return {
+        "from": times.first / 1000,
+        "to": times.last / 1000,
+        "active": active,
+    }
 
 
 @page(f"{RUN}/errors")
@@ -351,12 +450,18 @@ def spans(
         f"SELECT id, parent, name, kind, item, started, ms, error {where} ORDER BY {order} LIMIT ?4 OFFSET ?5",
         [*parameters, n, at],
     )
-    return {"total": site.store.value(f"SELECT count(*) {where}", parameters), "spans": rows}
+
+    return {
+        "total": site.store.value(f"SELECT count(*) {where}", parameters),
+        "spans": rows,
+    }
 
 
 @page("/api/conversations/histogram")
 def histogram(
-    site: Site, form: ListForm, of: Literal["netsat", "probability", "entropy", "turns"] = "netsat"
+    site: Site,
+    form: ListForm,
+    of: Literal["netsat", "probability", "entropy", "turns"] = "netsat",
 ) -> Data:
     """Return counts of a figure in bins, among all rows and among those found."""
     histogram = listing_of(site, form).histogram(of)

@@ -55,13 +55,16 @@ def sets(site: Site, as_json: bool) -> Data:
     """List the rubric sets of the store and of files."""
     named_sets = list(site.sets().values())
     if as_json:
-        rows = [
-            (named_set.id, named_set.name, named_set.run, len(named_set.rubric_set.rubrics))
-            for named_set in named_sets
-        ]
+        rows = []
+        for named_set in named_sets:
+            rows.append(
+                (named_set.id, named_set.name, named_set.run, len(named_set.rubric_set.rubrics))
+            )
+
         return {
             "sets": [dict(zip(("id", "name", "run", "rubrics"), row, strict=True)) for row in rows]
         }
+
     return {"sets": named_sets, "unreadable": site.unreadable}
 
 
@@ -69,11 +72,20 @@ def sets(site: Site, as_json: bool) -> Data:
 def one_set(site: Site, named: NamedSet, as_json: bool) -> Data:
     """Show a rubric set: what it says first, how well it does after."""
     if as_json:
-        return {"id": named.id, "name": named.name, "set": named.rubric_set}
-    kinds = {(kind, title): supported(named.rubric_set, kind) for kind, title in KINDS}
+        return {
+            "id": named.id,
+            "name": named.name,
+            "set": named.rubric_set,
+        }
+
+    kinds = {}
+    for kind, title in KINDS:
+        kinds[kind, title] = supported(named.rubric_set, kind)
+
     others = [other for other in site.sets().values() if other.id != named.id]
     in_store = {run.id for run in site.runs()}
     run = run_that_asked(site, named)
+
     return {
         "answered": answers_by_class(site, named, run) if run else None,
         "draw": drawings.by_class,
@@ -93,17 +105,26 @@ DRAFTS = """
 def supported(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubric]:
     """Return a set's rubrics of one kind, with evidence: headlines in their order, then all others."""
     reasons = {reason.id: reason for reason in rubric_set.reasons}
-    groups = [(headline.rubric, *headline.also) for headline in headlines(rubric_set.rubrics, kind)]
+    groups = []
+    for headline in headlines(rubric_set.rubrics, kind):
+        groups.append((headline.rubric, *headline.also))
+
     leading = [rubric for group in groups for rubric in group]
-    rest = [
-        rubric
-        for rubric in in_order(rubric_set.rubrics)
-        if rubric.polarity == kind and rubric not in leading
-    ]
-    return [
-        _support(rubric, [reasons[id_] for id_ in rubric.reason_ids if id_ in reasons])
-        for rubric in (*leading, *rest)
-    ]
+    rest = []
+    for rubric in in_order(rubric_set.rubrics):
+        if rubric.polarity == kind and rubric not in leading:
+            rest.append(rubric)
+
+    supports: list[SupportedRubric] = []
+    for rubric in (*leading, *rest):
+        supports.append(
+            _support(
+                rubric,
+                [reasons[id_] for id_ in rubric.reason_ids if id_ in reasons],
+            )
+        )
+
+    return supports
 
 
 def _support(rubric: ChosenRubric, reasons: Sequence[Reason]) -> SupportedRubric:
@@ -111,12 +132,19 @@ def _support(rubric: ChosenRubric, reasons: Sequence[Reason]) -> SupportedRubric
         (*rubric.best_quotes, *(quote for reason in reasons for quote in reason.quotes))
     )
     return SupportedRubric(
-        rubric, len({reason.conversation_id for reason in reasons}), tuple(quotes)
+        rubric,
+        len({reason.conversation_id for reason in reasons}),
+        tuple(quotes),
     )
 
 
 @page(f"{links.SETS}/{{set}}/rubric", "rubric.html", here="Rubrics")
-def one_rubric(site: Site, named: NamedSet, as_json: bool, id_: str) -> Data:
+def one_rubric(
+    site: Site,
+    named: NamedSet,
+    as_json: bool,
+    id_: str,
+) -> Data:
     """Show where a rubric came from: reasons, quotes, turns, and what was merged into it."""
     rubric_set = named.rubric_set
     rubric = rubric_of(rubric_set, id_)
@@ -130,6 +158,7 @@ def one_rubric(site: Site, named: NamedSet, as_json: bool, id_: str) -> Data:
         for _, figures in panels:
             data |= figures
         return data
+
     in_store = named.run in {run.id for run in site.runs()}
     return data | {"run": named.run if in_store else "", "panels": panels}
 
@@ -138,7 +167,11 @@ def rubric_of(rubric_set: RubricSet, id_: str) -> ChosenRubric:
     """Return a rubric of a set by its id. Raises NotThere where there is none."""
     rubric = next((rubric for rubric in rubric_set.rubrics if rubric.id == id_), None)
     if rubric is None:
-        raise NotThere(f"the set has no rubric {id_!r}", remedy="its page has those there are")
+        raise NotThere(
+            f"the set has no rubric {id_!r}",
+            remedy="its page has those there are",
+        )
+
     return rubric
 
 
@@ -149,8 +182,10 @@ def download(named: NamedSet) -> Response:
         body = _packed(named.rubric_set)
     except BadCalibrator as error:
         raise NotThere(
-            error.what, remedy="the folder that it was learned into has it whole"
+            error.what,
+            remedy="the folder that it was learned into has it whole",
         ) from None
+
     return sent("rubrics.zip", "application/zip", body)
 
 
@@ -167,4 +202,6 @@ def _packed(rubric_set: RubricSet) -> bytes:
 def diff(as_json: bool, a: NamedSet, b: NamedSet) -> Data:
     """Show what two sets differ in: words, order, figures."""
     difference = diff_sets(a.rubric_set, b.rubric_set)
-    return difference.as_json() if as_json else {"changes": difference.changes}
+    if as_json:
+        return difference.as_json()
+    return {"changes": difference.changes}

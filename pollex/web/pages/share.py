@@ -41,6 +41,7 @@ def share(site: Site, run: str = "", by: str = "") -> Data:
         )
     except PollexError as error:
         why_not = str(error)
+
     shown, groups = (share.lines, share.group_lines) if share else ([], [])
     return {
         "run": named,
@@ -63,11 +64,12 @@ def _estimated(site: Site, run: Run, by: str) -> ShareResult:
             f"{len(lens):,} conversations take a while",
             remedy="run: `pollex share LOGS --rubrics SET`",
         )
-    conversations = [
-        conversation
-        for conversation in conversations_of(site.store, run.id)
-        if not conversation.not_scorable
-    ]
+
+    conversations = []
+    for conversation in conversations_of(site.store, run.id):
+        if not conversation.not_scorable:
+            conversations.append(conversation)
+
     probability_by_id = dict(zip(lens.ids, lens.probability.tolist(), strict=True))
     named = site.set_of(run)
     probability = np.nan_to_num(
@@ -77,10 +79,16 @@ def _estimated(site: Site, run: Run, by: str) -> ShareResult:
     labels = [*labels_in(conversations, VOLUNTARY), *_of_annotators(site, run)]
     if not labels:
         raise BadLabels(
-            "no conversation has a label", remedy="make a random queue under Label, and answer it"
+            "no conversation has a label",
+            remedy="make a random queue under Label, and answer it",
         )
+
     return share_of(
-        conversations, labels, named.rubric_set if named else None, probability, by or None
+        conversations,
+        labels,
+        named.rubric_set if named else None,
+        probability,
+        by or None,
     )
 
 
@@ -96,8 +104,16 @@ def _of_annotators(site: Site, run: Run) -> list[GivenLabel]:
         ]
     )
     thumbs = {"up": Label.POSITIVE, "down": Label.NEGATIVE}
-    return [
-        GivenLabel(ids[text], thumbs[opinion.value], opinion.drawn, opinion.annotator)
-        for text, opinion in answers_settled.items()
-        if opinion.value in thumbs
-    ]
+    annotators: list[GivenLabel] = []
+    for text, opinion in answers_settled.items():
+        if opinion.value in thumbs:
+            annotators.append(
+                GivenLabel(
+                    ids[text],
+                    thumbs[opinion.value],
+                    opinion.drawn,
+                    opinion.annotator,
+                )
+            )
+
+    return annotators

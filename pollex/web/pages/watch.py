@@ -26,12 +26,19 @@ def watch(site: Site, as_json: bool) -> Data:
     files = list(reversed(watcher.files.values()))
     alerts = list(reversed(watcher.alerts))
     if as_json:
-        rows: list[dict[str, Any]] = [
-            {"file": file.path.rpartition("/")[2], "state": file.state, "run": file.run}
-            | {"why": file.why}
-            for file in files
-        ]
-        return {"files": rows, "alerts": alerts, "told": watcher.told}
+        rows: list[dict[str, Any]] = []
+        for file in files:
+            rows.append(
+                {"file": file.path.rpartition("/")[2], "state": file.state, "run": file.run}
+                | {"why": file.why}
+            )
+
+        return {
+            "files": rows,
+            "alerts": alerts,
+            "told": watcher.told,
+        }
+
     return {
         "folders": list(watcher.folders.values()),
         "files": files[:LAST],
@@ -54,8 +61,13 @@ def add(site: Site, place_: Place, minutes: Minutes = MINUTES) -> Done:
         path = site.roots.require_path(place_.strip())
     except PollexError as error:
         raise refused(error) from error
+
     if not path.is_dir():
-        raise Fault("this is no folder", remedy="name the folder in which logs arrive")
+        raise Fault(
+            "this is no folder",
+            remedy="name the folder in which logs arrive",
+        )
+
     watcher_of(site).add(path, minutes)
     return links.WATCH, {"folders": len(watcher_of(site).folders)}
 
@@ -66,7 +78,11 @@ def remove(site: Site, place_: Place) -> Done:
     watcher = watcher_of(site)
     folder = watcher.folders.get(place_)
     if folder is not None and folder.is_from_start:
-        raise Clash("the server's start named it", remedy="start the server without it")
+        raise Clash(
+            "the server's start named it",
+            remedy="start the server without it",
+        )
+
     watcher.remove(place_)
     return links.WATCH, {"folders": len(watcher.folders)}
 
@@ -77,6 +93,7 @@ def webhook(site: Site, url: Place = "", with_text: bool = False) -> Done:
     address = url.strip()
     if address:
         require_endpoint(site, address)
+
     watcher_of(site).set_webhook(address, with_text=with_text)
     return links.WATCH, {"webhook": bool(address)}
 

@@ -19,7 +19,8 @@ _LEFT_OUT = (
     r"|identique|pareil|igual|mismo|sin cambios|invariato|uguale|inalterado|mesmo|ongewijzigd|hetzelfde)"
 )
 _ELIDED = re.compile(
-    rf"{_COMMENT}(?:\.{{2,}}|…)?[ \t(]*(?:{_LEFT_OUT})", re.IGNORECASE | re.MULTILINE
+    rf"{_COMMENT}(?:\.{{2,}}|…)?[ \t(]*(?:{_LEFT_OUT})",
+    re.IGNORECASE | re.MULTILINE,
 )
 _FILE = re.compile(
     r"(?<![\w/.@-])(?:[\w-]+/)*[\w-]+\.(?:py|pyi|js|jsx|ts|tsx|rb|java|kt|go|rs|c|h|cc|cpp|hpp|cs|php|swift|scala"
@@ -53,7 +54,14 @@ def _add(move: Move, act: str, start: int, end: int) -> None:
     text = move.text[start:end]
     hit = Hit(act, SURE, start - offset, end - offset)
     move.acts[act] = Sentence(
-        text, text.lower(), start - offset, turn, (), frozenset(), asking=False, hits={act: hit}
+        text,
+        text.lower(),
+        start - offset,
+        turn,
+        (),
+        frozenset(),
+        asking=False,
+        hits={act: hit},
     )
 
 
@@ -64,6 +72,7 @@ def _turn_of(move: Move, at: int) -> tuple[int, int]:
         if at <= offset + length:
             return turn, offset
         offset += length + 1
+
     return move.turns[-1], offset
 
 
@@ -73,8 +82,13 @@ def _elided(move: Move, _: Move | None) -> Span | None:
         if elided := _ELIDED.search(block[1]):
             blank = len(elided[0]) - len(elided[0].lstrip())
             line = block[1].find("\n", elided.end())
-            end = line if line >= 0 else len(block[1].rstrip())
+            if line >= 0:
+                end = line
+            else:
+                end = len(block[1].rstrip())
+
             return block.start(1) + elided.start() + blank, block.start(1) + end
+
     return None
 
 
@@ -82,13 +96,18 @@ def _repeated(move: Move, user: Move | None) -> Span | None:
     """Find code that is nothing but the user's own, and most of it."""
     if user is None:
         return None
+
     blocks = list(_BLOCK.finditer(move.text))
     user_lines = code_lines(user.text)
-    reply_lines = [line for block in blocks for line in lines_of(block[1])]
+    reply_lines = []
+    for block in blocks:
+        reply_lines.extend(lines_of(block[1]))
+
     if len(reply_lines) < max(LEAST_LINES, MOST_OF_IT * len(user_lines)) or not are_in_order(
         reply_lines, user_lines
     ):
         return None
+
     start = blocks[0].start(1)
     end = blocks[-1].end(1)
     return start, start + len(move.text[start:end].rstrip())
@@ -102,18 +121,28 @@ def are_in_order(lines: Sequence[str], reference_lines: Sequence[str]) -> bool:
 
 def code_lines(text: str) -> list[str]:
     """Return the lines of a message's blocks; of one without blocks, those that are no sentences."""
-    fenced = [line for block in _BLOCK.finditer(text) for line in lines_of(block[1])]
+    fenced = []
+    for block in _BLOCK.finditer(text):
+        fenced.extend(lines_of(block[1]))
     return fenced or [line for line in lines_of(text) if not _PROSE.fullmatch(line)]
 
 
 def lines_of(code: str) -> list[str]:
     """Return the lines of code that hold something, each with single spaces."""
-    return [" ".join(line.split()) for line in code.splitlines() if line.strip()]
+    lines: list[str] = []
+    for line in code.splitlines():
+        if line.strip():
+            lines.append(" ".join(line.split()))
+    return lines
 
 
 def _other_file(move: Move, user: Move | None) -> Span | None:
     """Find the name of a file that a reply changes in place of those that the user named."""
-    user_files = {_base(path) for path in _FILE.findall(user.text)} if user else set()
+    if user:
+        user_files = {_base(path) for path in _FILE.findall(user.text)}
+    else:
+        user_files = set()
+
     prose = _BLOCK.sub(lambda block: " " * len(block[0]), move.text)
     named = list(_FILE.finditer(prose))
     if not user_files or not named or any(_base(mention[0]) in user_files for mention in named):
@@ -142,6 +171,7 @@ def code(x: Exchange) -> Iterator[Firing]:
     for act, pattern in PATTERN_OF.items():
         if act in x.here.acts:
             yield x.fire(pattern, (x.here, act))
+
     if (
         x.after is not None
         and "doesnt_run" in x.after.acts

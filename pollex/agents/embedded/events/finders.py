@@ -32,6 +32,7 @@ def feature_question(move: Move | None) -> bool:
     """Return whether a user asks about a feature or price, without searching for anything."""
     if move is None or "asks" not in move.acts:
         return False
+
     low = move.acts["asks"].low
     return bool(FEATURE.search(low)) and not SEARCH.search(low)
 
@@ -45,18 +46,30 @@ def searches(x: Exchange) -> Iterator[Firing]:
     """Empty searches of one exchange."""
     if not found_none(x.here, x.user) or x.here.has("fails"):
         return
+
     act_in_reply = (x.here, "none_found")
     yield x.fire("found_none", act_in_reply)
-    way = next((act for act in ("offers_other", "offers", "proposes") if act in x.here.acts), "")
+    way = next(
+        (act for act in ("offers_other", "offers", "proposes") if act in x.here.acts),
+        "",
+    )
     if not way and not x.here.has("asks_back", "confirms") and " but " not in x.here.low:
         yield x.fire("none_dead_end", act_in_reply)
     elif way == "offers_other" and "offers" not in x.here.acts:
         yield x.fire("none_widen", act_in_reply, (x.here, way))
+
     if way == "offers" and x.after is not None and x.after.has("accepts"):
-        yield x.fire("none_taken", (x.here, way), act_in_reply, (x.after, "accepts"))
+        yield x.fire(
+            "none_taken",
+            (x.here, way),
+            act_in_reply,
+            (x.after, "accepts"),
+        )
+
     before = x.moves[x.index - 3] if x.index > 2 else None
     if x.earlier is not None and found_none(x.earlier, before):
         yield x.fire("none_again", act_in_reply, (x.earlier, "none_found"))
+
     for act in ("gives_up", "leaves"):
         if (
             x.after is not None
@@ -128,6 +141,7 @@ def general_list(x: Exchange) -> bool:
 def _first_advice(x: Exchange) -> Iterator[Firing]:
     if x.user is None:
         return
+
     shared = shared_name(x.user, x.here)
     if shared and x.opening and x.here.code:
         name, sentence = shared
@@ -139,6 +153,7 @@ def _first_advice(x: Exchange) -> Iterator[Firing]:
             0.85,
             (Chars(sentence.turn, sentence.start + at, sentence.start + at + len(name)),),
         )
+
     if x.here.has("explains") and x.here.code:
         yield x.fire("cause_shown", (x.here, "explains"))
 
@@ -154,6 +169,7 @@ def shared_name(user: Move, here: Move) -> tuple[str, Sentence] | None:
         )
         if shared:
             return max(shared, key=len), sentence
+
     return None
 
 
@@ -168,6 +184,7 @@ def _helped(x: Exchange) -> Iterator[Firing]:
     after = x.after
     if after is None:
         return
+
     yield from _comes_back(x, after)
     if after.has("solves_alone"):
         yield x.fire("solved_alone", (after, "solves_alone"))
@@ -184,8 +201,13 @@ def _comes_back(x: Exchange, after: Move) -> Iterator[Firing]:
     if back:
         yield x.fire("fix_back", (after, back))
         yield x.fire(BACK[back], (after, back))
+
     if "still_fails" in after.acts and x.user is not None and x.user.has("still_fails"):
-        yield x.fire("fix_fails_again", (after, "still_fails"), (x.user, "still_fails"))
+        yield x.fire(
+            "fix_fails_again",
+            (after, "still_fails"),
+            (x.user, "still_fails"),
+        )
 
 
 def is_agreement(low: str) -> bool:
@@ -248,28 +270,49 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
         and QUESTION.search(user.acts["asks"].low)
         and not user.has("requests", "changes", "asks_other", "leaves", "accepts")
     ):
-        yield x.fire_at("question_passed", x.here, x.here.sentences, 0.85, marks)
+        yield x.fire_at(
+            "question_passed",
+            x.here,
+            x.here.sentences,
+            0.85,
+            marks,
+        )
+
     asked_values = values_asked_for(
         " ".join(sentence.low for sentence in user.sentences if "asks" in sentence.hits)
     )
-    missing = [
-        name
-        for name, value in asked_values
-        if not value.search(x.here.low) and not mentions(name, x.here.low)
-    ]
+    missing = []
+    for name, value in asked_values:
+        if not value.search(x.here.low) and not mentions(name, x.here.low):
+            missing.append(name)
+
     if (
         missing
         and user.has("accepts")
         and len(missing) == len(asked_values)
         and x.here.has("done", "fails", "unavailable")
     ):
-        yield x.fire_at("question_lost", x.here, x.here.sentences, 0.9, marks, the_slot(missing[0]))
+        yield x.fire_at(
+            "question_lost",
+            x.here,
+            x.here.sentences,
+            0.9,
+            marks,
+            the_slot(missing[0]),
+        )
     elif (
         len(asked_values) == 2
         and len(missing) == 1
         and not x.here.has("doesnt_know", "refers", "says_no", "asks_back")
     ):
-        yield x.fire_at("answer_half", x.here, x.here.sentences, 0.85, marks, the_slot(missing[0]))
+        yield x.fire_at(
+            "answer_half",
+            x.here,
+            x.here.sentences,
+            0.85,
+            marks,
+            the_slot(missing[0]),
+        )
 
 
 def may_answer(sentence: Sentence, question: Sentence) -> bool:
@@ -282,7 +325,9 @@ def may_answer(sentence: Sentence, question: Sentence) -> bool:
 def same_way(question: str, answer: str) -> bool:
     """Return whether a question speaks of the same end of a trip or stay as a value that was given."""
     ways_of_question, ways_of_answer = (set(WAY.findall(low)) for low in (question, answer))
-    return ways_of_question == ways_of_answer if ways_of_question else True
+    if ways_of_question:
+        return ways_of_question == ways_of_answer
+    return True
 
 
 def the_slot(slot: str) -> str:
@@ -303,7 +348,12 @@ def _no(x: Exchange, question: tuple[Move, str]) -> Iterator[Firing]:
     ):
         yield x.fire("answer_no_but", act_in_reply, question)
     elif x.here.has("proposes"):
-        yield x.fire("answer_no_pushes", act_in_reply, (x.here, "proposes"), question)
+        yield x.fire(
+            "answer_no_pushes",
+            act_in_reply,
+            (x.here, "proposes"),
+            question,
+        )
     else:
         yield x.fire("answer_no", act_in_reply, question)
 
@@ -322,17 +372,30 @@ def _asked_back(x: Exchange) -> Iterator[Firing]:
                     and not x.here.has("fails", "unavailable", "offers")
                 ):
                     marks = span_in_move(x.user, user_value), Chars.of(sentence)
-                    yield x.fire_at("ask_given", x.here, [sentence], 0.85, marks=marks, detail=name)
+                    yield x.fire_at(
+                        "ask_given",
+                        x.here,
+                        [sentence],
+                        0.85,
+                        marks=marks,
+                        detail=name,
+                    )
+
     if x.earlier is not None and (twin := same_question(asking, x.earlier)):
         yield x.fire_at("ask_again", x.here, [twin], 0.9)
     if len(asking) >= 2:
         yield x.fire_at("ask_many", x.here, asking, 0.9)
+
     if (
         x.after is not None
         and "complains" in x.after.acts
         and ALREADY.search(x.after.acts["complains"].low)
     ):
-        yield x.fire("ask_complaint", (x.after, "complains"), (x.here, "asks_back"))
+        yield x.fire(
+            "ask_complaint",
+            (x.after, "complains"),
+            (x.here, "asks_back"),
+        )
 
 
 def same_question(asking: list[Sentence], earlier: Move) -> Sentence | None:
@@ -346,6 +409,7 @@ def same_question(asking: list[Sentence], earlier: Move) -> Sentence | None:
                 and shared >= 0.75 * len(sentence.content | old.content)
             ):
                 return sentence
+
     return None
 
 
@@ -362,6 +426,7 @@ def span_in_move(move: Move, match: re.Match[str]) -> Chars:
             start = sentence.start + match.start() - offset
             return Chars(sentence.turn, start, start + len(match.group()))
         offset += len(sentence.low) + 1
+
     return Chars.of(move.sentences[-1])
 
 
@@ -384,6 +449,7 @@ def failure(move: Move | None, before: Move | None) -> str:
         and wants_action(before)
     ):
         return "unavailable"
+
     return ""
 
 
@@ -403,19 +469,22 @@ def alternative(here: Move, failed: str) -> str:
             or "anything_else" in sentence.hits
         ):
             continue
+
         if (
             act in ("offers_other", "offers")
             or OTHER_WORDS.search(sentence.low)
             or names_a_value(sentence.low)
         ):
             return act
+
     return ""
 
 
 def describe_offer(sentence: Sentence) -> str:
     """Describe what an alternative changes; empty if it names nothing."""
     match = re.search(
-        r"\b(?:another|a different|different|other) ((?:price |star )?[a-z]+)\b", sentence.low
+        r"\b(?:another|a different|different|other) ((?:price |star )?[a-z]+)\b",
+        sentence.low,
     )
     if TIME.search(sentence.low) or re.search(
         r"\b(?:another|different|other|later|earlier) (?:time|slot|hour)", sentence.low
@@ -425,6 +494,7 @@ def describe_offer(sentence: Sentence) -> str:
         r"\b(?:another|different|other) (?:day|date)", sentence.low
     ):
         return "another day"
+
     noun = match.group(1) if match else ""
     if noun and noun not in (
         "or",
@@ -442,6 +512,7 @@ def describe_offer(sentence: Sentence) -> str:
         "than",
     ):
         return f"another {noun.removesuffix('s')}"
+
     return "another option"
 
 
@@ -459,7 +530,11 @@ def failures(x: Exchange) -> Iterator[Firing]:
         and not x.user.has("rejects")
     ):
         by_user = not alternative(x.earlier, before)
-        name = "recovered_by_user" if by_user and x.user.has("changes", "requests") else "recovered"
+        if by_user and x.user.has("changes", "requests"):
+            name = "recovered_by_user"
+        else:
+            name = "recovered"
+
         if not by_user or name == "recovered_by_user":
             yield x.fire(name, (x.here, "done"), (x.earlier, before))
 
@@ -468,18 +543,21 @@ def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
     other = alternative(x.here, failed)
     act_in_reply = (x.here, failed)
     yield x.fire("failed", act_in_reply)
+
     if other:
         yield from _with_other(x, failed, other)
     elif not x.here.has("asks_back", "proposes", "offers_other"):
         yield x.fire("fail_no_way", act_in_reply)
         if x.here.has("anything_else"):
             yield x.fire("fail_else", act_in_reply, (x.here, "anything_else"))
+
     after = x.after
     if after is not None and not after.has("accepts", "changes", "requests", "asks", "asks_other"):
         for act in ("gives_up", "leaves"):
             if act in after.acts:
                 yield x.fire("fail_left", act_in_reply, (after, act))
                 break
+
     if after is not None and not other and not after.has("leaves", "gives_up"):
         for act in ("changes", "requests"):
             if act in after.acts and (
@@ -487,8 +565,10 @@ def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
             ):
                 yield x.fire("fail_user_retries", (after, act), act_in_reply)
                 break
+
     if before and x.earlier is not None:
         yield x.fire("fail_again", act_in_reply, (x.earlier, before))
+
     if (
         x.earlier is not None
         and x.earlier.has("confirms")
@@ -509,14 +589,29 @@ def _with_other(x: Exchange, failed: str, other: str) -> Iterator[Firing]:
     if not named:
         yield x.fire("fail_open_choice", act_in_reply, way)
         return
+
     detail = describe_offer(sentence)
     if x.after is None:
         return
+
     if x.after.has("accepts") and not x.after.has("changes", "rejects"):
-        yield x.fire("fail_other_taken", act_in_reply, way, (x.after, "accepts"), detail=detail)
+        yield x.fire(
+            "fail_other_taken",
+            act_in_reply,
+            way,
+            (x.after, "accepts"),
+            detail=detail,
+        )
+
     for act in ("rejects", "leaves", "gives_up"):
         if act in x.after.acts and "accepts" not in x.after.acts:
-            yield x.fire("fail_other_refused", act_in_reply, way, (x.after, act), detail=detail)
+            yield x.fire(
+                "fail_other_refused",
+                act_in_reply,
+                way,
+                (x.after, act),
+                detail=detail,
+            )
             return
 
 
@@ -536,26 +631,35 @@ def outcomes(x: Exchange) -> Iterator[Firing]:
 def _done(x: Exchange) -> Iterator[Firing]:
     act_in_reply = (x.here, "done")
     yield x.fire("done", act_in_reply)
-    telling = [
-        sentence
-        for sentence in x.here.sentences
-        if not sentence.asking
-        and (TIME.search(sentence.low) or DATE.search(sentence.low) or PRICE.search(sentence.low))
-    ]
+    telling = []
+    for sentence in x.here.sentences:
+        if not sentence.asking and (
+            TIME.search(sentence.low) or DATE.search(sentence.low) or PRICE.search(sentence.low)
+        ):
+            telling.append(sentence)
+
     if REFERENCE.search(x.here.low):
         yield x.fire("done_number", act_in_reply)
     elif telling:
-        yield x.fire_at("done_detail", x.here, [x.here.acts["done"], telling[0]], 0.9)
+        yield x.fire_at(
+            "done_detail",
+            x.here,
+            [x.here.acts["done"], telling[0]],
+            0.9,
+        )
     elif not re.search(r"\d", x.here.low):
         yield x.fire("done_bare", act_in_reply)
+
     if x.user is not None and x.user.has("accepts"):
         yield x.fire("done_yes", act_in_reply, (x.user, "accepts"))
     if x.after is None:
         return
+
     for act in ("corrects", "complains"):
         if act in x.after.acts:
             yield x.fire("done_wrong", (x.after, act), act_in_reply)
             return
+
     if (
         x.after.has("asks")
         and not x.after.has("requests", "leaves")
@@ -570,6 +674,7 @@ def _confirms(x: Exchange) -> Iterator[Firing]:
         yield x.fire("confirm_twice", act_in_reply, (x.earlier, "confirms"))
     if x.after is None or x.after.has("accepts"):
         return
+
     if x.after.has("corrects") and names_a_value(x.after.low):
         yield x.fire("confirm_wrong", (x.after, "corrects"), act_in_reply)
     elif x.after.has("changes"):
@@ -590,6 +695,7 @@ def suggestions(x: Exchange) -> Iterator[Firing]:
         yield from _asks_first(x)
     if x.here.has("proposes") and not x.here.has("fails", "offers_other"):
         yield from _proposes(x)
+
     if x.user is not None and "asks_other" in x.user.acts and x.here.has("none_found", "fails"):
         yield x.fire(
             "offer_no_next",
@@ -604,6 +710,7 @@ def _offer(x: Exchange) -> Iterator[Firing]:
     if counted and x.here.has("asks_back", "offers_other"):
         yield x.fire("many_options", act_in_reply)
         return
+
     concrete = next(
         (
             sentence
@@ -620,10 +727,12 @@ def _offer(x: Exchange) -> Iterator[Firing]:
         and not x.here.has("asks_back")
     ):
         yield x.fire_at("offer_first", x.here, [concrete], 0.85)
+
     if x.user is not None and "doesnt_mind" in x.user.acts:
         yield x.fire("picks_for_user", act_in_reply, (x.user, "doesnt_mind"))
     if x.after is None:
         return
+
     for act, name in (
         ("knows_already", "offer_known"),
         ("complains", "offer_against"),
@@ -632,15 +741,20 @@ def _offer(x: Exchange) -> Iterator[Firing]:
         if act in x.after.acts:
             yield x.fire(name, act_in_reply, (x.after, act))
             return
+
     if x.after.has("rejects") and not x.here.has(
         "proposes", "confirms", "asks_back", "anything_else", "offers_other"
     ):
         yield x.fire("offer_refused", act_in_reply, (x.after, "rejects"))
+
     if x.after.has("accepts") and not x.here.has("proposes", "anything_else"):
         yield x.fire("offer_taken", act_in_reply, (x.after, "accepts"))
         if x.user is not None and "asks_other" in x.user.acts:
             yield x.fire(
-                "offer_next_taken", act_in_reply, (x.user, "asks_other"), (x.after, "accepts")
+                "offer_next_taken",
+                act_in_reply,
+                (x.user, "asks_other"),
+                (x.after, "accepts"),
             )
 
 
@@ -653,8 +767,10 @@ def _asks_first(x: Exchange) -> Iterator[Firing]:
         and not x.here.has("offers", "proposes")
     ):
         yield x.fire("ask_first", act_in_reply, (x.user, "requests"))
+
     if x.after is not None and "doesnt_mind" in x.after.acts:
         yield x.fire("ask_indifferent", act_in_reply, (x.after, "doesnt_mind"))
+
     if (
         x.user is not None
         and "doesnt_mind" in x.user.acts
@@ -677,11 +793,15 @@ def _proposes(x: Exchange) -> Iterator[Firing]:
         and x.user is not None
         and not x.user.has("accepts", "requests")
     ):
-        verbs = [move.acts["proposes"].hits["proposes"].detail for move in (x.here, x.earlier)]
+        verbs = []
+        for move in (x.here, x.earlier):
+            verbs.append(move.acts["proposes"].hits["proposes"].detail)
         if verbs[0] == verbs[1]:
             yield x.fire("pushed_again", act_in_reply, (x.user, "rejects"))
+
     if x.after is None:
         return
+
     if x.after.has("rejects") and not x.after.has("accepts"):
         yield x.fire("pushed", act_in_reply, (x.after, "rejects"))
     elif x.after.has("accepts"):
@@ -709,6 +829,7 @@ def troubles(x: Exchange) -> Iterator[Firing]:
         yield x.fire("took_back", (x.here, "takes_back"))
     if x.here.has("refuses") and not x.here.has("anything_else", "offers"):
         yield x.fire("refused", (x.here, "refuses"))
+
     yield from _repeats(x)
     if (
         x.user is not None
@@ -717,8 +838,14 @@ def troubles(x: Exchange) -> Iterator[Firing]:
     ):
         for act in ("proposes", "asks_back", "offers"):
             if act in x.here.acts and not x.here.has("says_bye", "anything_else", "apologizes"):
-                yield x.fire("went_on", (x.here, act), (x.user, "leaves"), sure=0.85)
+                yield x.fire(
+                    "went_on",
+                    (x.here, act),
+                    (x.user, "leaves"),
+                    sure=0.85,
+                )
                 break
+
     if x.after is not None:
         yield from _reaction(x)
 
@@ -729,12 +856,14 @@ def _reaction(x: Exchange) -> Iterator[Firing]:
         return
     if after.has("complains"):
         yield x.fire("complained", (after, "complains"))
+
     if (
         after.has("corrects")
         and not x.here.has("confirms", "proposes", "offers")
         and corrects_the_reply(x.here, after)
     ):
         yield x.fire("contradicted", (after, "corrects"))
+
     if after.has("gives_up"):
         yield x.fire("given_up", (after, "gives_up"))
 
@@ -762,6 +891,7 @@ def _repeats(x: Exchange) -> Iterator[Firing]:
                     marks=(Chars.of(sentence), Chars.of(old)),
                 )
                 break
+
     if x.earlier is not None:
         for sentence in x.here.sentences:
             if (
@@ -770,7 +900,11 @@ def _repeats(x: Exchange) -> Iterator[Firing]:
                 and (old := twin(sentence, x.earlier.sentences))
             ):
                 yield x.fire_at(
-                    "same_reply", x.here, [sentence], 0.9, marks=(Chars.of(sentence), Chars.of(old))
+                    "same_reply",
+                    x.here,
+                    [sentence],
+                    0.9,
+                    marks=(Chars.of(sentence), Chars.of(old)),
                 )
                 break
 
@@ -779,6 +913,7 @@ def twin(sentence: Sentence, others: list[Sentence]) -> Sentence | None:
     """Return a sentence of nearly the same words; None for short ones."""
     if len(sentence.content) < 3:
         return None
+
     for other in others:
         if len(sentence.content & other.content) >= ALIKE * len(sentence.content | other.content):
             return other

@@ -71,7 +71,12 @@ class Acts:
             move.acts = surest_sentences(move.sentences)
             before = {*move.acts, "gives_code"} if move.code else move.acts
 
-    def _mark(self, sentence: Sentence, before: Collection[str], party: str) -> None:
+    def _mark(
+        self,
+        sentence: Sentence,
+        before: Collection[str],
+        party: str,
+    ) -> None:
         hits = sentence.hits
         low = sentence.low
         for act, rule in self._indices[party, sentence.asking].rules_of(sentence.bag):
@@ -82,12 +87,19 @@ class Acts:
                 act.longest and len(sentence.words) > act.longest
             ):
                 continue
+
             match = rule.pattern.search(low)
             if match is not None and (rule.unless is None or rule.unless.search(low) is None):
-                detail = (match["detail"] or "") if "detail" in rule.pattern.groupindex else ""
+                detail = ""
+                if "detail" in rule.pattern.groupindex:
+                    detail = match["detail"] or ""
                 start = sentence.start
                 hits[act.name] = Hit(
-                    act.name, rule.sure, start + match.start(), start + match.end(), detail
+                    act.name,
+                    rule.sure,
+                    start + match.start(),
+                    start + match.end(),
+                    detail,
                 )
 
 
@@ -98,13 +110,20 @@ def surest_sentences(sentences: Iterable[Sentence]) -> dict[str, Sentence]:
         for act, hit in sentence.hits.items():
             if act not in surest or hit.sure > surest[act].hits[act].sure:
                 surest[act] = sentence
+
     return surest
 
 
 class Cues:
     """The rules for sentences of one party that ask or state, by their cues."""
 
-    def __init__(self, rules: Sequence[tuple[Act, WordRule]], party: str, *, asking: bool) -> None:
+    def __init__(
+        self,
+        rules: Sequence[tuple[Act, WordRule]],
+        party: str,
+        *,
+        asking: bool,
+    ) -> None:
         mood = "question" if asking else "statement"
         self._rules = [
             (act, rule) for act, rule in rules if act.party == party and rule.mood in ("any", mood)
@@ -113,6 +132,7 @@ class Cues:
         for number, (_, rule) in enumerate(self._rules):
             for cue in rule.cues:
                 self._by_cue[cue].append(number)
+
         self._cues = frozenset(self._by_cue)
         self._known = lru_cache(maxsize=4096)(self._rules_by)
 
@@ -126,10 +146,18 @@ class Cues:
 
 
 def _rule(
-    cues: str, pattern: str, sure: float = 0.9, unless: str = "", mood: Mood = "any"
+    cues: str,
+    pattern: str,
+    sure: float = 0.9,
+    unless: str = "",
+    mood: Mood = "any",
 ) -> WordRule:
     return WordRule(
-        word_set(cues), re.compile(pattern), sure, re.compile(unless) if unless else None, mood
+        word_set(cues),
+        re.compile(pattern),
+        sure,
+        re.compile(unless) if unless else None,
+        mood,
     )
 
 
@@ -186,13 +214,22 @@ class Language:
 @cache
 def languages() -> tuple[Language, ...]:
     """Load the tables."""
-    return tuple(map(_language, sorted((Path(__file__).parent / "languages").glob("*.toml"))))
+    return tuple(
+        map(
+            _language,
+            sorted((Path(__file__).parent / "languages").glob("*.toml")),
+        )
+    )
 
 
 def _language(path: Path) -> Language:
     table = tomllib.loads(path.read_text("utf-8"))
     negations = "|".join(map(re.escape, table["negations"].split()))
-    phrases = {name: phrase for party in table["acts"].values() for name, phrase in party.items()}
+    phrases = {}
+    for party in table["acts"].values():
+        for name, phrase in party.items():
+            phrases[name] = phrase
+
     acts = (ACTS.by_name[name] for name in phrases)
     return Language(
         name=table["name"],
@@ -214,13 +251,16 @@ def _language(path: Path) -> Language:
 
 def _rule_of(phrase: str, negations: str) -> WordRule:
     """Make the rule of a phrase; one without a negation is ruled out by one before it."""
-    words = [word for part in phrase.split() for word in (_WORD.findall(part) or [part])]
+    words = []
+    for part in phrase.split():
+        words.extend(_WORD.findall(part) or [part])
+
     pattern = r"\W+".join(map(re.escape, words)).replace(r"\W+\*\W+", r"\W+(?:\w+\W+){0,5}?")
-    denied = (
-        None
-        if re.search(rf"\b(?:{negations})\b", phrase)
-        else rf"(?<!\w)(?:{negations})\W+(?:\w+\W+)?{pattern}"
-    )
+    if re.search(rf"\b(?:{negations})\b", phrase):
+        denied = None
+    else:
+        denied = rf"(?<!\w)(?:{negations})\W+(?:\w+\W+)?{pattern}"
+
     return WordRule(
         frozenset({max(words, key=len)}),
         re.compile(rf"(?<!\w){pattern}(?!\w)"),
@@ -231,15 +271,16 @@ def _rule_of(phrase: str, negations: str) -> WordRule:
 
 def acts_for(moves: Sequence[Move]) -> Acts:
     """Return the acts of the language that a conversation is in; those of English where that isn't clear."""
-    bags = [
-        sentence.bag
-        for move in moves[:MOVES_OF_ONE]
-        for sentence in move.sentences[:SENTENCES_OF_ONE]
-    ]
+    bags = []
+    for move in moves[:MOVES_OF_ONE]:
+        for sentence in move.sentences[:SENTENCES_OF_ONE]:
+            bags.append(sentence.bag)
+
     count = sum(map(len, bags))
     english = sum(len(bag & _COMMON) for bag in bags) / max(1, count)
     if count < FEWEST_OF_ONE or english >= CLEAR:  # nearly always, after some microseconds
         return ACTS
+
     language = _nearest(list(chain.from_iterable(bags)), english)
     return language.acts if language else ACTS
 
@@ -250,6 +291,7 @@ def negated_in(low: str) -> bool:
     english = share_of_common(words, _COMMON)
     if not words or english >= CLEAR:
         return False
+
     language = _nearest(words, english)
     return bool(language and language.negated.search(low))
 
@@ -260,8 +302,13 @@ def language_of(conversations: Sequence[Conversation]) -> str:
     english = share_of_common(words, _COMMON)
     if len(words) < FEWEST_WORDS or english >= CLEAR:
         return ENGLISH
+
     language = _nearest(words, english)
-    return language.name if language else ENGLISH if english >= LEAST else ""
+    if language:
+        return language.name
+    if english >= LEAST:
+        return ENGLISH
+    return ""
 
 
 def stopwords_of(language: str) -> frozenset[str]:
@@ -284,13 +331,14 @@ def _nearest(words: Sequence[str], english: float) -> Language | None:
 
 
 def _words(conversations: Iterable[Conversation]) -> list[str]:
-    return [
-        word.lower()
-        for conversation in islice(conversations, MOST_READ)
-        for turn in conversation.turns
-        if turn.role == "user"
-        for word in _WORD.findall(_CODE.sub(" ", turn.content[:1000]).replace("’", "'"))
-    ]
+    words: list[str] = []
+    for conversation in islice(conversations, MOST_READ):
+        for turn in conversation.turns:
+            if turn.role == "user":
+                for word in _WORD.findall(_CODE.sub(" ", turn.content[:1000]).replace("’", "'")):
+                    words.append(word.lower())
+
+    return words
 
 
 def needs_english(conversations: Sequence[Conversation]) -> str:
@@ -303,6 +351,7 @@ def needs_english(conversations: Sequence[Conversation]) -> str:
             f"The log is in {language}: events are found by a table of its words; topics, and signals of wording such "
             "as thanks and apologies, need English"
         )
+
     names = ", ".join(language.name for language in languages())
     return (
         f"the log is in none of English, {names}: rubrics of events, of topics and of wording (thanks, apologies, "

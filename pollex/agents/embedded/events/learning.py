@@ -102,11 +102,11 @@ def candidates(
     from scipy.stats import fisher_exact  # half a second; only learning needs it
 
     half = stratified_half(up, rng)
-    broader = {
-        event.pattern: column
-        for column, event in enumerate(events)
-        if event.topic == ANYWHERE and not event.detail
-    }
+    broader = {}
+    for column, event in enumerate(events):
+        if event.topic == ANYWHERE and not event.detail:
+            broader[event.pattern] = column
+
     covered = said_more_closely(events, held, broader)
     least = support(len(up))
     markers = []
@@ -127,12 +127,22 @@ def candidates(
             general in covered or not stands_out(h, held[:, general], up, gap)
         ):
             continue
+
         side = 1 if gap > 0 else -1
-        table = [[int((rows & label).sum()) for label in (up, ~up)] for rows in (h, ~h)]
+        table = []
+        for rows in (h, ~h):
+            table.append([int((rows & label).sum()) for label in (up, ~up)])
         expected = PATTERNS[event.pattern].side in (0, side)
         markers.append(
-            (float(fisher_exact(table)[1]), column, side, expected, both_halves(h, up, half, side))
+            (
+                float(fisher_exact(table)[1]),
+                column,
+                side,
+                expected,
+                both_halves(h, up, half, side),
+            )
         )
+
     markers.sort()
     bound = last_within(np.array([p for p, *_ in markers]))
     return [
@@ -141,13 +151,23 @@ def candidates(
     ]
 
 
-def tells_more(h: Bools, broader: Bools, up: Bools, gap: float) -> bool:
+def tells_more(
+    h: Bools,
+    broader: Bools,
+    up: Bools,
+    gap: float,
+) -> bool:
     """Return whether an event distinguishes the classes beyond its broader case; each [conversation]."""
     rest = broader & ~h
     return int(rest.sum()) < REST or (up[h].mean() - up[rest].mean()) * gap > 0
 
 
-def stands_out(h: Bools, broader: Bools, up: Bools, gap: float) -> bool:
+def stands_out(
+    h: Bools,
+    broader: Bools,
+    up: Bools,
+    gap: float,
+) -> bool:
     """Return whether an event of one object differs from the same event of others; each [conversation].
 
     Else it is the same event, and one rubric of all objects has more conversations to be proven by.
@@ -157,11 +177,19 @@ def stands_out(h: Bools, broader: Bools, up: Bools, gap: float) -> bool:
     rest = broader & ~h
     if int(rest.sum()) < REST or not tells_more(h, broader, up, gap):
         return False
-    table = [[int((rows & label).sum()) for label in (up, ~up)] for rows in (h, rest)]
+
+    table = []
+    for rows in (h, rest):
+        table.append([int((rows & label).sum()) for label in (up, ~up)])
+
     return float(fisher_exact(table)[1]) < STANDS_OUT
 
 
-def said_more_closely(events: Sequence[Event], held: Bools, broader: Mapping[str, int]) -> set[int]:
+def said_more_closely(
+    events: Sequence[Event],
+    held: Bools,
+    broader: Mapping[str, int],
+) -> set[int]:
     """Return the columns of events that hardly ever happen but as a narrower one, which says more of them."""
     columns = set[int]()
     for event in events:
@@ -170,6 +198,7 @@ def said_more_closely(events: Sequence[Event], held: Bools, broader: Mapping[str
             continue
         if int((held[:, wider] & ~held[:, broader[event.pattern]]).sum()) < REST:
             columns.add(wider)
+
     return columns
 
 
@@ -182,7 +211,12 @@ def stratified_half(up: Bools, rng: np.random.Generator) -> Bools:
     return half
 
 
-def both_halves(h: Bools, up: Bools, half: Bools, side: int) -> bool:
+def both_halves(
+    h: Bools,
+    up: Bools,
+    half: Bools,
+    side: int,
+) -> bool:
     """Return whether the difference has the sign of `side` on both halves."""
     for part in (half, ~half):
         with_ = h & part
@@ -193,6 +227,7 @@ def both_halves(h: Bools, up: Bools, half: Bools, side: int) -> bool:
             or (up[with_].mean() - up[without].mean()) * side <= 0
         ):
             return False
+
     return True
 
 
@@ -200,8 +235,11 @@ def last_within(p: Floats) -> int:
     """Count the sorted p values [event] within the false discovery rate."""
     if not len(p):
         return 0
+
     within = np.flatnonzero(p <= RATE * np.arange(1, len(p) + 1) / len(p))
-    return int(within[-1]) + 1 if len(within) else 0
+    if len(within):
+        return int(within[-1]) + 1
+    return 0
 
 
 def choose_events(
@@ -222,13 +260,21 @@ def choose_events(
     left = {1: budget[0], -1: budget[1]}
     out: list[Marker] = []
     per_pattern: Counter[str] = Counter()
-    waiting = [f for f in candidates if not any(twins(sure, f, marker) for marker in chosen_before)]
+    waiting = []
+    for f in candidates:
+        if not any(twins(sure, f, marker) for marker in chosen_before):
+            waiting.append(f)
+
     while waiting and any(left.values()):
         model = [*chosen_before, *out]
         p = fit_shrunk(
-            sure[:, [f.column for f in model]], up, np.array([f.side for f in model], dtype=float)
+            sure[:, [f.column for f in model]],
+            up,
+            np.array([f.side for f in model], dtype=float),
         )
-        gains = [gain(sure[:, f.column], up, p, f, events[f.column]) for f in waiting]
+        gains = []
+        for f in waiting:
+            gains.append(gain(sure[:, f.column], up, p, f, events[f.column]))
         best = int(np.argmax(gains))
         if gains[best] <= 0:
             break
@@ -243,6 +289,7 @@ def choose_events(
             and per_pattern[events[f.column].pattern] < PER_PATTERN
             and not twins(sure, f, marker)
         ]
+
     return out
 
 
@@ -255,7 +302,13 @@ def twins(sure: Floats, a: Marker, b: Marker) -> bool:
     return abs(float(np.corrcoef(x, y)[0, 1])) > MOST_ALIKE
 
 
-def gain(x: Floats, up: Bools, p: Floats, marker: Marker, event: Event) -> float:
+def gain(
+    x: Floats,
+    up: Bools,
+    p: Floats,
+    marker: Marker,
+    event: Event,
+) -> float:
     """Score the gain of adding an event [conversation]; actionable events get a bonus."""
     w = p * (1 - p)
     centered = x - (w @ x) / w.sum()
@@ -274,7 +327,11 @@ def fit_shrunk(x: Floats, up: Bools, sides: Floats) -> Floats:
 
 
 def weights(
-    x: Floats, up: Bools, sides: Floats, pull: float = 4.0, toward: float = 0.6
+    x: Floats,
+    up: Bools,
+    sides: Floats,
+    pull: float = 4.0,
+    toward: float = 0.6,
 ) -> tuple[Floats, float]:
     """Fit weights [event] and intercept of a penalized logistic model by Newton's method.
 
@@ -292,6 +349,7 @@ def weights(
         theta -= step
         if np.abs(step).max() < 1e-8:
             break
+
     return theta[:-1], float(theta[-1])
 
 
@@ -318,7 +376,8 @@ def fit(
     """Choose events, and put them into words with their quotes."""
     events = sorted({event for reading in readings for event in reading.firings})
     sure = np.array([[reading.sure(event) for event in events] for reading in readings]).reshape(
-        len(up), len(events)
+        len(up),
+        len(events),
     )
     markers = candidates(
         events,
@@ -328,34 +387,49 @@ def fit(
         rng,
         lambda event: can_be_said(event, topics),
     )
-    pool = [
-        f
-        for f in markers
-        if (f.within_bound or (f.p < FILL and f.expected)) and (f.both_halves or f.expected)
-    ]
+    pool = []
+    for f in markers:
+        if (f.within_bound or (f.p < FILL and f.expected)) and (f.both_halves or f.expected):
+            pool.append(f)
+
     rates = {f.column for f in pool if PATTERNS[events[f.column].pattern].rate}
-    best = choose_events(events, sure, up, [f for f in pool if f.column not in rates], budget)
+    best = choose_events(
+        events,
+        sure,
+        up,
+        [f for f in pool if f.column not in rates],
+        budget,
+    )
     best += choose_events(
-        events, sure, up, [f for f in pool if f.column in rates], RATES, chosen_before=best
+        events,
+        sure,
+        up,
+        [f for f in pool if f.column in rates],
+        RATES,
+        chosen_before=best,
     )
     return [rubric_of(events[f.column], f, readings, up, topics) for f in best]
 
 
 def rubric_of(
-    event: Event, marker: Marker, readings: Sequence[Observed], up: Bools, topics: Topics
+    event: Event,
+    marker: Marker,
+    readings: Sequence[Observed],
+    up: Bools,
+    topics: Topics,
 ) -> EventRubric:
     """Make a rubric from a chosen event."""
-    firings = [
-        (reading.topics[f.move], f.detail)
-        for reading in readings
-        for f in reading.firings.get(event, ())
-    ]
+    firings = []
+    for reading in readings:
+        for f in reading.firings.get(event, ()):
+            firings.append((reading.topics[f.move], f.detail))
+
     named = named_topics(event, topics, [topic for topic, _ in firings])
-    descriptions = [
-        told_of(reading, firing, topics)
-        for reading in readings
-        for firing in reading.firings.get(event, ())
-    ]
+    descriptions = []
+    for reading in readings:
+        for firing in reading.firings.get(event, ()):
+            descriptions.append(told_of(reading, firing, topics))
+
     good = marker.side > 0
     quotes = evidence(event, readings, named, topics, [bool(label) == good for label in up])[:MOST]
     return EventRubric(
@@ -368,7 +442,11 @@ def rubric_of(
     )
 
 
-def leads(event: Event, marker: Marker, quotes: Sequence[EventQuote]) -> bool:
+def leads(
+    event: Event,
+    marker: Marker,
+    quotes: Sequence[EventQuote],
+) -> bool:
     """Return whether a rubric may be shown first: proven pattern, sure quotes, stable difference."""
     pattern = PATTERNS[event.pattern]
     sure = sum(quote.sure >= SURE and quote.named for quote in quotes) >= SURE_QUOTES
@@ -386,17 +464,26 @@ def segments_of(
     """
     if not shown or language_of(training) != ENGLISH:
         return (), {}
+
     log = [mark_acts(conversation) for conversation in training]
     topics = learn_topics(log)
     names = readable_names(topics, log)
-    up = np.array([conversation.label is Label.POSITIVE for conversation in shown], dtype=bool)
+    up = np.array(
+        [conversation.label is Label.POSITIVE for conversation in shown],
+        dtype=bool,
+    )
     readings = [read(conversation, topics) for conversation in shown]
     about = topic_table(readings, len(topics.topics))
     by_topic = dict(zip(names, about.T, strict=True))
+
     return tuple(segments(readings, names, up)), by_topic
 
 
-def segments(readings: Sequence[Observed], topics: Sequence[str], up: Bools) -> list[Segment]:
+def segments(
+    readings: Sequence[Observed],
+    topics: Sequence[str],
+    up: Bools,
+) -> list[Segment]:
     """Rank topics by how much their share of thumbs down differs from the rest."""
     by_topic = []
     about = topic_table(readings, len(topics))
@@ -411,7 +498,8 @@ def segments(readings: Sequence[Observed], topics: Sequence[str], up: Bools) -> 
         # Where a topic goes better than the rest, conversations that went well show it.
         goes_better = (down.value or 0.0) < (rest.value or 0.0)
         order = sorted(
-            map(int, np.flatnonzero(rows)), key=lambda row: (up[row] != goes_better, row)
+            map(int, np.flatnonzero(rows)),
+            key=lambda row: (up[row] != goes_better, row),
         )
         by_topic.append(
             Segment(
@@ -421,6 +509,7 @@ def segments(readings: Sequence[Observed], topics: Sequence[str], up: Bools) -> 
                 examples=tuple(readings[row].conversation.id for row in order[:EXAMPLES]),
             )
         )
+
     return sorted(by_topic, key=lambda segment: -unlikeness(segment))
 
 
@@ -430,6 +519,7 @@ def unlikeness(segment: Segment) -> float:
     b = segment.rest
     if a.value is None or b.value is None:
         return 0.0
+
     pooled = (a.value * a.n + b.value * b.n) / (a.n + b.n)
     spread = np.sqrt(max(pooled * (1 - pooled), 1e-9) * (1 / a.n + 1 / b.n))
     return abs(float((a.value - b.value) / spread))
@@ -442,4 +532,5 @@ def topic_table(readings: Sequence[Observed], count: int) -> Bools:
         for topic in set(reading.topics):
             if topic >= 0:
                 table[row, topic] = True
+
     return table

@@ -69,7 +69,10 @@ def _phrases(sentence: Sentence) -> Iterator[tuple[str, list[tuple[int, str]]]]:
         if run:
             yield opened, run
         run = []
-        opened = token if token in DETERMINERS or token.isdigit() else ""
+        opened = ""
+        if token in DETERMINERS or token.isdigit():
+            opened = token
+
     if run:
         yield opened, run
 
@@ -90,9 +93,15 @@ def key_nouns(log: Sequence[Sequence[Move]]) -> Nouns:
             or count.proper[noun] > PROPER_SHARE * count.middle[noun]
         ):
             continue
+
         form = count.forms[noun].most_common(1)[0][0]
-        general = max(zipf_frequency(form, "en"), zipf_frequency(noun, "en"), 1.0)
+        general = max(
+            zipf_frequency(form, "en"),
+            zipf_frequency(noun, "en"),
+            1.0,
+        )
         key[noun] = log10(count.words[noun] / count.total * 1e9) - general
+
     key = {noun: value for noun, value in key.items() if value >= KEYNESS}
     best = sorted(key, key=lambda noun: (-count.about[noun] * key[noun], noun))[:MOST]
     return Nouns(
@@ -131,12 +140,17 @@ def _count(log: Sequence[Sequence[Move]]) -> _Count:
                     or (ABOUT if move.role == "user" else ABOUT | ACTING) & sentence.hits.keys()
                 ):
                     about.update(head for head, _ in heads)
+
         count.about.update(about)
+
     return count
 
 
 def _count_words(
-    count: _Count, move: Move, sentence: Sentence, heads: set[tuple[str, str]]
+    count: _Count,
+    move: Move,
+    sentence: Sentence,
+    heads: set[tuple[str, str]],
 ) -> None:
     count.total += len(sentence.words)
     stems = [stem(word) for word in sentence.words]
@@ -152,8 +166,10 @@ def _count_words(
     )
     for head, form in heads:
         count.forms[head][form] += 1
+
     if move.role == "assistant" and ACTING & sentence.hits.keys():
         count.acted.update(set(stems))
+
     for match in re.finditer(r"(?<=[a-z,] )[A-Za-z]+", sentence.text):
         word = stem(match.group().lower())
         count.middle[word] += 1

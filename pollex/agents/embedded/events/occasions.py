@@ -38,6 +38,7 @@ class Occasion:
         """Tell whether what a move does shows the occasion."""
         if move.role == "user":
             return move.has(*self.user)
+
         shown = (self.code and move.code) or (self.calls and bool(move.calls or move.tools))
         return shown or move.has(*self.assistant)
 
@@ -61,28 +62,38 @@ def occasions_of(
     Returns:
         The words as they stand behind “when”, and `[conversation]`.
     """
-    sources = {rubric.id: event_source(rubric.source) for rubric in rubrics}
-    events = {
-        id_: source
-        for id_, source in sources.items()
-        if source is not None and source.event.pattern in OCCASION_OF
-    }
+    sources = {}
+    for rubric in rubrics:
+        sources[rubric.id] = event_source(rubric.source)
+
+    events = {}
+    for id_, source in sources.items():
+        if source is not None and source.event.pattern in OCCASION_OF:
+            events[id_] = source
+
     if not events:
         return {}
 
     # A conversation is read once, and its moves are put to the topics of each source.
-    rows = {id_: np.zeros(len(conversations), dtype=bool) for id_ in events}
+    rows = {}
+    for id_ in events:
+        rows[id_] = np.zeros(len(conversations), dtype=bool)
+
     topics = {source.lexicon: source.topics for source in events.values()}
     for place, conversation in enumerate(conversations):
         moves = mark_acts(conversation)
         firings = sure_firings(moves)
-        readings = {
-            lexicon: read(conversation, by_topic, moves, firings)
-            for lexicon, by_topic in topics.items()
-        }
+        readings = {}
+        for lexicon, by_topic in topics.items():
+            readings[lexicon] = read(conversation, by_topic, moves, firings)
         for id_, source in events.items():
             rows[id_][place] = came_up_in(readings[source.lexicon], source.event)
-    return {id_: (words_of(source), rows[id_]) for id_, source in events.items()}
+
+    occasions: dict[str, tuple[str, Flags]] = {}
+    for id_, source in events.items():
+        occasions[id_] = (words_of(source), rows[id_])
+
+    return occasions
 
 
 def came_up_in(reading: Observed, event: Event) -> bool:
@@ -91,6 +102,7 @@ def came_up_in(reading: Observed, event: Event) -> bool:
     shows = [event, *(Event(pattern, event.topic) for pattern in occasion.patterns)]
     if any(shown in reading.firings for shown in shows):
         return True
+
     return any(
         occasion.is_shown_by(move) and event.topic in (ANYWHERE, topic)
         for move, topic in zip(reading.moves, reading.topics, strict=True)
@@ -100,9 +112,14 @@ def came_up_in(reading: Observed, event: Event) -> bool:
 def words_of(source: EventSource) -> str:
     """Say when an event could happen, with its object."""
     event = source.event
-    topics = [] if event.topic == ANYWHERE else [source.topics.topics[event.topic]]
+    if event.topic == ANYWHERE:
+        topics = []
+    else:
+        topics = [source.topics.topics[event.topic]]
+
     words = words_for(topics)
     if topics and words["deed"] == PLAIN["deed"]:
         # a source names its object, and not what is done with it
         words["deed"] = f"do something about {words['thing']}"
+
     return OCCASION_OF[event.pattern].text.format_map(words)

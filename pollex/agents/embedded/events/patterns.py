@@ -37,7 +37,9 @@ class Pattern:
         """What it tells of: unless the row says so, what the assistant does alone is a deed, else an outcome."""
         if self.tells:
             return self.tells
-        return "deed" if self.who == "assistant" and not self.rate else "outcome"
+        if self.who == "assistant" and not self.rate:
+            return "deed"
+        return "outcome"
 
 
 PATTERNS = {
@@ -100,7 +102,11 @@ class Exchange:
     opening: bool
 
     def fire(
-        self, pattern: str, *deciding: tuple[Move, str], detail: str = "", sure: float = 1.0
+        self,
+        pattern: str,
+        *deciding: tuple[Move, str],
+        detail: str = "",
+        sure: float = 1.0,
     ) -> Firing:
         """Make a firing from acts of moves, and quote the first of them."""
         spans = []
@@ -110,9 +116,21 @@ class Exchange:
             hit = sentence.hits[act]
             least = min(least, hit.sure)
             spans.append(Chars(sentence.turn, hit.start, hit.end))
+
         move, act = deciding[0]
-        quoted = [move.acts[other] for acting_move, other in deciding if acting_move is move]
-        return Firing(pattern, least, quote_of(quoted), tuple(spans), self.index_of(move), detail)
+        quoted = []
+        for acting_move, other in deciding:
+            if acting_move is move:
+                quoted.append(move.acts[other])
+
+        return Firing(
+            pattern,
+            least,
+            quote_of(quoted),
+            tuple(spans),
+            self.index_of(move),
+            detail,
+        )
 
     def fire_at(
         self,
@@ -125,7 +143,14 @@ class Exchange:
     ) -> Firing:
         """Make a firing from structure: quote the sentences, and mark `marks` or all of them."""
         spans = marks or tuple(map(Chars.of, sentences[:2]))
-        return Firing(pattern, sure, quote_of(sentences), spans, self.index_of(move), detail)
+        return Firing(
+            pattern,
+            sure,
+            quote_of(sentences),
+            spans,
+            self.index_of(move),
+            detail,
+        )
 
     def index_of(self, move: Move) -> int:
         """Return the index of one of the exchange's moves."""

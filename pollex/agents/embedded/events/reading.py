@@ -77,30 +77,31 @@ def mark_acts(conversation: Conversation) -> list[Move]:
     moves = moves_of(conversation)
     acts_for(moves).mark(moves)
     mark_code(moves)
+
     return moves
 
 
 @lru_cache(maxsize=64)
 def finders_of(patterns: frozenset[str] | None) -> tuple[Finder, ...]:
     """Return what finds some patterns; for None what finds any."""
-    groups = {
-        pattern.group
-        for pattern in PATTERNS.values()
-        if patterns is None or pattern.name in patterns
-    }
+    groups = set()
+    for pattern in PATTERNS.values():
+        if patterns is None or pattern.name in patterns:
+            groups.add(pattern.group)
     return tuple(find for find in FINDERS if find.__name__ in groups)
 
 
 def sure_firings(moves: list[Move], patterns: frozenset[str] | None = None) -> list[Firing]:
     """Return all sure firings of a conversation, or those of some patterns; they don't depend on topics."""
     finders = finders_of(patterns)
-    return [
-        firing
-        for exchange in exchanges(moves)
-        for find in finders
-        for firing in find(exchange)
-        if firing.sure >= LEAST_SURE and (patterns is None or firing.pattern in patterns)
-    ]
+    firings: list[Firing] = []
+    for exchange in exchanges(moves):
+        for find in finders:
+            for firing in find(exchange):
+                if firing.sure >= LEAST_SURE and (patterns is None or firing.pattern in patterns):
+                    firings.append(firing)
+
+    return firings
 
 
 def read(
@@ -115,12 +116,15 @@ def read(
         moves: With their acts, where they are known already.
         firings: Likewise the firings of these moves.
     """
-    moves = mark_acts(conversation) if moves is None else moves
+    if moves is None:
+        moves = mark_acts(conversation)
+
     track = topics.track(moves)
     by_event: dict[Event, list[Firing]] = {}
     for firing in sure_firings(moves) if firings is None else firings:
         for event in events_of(firing, track[firing.move]):
             by_event.setdefault(event, []).append(firing)
+
     return Observed(conversation, moves, track, by_event)
 
 
@@ -131,4 +135,5 @@ def events_of(firing: Firing, topic: int) -> list[Event]:
         events.append(Event(firing.pattern, topic))
     if firing.detail:
         events.append(Event(firing.pattern, ANYWHERE, firing.detail))
+
     return events

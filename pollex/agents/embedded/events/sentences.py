@@ -197,7 +197,9 @@ def stem(word: str) -> str:
 @lru_cache(maxsize=1 << 16)
 def root_of(word: str) -> str:
     """Return the stem of a word that carries meaning; empty for others."""
-    return stem(word) if len(word) >= _CONTENT_LEAST and word not in FUNCTION_WORDS else ""
+    if len(word) >= _CONTENT_LEAST and word not in FUNCTION_WORDS:
+        return stem(word)
+    return ""
 
 
 def moves_of(conversation: Conversation) -> list[Move]:
@@ -207,31 +209,52 @@ def moves_of(conversation: Conversation) -> list[Move]:
     called: dict[int | None, str] = {}
     if any(turn.calls for turn in conversation.turns):
         called = {use.result: use.call.name for use in tool_uses(conversation.turns)}
+
     for index, turn in enumerate(conversation.turns):
         if turn.role == "tool":
             failed = bool(turn.result and turn.result.error)
             waiting.append(
-                ToolAnswer(index, turn.content[:LONGEST_TURN], called.get(index, ""), failed)
+                ToolAnswer(
+                    index,
+                    turn.content[:LONGEST_TURN],
+                    called.get(index, ""),
+                    failed,
+                )
             )
         elif turn.role in ("user", "assistant") and turn.content.strip():
             add_turn(moves, index, turn, waiting)
             waiting = []
+
     return moves
 
 
-def add_turn(moves: list[Move], index: int, turn: Turn, tools: list[ToolAnswer]) -> None:
+def add_turn(
+    moves: list[Move],
+    index: int,
+    turn: Turn,
+    tools: list[ToolAnswer],
+) -> None:
     """Append a turn to the last move of its role, or begin a new one."""
     text = turn.content[:LONGEST_TURN]
-    calls = (
-        [Called(call, index, end - len(call.mark), end) for end, call in turn.placed()]
-        if turn.calls
-        else []
-    )
+    if turn.calls:
+        calls = []
+        for end, call in turn.placed():
+            calls.append(Called(call, index, end - len(call.mark), end))
+    else:
+        calls = []
+
     # kept before calls were
     if not calls and turn.role == "assistant" and "[tool call" in text:
-        calls = [
-            Called(ToolCall(name=match[1]), index, *match.span()) for match in _CALL.finditer(text)
-        ]
+        calls = []
+        for match in _CALL.finditer(text):
+            calls.append(
+                Called(
+                    ToolCall(name=match[1]),
+                    index,
+                    *match.span(),
+                )
+            )
+
     sentences = list(sentences_of(text, index))
     if moves and moves[-1].role == turn.role:
         last = moves[-1]
@@ -243,7 +266,15 @@ def add_turn(moves: list[Move], index: int, turn: Turn, tools: list[ToolAnswer])
         last.calls += calls
     else:
         moves.append(
-            Move(turn.role, [index], sentences, text, list(tools), calls, lengths=[len(text)])
+            Move(
+                turn.role,
+                [index],
+                sentences,
+                text,
+                list(tools),
+                calls,
+                lengths=[len(text)],
+            )
         )
 
 
@@ -263,20 +294,35 @@ def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
         if words or "?" in body:
             asking = "?" in body[-4:]
             bag = frozenset((*words, "?") if asking else words)
-            yield Sentence(text[begin : begin + len(body)], body, begin, turn, words, bag, asking)
+            yield Sentence(
+                text[begin : begin + len(body)],
+                body,
+                begin,
+                turn,
+                words,
+                bag,
+                asking,
+            )
+
         start = following
 
 
 def _cuts(low: str, text: str) -> list[tuple[int, int]]:
-    cuts = [match.span() for match in _UNMARKED.finditer(text)] if "?" in text else []
+    if "?" in text:
+        cuts = [match.span() for match in _UNMARKED.finditer(text)]
+    else:
+        cuts = []
+
     for match in _END.finditer(low):
         start, end = match.span()
         if not low.endswith(_ABBREVIATIONS, 0, start + 1) or not _ABBREVIATED.search(
             low[max(0, start - 6) : start + 1]
         ):
             cuts.append((start if low[start] == "\n" else end, end))
+
     if len(cuts) > 1:
         cuts.sort()
+
     cuts.append((len(low), len(low)))
     return cuts
 
@@ -287,12 +333,15 @@ def lower_case(text: str) -> str:
         text = _BLOCK.sub(lambda m: "\n" + " " * (len(m.group()) - 1), text)
         text = _CALL.sub(lambda m: " " * len(m.group()), text)
         text = _INLINE.sub(lambda m: "§" * len(m.group()), text)
+
     low = text.lower()
     if low.isascii() and "`" not in low:
         return low
+
     low = low.translate(_LOWERED)
     if len(low) != len(text):  # a few letters have a longer lower case
         low = "".join(c.lower() if len(c.lower()) == 1 else c for c in text).translate(_LOWERED)
+
     return low
 
 
@@ -319,9 +368,13 @@ def rows(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
 def _written_out(value: Any, fragments: Mapping[str, str]) -> Any:
     match value:
         case str():
-            return _FRAGMENT.sub(lambda match: fragments[match[1]], _BREAK.sub("", value))
+            return _FRAGMENT.sub(
+                lambda match: fragments[match[1]],
+                _BREAK.sub("", value),
+            )
         case list():
             return [_written_out(inner, fragments) for inner in value]
         case dict():
             return {name: _written_out(inner, fragments) for name, inner in value.items()}
+
     return value

@@ -65,17 +65,30 @@ def evidence(
     """
     ranked = []
     for row, reading in enumerate(readings):
-        quotes = [
-            _quoted(reading, firing, named, topics) for firing in reading.firings.get(event, ())
-        ]
+        quotes = []
+        for firing in reading.firings.get(event, ()):
+            quotes.append(_quoted(reading, firing, named, topics))
         if quotes:
             best = max(quotes, key=lambda quote: quote.worth)
-            bonus = ON_SIDE if side is not None and side[row] else 0.0
+            if side is not None and side[row]:
+                bonus = ON_SIDE
+            else:
+                bonus = 0.0
+
             ranked.append(best._replace(worth=best.worth + bonus))
-    return sorted(ranked, key=lambda quote: (-quote.worth, quote.quote.conversation_id))
+
+    return sorted(
+        ranked,
+        key=lambda quote: (-quote.worth, quote.quote.conversation_id),
+    )
 
 
-def _quoted(reading: Observed, firing: Firing, named: Sequence[int], topics: Topics) -> EventQuote:
+def _quoted(
+    reading: Observed,
+    firing: Firing,
+    named: Sequence[int],
+    topics: Topics,
+) -> EventQuote:
     span = firing.quote
     text = reading.conversation.turns[span.turn].part(span.start, span.end)
     window = reading.moves[max(0, firing.move - 2) : firing.move + 2]
@@ -85,6 +98,7 @@ def _quoted(reading: Observed, firing: Firing, named: Sequence[int], topics: Top
     worth -= FEW_WORDS * (len(text.split()) < SHORT)
     if named and reading.topics[firing.move] not in named:
         worth -= 1
+
     inside = (
         mark
         for mark in firing.marks
@@ -121,11 +135,11 @@ def source_of(rubric: EventRubric, topics: Topics) -> str:
     event = rubric.event
     stored: dict[str, Any] = {"detail": event.detail} if event.detail else {}
     if event.topic != ANYWHERE:
-        lexicon = {
-            topic.name: {noun: round(weight, 2) for noun, weight in topic.nouns.items()}
-            for topic in topics.topics
-        }
+        lexicon = {}
+        for topic in topics.topics:
+            lexicon[topic.name] = {noun: round(weight, 2) for noun, weight in topic.nouns.items()}
         stored |= {"topic": topics.topics[event.topic].name, "topics": lexicon}
+
     written = f"{event.pattern} {json.dumps(stored, ensure_ascii=False, separators=(',', ':'))}"
     return f"{kind}:{written if stored else event.pattern}"
 
@@ -137,15 +151,21 @@ def event_source(source: str) -> EventSource | None:
     pattern, _, written = rest.partition(" ")
     if kind not in KINDS or pattern not in PATTERNS:
         return None
+
     try:
         stored = json.loads(written or "{}")
         lexicon = stored.get("topics", {})
         written = json.dumps(lexicon)
         topics = topics_of(written)
-        topic = list(lexicon).index(stored["topic"]) if "topic" in stored else ANYWHERE
+        if "topic" in stored:
+            topic = list(lexicon).index(stored["topic"])
+        else:
+            topic = ANYWHERE
+
         event = Event(pattern, topic, str(stored.get("detail", "")))
     except (ValueError, AttributeError, TypeError):
         return None
+
     return EventSource(event, topics, written)
 
 
@@ -166,15 +186,17 @@ SEEN_AS = {
 def family_of(source: str) -> str:
     """Name the family of a rubric: the broadest pattern that its event or signal is a case of; else its source."""
     event_of_source = event_source(source)
-    pattern = (
-        event_of_source.event.pattern
-        if event_of_source
-        else SEEN_AS.get(source.removeprefix("signal:"), "")
-    )
+    if event_of_source:
+        pattern = event_of_source.event.pattern
+    else:
+        pattern = SEEN_AS.get(source.removeprefix("signal:"), "")
+
     if not pattern:
         return source
+
     while PATTERNS[pattern].within:
         pattern = PATTERNS[pattern].within
+
     return pattern
 
 
@@ -202,9 +224,11 @@ def event_signal(source: str, statement: str) -> Signal | None:
         )
         if not firings:
             return view.silent
+
         out = np.zeros(len(view.texts))
         for firing in firings:
             out[firing.quote.turn] = max(out[firing.quote.turn], firing.sure)
+
         return out
 
     pattern = PATTERNS[event_of_source.event.pattern]
@@ -219,7 +243,12 @@ def event_signal(source: str, statement: str) -> Signal | None:
 
 def event_quotes(view: View, rubric: EventRubric, topics: Topics) -> tuple[Quote, ...]:
     """Quote the evidence of a rubric in one conversation; none if it is unsure."""
-    quotes = evidence(rubric.event, [view.reading("", topics)], rubric.named, topics)
+    quotes = evidence(
+        rubric.event,
+        [view.reading("", topics)],
+        rubric.named,
+        topics,
+    )
     return tuple(quote.quote for quote in quotes if quote.named and quote.sure >= SURE)
 
 
@@ -242,7 +271,10 @@ _ABOUT = re.compile(r" (?:on|about|(?<=details )for) \{(?:thing|trouble)\}")
 
 
 def sentence(
-    event: Event, topics: Topics, happened: Sequence[int], details: Sequence[str] = ()
+    event: Event,
+    topics: Topics,
+    happened: Sequence[int],
+    details: Sequence[str] = (),
 ) -> str:
     """Write the event as a sentence.
 
@@ -254,20 +286,38 @@ def sentence(
     pattern = PATTERNS[event.pattern]
     named = named_topics(event, topics, happened)
     everywhere = event.topic == ANYWHERE and not hold_in_all(named, happened)
-    examples = named if everywhere and covered(named, happened) >= MOSTLY else []
+    if everywhere and covered(named, happened) >= MOSTLY:
+        examples = named
+    else:
+        examples = []
+
     named = [] if everywhere else named
-    objects = list(dict.fromkeys(filter(None, details))) if of_any_detail(event) else [event.detail]
+    if of_any_detail(event):
+        objects = list(dict.fromkeys(filter(None, details)))
+    else:
+        objects = [event.detail]
+
     if len(objects) != 1:
         text = named_behind(pattern.anywhere, details)
     else:
-        text = pattern.text if named or objects[0] else pattern.anywhere or pattern.text
+        if named or objects[0]:
+            text = pattern.text
+        else:
+            text = pattern.anywhere or pattern.text
+
     words = words_for([topics.topics[i] for i in named])
     if not named:
         text = _ABOUT.sub("", text)
+
     words["detail"] = objects[0] if objects else PLAIN["detail"]
     statement = text.format_map(words)
     if examples and len(objects) == 1 and not objects[0]:
-        return examples_behind(statement, pattern.text, [topics.topics[i] for i in examples])
+        return examples_behind(
+            statement,
+            pattern.text,
+            [topics.topics[i] for i in examples],
+        )
+
     return statement
 
 
@@ -282,12 +332,19 @@ def words_for(topics: Sequence[LogTopic]) -> dict[str, str]:
         words["trouble"] = words["thing"]
         words["things"] = join_or([plural(topic.name) for topic in topics])
         words["bare"] = join_or([topic.name for topic in topics])
+
     return words
 
 
-def examples_behind(text: str, form: str, topics: Sequence[LogTopic]) -> str:
+def examples_behind(
+    text: str,
+    form: str,
+    topics: Sequence[LogTopic],
+) -> str:
     """Name what an event is mostly about behind a sentence that says what holds in all."""
-    names = [topic.deed or topic.name if "{deed}" in form else topic.name for topic in topics]
+    names = []
+    for topic in topics:
+        names.append(topic.deed or topic.name if "{deed}" in form else topic.name)
     return f"{text.removesuffix('.')} (mostly {', '.join(names)})."
 
 
@@ -304,6 +361,7 @@ def named_behind(text: str, details: Sequence[str]) -> str:
     counts = Counter(filter(None, details))
     if not counts:
         return text
+
     first = [detail for detail, _ in counts.most_common(MOST_DETAILS)]
     others = ["others"] if len(counts) > MOST_DETAILS else []
     listed = ", ".join([*first, *others]).replace("{", "{{").replace("}", "}}")
@@ -325,18 +383,24 @@ def join_actions(deeds: Sequence[str]) -> str:
     return join_or([f"{verb} {join_or(nouns)}" for verb, nouns in objects.items()])
 
 
-def named_topics(event: Event, topics: Topics, happened: Sequence[int]) -> list[int]:
+def named_topics(
+    event: Event,
+    topics: Topics,
+    happened: Sequence[int],
+) -> list[int]:
     """Return the event's topic, or the topics that it mostly happens with."""
     if event.topic != ANYWHERE:
         return [event.topic]
+
     counts = Counter(topic for topic in happened if topic != ANYWHERE)
     needs_deed = "{deed}" in PATTERNS[event.pattern].text
-    common = [
-        topic
-        for topic, n in counts.most_common()
-        if n >= LEAST_NAMED * max(1, len(happened))
-        and (topics.topics[topic].deed or not needs_deed)
-    ]
+    common = []
+    for topic, n in counts.most_common():
+        if n >= LEAST_NAMED * max(1, len(happened)) and (
+            topics.topics[topic].deed or not needs_deed
+        ):
+            common.append(topic)
+
     return common[:MOST_NAMED]
 
 
@@ -355,9 +419,11 @@ def told_of(reading: Observed, firing: Firing, topics: Topics) -> int:
     topic = reading.topics[firing.move]
     if topic == ANYWHERE:
         return ANYWHERE
+
     exchange = reading.moves[max(0, firing.move - 1) : firing.move + 1]
     if not topics.named(exchange, [topic]):
         return ANYWHERE
+
     span = firing.quote
     deciding = [
         sentence
@@ -366,7 +432,9 @@ def told_of(reading: Observed, firing: Firing, topics: Topics) -> int:
         if (sentence.turn, sentence.start) == (span.turn, span.start)
     ]
     objects = {head for sentence in deciding for _, head, _ in chunks(sentence)} - GENERAL
-    return ANYWHERE if objects and objects.isdisjoint(topics.words_of([topic])) else topic
+    if objects and objects.isdisjoint(topics.words_of([topic])):
+        return ANYWHERE
+    return topic
 
 
 def can_be_said(event: Event, topics: Topics) -> bool:

@@ -105,16 +105,25 @@ def _worded() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Make the words of failures in all languages: anywhere, at a line's beginning, and at that of a text."""
     folder = Path(__file__).parent / "languages"
     tables = (tomllib.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.toml")))
-    others = [re.escape(phrase) for table in tables for phrase in table["failures"]]
+    others = []
+    for table in tables:
+        for phrase in table["failures"]:
+            others.append(re.escape(phrase))
+
     words = "|".join([_NAMES, _PHRASES, *others])
     anywhere = re.compile(rf"(?<![\w-])(?:{words})(?!\w)")
-    leading = re.compile(rf"^\W{{0,6}}(?:\w+\W+){{0,3}}?(?:{words})(?!\w)", re.MULTILINE)
+    leading = re.compile(
+        rf"^\W{{0,6}}(?:\w+\W+){{0,3}}?(?:{words})(?!\w)",
+        re.MULTILINE,
+    )
     return anywhere, leading, re.compile(rf"\W{{0,6}}(?:\w+\W+)?(?:{words})(?!\w)")
 
 
 def failure_of(answer: ToolAnswer) -> float:
     """Return how sure it is that a call failed, by its result: from 0 to 1."""
-    return SAID if answer.failed else failing(answer.text)
+    if answer.failed:
+        return SAID
+    return failing(answer.text)
 
 
 def failing(result: str) -> float:
@@ -129,7 +138,9 @@ def failing(result: str) -> float:
             value = json.loads(result)
         except (ValueError, RecursionError):
             return _by_words(text)
+
         return _by_fields(value)
+
     return _by_words(text)
 
 
@@ -138,6 +149,7 @@ def _by_words(text: str) -> float:
     low = text.lower()
     if _CODED.search(low):
         return CODED
+
     anywhere, leading, _ = _worded()
     pattern = anywhere if len(low) <= SHORT else leading
     return WORDED if pattern.search(_FINE.sub(" ", low)) else 0.0
@@ -147,21 +159,35 @@ def _by_fields(value: object) -> float:
     """Tell by the fields of an object, which say it before any word does."""
     if isinstance(value, str):
         return _by_words(value)
+
     fields = list(_fields(value))
-    verdicts = {verdict for name, inner in fields if (verdict := _verdict(name, inner))}
+    verdicts = set()
+    for name, inner in fields:
+        if verdict := _verdict(name, inner):
+            verdicts.add(verdict)
+
     if verdicts:
         failed = "failed" in verdicts or "fine" not in verdicts
         return CODED if failed else 0.0
-    texts = [inner for _, inner in fields if isinstance(inner, str) and len(inner) <= SHORT]
-    messages = [
-        inner for name, inner in fields if isinstance(inner, str) and _MESSAGE_KEY.fullmatch(name)
-    ]
+
+    texts = []
+    for _, inner in fields:
+        if isinstance(inner, str) and len(inner) <= SHORT:
+            texts.append(inner)
+
+    messages = []
+    for name, inner in fields:
+        if isinstance(inner, str) and _MESSAGE_KEY.fullmatch(name):
+            messages.append(inner)
+
     first = _worded()[2]
     if any(map(_by_words, messages)) or (
         len(fields) <= FEW_VALUES and any(first.match(text.lower()) for text in texts)
     ):
         return WORDED
-    return 0.0 if any(map(_is_something, (inner for _, inner in fields))) else EMPTY
+    if any(map(_is_something, (inner for _, inner in fields))):
+        return 0.0
+    return EMPTY
 
 
 def _fields(value: object, depth: int = DEPTH) -> Iterator[tuple[str, object]]:
@@ -183,6 +209,7 @@ def _fields(value: object, depth: int = DEPTH) -> Iterator[tuple[str, object]]:
 def _is_something(value: object) -> bool:
     if isinstance(value, str):
         return value.strip().lower() not in _NOTHING
+
     return (
         bool(value)
         or value is False
@@ -198,6 +225,7 @@ def _verdict(name: str, value: object) -> Verdict:
     """Tell what a field says of whether a call failed; nothing for most."""
     if isinstance(value, bool):
         return _by_flag(name, flag=value)
+
     number = _number(value)
     if _EXIT_KEY.fullmatch(name) and number is not None:
         return "failed" if number else "fine"
@@ -235,11 +263,9 @@ def _by_flag(name: str, *, flag: bool) -> Verdict:
 def _number(value: object) -> int | None:
     if isinstance(value, int):
         return value
-    return (
-        int(value)
-        if isinstance(value, str) and value.strip().isdecimal() and len(value) < SHORT
-        else None
-    )
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < SHORT:
+        return int(value)
+    return None
 
 
 def _has_error(value: object) -> bool:

@@ -27,24 +27,32 @@ def tools(x: Exchange) -> Iterator[Firing]:
     """Yield tool calls of one exchange."""
     if not x.here.tools and not x.here.calls:
         return
+
     yield from _calls(x)
     names = [called.call.name for called in x.here.calls]
     for name in dict.fromkeys(names):
         if names.count(name) >= REPEATED and x.here.sentences:
             yield x.fire_at(
-                "tool_repeated", x.here, x.here.sentences[-1:], 0.95, detail=f"`{name}`"
+                "tool_repeated",
+                x.here,
+                x.here.sentences[-1:],
+                0.95,
+                detail=f"`{name}`",
             )
+
     if x.here.tools and x.here.sentences:
         yield from _results(x, names[-1] if names else "")
 
 
 def _calls(x: Exchange) -> Iterator[Firing]:
     """Yield calls whose arguments are the same again, or hold what nobody said before."""
-    earlier_calls = (
-        {(called.call.name, called.call.normalized): called for called in x.earlier.calls}
-        if x.earlier
-        else {}
-    )
+    if x.earlier:
+        earlier_calls = {}
+        for called in x.earlier.calls:
+            earlier_calls[called.call.name, called.call.normalized] = called
+    else:
+        earlier_calls = {}
+
     for called in x.here.calls:
         key = (called.call.name, called.call.normalized)
         mark = Chars(called.turn, called.start, called.end)
@@ -52,10 +60,25 @@ def _calls(x: Exchange) -> Iterator[Firing]:
             continue
         if (before := earlier_calls.get(key)) is not None:
             marks = (mark, Chars(before.turn, before.start, before.end))
-            yield Firing("tool_again", 0.95, mark, marks, x.index, f"`{called.call.name}`")
+            yield Firing(
+                "tool_again",
+                0.95,
+                mark,
+                marks,
+                x.index,
+                f"`{called.call.name}`",
+            )
+
         earlier_calls[key] = called
         if is_unsaid(called, x):
-            yield Firing("tool_unsaid", 0.85, mark, (mark,), x.index, f"`{called.call.name}`")
+            yield Firing(
+                "tool_unsaid",
+                0.85,
+                mark,
+                (mark,),
+                x.index,
+                f"`{called.call.name}`",
+            )
 
 
 def _results(x: Exchange, last: str) -> Iterator[Firing]:
@@ -64,23 +87,38 @@ def _results(x: Exchange, last: str) -> Iterator[Firing]:
     if failed:
         yield from _failed(x, *failed, last)
         return
+
     result = x.here.tools[-1]
     named = result.call or last
     if not named or failure_of(result):
         return
+
     detail = f"`{named}`"
     mark = (Chars(result.turn, 0, min(len(result.text), 120)),)
     if x.here.turns[-1] > result.turn and ignored(result.text, x.here.text):
-        yield x.fire_at("tool_ignored", x.here, x.here.sentences[-2:], 0.8, mark, detail)
+        yield x.fire_at(
+            "tool_ignored",
+            x.here,
+            x.here.sentences[-2:],
+            0.8,
+            mark,
+            detail,
+        )
         return
+
     numbers_before: set[str] | None = None
     for sentence in x.here.sentences:
         if sentence.turn > result.turn and (numbers := set(TOLD_NUMBER.findall(sentence.low))):
-            numbers_before = (
-                numbers_in(_before(x, sentence.turn)) if numbers_before is None else numbers_before
-            )
+            if numbers_before is None:
+                numbers_before = numbers_in(_before(x, sentence.turn))
             if any(not numbers_in([number]) & numbers_before for number in numbers):
-                yield x.fire_at("tool_invented", x.here, [sentence], 0.8, detail=detail)
+                yield x.fire_at(
+                    "tool_invented",
+                    x.here,
+                    [sentence],
+                    0.8,
+                    detail=detail,
+                )
                 return
 
 
@@ -95,17 +133,22 @@ def failed_for_good(x: Exchange) -> tuple[ToolAnswer, float] | None:
         if not sure or (failed and failed[1] >= sure):
             continue
         later = x.here.tools[place + 1 :]
-        anew = [
-            later_result
-            for later_result in later
-            if any(result.turn < call.turn < later_result.turn for call in x.here.calls)
-        ]
+        anew = []
+        for later_result in later:
+            if any(result.turn < call.turn < later_result.turn for call in x.here.calls):
+                anew.append(later_result)
         if not any(failure_of(later_result) == 0 for later_result in anew):
             failed = result, sure
+
     return failed
 
 
-def _failed(x: Exchange, result: ToolAnswer, sure: float, last: str) -> Iterator[Firing]:
+def _failed(
+    x: Exchange,
+    result: ToolAnswer,
+    sure: float,
+    last: str,
+) -> Iterator[Firing]:
     """Yield a call that failed, and whether the reply says so."""
     reply = [sentence for sentence in x.here.sentences if sentence.turn > result.turn]
     tells_it = tells_of_failure(reply)
@@ -113,11 +156,19 @@ def _failed(x: Exchange, result: ToolAnswer, sure: float, last: str) -> Iterator
         return  # nothing was there to be found, and nothing else is said
     if sure <= BLANK and not claims_something(x, reply):
         return
+
     named = result.call or last
     detail = f"`{named}`" if named else ""
     mark = (Chars(result.turn, 0, min(len(result.text), 120)),)
     shown = reply[-2:] or x.here.sentences[-1:]
-    yield x.fire_at("tool_fails", x.here, shown, max(sure, LEAST), mark, detail)
+    yield x.fire_at(
+        "tool_fails",
+        x.here,
+        shown,
+        max(sure, LEAST),
+        mark,
+        detail,
+    )
     if reply:
         name = "tool_fails_told" if tells_it else "tool_fails_hidden"
         yield x.fire_at(name, x.here, shown, max(sure, LEAST), mark, detail)
@@ -132,6 +183,7 @@ def tells_of_failure(reply: Sequence[Sentence]) -> bool:
     hits = {act for sentence in reply for act in sentence.hits}
     if not hits.isdisjoint(TOLD) or ("apologizes" in hits and "done" not in hits):
         return True
+
     low = " ".join(sentence.low for sentence in reply)
     return bool(TELLS.search(low)) or bool(negated_in(low))
 
@@ -140,8 +192,16 @@ def claims_something(x: Exchange, reply: Sequence[Sentence]) -> bool:
     """Return whether a reply reports a deed, an offer or a number, which an empty result can't have given."""
     if any(act in sentence.hits for sentence in reply for act in ("done", "offers")):
         return True
-    numbers_before = numbers_in(_before(x, reply[0].turn)) if reply else set()
-    numbers = [number for sentence in reply for number in TOLD_NUMBER.findall(sentence.low)]
+
+    if reply:
+        numbers_before = numbers_in(_before(x, reply[0].turn))
+    else:
+        numbers_before = set()
+
+    numbers = []
+    for sentence in reply:
+        numbers.extend(TOLD_NUMBER.findall(sentence.low))
+
     return any(not numbers_in([number]) & numbers_before for number in numbers)
 
 
@@ -181,6 +241,7 @@ def numbers_in(texts: Iterable[str]) -> set[str]:
             numbers |= {f"{value:.12g}", str(int(value)), str(round(value))}
             if 1 <= value <= 12 and value.is_integer():
                 numbers.add(str(int(value) + 12))
+
     return numbers
 
 
@@ -190,8 +251,10 @@ def is_unsaid(called: Called, x: Exchange) -> bool:
         values = list(_values(json.loads(called.call.arguments)))
     except (ValueError, RecursionError):
         return False
+
     if not values:
         return False
+
     texts = [lower_case(text) for text in _before(x, called.turn)]
     text_before = " ".join(texts)
     stems = {stem(word) for word in _WORDS.findall(text_before)}
@@ -207,6 +270,7 @@ def is_unsaid(called: Called, x: Exchange) -> bool:
             and not value_numbers & numbers
         ):
             return True
+
     return False
 
 
@@ -222,9 +286,16 @@ def _before(x: Exchange, turn: int) -> Iterator[str]:
     for move in x.moves[: x.index + 1]:
         if move is not x.here:
             yield move.text
-        yield from (result.text for result in move.tools if result.turn < turn)
-        yield from (called.call.arguments for called in move.calls if called.turn < turn)
-    yield from (sentence.text for sentence in x.here.sentences if sentence.turn < turn)
+        for result in move.tools:
+            if result.turn < turn:
+                yield result.text
+        for called in move.calls:
+            if called.turn < turn:
+                yield called.call.arguments
+
+    for sentence in x.here.sentences:
+        if sentence.turn < turn:
+            yield sentence.text
 
 
 def ignored(result: str, reply: str) -> bool:

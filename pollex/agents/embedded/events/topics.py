@@ -79,6 +79,7 @@ class Topics:
                     topic, weight = self.of_noun.get(stem(word), (-1, 0.0))
                     if topic >= 0:
                         weights[topic] = weights.get(topic, 0.0) + weight
+
         return weights
 
     def words_of(self, topics: Iterable[int]) -> frozenset[str]:
@@ -98,6 +99,7 @@ class Topics:
         """Return the topic of each move, carried over if it names none; −1 without any."""
         if not self.topics:
             return [-1] * len(moves)
+
         out: list[int] = []
         now = -1
         for move in moves:
@@ -106,6 +108,7 @@ class Topics:
                 best = max(named, key=lambda topic: (named[topic], -topic))
                 now = now if named.get(now, 0.0) >= 0.6 * named[best] else best
             out.append(now)
+
         first = next((topic for topic in out if topic >= 0), -1)
         return [first if topic < 0 else topic for topic in out]
 
@@ -121,6 +124,7 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
     """Find the topics of a log from its moves."""
     if not log:
         return Topics(())
+
     nouns = key_nouns(log)
     near, count = neighbors(log, frozenset(nouns.key))
     deeds = deed_nouns(nouns, near, count)
@@ -130,6 +134,7 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
     for noun in nouns.key:
         if noun not in deeds:
             groups[root(noun, parent)].append(noun)
+
     tops = sorted(groups, key=lambda top: (-nouns.share[top], top))[:MOST]
     topics = [
         LogTopic(
@@ -151,18 +156,25 @@ def neighbors(
     near: Counter[tuple[str, str]] = Counter()
     count: Counter[str] = Counter()
     for moves in log:
-        here = [
-            {head for sentence in move.sentences for _, head, _ in chunks(sentence)} & nouns
-            for move in moves
-        ]
+        here = []
+        for move in moves:
+            here.append(
+                {head for sentence in move.sentences for _, head, _ in chunks(sentence)} & nouns
+            )
+
         for i, nouns_here in enumerate(here):
             around = set().union(*here[max(0, i - NEAR) : i + NEAR + 1])
             count.update(nouns_here)
             near.update((a, b) for a in nouns_here for b in around - {a})
+
     return near, count
 
 
-def deed_nouns(nouns: Nouns, near: Counter[tuple[str, str]], count: Counter[str]) -> set[str]:
+def deed_nouns(
+    nouns: Nouns,
+    near: Counter[tuple[str, str]],
+    count: Counter[str],
+) -> set[str]:
     """Return nouns of actions that combine with many objects."""
     plain = [noun for noun in nouns.key if nouns.acted[noun] < DEED_NOUN]
     return {
@@ -174,7 +186,10 @@ def deed_nouns(nouns: Nouns, near: Counter[tuple[str, str]], count: Counter[str]
 
 
 def parts(
-    nouns: Nouns, near: Counter[tuple[str, str]], count: Counter[str], deeds: set[str]
+    nouns: Nouns,
+    near: Counter[tuple[str, str]],
+    count: Counter[str],
+    deeds: set[str],
 ) -> dict[str, str]:
     """Assign nouns to the more frequent noun that they mostly occur near: its parts."""
     wholes = [noun for noun in nouns.key if noun not in deeds]
@@ -188,15 +203,22 @@ def parts(
             ),
             reverse=True,
         )
-        rivals = [
-            share for share, whole in ranked[1:] if near[whole, ranked[0][1]] < PART * count[whole]
-        ]
+        rivals = []
+        for share, whole in ranked[1:]:
+            if near[whole, ranked[0][1]] < PART * count[whole]:
+                rivals.append(share)
         if ranked and ranked[0][0] >= PART and ranked[0][0] - max(rivals, default=0.0) >= CLEARLY:
             parents[noun] = ranked[0][1]
+
     return parents
 
 
-def holds(whole: str, noun: str, nouns: Nouns, count: Counter[str]) -> bool:
+def holds(
+    whole: str,
+    noun: str,
+    nouns: Nouns,
+    count: Counter[str],
+) -> bool:
     """Return whether a noun can be the whole of another: more frequent, less acted on."""
     return count[whole] * (1 - nouns.acted[whole]) ** 3 > count[noun] * (1 - nouns.acted[noun]) ** 3
 
@@ -216,27 +238,45 @@ def most_frequent_form(noun: str, nouns: Nouns) -> str:
 
 
 def with_deeds(
-    topics: Topics, log: Sequence[Sequence[Move]], nouns: Nouns, deeds: set[str]
+    topics: Topics,
+    log: Sequence[Sequence[Move]],
+    nouns: Nouns,
+    deeds: set[str],
 ) -> Topics:
     """Add to each topic what is mostly done with it."""
     pairs: defaultdict[int, Counter[tuple[str, str]]] = defaultdict(Counter)
     for moves in log:
         for move, topic in zip(moves, topics.track(moves), strict=True):
             for sentence in move.sentences:
-                weight = (
-                    2 if ACTING & sentence.hits.keys() else 1 if "requests" in sentence.hits else 0
-                )
+                if ACTING & sentence.hits.keys():
+                    weight = 2
+                elif "requests" in sentence.hits:
+                    weight = 1
+                else:
+                    weight = 0
+
                 if weight:
                     for verb, noun in done_with(sentence, topics, deeds):
                         where = topics.of_noun[noun][0] if noun in topics.of_noun else topic
                         pairs[where][verb, noun] += weight
+
     named = []
     for i, log_topic in enumerate(topics.topics):
-        ranked = [(pair, n) for pair, n in pairs[i].most_common() if n >= LEAST_DEEDS]
-        strong = [
-            pair for pair, n in ranked if pair[0] not in PLAIN_VERBS and n >= 0.4 * ranked[0][1]
-        ]
-        best = strong[0] if strong else ranked[0][0] if ranked else None
+        ranked = []
+        for pair, n in pairs[i].most_common():
+            if n >= LEAST_DEEDS:
+                ranked.append((pair, n))
+        strong = []
+        for pair, n in ranked:
+            if pair[0] not in PLAIN_VERBS and n >= 0.4 * ranked[0][1]:
+                strong.append(pair)
+        if strong:
+            best = strong[0]
+        elif ranked:
+            best = ranked[0][0]
+        else:
+            best = None
+
         alone = (
             best is not None
             and best[1] in log_topic.nouns
@@ -245,12 +285,23 @@ def with_deeds(
         what = best and with_its_topic(log_topic, best[1], nouns, alone=alone)
         deed = f"{best[0]} {what}" if best else ""
         named.append(
-            LogTopic(log_topic.name, log_topic.form, log_topic.nouns, deed, log_topic.share)
+            LogTopic(
+                log_topic.name,
+                log_topic.form,
+                log_topic.nouns,
+                deed,
+                log_topic.share,
+            )
         )
+
     return Topics(named)
 
 
-def told_together(log: Sequence[Sequence[Move]], first: str, second: str) -> bool:
+def told_together(
+    log: Sequence[Sequence[Move]],
+    first: str,
+    second: str,
+) -> bool:
     """Return whether the log has two nouns as one: "hotel room", but hardly "deposit tandem"."""
     stems = (
         [stem(word) for word in sentence.words]
@@ -263,26 +314,39 @@ def told_together(log: Sequence[Sequence[Move]], first: str, second: str) -> boo
 
 def done_with(sentence: Sentence, topics: Topics, deeds: set[str]) -> list[tuple[str, str]]:
     """Pair verbs with the noun that follows them directly."""
-    heads = [
-        (at, head) for at, head, _ in chunks(sentence) if head in topics.of_noun or head in deeds
-    ]
+    heads = []
+    for at, head, _ in chunks(sentence):
+        if head in topics.of_noun or head in deeds:
+            heads.append((at, head))
+
     deeds_with_objects = []
     for match in VERB.finditer(sentence.low):
         verb = match.group("verb")
         if verb in WEAK and verb not in PLAIN_VERBS:
             continue
-        after = [(at, head) for at, head in heads if 0 < at - match.end() <= 24]
+        after = []
+        for at, head in heads:
+            if 0 < at - match.end() <= 24:
+                after.append((at, head))
         if after and verb not in GENERAL:
             deeds_with_objects.append((verb, min(after)[1]))
+
     return deeds_with_objects
 
 
-def with_its_topic(topic: LogTopic, noun: str, nouns: Nouns, *, alone: bool) -> str:
+def with_its_topic(
+    topic: LogTopic,
+    noun: str,
+    nouns: Nouns,
+    *,
+    alone: bool,
+) -> str:
     """Put the topic before an object that could belong to several, "a restaurant reservation", unless it is alone."""
     form = most_frequent_form(noun, nouns)
     many = form != noun
     if alone or topic.name in noun:
         return form if many else with_article(form)
+
     whole = f"{topic.name} {form}"
     return whole if many else with_article(whole)
 
@@ -294,6 +358,7 @@ def with_article(noun: str) -> str:
     """Return a noun with its indefinite article."""
     if noun.rsplit(maxsplit=1)[-1] in MASS:
         return noun
+
     vowel = noun[0] in "aeiou" and not re.match(r"(?:uni|use|usu|eu|one)", noun)
     return f"{'an' if vowel else 'a'} {noun}"
 
@@ -316,10 +381,11 @@ def readable_names(topics: Topics, log: Sequence[Sequence[Move]]) -> list[str]:
         for sentence in move.sentences
         for word in sentence.words
     }
-    return [
-        plural(topic.name) if plural(topic.name) in written else topic.form
-        for topic in topics.topics
-    ]
+    names: list[str] = []
+    for topic in topics.topics:
+        names.append(plural(topic.name) if plural(topic.name) in written else topic.form)
+
+    return names
 
 
 def join_or(names: Sequence[str]) -> str:

@@ -68,7 +68,11 @@ ASKED: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
 
 def values_asked_for(low: str) -> list[tuple[str, re.Pattern[str]]]:
     """List what a user's question asks for by name, with a pattern of the answer."""
-    return [(name, value) for name, question, value in WANTED if question.search(low)]
+    pairs: list[tuple[str, re.Pattern[str]]] = []
+    for name, question, value in WANTED:
+        if question.search(low):
+            pairs.append((name, value))
+    return pairs
 
 
 def names_a_value(low: str) -> bool:

@@ -34,12 +34,22 @@ def offer(use_case: OfferStore) -> int:
     except ImportError:
         remedy = "install the extra: pip install 'pollex[mcp]'"
         raise WrongUse("the package mcp is not installed", remedy=remedy) from None
-    tools = AgentTools(use_case.store, use_case.rubrics, texts=not use_case.no_texts)
+
+    tools = AgentTools(
+        use_case.store,
+        use_case.rubrics,
+        texts=not use_case.no_texts,
+    )
     server = MCPServer("pollex", instructions=ABOUT, log_level="CRITICAL")
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for tool in (*(getattr(tools, name) for name in TOOLS), *tools.of_rooms().values()):
         server.add_tool(told(tool), annotations=reads, structured_output=False)
-    sys.stdin = TextIOWrapper(BufferedReader(MendedLines(sys.stdin.buffer)), "utf-8", "replace")
+
+    sys.stdin = TextIOWrapper(
+        BufferedReader(MendedLines(sys.stdin.buffer)),
+        "utf-8",
+        "replace",
+    )
     server.run("stdio")
     return 0
 
@@ -66,6 +76,7 @@ class MendedLines(RawIOBase):
         part = self._rest[: len(buffer)]
         self._rest = self._rest[len(buffer) :]
         buffer[: len(part)] = part
+
         return len(part)
 
     def _next_line(self) -> bytes:
@@ -73,12 +84,14 @@ class MendedLines(RawIOBase):
         line = self._source.readline(LONGEST)
         if len(line) < LONGEST or line.endswith(b"\n"):
             return mended(line)
+
         ids = written_ids(line)
         end = b""
         while piece := self._source.readline(LONGEST):
             end = (end + piece)[-TAIL:]
             if piece.endswith(b"\n"):
                 break
+
         last = _LAST_ID.search(end)
         ids = ids or ([last[1]] if last else [])
         return refused([_id_of(written) for written in ids]) or self._next_line()
@@ -104,21 +117,40 @@ def mended(line: bytes) -> bytes:
     from mcp.types import jsonrpc_message_adapter  # an extra
 
     try:
-        value = writable(json.loads(line, parse_int=_int_of, parse_float=_float_of))
+        value = writable(
+            json.loads(
+                line,
+                parse_int=_int_of,
+                parse_float=_float_of,
+            )
+        )
         requests = value if isinstance(value, list) else [value]
         text = json.dumps(value, allow_nan=False).encode()
         if value is not requests:
             jsonrpc_message_adapter.validate_json(text, by_name=False)
             return text + b"\n"
-        ids = [request["id"] for request in requests if isinstance(request, dict)]
+        ids = []
+        for request in requests:
+            if isinstance(request, dict):
+                ids.append(request["id"])
     except (ValueError, RecursionError, KeyError):
         ids = [_id_of(written) for written in written_ids(line)]
+
     return refused(ids) or line
 
 
 def refused(ids: Sequence[Any]) -> bytes:
     """Return requests that are answered by an error, by their ids."""
-    requests = [{"jsonrpc": "2.0", "id": id_, "method": UNREADABLE} for id_ in ids]
+    requests = []
+    for id_ in ids:
+        requests.append(
+            {
+                "jsonrpc": "2.0",
+                "id": id_,
+                "method": UNREADABLE,
+            }
+        )
+
     return b"".join(json.dumps(request).encode() + b"\n" for request in requests)
 
 
@@ -134,6 +166,7 @@ def written_ids(line: bytes) -> list[bytes]:
             depth += 1
         elif part[0] in b"]}":
             depth -= 1
+
     return ids
 
 

@@ -56,6 +56,7 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
     """NetSAT, the label and every rubric's answer; nothing where there is no score or no answer."""
     if score.netsat is None:
         return []
+
     # the score and the label, which rest on all rubrics
     digest = digest_of(rubrics.rubrics)[:DIGEST]
     about = {
@@ -71,14 +72,27 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
     figures = [PeerFigure("netsat", score.netsat, score.netsat, "NUMERIC", comment, False, about)]
     if score.label is not None:
         up = score.label == "positive"
-        figures.append(PeerFigure("label", up, float(up), "BOOLEAN", comment, False, about))
+        figures.append(
+            PeerFigure(
+                "label",
+                up,
+                float(up),
+                "BOOLEAN",
+                comment,
+                False,
+                about,
+            )
+        )
+
     # the answer to each rubric that came up
     texts = {rubric.id: rubric for rubric in rubrics.rubrics}
     llm = rubrics.judge.kind == "llm"
     for answer in score.answers:
         if isinstance(answer, Answer) and answer.question_id in texts and not answer.never_came_up:
             rubric = texts[answer.question_id]
-            turns = f" Turns {', '.join(map(str, answer.turns))}." if answer.turns else ""
+            turns = ""
+            if answer.turns:
+                turns = f" Turns {', '.join(map(str, answer.turns))}."
             metadata = {
                 "polarity": rubric.polarity,
                 "probabilities": list(answer.probabilities),
@@ -89,9 +103,16 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
             name = f"{rubric.polarity}_{rubric.id}"
             figures.append(
                 PeerFigure(
-                    name, word, float(value), "CATEGORICAL", f"{rubric.text}{turns}", llm, metadata
+                    name,
+                    word,
+                    float(value),
+                    "CATEGORICAL",
+                    f"{rubric.text}{turns}",
+                    llm,
+                    metadata,
                 )
             )
+
     return figures
 
 
@@ -100,6 +121,7 @@ def _parts_of_form(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     digits = hashlib.sha256(id_.encode()).hexdigest()
     metadata = dict(figure.metadata)
     session = {"mlflow.trace.session": aim.session} if aim.session else {}
+
     return figure._asdict() | {
         "id": id_,
         "uuid": f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}",
@@ -122,12 +144,15 @@ def _parts_of_form(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
 
 def _fill_form(form: Any, parts: Mapping[str, Any]) -> Any:
     if isinstance(form, Mapping):
-        filled = {name: _fill_form(inner, parts) for name, inner in form.items()}
+        filled = {}
+        for name, inner in form.items():
+            filled[name] = _fill_form(inner, parts)
         return {
             name.removesuffix("?"): value
             for name, value in filled.items()
             if value or not name.endswith("?")
         }
+
     return parts[form[1:]] if form.startswith("$") else form
 
 
@@ -152,17 +177,31 @@ def _otel(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     ]
     if word := _word_of(figure):
         fields.append(("gen_ai.evaluation.score.label", {"stringValue": word}))
-    ids = {"traceId": aim.trace, "spanId": aim.span} if aim.trace and aim.span else {}
-    attributes = [
-        {"key": key, "value": value} for key, value in fields if value != {"stringValue": ""}
-    ]
-    return {"body": {}, "attributes": attributes, "eventName": "gen_ai.evaluation.result", **ids}
+
+    if aim.trace and aim.span:
+        ids = {"traceId": aim.trace, "spanId": aim.span}
+    else:
+        ids = {}
+
+    attributes = []
+    for key, value in fields:
+        if value != {"stringValue": ""}:
+            attributes.append({"key": key, "value": value})
+
+    return {
+        "body": {},
+        "attributes": attributes,
+        "eventName": "gen_ai.evaluation.result",
+        **ids,
+    }
 
 
 def _as_text(value: object) -> str:
     if isinstance(value, str):
         return value
-    return "" if value is None else json.dumps(value)
+    if value is None:
+        return ""
+    return json.dumps(value)
 
 
 _LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -188,7 +227,10 @@ class Written(NamedTuple):
 
 
 def requests_of(
-    form: str, scores: Iterable[Score], rubrics: RubricSet, aims: Mapping[str, Aim] | None = None
+    form: str,
+    scores: Iterable[Score],
+    rubrics: RubricSet,
+    aims: Mapping[str, Aim] | None = None,
 ) -> Written:
     """Convert scores to a tool's requests; leave out those without figures, with their reason.
 
@@ -214,10 +256,14 @@ def requests_of(
             if form == "otel":
                 requests += [_otel(aim, figure, id_) for figure, id_ in named]
             else:
-                requests += [
-                    _fill_form(FORMS[form], _parts_of_form(aim, figure, id_))
-                    for figure, id_ in named
-                ]
+                for figure, id_ in named:
+                    requests.append(
+                        _fill_form(
+                            FORMS[form],
+                            _parts_of_form(aim, figure, id_),
+                        )
+                    )
+
     return Written(requests, left_out)
 
 
@@ -243,4 +289,5 @@ def lines_of(form: str, requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             + "\n"
         )
     else:
-        yield from (json.dumps(request, ensure_ascii=False) + "\n" for request in requests)
+        for request in requests:
+            yield json.dumps(request, ensure_ascii=False) + "\n"

@@ -60,36 +60,56 @@ class AgentTools:
         """List the rubrics of a set (file name or run; the newest if empty): state, how often each holds, thumbs."""
         with self._store() as store:
             loaded_set = self._set(store, rubric_set)
-            rows: list[dict[str, Any]] = [
-                {"id": rubric.id, "polarity": rubric.polarity, "text": rubric.text}
-                for rubric in loaded_set.rubrics
-            ]
+            rows: list[dict[str, Any]] = []
+            for rubric in loaded_set.rubrics:
+                rows.append(
+                    {
+                        "id": rubric.id,
+                        "polarity": rubric.polarity,
+                        "text": rubric.text,
+                    }
+                )
+
             for hook in hooks_of(RubricFacts):
                 facts = hook.facts_of(store, loaded_set.rubrics)
                 rows = [row | more for row, more in zip(rows, facts, strict=True)]
+
         return self.answer(rows, offset, run=loaded_set.run)
 
     def why(self, rubric: str, rubric_set: str = "", offset: int = 0) -> str:
         """Tell where a rubric (its id, or how that begins) came from: reasons, with quotes and conversations."""
         with self._store() as store:
             loaded_set = self._set(store, rubric_set)
+
         named_rubric: ChosenRubric | DroppedRubric = rubric_named(
-            loaded_set, rubric, Path(rubric_set or loaded_set.run)
+            loaded_set,
+            rubric,
+            Path(rubric_set or loaded_set.run),
         )
-        reason_ids = named_rubric.reason_ids if isinstance(named_rubric, ChosenRubric) else ()
-        rows = [
-            {
-                "reason": reason.text,
-                "conversation": reason.conversation_id,
-                "turn": quote.turn,
-                "quote": quote.text,
-            }
-            for reason in loaded_set.reasons
-            if reason.id in reason_ids
-            for quote in reason.quotes
-        ]
+        if isinstance(named_rubric, ChosenRubric):
+            reason_ids = named_rubric.reason_ids
+        else:
+            reason_ids = ()
+
+        rows = []
+        for reason in loaded_set.reasons:
+            if reason.id in reason_ids:
+                for quote in reason.quotes:
+                    rows.append(
+                        {
+                            "reason": reason.text,
+                            "conversation": reason.conversation_id,
+                            "turn": quote.turn,
+                            "quote": quote.text,
+                        }
+                    )
+
         return self.answer(
-            rows, offset, rubric=named_rubric.id, text=named_rubric.text, run=loaded_set.run
+            rows,
+            offset,
+            rubric=named_rubric.id,
+            text=named_rubric.text,
+            run=loaded_set.run,
         )
 
     def scores(
@@ -107,33 +127,43 @@ class AgentTools:
         """
         with self._store() as store:
             scored_run = self._run(store, run, ("score", "evaluate", "learn"))
-            labels = {
-                row["id"]: row["label"]
-                for row in store.ask(scored_run.id, "SELECT id, label FROM conversations")
-            }
-            held = self._held(store, scored_run, holds) if holds else None
+            labels = {}
+            for row in store.ask(scored_run.id, "SELECT id, label FROM conversations"):
+                labels[row["id"]] = row["label"]
+            held = None
+            if holds:
+                held = self._held(store, scored_run, holds)
             rows = store.ask(scored_run.id, SCORED)
+
         label = {"": "", "up": "positive", "down": "negative", "none": "none"}.get(thumb)
         if label is None:
             raise WrongUse("no such thumb", remedy="give up, down, none, or nothing")
-        shown = [
-            row | {"thumb": labels.get(row["id"], "none")}
-            for row in rows
-            if (row["probability"] is None or above <= row["probability"] <= below)
-            and (not label or labels.get(row["id"]) == label)
-            and (held is None or row["id"] in held)
-        ]
+
+        shown = []
+        for row in rows:
+            if (
+                (row["probability"] is None or above <= row["probability"] <= below)
+                and (not label or labels.get(row["id"]) == label)
+                and (held is None or row["id"] in held)
+            ):
+                shown.append(row | {"thumb": labels.get(row["id"], "none")})
+
         return self.answer(shown, offset, run=scored_run.id)
 
     def conversation(self, run: str, conversation: str, offset: int = 0) -> str:
         """Show the turns of a conversation of a run, from the turn `offset` on."""
         with self._store() as store:
             logged_run = self._run(store, run)
-            logged_conversation = self._conversation(store, logged_run, conversation)
-        rows = [
-            {"turn": n, "role": turn.role, "said": turn.shown}
-            for n, turn in enumerate(logged_conversation.turns)
-        ]
+            logged_conversation = self._conversation(
+                store,
+                logged_run,
+                conversation,
+            )
+
+        rows = []
+        for n, turn in enumerate(logged_conversation.turns):
+            rows.append({"turn": n, "role": turn.role, "said": turn.shown})
+
         return self.answer(
             rows,
             offset,
@@ -149,19 +179,27 @@ class AgentTools:
             runs_ = [self._run(store, name) for name in (first, second)]
             rubric_set = self._set_of(store, runs_[1])
             self._require_arrays(store, rubric_set)
-            comparison = compare_runs(store, runs_[0].id, runs_[1].id, rubric_set)
-        rows = [
-            {
-                "id": rubric.id,
-                "polarity": rubric.polarity,
-                "text": rubric.text,
-                "before": rubric.before,
-                "after": rubric.after,
-                "difference": figure_told(rubric.difference),
-                "more_than_chance": rubric.moved,
-            }
-            for rubric in comparison.rubrics
-        ]
+            comparison = compare_runs(
+                store,
+                runs_[0].id,
+                runs_[1].id,
+                rubric_set,
+            )
+
+        rows = []
+        for rubric in comparison.rubrics:
+            rows.append(
+                {
+                    "id": rubric.id,
+                    "polarity": rubric.polarity,
+                    "text": rubric.text,
+                    "before": rubric.before,
+                    "after": rubric.after,
+                    "difference": figure_told(rubric.difference),
+                    "more_than_chance": rubric.moved,
+                }
+            )
+
         about = {
             "first": comparison.first,
             "second": comparison.second,
@@ -179,8 +217,16 @@ class AgentTools:
         with self._store() as store:
             traced_run = self._run(store, run)
             if conversation:
-                logged_conversation = self._conversation(store, traced_run, conversation)
-                trace = conversation_trace(store, traced_run.id, logged_conversation.id)
+                logged_conversation = self._conversation(
+                    store,
+                    traced_run,
+                    conversation,
+                )
+                trace = conversation_trace(
+                    store,
+                    traced_run.id,
+                    logged_conversation.id,
+                )
                 rows = [vars(step) for step in trace.steps] + (
                     [asdict(trace.score)] if trace.score else []
                 )
@@ -189,13 +235,16 @@ class AgentTools:
                     for id_, answer in trace.answers.items()
                 ]
             else:
-                rows = [
-                    tree_row
-                    for branch in run_tree(store, traced_run.id)
-                    for tree_row in _walk(encode(branch))
-                ]
+                rows = []
+                for branch in run_tree(store, traced_run.id):
+                    rows.extend(_walk(encode(branch)))
+
         return self.answer(
-            rows, offset, run=traced_run.id, command=traced_run.command, status=traced_run.status
+            rows,
+            offset,
+            run=traced_run.id,
+            command=traced_run.command,
+            status=traced_run.status,
         )
 
     def of_rooms(self) -> dict[str, Callable[..., str]]:
@@ -218,26 +267,29 @@ class AgentTools:
         for path in self.sets:
             if name in ("", path.name, str(path)):
                 return RubricSet.load(path, arrays=False)
+
         if (stored_set := find_set(store, name or "last")) is None:
             runs_with_sets = (rubric_set.run for rubric_set in kept_sets(store))
             names = ", ".join([*(path.name for path in self.sets), *runs_with_sets][:8]) or "none"
             raise WrongUse(
-                "there is no such rubric set", where=str(self.folder), remedy=f"sets are {names}"
+                "there is no such rubric set",
+                where=str(self.folder),
+                remedy=f"sets are {names}",
             )
+
         return stored_set
 
     def _set_of(self, store: Store, run: Run) -> RubricSet:
-        ids = {
-            row["id"]
-            for row in store.rows(
-                "SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]
-            )
-        }
+        ids = set()
+        for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]):
+            ids.add(row["id"])
+
         loaded = (RubricSet.load(path) for path in self.sets)
         stored = (rubric_set.read(store) for rubric_set in kept_sets(store))
         for candidate in (*loaded, *stored):
             if candidate.run == run.id or {rubric.id for rubric in candidate.rubrics} <= ids:
                 return candidate
+
         raise WrongUse(
             f"the rubric set of {run.id} is not here",
             remedy="start with its file",
@@ -253,32 +305,51 @@ class AgentTools:
         """
         if rubric_set.calibrator is None or rubric_set.has_arrays:
             return
-        arguments = {run.id: run.arguments for run in runs(store)}.get(rubric_set.run, {})
+
+        arguments = {run.id: run.arguments for run in runs(store)}.get(
+            rubric_set.run,
+            {},
+        )
         file = str(
-            Path(str(arguments.get("folder") or ""), str(arguments.get("out") or "rubrics.json"))
+            Path(
+                str(arguments.get("folder") or ""),
+                str(arguments.get("out") or "rubrics.json"),
+            )
         )
         arrays = place_of(Path(file), rubric_set.calibrator.facts)
         what = f"the arrays of the set that {rubric_set.run} made are not in the store: they stand in {arrays}"
-        raise WrongUse(what, remedy="start with the set's own file", option={"rubrics": file})
+        raise WrongUse(
+            what,
+            remedy="start with the set's own file",
+            option={"rubrics": file},
+        )
 
     def _run(self, store: Store, name: str, commands: Sequence[str] = ()) -> Run:
         if name:
             return find_run(store, name)
-        run = next((run for run in reversed(runs(store)) if run.command in commands), None)
+
+        run = next(
+            (run for run in reversed(runs(store)) if run.command in commands),
+            None,
+        )
         if run is None:
             raise WrongUse(
                 "no run has scored anything",
                 where=str(store.folder),
                 remedy="run `pollex score` first",
             )
+
         return run
 
     def _conversation(self, store: Store, run: Run, name: str) -> Conversation:
         conversation = next(conversations_of(store, run.id, ids=[name]), None)
         if conversation is None:
             raise WrongUse(
-                "the run has no such conversation", where=run.id, remedy="`scores` lists their ids"
+                "the run has no such conversation",
+                where=run.id,
+                remedy="`scores` lists their ids",
             )
+
         return conversation
 
     def _held(self, store: Store, run: Run, rubric: str) -> set[str]:
@@ -292,26 +363,34 @@ class AgentTools:
         """Return a page of rows, sealed as data."""
         if offset < 0:
             raise WrongUse(
-                "offset is negative", remedy="give 0, or the `next` of the answer before"
+                "offset is negative",
+                remedy="give 0, or the `next` of the answer before",
             )
-        page = [self._short(row) for row in rows[offset : offset + PAGE]]
+
+        page = []
+        for row in rows[offset : offset + PAGE]:
+            page.append(self._short(row))
+
         left = {"next": offset + PAGE} if offset + PAGE < len(rows) else {}
-        head = {"shown": len(page), "from": offset, "of": len(rows), **left}
+        head = {
+            "shown": len(page),
+            "from": offset,
+            "of": len(rows),
+            **left,
+        }
         return seal([self._short(head | about), *page], self.salt)
 
     def _short(self, value: Any) -> Any:
         """Return a value with long texts and lists cut, by how much in `NAME_cut`; without texts where none are due."""
         if isinstance(value, Mapping):
-            shown = {
-                str(key): content
-                for key, content in value.items()
-                if self.texts or key not in TEXTS
-            }
-            cut = {
-                f"{key}_cut": len(content) - most
-                for key, content in shown.items()
-                if (most := _most(content)) < _length(content)
-            }
+            shown = {}
+            for key, content in value.items():
+                if self.texts or key not in TEXTS:
+                    shown[str(key)] = content
+            cut = {}
+            for key, content in shown.items():
+                if (most := _most(content)) < _length(content):
+                    cut[f"{key}_cut"] = len(content) - most
             return {
                 writable(key[:ID]): self._short(content) for key, content in shown.items()
             } | cut
@@ -320,8 +399,12 @@ class AgentTools:
         if isinstance(value, str):
             return writable(value[:LONGEST])
         if isinstance(value, float):
-            return round(value, 4) if isfinite(value) else None
-        return value if isinstance(value, int | float | None) else str(value)[:LONGEST]
+            if isfinite(value):
+                return round(value, 4)
+            return None
+        if isinstance(value, int | float | None):
+            return value
+        return str(value)[:LONGEST]
 
 
 def _most(value: Any) -> int:
@@ -329,7 +412,9 @@ def _most(value: Any) -> int:
 
 
 def _length(value: Any) -> int:
-    return len(value) if isinstance(value, str | list | tuple) else 0
+    if isinstance(value, str | list | tuple):
+        return len(value)
+    return 0
 
 
 def _walk(branch: dict[str, Any], depth: int = 0) -> Iterable[dict[str, Any]]:

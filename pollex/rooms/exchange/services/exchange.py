@@ -56,7 +56,11 @@ def export_texts(rubrics: RubricSet, to: str) -> Mapping[str, str]:
 def target_of(to: str) -> Target:
     """Return the tool of a name; raise `WrongUse` if unknown."""
     if to not in TARGETS:
-        raise WrongUse(f"no tool is called {to!r:.40}", remedy=f"one of: {', '.join(TARGETS)}")
+        raise WrongUse(
+            f"no tool is called {to!r:.40}",
+            remedy=f"one of: {', '.join(TARGETS)}",
+        )
+
     return TARGETS[to]
 
 
@@ -80,18 +84,33 @@ def export_rubrics(
     del progress  # it takes no time
     loaded = read_set(rubrics, store_of(run), arrays=False)
     texts = export_texts(loaded, to)
+
     if out.exists() and not out.is_dir():
-        raise WrongUse("it is a file", where=str(out), remedy="give the name of a folder")
-    write_folder(out, texts, *([] if isinstance(rubrics, RubricSet) else [rubrics]))
+        raise WrongUse(
+            "it is a file",
+            where=str(out),
+            remedy="give the name of a folder",
+        )
+
+    write_folder(
+        out,
+        texts,
+        *([] if isinstance(rubrics, RubricSet) else [rubrics]),
+    )
     notes = (EMBEDDED,) if loaded.judge.kind == "embedded" else ()
-    return Exported(target=target_of(to), files=tuple(out / name for name in texts), notes=notes)
+    return Exported(
+        target=target_of(to),
+        files=tuple(out / name for name in texts),
+        notes=notes,
+    )
 
 
 def require_form(form: str) -> None:
     """Raise `WrongUse` where no tool takes scores back under a name."""
     if form not in FORMS:
         raise WrongUse(
-            f"no form of scores is called {form!r:.40}", remedy=f"one of: {', '.join(FORMS)}"
+            f"no form of scores is called {form!r:.40}",
+            remedy=f"one of: {', '.join(FORMS)}",
         )
 
 
@@ -103,8 +122,13 @@ def aims_of(conversations: Iterable[Conversation]) -> dict[str, Aim]:
         first, last, span = (
             traces if isinstance(traces, list | tuple) and len(traces) == 3 else ("", "", "")
         )
-        session = str(conversation.metadata.get("session") or "") if last else conversation.id
+        if last:
+            session = str(conversation.metadata.get("session") or "")
+        else:
+            session = conversation.id
+
         counts[conversation.id] = Aim(session, last, span, first)
+
     return counts
 
 
@@ -119,7 +143,9 @@ def write_requests(
     written = requests_of(form, scores, rubrics, aims_of(conversations))
     if not written.requests and written.left_out:
         raise BadRubrics(
-            f"nothing to write: {written.left_out[0][1]}", remedy="score conversations of that tool"
+            f"nothing to write: {written.left_out[0][1]}",
+            remedy="score conversations of that tool",
         )
+
     write_text(path, "".join(lines_of(form, written.requests)))
     return written

@@ -60,6 +60,7 @@ class Transferred(Result):
         if "requests" in self.rows:
             yield f"Sent {self.rows['requests']} requests of {self.file} to {self.tool}"
             return
+
         for name, rows in self.rows.items():
             yield f"{rows} {name}"
         yield f"Wrote {self.file}"
@@ -91,13 +92,17 @@ class FetchState:
 
 def interface_of(tool: str, *, pushing: bool) -> Interface:
     """Return the API of a tool; raise `WrongUse` if it has none for this."""
-    able = {
-        n: interface
-        for n, interface in INTERFACES.items()
-        if (interface.push is not None if pushing else bool(interface.streams))
-    }
+    able = {}
+    for n, interface in INTERFACES.items():
+        if interface.push is not None if pushing else bool(interface.streams):
+            able[n] = interface
+
     if tool not in able:
-        raise WrongUse(f"{tool!r:.40} can't be used for this", remedy=f"one of: {', '.join(able)}")
+        raise WrongUse(
+            f"{tool!r:.40} can't be used for this",
+            remedy=f"one of: {', '.join(able)}",
+        )
+
     return able[tool]
 
 
@@ -122,7 +127,12 @@ def pull(
     interface = interface_of(tool, pushing=False)
     require_writable(out, regular=True)
     if interface.project and not project:
-        raise WrongUse(f"{tool} has projects", remedy="name one", option="project")
+        raise WrongUse(
+            f"{tool} has projects",
+            remedy="name one",
+            option="project",
+        )
+
     state = _state(out, tool, project, since)
     counts: dict[str, int] = {}
     with _client(interface, environment or os.environ) as client, _whole(out, state.size) as file:
@@ -134,42 +144,60 @@ def pull(
                     file.write(
                         json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
                     )
+
                 file.flush()
                 state.size = file.tell()
                 _keep(out, state)
                 counts[stream.name] = counts.get(stream.name, 0) + len(rows)
                 progress.advance(f"fetch {stream.name}", len(rows))
+
     _finish(out, state)
     return Transferred(tool=tool, file=out, rows=counts)
 
 
-def _scope(client: httpx2.Client, interface: Interface, project: str) -> str:
+def _scope(
+    client: httpx2.Client,
+    interface: Interface,
+    project: str,
+) -> str:
     if not project or (named := interface.named(project)) is None:
         return project
+
     ask, id_of = named
     try:
         return id_of(_answer(client, ask))
     except (LookupError, TypeError):
         raise WrongUse(
-            f"no project is called {project!r:.60}", remedy="check its name", option="project"
+            f"no project is called {project!r:.60}",
+            remedy="check its name",
+            option="project",
         ) from None
 
 
 def _pages(
-    client: httpx2.Client, stream: Stream, state: FetchState, interface: Interface, scope: str
+    client: httpx2.Client,
+    stream: Stream,
+    state: FetchState,
+    interface: Interface,
+    scope: str,
 ) -> Iterator[list[Row]]:
     if stream.about:
         yield from _about(client, stream, state, scope)
         return
+
     while (cursor := state.cursors.get(stream.name, "")) != "end":
         where = Where(scope, cursor, state.since.get(stream.name, ""))
         page = stream.page(_answer(client, stream.ask(where)))
         state.cursors[stream.name] = page.cursor if page.cursor and page.cursor != cursor else "end"
         begin = moment(where.since) or 0.0
         rows = [row for row in page.rows if (moment(row.get(stream.time)) or begin) >= begin]
-        times = [str(row[stream.time]) for row in rows if row.get(stream.time) is not None]
+        times = []
+        for row in rows:
+            if row.get(stream.time) is not None:
+                times.append(str(row[stream.time]))
         state.newest[stream.name] = max(
-            [*times, state.newest.get(stream.name, "")], key=lambda time_: moment(time_) or 0.0
+            [*times, state.newest.get(stream.name, "")],
+            key=lambda time_: moment(time_) or 0.0,
         )
         for other in interface.streams:
             if other.about == stream.name:
@@ -179,22 +207,36 @@ def _pages(
                     for row in rows
                     if (id_ := text_inside(row, *other.id)) and id_ not in known_ids
                 )
+
         yield rows
 
 
 def _about(
-    client: httpx2.Client, stream: Stream, state: FetchState, scope: str
+    client: httpx2.Client,
+    stream: Stream,
+    state: FetchState,
+    scope: str,
 ) -> Iterator[list[Row]]:
     while ids := tuple(state.ids.get(stream.name, [])[:PAGE]):
         rows = []
         cursor = ""
         while True:
-            page = stream.page(_answer(client, stream.ask(Where(scope, cursor, ids=ids))))
+            page = stream.page(
+                _answer(
+                    client,
+                    stream.ask(Where(scope, cursor, ids=ids)),
+                )
+            )
             rows += page.rows
-            following = str(len(rows)) if stream.counted and len(page.rows) == PAGE else page.cursor
+            if stream.counted and len(page.rows) == PAGE:
+                following = str(len(rows))
+            else:
+                following = page.cursor
+
             if not following or following == cursor:
                 break
             cursor = following
+
         state.ids[stream.name] = state.ids[stream.name][len(ids) :]
         yield rows
 
@@ -209,15 +251,21 @@ def _client(interface: Interface, environment: Mapping[str, str]) -> httpx2.Clie
 
     if missing := [name for name in interface.keys if not environment.get(name)]:
         raise WrongUse(
-            f"{missing[0]} is not set", remedy=f"set it in the environment: export {missing[0]}=…"
+            f"{missing[0]} is not set",
+            remedy=f"set it in the environment: export {missing[0]}=…",
         )
+
     names, usual = interface.url
     name, url = next(
-        ((name, environment[name]) for name in names if environment.get(name)), ("", usual)
+        ((name, environment[name]) for name in names if environment.get(name)),
+        ("", usual),
     )
     refuse_no_address(url, name, option="")
+
     return httpx2.Client(
-        base_url=url.rstrip("/"), headers=interface.headers(environment), timeout=SECONDS
+        base_url=url.rstrip("/"),
+        headers=interface.headers(environment),
+        timeout=SECONDS,
     )
 
 
@@ -232,7 +280,12 @@ def _answer(client: httpx2.Client, ask: Ask) -> Any:
     method = ask.method or ("GET" if ask.body is None else "POST")
     for attempt in range(TRIES):
         try:
-            response = client.request(method, ask.path, params=list(ask.query), json=ask.body)
+            response = client.request(
+                method,
+                ask.path,
+                params=list(ask.query),
+                json=ask.body,
+            )
         except httpx2.HTTPError as error:
             failure = f"no answer: {error}"
         else:
@@ -241,8 +294,10 @@ def _answer(client: httpx2.Client, ask: Ask) -> Any:
             failure = f"HTTP {response.status_code}: {response.text[:200]}"
             if response.status_code not in LATER:
                 break
+
         if attempt + 1 < TRIES:
             time.sleep(min(0.2 * 2**attempt, 10))
+
     raise BadInput(
         failure,
         where=f"{client.base_url}{ask.path}",
@@ -253,11 +308,14 @@ def _answer(client: httpx2.Client, ask: Ask) -> Any:
 def _json(response: httpx2.Response, path: str) -> Any:
     if not response.content.strip():
         return {}
+
     try:
         return response.json()
     except ValueError:
         raise BadInput(
-            "the answer isn't JSON", where=path, remedy="check the address of the interface"
+            "the answer isn't JSON",
+            where=path,
+            remedy="check the address of the interface",
         ) from None
 
 
@@ -265,7 +323,12 @@ def _beside(out: Path) -> Path:
     return out.with_name(f"{out.name}.state")
 
 
-def _state(out: Path, tool: str, project: str, since: str) -> FetchState:
+def _state(
+    out: Path,
+    tool: str,
+    project: str,
+    since: str,
+) -> FetchState:
     """Return the progress of the file; a new one begins at `since`.
 
     Raises:
@@ -278,6 +341,7 @@ def _state(out: Path, tool: str, project: str, since: str) -> FetchState:
             remedy="give the name of a file",
             option="out",
         )
+
     if not _beside(out).exists():
         if out.exists() and out.stat().st_size:
             raise WrongUse(
@@ -286,17 +350,32 @@ def _state(out: Path, tool: str, project: str, since: str) -> FetchState:
                 remedy="give another name",
                 option="out",
             )
+
         streams = [stream.name for stream in INTERFACES[tool].streams]
-        return FetchState(tool, project, since=dict.fromkeys(streams, since) if since else {})
+        return FetchState(
+            tool,
+            project,
+            since=dict.fromkeys(streams, since) if since else {},
+        )
+
     try:
         state = FetchState(**json.loads(_beside(out).read_text(encoding="utf-8")))
     except (ValueError, TypeError) as error:
         raise BadInput(
-            f"its state can't be read: {error}", where=str(_beside(out)), remedy="remove both files"
+            f"its state can't be read: {error}",
+            where=str(_beside(out)),
+            remedy="remove both files",
         ) from None
+
     if (state.tool, state.project) != (tool, project):
         what = f"it was fetched from {state.tool} {state.project}".strip()
-        raise WrongUse(what, where=str(out), remedy="give another name", option="out")
+        raise WrongUse(
+            what,
+            where=str(out),
+            remedy="give another name",
+            option="out",
+        )
+
     return state
 
 
@@ -306,11 +385,14 @@ def _whole(out: Path, size: int) -> Any:
     file = out.open("ab")
     file.truncate(size)
     file.seek(size)
+
     return file
 
 
 def _keep(out: Path, state: FetchState) -> None:
-    slots = {name: getattr(state, name) for name in FetchState.__slots__}
+    slots = {}
+    for name in FetchState.__slots__:
+        slots[name] = getattr(state, name)
     write_text(_beside(out), json.dumps(slots), named=False)
 
 
@@ -321,7 +403,11 @@ def _finish(out: Path, state: FetchState) -> None:
 
 
 def push(
-    file: Path, *, to: str, progress: Progress, environment: Mapping[str, str] | None = None
+    file: Path,
+    *,
+    to: str,
+    progress: Progress,
+    environment: Mapping[str, str] | None = None,
 ) -> Transferred:
     """Send the requests that `pollex score --as` wrote; a repeat updates them.
 
@@ -334,6 +420,7 @@ def push(
     requests = _requests(file)
     asks = list(interface.push(requests))
     progress.start("send", len(asks))
+
     with _client(interface, environment or os.environ) as client:
         stale = interface.stale
         for request in requests if isinstance(requests, list) else ():
@@ -342,9 +429,11 @@ def push(
             about, removals = stale(request)
             for removal in removals(_answer(client, about)):
                 _answer(client, removal)
+
         for ask in asks:
             _answer(client, ask)
             progress.advance("send")
+
     return Transferred(tool=to, file=file, rows={"requests": len(asks)})
 
 
@@ -353,15 +442,25 @@ def _requests(file: Path) -> Any:
         text = read_lines(file)
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(
-            f"can't be read: {error}", where=str(file), remedy="check the path"
+            f"can't be read: {error}",
+            where=str(file),
+            remedy="check the path",
         ) from None
+
     try:
         return json.loads(text)
     except ValueError:
         pass
+
     try:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
+        requests = []
+        for line in text.splitlines():
+            if line.strip():
+                requests.append(json.loads(line))
+        return requests
     except ValueError as error:
         raise BadInput(
-            f"not JSON: {error}", where=str(file), remedy="write it with `pollex score --as`"
+            f"not JSON: {error}",
+            where=str(file),
+            remedy="write it with `pollex score --as`",
         ) from None

@@ -21,9 +21,19 @@ class OfferStore(AtTerminal):
     at = "cli.agent_server.offer"
     help_title = "Look"
     store: Path = opt(
-        "Folder of the store.", default=Path(STORE), env=(VARIABLE,), exists=True, group="Data"
+        "Folder of the store.",
+        default=Path(STORE),
+        env=(VARIABLE,),
+        exists=True,
+        group="Data",
     )
     rubrics: tuple[Path, ...] = opt(
-        "Rubric set. Repeatable.", default=(), exists=True, group="Data"
+        "Rubric set. Repeatable.",
+        default=(),
+        exists=True,
+        group="Data",
     )
-    no_texts: bool = opt("Give figures and ids alone, and nothing that was said.", default=False)
+    no_texts: bool = opt(
+        "Give figures and ids alone, and nothing that was said.",
+        default=False,
+    )

@@ -32,5 +32,7 @@ class PullLogs(UseCase["Transferred"]):
     out: Path = opt("Output file of JSON lines; new rows are appended.")
     project: str = opt("Project to fetch logs from.", default="")
     since: str = opt(
-        "Fetch only logs since this time, such as 2026-11-01T00:00:00Z.", default="", metavar="TIME"
+        "Fetch only logs since this time, such as 2026-11-01T00:00:00Z.",
+        default="",
+        metavar="TIME",
     )

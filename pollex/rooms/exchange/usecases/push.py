@@ -25,7 +25,10 @@ class PushScores(UseCase["Transferred"]):
 
     does = "transfer.push"
     file: Path = opt(kw_only=False, place="argument")
-    to: str = opt("langfuse, langsmith, phoenix, mlflow, opik or otel.", metavar="TOOL")
+    to: str = opt(
+        "langfuse, langsmith, phoenix, mlflow, opik or otel.",
+        metavar="TOOL",
+    )
     yes: bool = opt("Send without asking for confirmation.", default=False)
 
     @property

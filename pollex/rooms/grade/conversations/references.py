@@ -61,15 +61,23 @@ class Case(BaseModel):
         turns = [Turn(role="user", content=self.question)]
         turns += [] if self.answer is None else [Turn(role="assistant", content=self.answer)]
         metadata = self.model_dump(exclude={"id", "question", "answer", "sources"})
-        return Conversation(id=self.id, turns=tuple(turns), sources=self.sources, metadata=metadata)
+
+        return Conversation(
+            id=self.id,
+            turns=tuple(turns),
+            sources=self.sources,
+            metadata=metadata,
+        )
 
     @classmethod
     def of(cls, conversation: Conversation) -> Case:
         """Return the case that a conversation was made of."""
         text_by_role = {turn.role: turn.content for turn in conversation.turns}
-        fields = {
-            name: value for name, value in conversation.metadata.items() if name in cls.model_fields
-        }
+        fields = {}
+        for name, value in conversation.metadata.items():
+            if name in cls.model_fields:
+                fields[name] = value
+
         from_turns = {
             "question": text_by_role.get("user", ""),
             "answer": text_by_role.get("assistant"),
@@ -89,6 +97,7 @@ class Case(BaseModel):
         elif differ_in_script(self.answer or "", self.reference):
             # a question that asks for a language: the reference is in it
             warnings.append(ANSWER_LANGUAGE)
+
         return tuple(warnings)
 
 
@@ -120,6 +129,7 @@ class Cases:
             # before is resumed.
             without = None if case.sources else {"sources"}
             digest.update(case.model_dump_json(exclude=without).encode("utf-8", "replace") + b"\n")
+
         return digest.hexdigest()
 
 
@@ -132,7 +142,8 @@ SHARE = 0.75
 # What stands before an @ has an end: without one, a text without spaces is read again from each of
 # its characters.
 _NOT_PROSE = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|\$[^$]*\$|\\\w+|https?://\S+|\S{1,64}@\S+", re.DOTALL
+    r"```.*?(?:```|\Z)|`[^`\n]*`|\$[^$]*\$|\\\w+|https?://\S+|\S{1,64}@\S+",
+    re.DOTALL,
 )
 _WORDS = {
     "Kana": re.compile(r"[\u3041-\u30ff]"),
@@ -162,9 +173,12 @@ def script_of(text: str) -> str | None:
     words = Counter({name: len(pattern.findall(prose)) for name, pattern in _WORDS.items()})
     if words["Kana"] * 5 >= words["Han"] > 0:  # Japanese is written with both
         words["Kana"] += words.pop("Han")
+
     script, most = words.most_common(1)[0]
     total = sum(words.values())
-    return script if most >= FEWEST_WORDS and most >= SHARE * total else None
+    if most >= FEWEST_WORDS and most >= SHARE * total:
+        return script
+    return None
 
 
 def differ_in_script(text: str, to: str) -> bool:

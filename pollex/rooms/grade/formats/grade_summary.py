@@ -92,7 +92,9 @@ class GradeSummary:
 
 
 def summary(
-    profile: ReferencingProfile, gradings: Sequence[Grading], value: Value = "auto"
+    profile: ReferencingProfile,
+    gradings: Sequence[Grading],
+    value: Value = "auto",
 ) -> GradeSummary:
     """Summarize gradings.
 
@@ -127,9 +129,14 @@ def summary(
         for name, column in columns.items():
             if name == HUMAN:
                 continue
-            figures = agreement_of_grades(column[rows], columns[HUMAN][rows], rng)
+            figures = agreement_of_grades(
+                column[rows],
+                columns[HUMAN][rows],
+                rng,
+            )
             if figures["alpha"].n:
                 agreement[category, name] = figures
+
     return GradeSummary(
         n=len(gradings),
         names={key: part.name for key, part in profile.dimensions.items()},
@@ -154,25 +161,33 @@ def grade_of(answer: object, question: Question, value: Value = "auto") -> float
     """
     if not isinstance(answer, Answer):
         return None
-    return (
-        answer.expected(question.options) if value == "expected" else answer.mode(question.options)
-    )
+    if value == "expected":
+        return answer.expected(question.options)
+    return answer.mode(question.options)
 
 
 def _grade_columns(
-    profile: ReferencingProfile, gradings: Sequence[Grading], value: Value
+    profile: ReferencingProfile,
+    gradings: Sequence[Grading],
+    value: Value,
 ) -> dict[str, Floats]:
-    used = {question.id for grading in gradings for question in grading.graded}
+    used = set()
+    for grading in gradings:
+        for question in grading.graded:
+            used.add(question.id)
+
     order = [key for key in profile.dimensions if key in used]
-    columns = {
-        key: np.array([_grade_on(g, key, value) for g in gradings], float)
-        for key in [*order, OVERALL]
-    }
+    columns = {}
+    for key in [*order, OVERALL]:
+        columns[key] = np.array([_grade_on(g, key, value) for g in gradings], float)
+
     plain = plain_question(profile)
     columns[PLAIN] = np.array(
-        [grade_of(g.answers.get(PLAIN), plain, value) for g in gradings], float
+        [grade_of(g.answers.get(PLAIN), plain, value) for g in gradings],
+        float,
     )
     columns[HUMAN] = np.array([g.case.human for g in gradings], float)
+
     return {
         key: column
         for key, column in columns.items()
@@ -181,8 +196,13 @@ def _grade_columns(
 
 
 def _grade_on(grading: Grading, key: str, value: Value) -> float | None:
-    question = next((question for question in grading.graded if question.id == key), None)
-    return None if question is None else grade_of(grading.answers.get(key), question, value)
+    question = next(
+        (question for question in grading.graded if question.id == key),
+        None,
+    )
+    if question is None:
+        return None
+    return grade_of(grading.answers.get(key), question, value)
 
 
 def _areas_against_people(
@@ -190,8 +210,11 @@ def _areas_against_people(
 ) -> dict[str, Figure]:
     if HUMAN not in judges:
         return {}
+
     return areas(
-        {name: grades for name, grades in judges.items() if name != HUMAN}, judges[HUMAN], rng
+        {name: grades for name, grades in judges.items() if name != HUMAN},
+        judges[HUMAN],
+        rng,
     )
 
 
@@ -226,17 +249,23 @@ COLUMNS = {
 
 
 def grade_rows(
-    profile: ReferencingProfile, gradings: Iterable[Grading], judge: str, value: Value = "auto"
+    profile: ReferencingProfile,
+    gradings: Iterable[Grading],
+    judge: str,
+    value: Value = "auto",
 ) -> Iterator[dict[str, Any]]:
     """Yield one row for each case; grades are None if missing."""
     beside = [plain_question(profile), type_question(profile)]
     for grading in gradings:
         case = grading.case
         answers = grading.answers
-        grades = {q.id: grade_of(answers.get(q.id), q, value) for q in grading.graded}
-        answered = [
-            q for q in (*grading.questions, *beside) if q.id in answers and q.id != COMPARISON
-        ]
+        grades = {}
+        for q in grading.graded:
+            grades[q.id] = grade_of(answers.get(q.id), q, value)
+        answered = []
+        for q in (*grading.questions, *beside):
+            if q.id in answers and q.id != COMPARISON:
+                answered.append(q)
         yield {
             "id": case.id,
             "category": case.category,
@@ -295,7 +324,11 @@ def summary_json(grade_summary: GradeSummary) -> dict[str, Any]:
 def figure_json(figure: Figure) -> dict[str, Any]:
     """Return a figure with its interval as JSON values."""
     interval = None if figure.low is None else [figure.low, figure.high]
-    fields = {"value": figure.value, "interval": interval, "n": figure.n}
+    fields = {
+        "value": figure.value,
+        "interval": interval,
+        "n": figure.n,
+    }
     return fields | ({"undefined": figure.undefined} if figure.undefined else {})
 
 
@@ -307,6 +340,7 @@ def _answer_row(question: Question, answer: Answer | Unanswered) -> dict[str, An
     row: dict[str, Any] = {"question": question.id}
     if isinstance(answer, Unanswered):
         return row | {"outcome": answer.outcome, "detail": answer.detail}
+
     named = question.id in (EVIDENCE, TYPE)  # their options are names, which have no mean
     return row | {
         "option": question.options[answer.chosen].text,

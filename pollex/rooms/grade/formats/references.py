@@ -35,7 +35,9 @@ TABLES = (".csv", ".tsv")
 
 
 def read_cases(
-    sources: Sequence[str], options: ReadOptions | None = None, human_field: str | None = None
+    sources: Sequence[str],
+    options: ReadOptions | None = None,
+    human_field: str | None = None,
 ) -> Cases:
     """Read questions with references from JSON, JSON lines, CSV or Parquet.
 
@@ -54,15 +56,21 @@ def read_cases(
                 f"another question has the id {case.id!r}",
                 "give it an id of its own",
             )
+
         if isinstance(case, BadRow):
             bad.append(case)
+
     _check_rows(sources, len(by_id), bad, options.max_bad)
     # a field that was named has a value somewhere
     if options.category_field and not any(case.category for case in by_id.values()):
         what = f"no question has a category in {options.category_field!r}"
         raise BadInput(
-            what, where=", ".join(sources), remedy="check its name", option="category_field"
+            what,
+            where=", ".join(sources),
+            remedy="check its name",
+            option="category_field",
         )
+
     return Cases(tuple(by_id.values()), tuple(bad))
 
 
@@ -90,15 +98,21 @@ def with_answers(
             bad.append(answer)
         elif answers.setdefault(answer.id, answer) != answer:
             bad.append(
-                BadRow(row.source, row.line, f"a second answer to {answer.id!r}", "keep one an id")
+                BadRow(
+                    row.source,
+                    row.line,
+                    f"a second answer to {answer.id!r}",
+                    "keep one an id",
+                )
             )
+
     _check_rows(sources, len(answers), bad, options.max_bad)
     # what doesn't fit together
-    notes = (
-        [f"{count(strangers, 'answer is', 'answers are')} to none of the questions"]
-        if strangers
-        else []
-    )
+    if strangers:
+        notes = [f"{count(strangers, 'answer is', 'answers are')} to none of the questions"]
+    else:
+        notes = []
+
     left = sum(case.id not in answers and case.answer is None for case in cases)
     notes += [f"{count(left, 'question has', 'questions have')} no answer"] if left else []
     merged = tuple(answers.get(case.id, case) for case in cases)
@@ -143,13 +157,19 @@ def with_humans(
                         "keep one an id, or their mean",
                     )
                 )
+
     # grades of no question are told; if there are no others, nothing fits
     strangers_note = count(len(strangers), "grade is", "grades are") + " of none of the questions"
     remedy = "give them the questions' ids"
     if strangers and not grades:
         raise BadInput(strangers_note, where=strangers[0], remedy=remedy)
+
     _check_rows(sources, len(grades), bad, options.max_bad)
-    notes = [f"{strangers_note}, the first at {strangers[0]} → {remedy}"] if strangers else []
+    if strangers:
+        notes = [f"{strangers_note}, the first at {strangers[0]} → {remedy}"]
+    else:
+        notes = []
+
     graded = (
         case.model_copy(update={"human": grades[case.id]}) if case.id in grades else case
         for case in cases
@@ -161,16 +181,22 @@ def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
     """Leave out people's grades that are off the scale, or of an answer that isn't there."""
     graded = [case for case in cases if case.human is not None]
     off = [case.id for case in graded if not lowest <= (case.human or 0) <= highest]
-    gone = [case.id for case in graded if case.answer is None and case.id not in off]
-    notes = [
-        count(len(ids), "of people's grades is", "of people's grades are")
-        + f" {why}, the first that of {ids[0]!r}, and left out → {remedy}"
-        for ids, why, remedy in (
-            (off, f"off the scale from {lowest:g} to {highest:g}", "correct them"),
-            (gone, "of answers that aren't there", "add the answers"),
-        )
-        if ids
-    ]
+    gone = []
+    for case in graded:
+        if case.answer is None and case.id not in off:
+            gone.append(case.id)
+
+    notes = []
+    for ids, why, remedy in (
+        (off, f"off the scale from {lowest:g} to {highest:g}", "correct them"),
+        (gone, "of answers that aren't there", "add the answers"),
+    ):
+        if ids:
+            notes.append(
+                count(len(ids), "of people's grades is", "of people's grades are")
+                + f" {why}, the first that of {ids[0]!r}, and left out → {remedy}"
+            )
+
     usable = tuple(
         case.model_copy(update={"human": None}) if case.id in {*off, *gone} else case
         for case in cases
@@ -180,8 +206,13 @@ def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
 
 def _read_case_rows(sources: Sequence[str], options: ReadOptions) -> Iterator[LogRow | BadRow]:
     for source in find_files(sources):
-        rows = rows_of(source, options.encoding, query_seconds=options.query_seconds)
-        rows = map(_unguarded, rows) if str(source).lower().endswith(TABLES) else rows
+        rows = rows_of(
+            source,
+            options.encoding,
+            query_seconds=options.query_seconds,
+        )
+        if str(source).lower().endswith(TABLES):
+            rows = map(_unguarded, rows)
         yield from (
             rows if options.redact is None else _redact_rows(rows, finders_of(options.redact))
         )
@@ -196,35 +227,54 @@ def _redact_rows(
             yield row
             continue
         places = Placeholders(finders)
-        first = {
-            name: places.everywhere(row.fields[name]) for name in QUESTIONS if name in row.fields
-        }
+        first = {}
+        for name in QUESTIONS:
+            if name in row.fields:
+                first[name] = places.everywhere(row.fields[name])
         rest = {name: value for name, value in row.fields.items() if name not in first}
         yield replace(
-            row, fields=first | {name: places.everywhere(value) for name, value in rest.items()}
+            row,
+            fields=first | {name: places.everywhere(value) for name, value in rest.items()},
         )
 
 
 def _unguarded(row: LogRow | BadRow) -> LogRow | BadRow:
     if isinstance(row, BadRow):
         return row
+
     return replace(
-        row, fields={name: unescape_formula(value) for name, value in row.fields.items()}
+        row,
+        fields={name: unescape_formula(value) for name, value in row.fields.items()},
     )
 
 
-def _read_case(row: LogRow, options: ReadOptions, human_field: str | None) -> Case | BadRow:
+def _read_case(
+    row: LogRow,
+    options: ReadOptions,
+    human_field: str | None,
+) -> Case | BadRow:
     question, reference = (_text_in(row.fields, names) for names in (QUESTIONS, REFERENCES))
     if not question:
-        return BadRow(row.source, row.line, "no question", f"name it {QUESTIONS[0]!r}")
+        return BadRow(
+            row.source,
+            row.line,
+            "no question",
+            f"name it {QUESTIONS[0]!r}",
+        )
+
     evidences = _read_evidences(row.fields)
     if evidences is None:
         return BadRow(
-            row.source, row.line, "evidences are no list of url and quote", "correct or remove them"
+            row.source,
+            row.line,
+            "evidences are no list of url and quote",
+            "correct or remove them",
         )
+
     human = _read_grade(row, [human_field] if human_field else HUMANS)
     if isinstance(human, BadRow):
         return human
+
     return Case(
         id=_id_of(row, options),
         question=question,
@@ -243,18 +293,29 @@ def _read_case(row: LogRow, options: ReadOptions, human_field: str | None) -> Ca
 
 
 def _add_answer(
-    row: LogRow, by_id: Mapping[str, Case], options: ReadOptions, human_field: str | None
+    row: LogRow,
+    by_id: Mapping[str, Case],
+    options: ReadOptions,
+    human_field: str | None,
 ) -> Case | BadRow | None:
     case = by_id.get(_id_of(row, options))
     if case is None:
         return None
+
     question = _text_in(row.fields, QUESTIONS)
     if question and question != case.question:
         reason = f"answers another question than the one called {case.id!r}"
-        return BadRow(row.source, row.line, reason, "use the file it was made for")
+        return BadRow(
+            row.source,
+            row.line,
+            reason,
+            "use the file it was made for",
+        )
+
     human = _read_grade(row, [human_field] if human_field else HUMANS)
     if isinstance(human, BadRow):
         return human
+
     changes = {
         "answer": _text_in(row.fields, ANSWERS) or None,
         "answered_by": _text_in(row.fields, SYSTEMS),
@@ -267,11 +328,9 @@ def _add_answer(
 
 def _why_unanswered(row: LogRow) -> str:
     outcome = str(row.fields.get("outcome") or "")
-    return (
-        ""
-        if outcome in ("", "answered")
-        else f"{outcome}: {row.fields.get('detail') or ''}".rstrip(": ")
-    )
+    if outcome in ("", "answered"):
+        return ""
+    return f"{outcome}: {row.fields.get('detail') or ''}".rstrip(": ")
 
 
 def _id_of(row: LogRow, options: ReadOptions) -> str:
@@ -287,12 +346,19 @@ def _id_of(row: LogRow, options: ReadOptions) -> str:
 
 
 def _text_in(fields: Mapping[str, Any], names: Sequence[str]) -> str:
-    value = writable(next((fields[name] for name in names if fields.get(name) is not None), ""))
+    value = writable(
+        next(
+            (fields[name] for name in names if fields.get(name) is not None),
+            "",
+        )
+    )
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         value = "\n".join(value)
     if isinstance(value, str):
         return value.strip()
-    return "" if isinstance(value, dict | list | bool) else str(value)
+    if isinstance(value, dict | list | bool):
+        return ""
+    return str(value)
 
 
 def _read_evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
@@ -302,10 +368,12 @@ def _read_evidences(fields: Mapping[str, Any]) -> tuple[Evidence, ...] | None:
             value = parse_json(value)
         except ValueError:
             return None
+
     if not isinstance(value, list) or not all(
         isinstance(item, dict) and item.get("quote") for item in value
     ):
         return None
+
     return tuple(
         Evidence(url=_text_in(item, ["url"]), quote=_text_in(item, ["quote"])) for item in value
     )
@@ -320,24 +388,35 @@ def _read_sources(fields: Mapping[str, Any], options: ReadOptions) -> tuple[Sour
 
 def _read_grade(row: LogRow, names: Sequence[str]) -> float | BadRow | None:
     value = next(
-        (row.fields[name] for name in names if row.fields.get(name) not in (None, "")), None
+        (row.fields[name] for name in names if row.fields.get(name) not in (None, "")),
+        None,
     )
     if value is None:
         return None
+
     try:
         if isinstance(value, bool):
             raise ValueError
         number = float(value)
     except (TypeError, ValueError):
-        return BadRow(row.source, row.line, f"no grade: {str(value)[:40]!r}", "write a number")
-    return (
-        number
-        if abs(number) < float("inf")
-        else BadRow(row.source, row.line, "no grade", "write a number")
-    )
+        return BadRow(
+            row.source,
+            row.line,
+            f"no grade: {str(value)[:40]!r}",
+            "write a number",
+        )
+
+    if abs(number) < float("inf"):
+        return number
+    return BadRow(row.source, row.line, "no grade", "write a number")
 
 
-def _check_rows(sources: Sequence[str], usable: int, bad: Sequence[BadRow], most: int) -> None:
+def _check_rows(
+    sources: Sequence[str],
+    usable: int,
+    bad: Sequence[BadRow],
+    most: int,
+) -> None:
     if len(bad) > most:
         every = Counter(row.reason for row in bad)
         listed = "; ".join(str(row) for row in islice(bad, LISTED))
@@ -348,6 +427,7 @@ def _check_rows(sources: Sequence[str], usable: int, bad: Sequence[BadRow], most
             else ("correct them", {})
         )
         raise BadInput(what, remedy=remedy, option=option)
+
     if not usable:
         raise BadInput(
             "nothing in it could be used",

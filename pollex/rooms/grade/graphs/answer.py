@@ -47,10 +47,14 @@ class AnswerWork(BatchWork):
 
     def tell(self, case: Case, conversation: Conversation) -> None:
         """Tell of an answer in the state; the worst are those that are missing, then the shortest."""
-        answer = conversation.turns[-1].content if len(conversation.turns) > 1 else ""
+        answer = ""
+        if len(conversation.turns) > 1:
+            answer = conversation.turns[-1].content
+
         row: dict[str, Any] = {"why": in_short(conversation.metadata["detail"], REASON)}
         if self.store.texts:
             row |= {"answer": in_short(answer, REASON), "question": in_short(case.question)}
+
         row |= {
             "outcome": conversation.metadata["outcome"],
             "characters": len(answer),
@@ -79,6 +83,7 @@ async def respond(live: AnswerWork, id_: str) -> None:
         # the answer, too.
         stored = stored_answer(case, response, live.respondent.name, temperature)
         live.store.put(conversation_rows(live.run, [stored]))
+
     live.tell(case, stored)
     live.end(case.id, stored.metadata["outcome"])
 
@@ -92,12 +97,18 @@ async def _response(live: AnswerWork, case: Case, temperature: float) -> str | U
     except Exception as error:
         detail = detail_of(error, live.secrets)
         return Unanswered(
-            question_id=case.id, outcome="error", detail=detail, judge=live.respondent.name
+            question_id=case.id,
+            outcome="error",
+            detail=detail,
+            judge=live.respondent.name,
         )
 
 
 def stored_answer(
-    case: Case, response: str | Unanswered, model: str, temperature: float
+    case: Case,
+    response: str | Unanswered,
+    model: str,
+    temperature: float,
 ) -> Conversation:
     """Return a question with its answer as stored; without one, the question and the reason."""
     turns = [Turn(role="user", content=case.question)]
@@ -106,13 +117,21 @@ def stored_answer(
         about = {"outcome": response.outcome, "detail": response.detail}
     else:
         turns.append(Turn(role="assistant", content=response))
+
     return Conversation(
         id=case.id,
         turns=tuple(turns),
-        metadata={**about, "model": model, "temperature": temperature},
+        metadata={
+            **about,
+            "model": model,
+            "temperature": temperature,
+        },
     )
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
-    return add_batches(StateGraph(BatchState, context_schema=AnswerContext), [respond])
+    return add_batches(
+        StateGraph(BatchState, context_schema=AnswerContext),
+        [respond],
+    )

@@ -74,7 +74,11 @@ class GradeWork(BatchWork):
         """
         grades = self.grades_of([*answers.values()])
         overall = grades.get(OVERALL)
-        about = {"question": in_short(case.question)} if self.store.texts else {}
+        if self.store.texts:
+            about = {"question": in_short(case.question)}
+        else:
+            about = {}
+
         row = {
             "why": first_reason(self.telling(answers), texts=self.store.texts),
             "overall": overall,
@@ -83,30 +87,45 @@ class GradeWork(BatchWork):
             **about,
         }
         figures = {id_: float(grade) for id_, grade in grades.items()}
-        rank = None if overall is None else float(overall)
+        rank = None
+        if overall is not None:
+            rank = float(overall)
+
         self.findings.take(case.id, lambda: row, rank=rank, figures=figures)
 
     def telling(self, answers: Answers) -> list[Answer | Unanswered]:
         """Return what tells why a case came to its outcome: its overall grade, else all answers."""
         overall = answers.get(OVERALL)
-        return [overall] if isinstance(overall, Answer) else [*answers.values()]
+        if isinstance(overall, Answer):
+            return [overall]
+        return [*answers.values()]
 
     def grades_of(self, answers: Sequence[Answer | Unanswered]) -> dict[str, int]:
         """Return the answers that are grades, by question."""
         size = len(self.profile.grades)
-        return {
-            answer.question_id: answer.chosen + self.profile.lowest
-            for answer in answers
-            if isinstance(answer, Answer)
-            and len(answer.probabilities) == size
-            and not answer.never_came_up
-        }
+        grades: dict[str, int] = {}
+        for answer in answers:
+            if (
+                isinstance(answer, Answer)
+                and len(answer.probabilities) == size
+                and not answer.never_came_up
+            ):
+                grades[answer.question_id] = answer.chosen + self.profile.lowest
 
-    async def ask(self, name: str, judge: Judge, case: Case, questions: Sequence[Question]) -> None:
+        return grades
+
+    async def ask(
+        self,
+        name: str,
+        judge: Judge,
+        case: Case,
+        questions: Sequence[Question],
+    ) -> None:
         """Ask about a case, and keep the answers until it is settled."""
         answers = await ask(self, name, judge, case.conversation, questions)
         for answer in answers:
             self.answers[case.id][answer.question_id] = answer
+
         # each node tells what it was answered, in grades or words
         grades = self.grades_of(answers)
         others = [answer for answer in answers if answer.question_id not in grades]
@@ -125,21 +144,36 @@ class GradeWork(BatchWork):
 async def classify(live: GradeWork, id_: str) -> None:
     """Ask a model for the type of each task that no category tells; it may be unsure."""
     if id_ in live.untyped:
-        await live.ask("classify", live.classifier, live.cases[id_], [type_question(live.profile)])
+        await live.ask(
+            "classify",
+            live.classifier,
+            live.cases[id_],
+            [type_question(live.profile)],
+        )
 
 
 @on_each(GradeWork)
 async def grade_by_rules(live: GradeWork, id_: str) -> None:
     """Grade each answer against its reference, on each dimension and overall."""
     case = live.cases[id_]
-    await live.ask("grade_by_rules", live.judge, case, live.questions_for(case, live.answers[id_]))
+    await live.ask(
+        "grade_by_rules",
+        live.judge,
+        case,
+        live.questions_for(case, live.answers[id_]),
+    )
 
 
 @on_each(GradeWork)
 async def grade_plainly(live: GradeWork, id_: str) -> None:
     """Grade each answer without reference and rules, where that is wanted."""
     if live.plain is not None:
-        await live.ask("grade_plainly", live.plain, live.cases[id_], plain_questions(live.profile))
+        await live.ask(
+            "grade_plainly",
+            live.plain,
+            live.cases[id_],
+            plain_questions(live.profile),
+        )
 
 
 @on_each(GradeWork)
@@ -154,4 +188,9 @@ async def count_grades(live: GradeWork, id_: str) -> None:
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
     graph = StateGraph(BatchState, context_schema=GradeContext)
-    return add_batches(graph, [classify], [grade_by_rules, grade_plainly], [count_grades])
+    return add_batches(
+        graph,
+        [classify],
+        [grade_by_rules, grade_plainly],
+        [count_grades],
+    )

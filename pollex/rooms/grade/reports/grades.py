@@ -28,7 +28,11 @@ CURVES = {
 }
 """Class and name of each judge's curve; dashed and solid lines tell them apart without color."""
 
-COLUMNS = {"overall": "Overall, by rules", "plain": "Overall, plain", "human": "Overall, people"}
+COLUMNS = {
+    "overall": "Overall, by rules",
+    "plain": "Overall, plain",
+    "human": "Overall, people",
+}
 """Names of the columns that stand first."""
 
 
@@ -65,7 +69,9 @@ def grades_page(
 
 
 def sections(
-    grade_summary: GradeSummary, pivot: float, example: Mapping[str, Any] | None
+    grade_summary: GradeSummary,
+    pivot: float,
+    example: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """Return what the template of distributions, means, agreement and the example shows; arguments as above."""
     shown = [name for name in CURVES if grade_summary.counts.get(name)]
@@ -85,16 +91,20 @@ def sections(
 
 def example(profile: ReferencingProfile, gradings: Sequence[Grading]) -> dict[str, Any] | None:
     """Return the answer with the lowest grade, with all that the judge said; None without grades."""
-    graded = [
-        (grading, overall.chosen)
-        for grading in gradings
-        if isinstance(overall := grading.answers.get(OVERALL), Answer)
-    ]
+    graded = []
+    for grading in gradings:
+        if isinstance(overall := grading.answers.get(OVERALL), Answer):
+            graded.append((grading, overall.chosen))
+
     if not graded:
         return None
+
     worst = min(graded, key=lambda pair: pair[1])[0]
     names = {key: part.name for key, part in profile.dimensions.items()} | COLUMNS
-    answers = [(question, worst.answers.get(question.id)) for question in worst.graded]
+    answers = []
+    for question in worst.graded:
+        answers.append((question, worst.answers.get(question.id)))
+
     return {
         "case": worst.case,
         "comparison": worst.said(COMPARISON),
@@ -120,6 +130,7 @@ def cumulative_chart(grade_summary: GradeSummary, pivot: float) -> Markup:
     curves_told = listed(
         [f"{CURVES[name][1]} ({count(grade_summary.counts[name], 'grade')})" for name in shown]
     )
+
     return svg(
         f"Cumulative distribution of grades: {curves_told}",
         frame.y_axis(SHARES),
@@ -141,6 +152,7 @@ def steps(levels: Floats, shares: Floats, start: float) -> tuple[list[float], li
     after = shares[rises]
     before = np.concatenate([[0.0], after[:-1]])[: len(after)]
     ys = np.concatenate([[0.0], np.stack([before, after], axis=1).ravel(), shares[-1:]])
+
     return xs.tolist(), ys.tolist()
 
 
@@ -148,18 +160,15 @@ def area_verdict(name: str, figure: Figure) -> str:
     """Say whether the difference between two judges is more than noise; empty for one judge."""
     if " - " not in name or not (known(figure.low) and known(figure.high)):
         return ""
-    return (
-        "may be noise: the interval includes 0"
-        if figure.low <= 0 <= figure.high
-        else "more than noise"
-    )
+    if figure.low <= 0 <= figure.high:
+        return "may be noise: the interval includes 0"
+    return "more than noise"
 
 
 def left_out(outcomes: Mapping[str, int], flags: Mapping[str, int]) -> list[str]:
     """List cases without a grade by outcome, and cases with a flag."""
-    missing = [
-        f"{count(n, 'case')}: {name.replace('_', ' ')}"
-        for name, n in outcomes.items()
-        if name != "graded"
-    ]
+    missing = []
+    for name, n in outcomes.items():
+        if name != "graded":
+            missing.append(f"{count(n, 'case')}: {name.replace('_', ' ')}")
     return missing + [f"{count(n, 'case')} flagged: {name}" for name, n in flags.items()]

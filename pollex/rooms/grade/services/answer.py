@@ -88,9 +88,11 @@ class AnswerResult(Shown):
     def told(self) -> Told:
         """Yield how many questions were answered, and which were not."""
         yield line_of_outcomes(self.outcomes)
-        failed = [
-            f"{r.case.id}: {r.outcome}: {r.detail}" for r in self.responses if r.answer is None
-        ]
+        failed = []
+        for r in self.responses:
+            if r.answer is None:
+                failed.append(f"{r.case.id}: {r.outcome}: {r.detail}")
+
         yield from some_told("question has no answer", "questions have no answer", failed)
         yield from usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.model}; run {self.run})"
@@ -133,19 +135,25 @@ def answer(
     name = require_model(model, "no model to answer")
     if out is not None:
         require_format(out, profile, *names_of(questions))
+
     cases = read_cases(names_of(questions), reading)
     note_cases(cases, progress)
 
     def respondent(asker: Asker) -> Respondent:
         return Respondent(
-            replace(asker, settings=asker.settings.but(max_tokens=max_tokens)), system
+            replace(asker, settings=asker.settings.but(max_tokens=max_tokens)),
+            system,
         )
 
     grading = profile_for(profile, cases)
     if run.dry_run:
         raise rehearse(
-            model, run, seed, lambda plan: _ask_all(cases, grading, respondent(plan.asker))
+            model,
+            run,
+            seed,
+            lambda plan: _ask_all(cases, grading, respondent(plan.asker)),
         )
+
     with workspace(run, progress) as opened:
         arguments = {
             "questions": names_of(questions),
@@ -162,6 +170,7 @@ def answer(
             ),
         )
         responses = tuple(responses_of(opened.store, run_id, cases))
+
     result = AnswerResult(
         run=run_id,
         model=name,
@@ -173,18 +182,29 @@ def answer(
     )
     if out is not None:
         write_rows(out, result.records(), COLUMNS)
+
     return result
 
 
-async def _ask_all(cases: Cases, profile: ReferencingProfile, respondent: Respondent) -> None:
+async def _ask_all(
+    cases: Cases,
+    profile: ReferencingProfile,
+    respondent: Respondent,
+) -> None:
     for case in cases:
         await respondent.respond(
-            case.id, case.question, profile.temperature_of(case.category, case.subcategory)
+            case.id,
+            case.question,
+            profile.temperature_of(case.category, case.subcategory),
         )
 
 
 async def respond(
-    cases: Cases, *, respondent: Respondent, profile: ReferencingProfile, setting: RunSettings
+    cases: Cases,
+    *,
+    respondent: Respondent,
+    profile: ReferencingProfile,
+    setting: RunSettings,
 ) -> tuple[str, dict[str, int]]:
     """Ask the system under test; return the run, and how many came to what. `responses_of` reads its answers.
 
@@ -202,11 +222,10 @@ async def respond(
     store = setting.store
     async with running("answer", fingerprint, setting, [respondent.name]) as run:
         responses = list(responses_of(store, run.id, cases))
-        done = [
-            response
-            for response in responses
-            if response.outcome not in setting.retry_outcomes | {MISSING}
-        ]
+        done = []
+        for response in responses:
+            if response.outcome not in setting.retry_outcomes | {MISSING}:
+                done.append(response)
         settled = {response.case.id for response in done}
         live = AnswerWork(
             **setting.of_run(run.id),
@@ -220,7 +239,12 @@ async def respond(
             cases={case.id: case for case in cases},
             respondent=respondent,
         )
-        state = await carry_out(build(), live, AnswerContext.of(setting.arguments))
+        state = await carry_out(
+            build(),
+            live,
+            AnswerContext.of(setting.arguments),
+        )
+
     return run.id, state["outcomes"]
 
 
@@ -234,8 +258,17 @@ def responses_of(store: Store, run: str, cases: Cases) -> Iterator[Response]:
 def _response(case: Case, conversation: Conversation | None) -> Response:
     if conversation is None:
         return Response(case, None, MISSING, "not asked", "", None)
+
     about = conversation.metadata
-    reply = next((turn.content for turn in conversation.turns if turn.role == "assistant"), None)
+    reply = next(
+        (turn.content for turn in conversation.turns if turn.role == "assistant"),
+        None,
+    )
     return Response(
-        case, reply, about["outcome"], about["detail"], about["model"], about["temperature"]
+        case,
+        reply,
+        about["outcome"],
+        about["detail"],
+        about["model"],
+        about["temperature"],
     )

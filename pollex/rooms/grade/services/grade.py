@@ -92,36 +92,48 @@ class GradeResult(Shown):
     def told(self) -> Told:
         """Yield mean grades, flags, and the distance between judges and people."""
         grades = self.summary
-        means = [
-            (grades.names.get(name, name), grades.mean(ALL, name)) for name in grades.dimensions
-        ]
-        rows = [(name, f"{figure:.2f}", figure.n) for name, figure in means if figure]
+        means = []
+        for name in grades.dimensions:
+            means.append((grades.names.get(name, name), grades.mean(ALL, name)))
+
+        rows = []
+        for name, figure in means:
+            if figure:
+                rows.append((name, f"{figure:.2f}", figure.n))
+
         yield Rows(("", "mean grade  [95 % interval]", "n"), rows)
         for judge, figure in grades.areas.items():
             yield f"Area between distributions, {judge} and people: {figure:.2f} (n = {figure.n})"
-        agreed = {
-            name: grades.agreement[ALL, name]
-            for name in grades.dimensions
-            if (ALL, name) in grades.agreement
-        }
+
+        agreed = {}
+        for name in grades.dimensions:
+            if (ALL, name) in grades.agreement:
+                agreed[name] = grades.agreement[ALL, name]
+
         if agreed:
-            rows_of_agreement = [
-                (
-                    grades.names.get(name, name),
-                    *(f"{figure:.2f}" for figure in figures.values()),
-                    figures["alpha"].n,
+            rows_of_agreement = []
+            for name, figures in agreed.items():
+                rows_of_agreement.append(
+                    (
+                        grades.names.get(name, name),
+                        *(f"{figure:.2f}" for figure in figures.values()),
+                        figures["alpha"].n,
+                    )
                 )
-                for name, figures in agreed.items()
-            ]
+
             yield Rows(
                 ("agreement with people", "Pearson", "Spearman", "Krippendorff's α", "n"),
                 rows_of_agreement,
             )
+
         for flag, times in grades.flags.items():
             yield Line(f"Flagged, {times} of {grades.n}: {flag}", "yellow")
-        failed = [
-            f"{g.case.id}: {g.outcome}: {g.detail}" for g in self.gradings if g.outcome != "graded"
-        ]
+
+        failed = []
+        for g in self.gradings:
+            if g.outcome != "graded":
+                failed.append(f"{g.case.id}: {g.outcome}: {g.detail}")
+
         yield from some_told(
             "answer is not or not wholly graded", "answers are not or not wholly graded", failed
         )
@@ -174,15 +186,21 @@ def grade(
         require_format(out, *read_files)
     if page is not None:
         require_writable(page, *read_files)
+
     require_apart(out, page)
     cases = _read(names_of(questions), answers, human, human_field, reading)
     rules = profile_for(profile, cases)
     cases = usable_grades(cases, rules.lowest, rules.highest)
     note_cases(cases, progress)
+
     if run.dry_run:
         raise rehearse(
-            model, run, SEED, lambda plan: _ask_all(cases, rules, plan.asker, plain=plain)
+            model,
+            run,
+            SEED,
+            lambda plan: _ask_all(cases, rules, plan.asker, plain=plain),
         )
+
     with workspace(run, progress) as opened:
         if any(case.answered_by == judge for case in cases):
             progress.note(f"Note: {judge} grades answers of its own; judges tend to prefer these")
@@ -206,6 +224,7 @@ def grade(
             ),
         )
         gradings = tuple(gradings_of(opened.store, graded, rules, cases))
+
     result = GradeResult(
         run=graded,
         judge=judge,
@@ -221,12 +240,18 @@ def grade(
     )
     if out is not None:
         write_rows(out, result.records(), COLUMNS)
+
     if page is not None:
         shown = example(rules, gradings)
         html = grades_page(
-            result.summary, judge=judge, pivot=rules.pivot, run=graded, example=shown
+            result.summary,
+            judge=judge,
+            pivot=rules.pivot,
+            run=graded,
+            example=shown,
         )
         _write_page(page, html)
+
     return result
 
 
@@ -246,6 +271,7 @@ def note_cases(cases: Cases, progress: Progress) -> None:
     )
     for note in cases.notes:
         progress.note(f"Note: {note}")
+
     for line in count_and_lines(
         "bad row was left out", "bad rows were left out", [str(row) for row in cases.bad_rows]
     ):
@@ -265,11 +291,18 @@ def _read(
         cases = with_answers(cases, [str(answers)], reading, field)
     if human:
         cases = with_humans(cases, human, reading, human_field)
+
     if all(case.answer is None and not case.unanswered for case in cases):
         remedy = "fetch some: `pollex answer QUESTIONS --model M`, then name their file"
         what = "there are no answers to grade"
         where = ", ".join(sources)
-        raise WrongUse(what, where=where, remedy=remedy, option={"answers": "answers.jsonl"})
+        raise WrongUse(
+            what,
+            where=where,
+            remedy=remedy,
+            option={"answers": "answers.jsonl"},
+        )
+
     return cases
 
 
@@ -278,7 +311,13 @@ def _write_page(path: Path, page: str) -> None:
     write_text(path, page)
 
 
-async def _ask_all(cases: Cases, profile: ReferencingProfile, asker: Asker, *, plain: bool) -> None:
+async def _ask_all(
+    cases: Cases,
+    profile: ReferencingProfile,
+    asker: Asker,
+    *,
+    plain: bool,
+) -> None:
     classifier, judge, other = (
         role(asker, profile) for role in (TaskClassifier, ReferenceJudge, PlainJudge)
     )
@@ -288,8 +327,17 @@ async def _ask_all(cases: Cases, profile: ReferencingProfile, asker: Asker, *, p
             and case.reference
             and profile.type_of(case.category, case.subcategory) is None
         ):
-            await answer_each(classifier, case.conversation, [type_question(profile)])
-        await answer_each(judge, case.conversation, questions_for(profile, case, None))
+            await answer_each(
+                classifier,
+                case.conversation,
+                [type_question(profile)],
+            )
+
+        await answer_each(
+            judge,
+            case.conversation,
+            questions_for(profile, case, None),
+        )
         if plain:
             await answer_each(other, case.conversation, plain_questions(profile))
 
@@ -368,7 +416,12 @@ async def grade_cases(
                 case.id for case in left if case.id not in types and _needs_type(profile, case)
             },
         )
-        state = await carry_out(build(), live, GradeContext.of(setting.arguments))
+        state = await carry_out(
+            build(),
+            live,
+            GradeContext.of(setting.arguments),
+        )
+
     return run.id, state["outcomes"]
 
 
@@ -379,7 +432,10 @@ def _needs_type(profile: ReferencingProfile, case: Case) -> bool:
 
 
 def gradings_of(
-    store: Store, run: str, profile: ReferencingProfile, cases: Cases
+    store: Store,
+    run: str,
+    profile: ReferencingProfile,
+    cases: Cases,
 ) -> Iterator[Grading]:
     """Yield one grading for each case, in the cases' order, read in batches."""
     for start in range(0, len(cases), BATCH):
@@ -394,6 +450,7 @@ def kept_gradings(store: Store, run: str) -> tuple[ReferencingProfile, list[Grad
     profile_facts = step(store, run, PROFILE)
     if profile_facts is None:
         return None
+
     profile = ReferencingProfile.model_validate(profile_facts)
     cases = Cases(tuple(Case.of(conversation) for conversation in conversations_of(store, run)))
     return profile, list(gradings_of(store, run, profile, cases))
@@ -404,12 +461,12 @@ def asked_in(store: Store, run: str) -> dict[str, Question]:
     profile_facts = step(store, run, PROFILE)
     if profile_facts is None:
         return {}
+
     profile = ReferencingProfile.model_validate(profile_facts)
-    graded_on = [
-        question
-        for type_ in (*profile.types, None)
-        for question in rule_questions(profile, type_, evidence=True)
-    ]
+    graded_on = []
+    for type_ in (*profile.types, None):
+        graded_on.extend(rule_questions(profile, type_, evidence=True))
+
     return {
         question.id: question
         for question in [*graded_on, *plain_questions(profile), type_question(profile)]
@@ -439,9 +496,8 @@ async def _keep_cases(store: Store, run: str, cases: Cases) -> None:
     """Store the cases with references and evidence, except those stored before a resume."""
     stored_ids = kept_ids(store, run)
     for start in range(0, len(cases), BATCH):
-        new = [
-            case.conversation
-            for case in cases.cases[start : start + BATCH]
-            if case.id not in stored_ids
-        ]
+        new = []
+        for case in cases.cases[start : start + BATCH]:
+            if case.id not in stored_ids:
+                new.append(case.conversation)
         await store.write(conversation_rows(run, new))

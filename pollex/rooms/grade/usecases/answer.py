@@ -36,10 +36,13 @@ class AnswerQuestions(Questions, UnderTest, UseCase["AnswerResult"]):
     resumable = True
     plans = True
     questions: tuple[str, ...] | Sources = opt(
-        kw_only=False, place="argument", metavar="QUESTIONS…"
+        kw_only=False,
+        place="argument",
+        metavar="QUESTIONS…",
     )
     out: Path | str | None = out_option(
-        "Output file: .jsonl, .csv or .parquet.", typed="answers.jsonl"
+        "Output file: .jsonl, .csv or .parquet.",
+        typed="answers.jsonl",
     )
     profile: str | None = opt(
         "Profile with the temperatures: chinese, english, or a TOML file; default: as the questions' language is.",
@@ -48,7 +51,10 @@ class AnswerQuestions(Questions, UnderTest, UseCase["AnswerResult"]):
         group="Question",
     )
     system: str = opt(
-        "System message before each question.", default="", metavar="TEXT", group="Question"
+        "System message before each question.",
+        default="",
+        metavar="TEXT",
+        group="Question",
     )
     max_tokens: int = opt(
         "Maximum tokens of an answer; doubled once if it is truncated.",
@@ -57,5 +63,8 @@ class AnswerQuestions(Questions, UnderTest, UseCase["AnswerResult"]):
         place="rare",
     )
     seed: int = opt(
-        "Random seed sent with every question.", default=0, group="Question", place="rare"
+        "Random seed sent with every question.",
+        default=0,
+        group="Question",
+        place="rare",
     )

@@ -36,7 +36,9 @@ class GradeAnswers(Questions, Grader, UseCase["GradeResult"]):
     resumable = True
     plans = True
     questions: tuple[str, ...] | Sources = opt(
-        kw_only=False, place="argument", metavar="QUESTIONS…"
+        kw_only=False,
+        place="argument",
+        metavar="QUESTIONS…",
     )
     answers: Path | str | None = opt(
         "File of answers to grade; default: field `answer` of QUESTIONS.",
@@ -50,23 +52,30 @@ class GradeAnswers(Questions, Grader, UseCase["GradeResult"]):
         group="Question",
     )
     plain: bool = opt(
-        "Also grade without references, for comparison.", default=False, group="Question"
+        "Also grade without references, for comparison.",
+        default=False,
+        group="Question",
     )
     human: tuple[str, ...] | Sequence[str] = opt(
-        "People's grades, by id. Repeatable.", default=(), metavar="FILE", group="Data"
+        "People's grades, by id. Repeatable.",
+        default=(),
+        metavar="FILE",
+        group="Data",
     )
     human_field: str | None = opt(
-        "Field of people's grades.", default=None, metavar="FIELD", group="Data"
+        "Field of people's grades.",
+        default=None,
+        metavar="FIELD",
+        group="Data",
     )
     out: Path | str | None = out_option(
-        "Output file, one row for each question: .jsonl, .csv or .parquet.", typed="grades.jsonl"
+        "Output file, one row for each question: .jsonl, .csv or .parquet.",
+        typed="grades.jsonl",
     )
     page: Path | str | None = out_option("Report page about the grades; default: next to --out.")
 
     def typed(self) -> Self:
         """Write the page next to the grades."""
-        return (
-            self
-            if self.page or not self.out
-            else replace(self, page=Path(self.out).with_suffix(".html"))
-        )
+        if self.page or not self.out:
+            return self
+        return replace(self, page=Path(self.out).with_suffix(".html"))

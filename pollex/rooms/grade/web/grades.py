@@ -18,7 +18,12 @@ def grades_of(site: Site, run: Run) -> dict[str, Any] | None:
         profile_and_gradings = kept_gradings(site.store, run.id)
         if profile_and_gradings is None:
             return None
+
         profile, gradings = profile_and_gradings
-        return sections(summary(profile, gradings), profile.pivot, example(profile, gradings))
+        return sections(
+            summary(profile, gradings),
+            profile.pivot,
+            example(profile, gradings),
+        )
 
     return site.once("graded", run, made)

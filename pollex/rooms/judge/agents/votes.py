@@ -78,17 +78,22 @@ class Rule:
             left: Runs that were spared: they might have answered, and would have changed nothing.
         """
         if left and self.chosen(votes) is None:
-            return "too_few_runs" if sum(votes) + left < self.minimum else "disagreement"
+            if sum(votes) + left < self.minimum:
+                return "too_few_runs"
+            return "disagreement"
         if sum(votes) < self.minimum:
             return "too_few_runs"
         if mode(votes) is None:
             return "tie"
+
         agreed = self.tau is not None and diversity_entropy(votes) <= self.tau + ROUNDING
         return "" if agreed else "disagreement"
 
     def chosen(self, votes: Sequence[int]) -> int | None:
         """Return the index of the option that votes [option] decide for; None for NONE."""
-        return None if self.refusal(votes) else mode(votes)
+        if self.refusal(votes):
+            return None
+        return mode(votes)
 
     def passes_all(self, options: int) -> bool:
         """Tell whether the votes of all runs always give a rating; of three options or more they may tie."""
@@ -100,6 +105,7 @@ class Rule:
         """Describe the rule in words."""
         if self.tau is None:
             return "nothing passes"
+
         usual = self.runs > 1 and self.tau == all_but_one(self.runs)
         return f"DE ≤ {self.tau:.4f}" + (
             f", as where {self.runs - 1} of {self.runs} runs agree" if usual else ""
@@ -111,7 +117,9 @@ def all_but_one(runs: int) -> float:
 
     If some runs failed, all that answered must agree.
     """
-    return diversity_entropy([runs - 1, 1]) if runs > 1 else 0.0
+    if runs > 1:
+        return diversity_entropy([runs - 1, 1])
+    return 0.0
 
 
 def diversity_entropy(votes: Sequence[int]) -> float:
@@ -123,7 +131,9 @@ def diversity_entropy(votes: Sequence[int]) -> float:
 def mode(votes: Sequence[int]) -> int | None:
     """Return the index of the option with the most votes; None for ties."""
     most = max(votes)
-    return votes.index(most) if most and votes.count(most) == 1 else None
+    if most and votes.count(most) == 1:
+        return votes.index(most)
+    return None
 
 
 class Verdict(BaseModel):
@@ -175,17 +185,23 @@ class Verdict(BaseModel):
     @property
     def entropy(self) -> float | None:
         """DE of the runs that answered; None where none did."""
-        return diversity_entropy(self.votes) if self.answered else None
+        if self.answered:
+            return diversity_entropy(self.votes)
+        return None
 
     @property
     def agreement(self) -> float | None:
         """Share of the answers that are the most frequent one; None where no run answered."""
-        return max(self.votes) / self.answered if self.answered else None
+        if self.answered:
+            return max(self.votes) / self.answered
+        return None
 
     @property
     def distribution(self) -> tuple[float, ...] | None:
         """Share of the answers for each option; None where no run answered."""
-        return tuple(count / self.answered for count in self.votes) if self.answered else None
+        if self.answered:
+            return tuple(count / self.answered for count in self.votes)
+        return None
 
 
 def verdict(
@@ -199,11 +215,11 @@ def verdict(
     options = [option.text for option in question.options]
     counts = count_votes(votes, len(options))
     chosen = rule.chosen(counts)
-    words = {
-        options[vote.chosen]: vote.justification
-        for vote in reversed(votes)
-        if isinstance(vote, Answer) and vote.justification
-    }
+    words = {}
+    for vote in reversed(votes):
+        if isinstance(vote, Answer) and vote.justification:
+            words[options[vote.chosen]] = vote.justification
+
     return Verdict(
         conversation_id=conversation_id,
         question_id=question.id,
@@ -238,6 +254,7 @@ def is_settled(votes: tuple[int, ...], left: int, rule: Rule) -> bool:
     """Return whether the remaining runs can no longer change the verdict, even by failing."""
     if left == 0:
         return True
+
     after = [votes, *votes_after_one(votes)]
     # Where each is settled, what it comes to is also what it comes to if no further run answers.
     return (
@@ -248,7 +265,10 @@ def is_settled(votes: tuple[int, ...], left: int, rule: Rule) -> bool:
 
 def votes_after_one(votes: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Return the votes after one more answer, for each option that it may choose."""
-    return [(*votes[:i], votes[i] + 1, *votes[i + 1 :]) for i in range(len(votes))]
+    rows: list[tuple[int, ...]] = []
+    for i in range(len(votes)):
+        rows.append((*votes[:i], votes[i] + 1, *votes[i + 1 :]))
+    return rows
 
 
 @lru_cache(maxsize=1 << 16)
@@ -264,7 +284,9 @@ def fewest_runs(votes: tuple[int, ...], left: int, rule: Rule) -> int:
 def next_runs(votes: tuple[int, ...], left: int, rule: Rule) -> int:
     """Return the number of runs to ask next; 0 if the verdict is settled."""
     states = comb(left + len(votes) + 1, len(votes) + 1)
-    return fewest_runs(votes, left, rule) if states <= MOST_STATES else left
+    if states <= MOST_STATES:
+        return fewest_runs(votes, left, rule)
+    return left
 
 
 PERSON = "person"
@@ -290,22 +312,25 @@ class Task:
             return
         if not 0 < self.precision <= 1:
             raise WrongUse(
-                f"a precision of {self.precision}", remedy="give a share above 0 and up to 1"
+                f"a precision of {self.precision}",
+                remedy="give a share above 0 and up to 1",
             )
+
         if len(self.question.options) != 2:
             remedy = "give two options, the first for a thumb up, or give τ by value"
             raise WrongUse(
-                f"thumbs can't be compared with {len(self.question.options)} options", remedy=remedy
+                f"thumbs can't be compared with {len(self.question.options)} options",
+                remedy=remedy,
             )
 
     @property
     def in_words(self) -> str:
         """Description of the rule, for a message about a refused resume."""
-        tau = (
-            self.rule.in_words()
-            if self.precision is None
-            else f"τ for a precision of {self.precision}"
-        )
+        if self.precision is None:
+            tau = self.rule.in_words()
+        else:
+            tau = f"τ for a precision of {self.precision}"
+
         return f"{tau}; {self.rule.minimum} of {self.rule.runs} runs must have answered"
 
     @property
@@ -331,10 +356,15 @@ class Task:
 
 def make_question(text: str, options: Sequence[str]) -> Question:
     """Make a question with these options; the first has the highest value."""
-    worth = [
-        Option(text=option, value=float(len(options) - 1 - i)) for i, option in enumerate(options)
-    ]
-    return Question(id=content_id("question", text, *options), text=text, options=tuple(worth))
+    worth = []
+    for i, option in enumerate(options):
+        worth.append(Option(text=option, value=float(len(options) - 1 - i)))
+
+    return Question(
+        id=content_id("question", text, *options),
+        text=text,
+        options=tuple(worth),
+    )
 
 
 @dataclass
@@ -354,7 +384,11 @@ class Tally:
     @classmethod
     def of(cls, votes: Sequence[Answer | Unanswered], options: int) -> Tally:
         """Count the votes in answers."""
-        return cls(count_votes(votes, options), len(votes), is_scorable(votes))
+        return cls(
+            count_votes(votes, options),
+            len(votes),
+            is_scorable(votes),
+        )
 
 
 def run_question(question: Question, number: int) -> Question:
@@ -372,7 +406,11 @@ def persons_answer(question: Question, chosen: int) -> Answer:
     mass = point(chosen, len(question.options))
     id_ = persons_question(question).id
     return Answer(
-        question_id=id_, probabilities=mass, chosen=chosen, source="recorded", judge=PERSON
+        question_id=id_,
+        probabilities=mass,
+        chosen=chosen,
+        source="recorded",
+        judge=PERSON,
     )
 
 
@@ -397,10 +435,15 @@ class Ensemble:
     """
 
     def __init__(
-        self, *judges: Repeatable, n: int = RUNS, rule: Rule | None = None, stop_early: bool = False
+        self,
+        *judges: Repeatable,
+        n: int = RUNS,
+        rule: Rule | None = None,
+        stop_early: bool = False,
     ) -> None:
         if not judges:
             raise WrongUse("an ensemble without a judge", remedy="give at least one")
+
         self.judges = judges
         self.rule = rule or Rule.of(n)
         self.stop_early = stop_early
@@ -445,47 +488,68 @@ class Ensemble:
                     for number in numbers
                 )
             )
+
         return votes
 
     def _next(self, question: Question, votes: Votes) -> int:
         left = self.n - len(votes)
-        return (
-            next_runs(count_votes(votes, len(question.options)), left, self.rule)
-            if self.stop_early
-            else left
-        )
+        if self.stop_early:
+            return next_runs(
+                count_votes(votes, len(question.options)),
+                left,
+                self.rule,
+            )
+
+        return left
 
     async def _run(
-        self, conversation: Conversation, question: Question, number: int, known_vote: Vote | None
+        self,
+        conversation: Conversation,
+        question: Question,
+        number: int,
+        known_vote: Vote | None,
     ) -> Vote:
         """Ask one run; one that raises, or names no option, counts as failed, without stopping the others."""
         if known_vote is not None:
             return known_vote
+
         judge = self.judges[number % len(self.judges)].again(self._replicate(number))
         try:
             answers = await judge.judge(conversation, [question])
         except PollexError:
             raise
         except Exception as error:
-            return unanswered(judge, question, f"{type(error).__name__} in run {number + 1}")
+            return unanswered(
+                judge,
+                question,
+                f"{type(error).__name__} in run {number + 1}",
+            )
+
         if len(answers) != 1:
             return unanswered(
                 judge,
                 question,
                 f"Mismatch: {len(answers)} answers to 1 questions in run {number + 1}",
             )
+
         answer = answers[0]
         if isinstance(answer, Answer) and not 0 <= answer.chosen < len(question.options):
-            return unanswered(judge, question, "Malformed: not one of the question's options")
-        return (
-            answer if answer.question_id else answer.model_copy(update={"question_id": question.id})
-        )
+            return unanswered(
+                judge,
+                question,
+                "Malformed: not one of the question's options",
+            )
+        if answer.question_id:
+            return answer
+        return answer.model_copy(update={"question_id": question.id})
 
     def _replicate(self, number: int) -> int:
         """Return the replicate number of a run; runs of identical judges never share a number."""
         turn, place = divmod(number, len(self.judges))
         fingerprints = [judge.fingerprint for judge in self.judges]
-        same = [
-            i for i, fingerprint in enumerate(fingerprints) if fingerprint == fingerprints[place]
-        ]
+        same = []
+        for i, fingerprint in enumerate(fingerprints):
+            if fingerprint == fingerprints[place]:
+                same.append(i)
+
         return turn * len(same) + same.index(place)

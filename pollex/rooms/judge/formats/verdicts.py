@@ -47,6 +47,7 @@ def verdict_row(verdict: Verdict, task: Task) -> dict[str, Any]:
     decided_by = "ensemble" if verdict.rating else None
     if verdict.person:
         decided_by = "person"
+
     return {
         "id": verdict.conversation_id,
         "rating": verdict.final,
@@ -64,7 +65,10 @@ def verdict_row(verdict: Verdict, task: Task) -> dict[str, Any]:
 
 
 def vote_rows(
-    store: Store, judged: Tallied, conversations: Sequence[Conversation], variant: str | None
+    store: Store,
+    judged: Tallied,
+    conversations: Sequence[Conversation],
+    variant: str | None,
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each run of each conversation, in their order."""
     options = [option.text for option in judged.task.question.options]
@@ -122,23 +126,27 @@ def human_rows(
     pairs: Iterable[tuple[Conversation, Verdict]], judged: Tallied
 ) -> list[dict[str, Any]]:
     """List conversations for people: highest entropy first, those without votes last."""
-    rows = [
-        {
-            "id": conversation.id,
-            "question": judged.task.question.text,
-            "options": list(decided.options),
-            "answer": "",
-            "reason": decided.reason,
-            "entropy": decided.entropy,
-            "votes": dict(zip(decided.options, decided.votes, strict=True)),
-            "words": decided.words,
-            "messages": messages_of(conversation),
-        }
-        for conversation, decided in pairs
-        if decided.final is None and decided.scorable
-    ]
+    rows = []
+    for conversation, decided in pairs:
+        if decided.final is None and decided.scorable:
+            rows.append(
+                {
+                    "id": conversation.id,
+                    "question": judged.task.question.text,
+                    "options": list(decided.options),
+                    "answer": "",
+                    "reason": decided.reason,
+                    "entropy": decided.entropy,
+                    "votes": dict(zip(decided.options, decided.votes, strict=True)),
+                    "words": decided.words,
+                    "messages": messages_of(conversation),
+                }
+            )
+
     return sorted(
-        rows, key=lambda row: -1.0 if row["entropy"] is None else row["entropy"], reverse=True
+        rows,
+        key=lambda row: -1.0 if row["entropy"] is None else row["entropy"],
+        reverse=True,
     )
 
 
@@ -163,31 +171,42 @@ class AnswersFile:
                     where=f"{path}:{number}",
                     remedy=remedy,
                 )
+
             if row["answer"].strip():
                 self._said.setdefault(str(row["id"]), set()).add(row["answer"])
 
     def __call__(self, request: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the options chosen for conversations that wait."""
-        chosen = {
-            id_: self._option(id_, request["options"])
-            for id_ in request["conversations"]
-            if id_ in self._said
-        }
+        chosen = {}
+        for id_ in request["conversations"]:
+            if id_ in self._said:
+                chosen[id_] = self._option(id_, request["options"])
         return {id_: option for id_, option in chosen.items() if option is not None}
 
     def unused(self, decided: Iterable[Verdict]) -> list[str]:
         """List answers that changed nothing, with the reason; repeated answers are not listed."""
         verdicts = {verdict.conversation_id: verdict for verdict in decided}
         reasons = ((id_, self._why_unused(id_, verdicts.get(id_))) for id_ in self._said)
-        return [f"{id_}: {why}" for id_, why in reasons if why]
+        answers: list[str] = []
+        for id_, why in reasons:
+            if why:
+                answers.append(f"{id_}: {why}")
+
+        return answers
 
     def _option(self, id_: str, options: Sequence[str]) -> str | None:
-        chosen = {option_of(answer, options) for answer in self._said[id_]}
-        return chosen.pop() if len(chosen) == 1 else None
+        chosen = set()
+        for answer in self._said[id_]:
+            chosen.add(option_of(answer, options))
+
+        if len(chosen) == 1:
+            return chosen.pop()
+        return None
 
     def _why_unused(self, id_: str, decided: Verdict | None) -> str:
         if decided is None:
             return "no such conversation in this run"
+
         option = self._option(id_, decided.options)
         if option is None:
             answers = ", ".join(sorted(self._said[id_]))
@@ -196,7 +215,9 @@ class AnswersFile:
             return ""
         if decided.person:
             return f"a person has answered {decided.person} before, and that stands"
-        return f"the runs agree on {decided.final}" if decided.final else "it can't be judged"
+        if decided.final:
+            return f"the runs agree on {decided.final}"
+        return "it can't be judged"
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
@@ -209,8 +230,11 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
         lines = read_lines(path).split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(
-            f"the answers can't be read: {error}", where=str(path), remedy=UNREADABLE
+            f"the answers can't be read: {error}",
+            where=str(path),
+            remedy=UNREADABLE,
         ) from error
+
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -218,4 +242,8 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
             yield number, parse_json(line)
         except ValueError as error:
             remedy = "correct the line: the file has one JSON object per line"
-            raise BadInput(f"not JSON: {error}", where=f"{path}:{number}", remedy=remedy) from error
+            raise BadInput(
+                f"not JSON: {error}",
+                where=f"{path}:{number}",
+                remedy=remedy,
+            ) from error

@@ -97,10 +97,20 @@ class JudgeWork(BatchWork):
         tally = Tally.of(votes, len(options))
         # a τ that is fitted when all runs are in leaves the mode until then
         later = self.task.precision is not None
-        chosen = _mode_of(tally.votes) if later else self.task.rule.chosen(tally.votes)
-        entropy = diversity_entropy(tally.votes) if sum(tally.votes) else None
+        if later:
+            chosen = _mode_of(tally.votes)
+        else:
+            chosen = self.task.rule.chosen(tally.votes)
+
+        entropy = None
+        if sum(tally.votes):
+            entropy = diversity_entropy(tally.votes)
+
         agreed = max(tally.votes, default=0)
-        refusal = self.task.rule.refusal(tally.votes, self.task.rule.runs - tally.asked)
+        refusal = self.task.rule.refusal(
+            tally.votes,
+            self.task.rule.runs - tally.asked,
+        )
         row = {
             "why": first_reason(_of_majority(votes, tally), texts=self.store.texts),
             "verdict": f"none: {refusal.replace('_', ' ')}" if chosen is None else options[chosen],
@@ -109,14 +119,31 @@ class JudgeWork(BatchWork):
             "votes": dict(zip(options, tally.votes, strict=True)),
             "entropy": entropy,
         }
-        shares = {f"share {option}": float(chosen == place) for place, option in enumerate(options)}
+        shares = {}
+        for place, option in enumerate(options):
+            shares[f"share {option}"] = float(chosen == place)
+
         shares["share without a verdict"] = float(chosen is None)
-        rank = -1.0 - (entropy or 0.0) if chosen is None else -chosen / len(options)
-        self.findings.take(id_, lambda: row, rank=rank, figures={**shares, "entropy": entropy})
+        if chosen is None:
+            rank = -1.0 - (entropy or 0.0)
+        else:
+            rank = -chosen / len(options)
+
+        self.findings.take(
+            id_,
+            lambda: row,
+            rank=rank,
+            figures={**shares, "entropy": entropy},
+        )
 
     def tallied(self) -> Tallied:
         """Count the votes and people's answers that the store has, by the rule that they give."""
-        return count_run(self.store, self.run, self.task, (self.shelf[id_] for id_ in self.shelf))
+        return count_run(
+            self.store,
+            self.run,
+            self.task,
+            (self.shelf[id_] for id_ in self.shelf),
+        )
 
     def result(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the run came to, for `pollex runs`."""
@@ -130,7 +157,9 @@ class JudgeWork(BatchWork):
 def _mode_of(votes: Sequence[int]) -> int | None:
     """Return the option with the most votes; None where several have as many."""
     most = max(votes, default=0)
-    return votes.index(most) if most and list(votes).count(most) == 1 else None
+    if most and list(votes).count(most) == 1:
+        return votes.index(most)
+    return None
 
 
 def _of_majority(votes: Sequence[Answer | Unanswered], tally: Tally) -> list[Answer | Unanswered]:
@@ -138,6 +167,7 @@ def _of_majority(votes: Sequence[Answer | Unanswered], tally: Tally) -> list[Ans
     most = max(tally.votes, default=0)
     if not most:
         return list(votes)
+
     option = tally.votes.index(most)
     return [vote for vote in votes if isinstance(vote, Answer) and vote.chosen == option]
 
@@ -148,16 +178,32 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
     conversation = live.shelf[id_]
     ensemble = live.ensemble
     assert ensemble is not None, "where only people are asked, no conversation waits for a judge"
+
     async with live.semaphore, live.tracer.span("ask_runs", kind="role", item=id_) as span:
-        votes = await ensemble.votes(conversation, live.task.question, live.stored_votes.get(id_))
+        votes = await ensemble.votes(
+            conversation,
+            live.task.question,
+            live.stored_votes.get(id_),
+        )
         failed = [vote for vote in votes if isinstance(vote, Unanswered)]
         span.outputs([f"{len(votes) - len(failed)} of {len(votes)} runs answered"])
         if failed:
             span.failed(
                 f"{len(failed)} runs failed, the first: {failed[0].outcome}: {failed[0].detail}"
             )
-        questions = [run_question(live.task.question, number) for number in range(len(votes))]
-        live.store.put(live.cells.of(conversation, questions, votes, ensemble.drawn_from))
+
+        questions = []
+        for number in range(len(votes)):
+            questions.append(run_question(live.task.question, number))
+        live.store.put(
+            live.cells.of(
+                conversation,
+                questions,
+                votes,
+                ensemble.drawn_from,
+            )
+        )
+
     live.tell(id_, votes)
     live.end(id_)
 
@@ -168,11 +214,13 @@ async def fit_rule(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:  # n
     with live.tracer.span("fit_rule", kind="node") as span:
         tallied = await asyncio.to_thread(live.tallied)
         span.outputs([tallied.rule.in_words()])
+
     figures = {}
     if tallied.fitted is not None:
         figures["fitted"] = tallied.fitted.as_json
     if tallied.unseen is not None:
         figures["unseen"] = tallied.unseen.as_json
+
     outcomes = tallied.counts(live.shelf)
     return {
         "rule": tallied.rule.in_words(),
@@ -194,7 +242,11 @@ async def human_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
     """
     question = (await resources(runtime, JudgeWork)).task.question
     options = [option.text for option in question.options]
-    request = {"question": question.text, "options": options, "conversations": state["waiting"]}
+    request = {
+        "question": question.text,
+        "options": options,
+        "conversations": state["waiting"],
+    }
     return {"given": interrupt(request)}
 
 
@@ -204,31 +256,57 @@ async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
     question = live.task.question
     waiting = set(state["waiting"])
     options = [option.text for option in question.options]
-    accepted = {
-        id_: text for id_, text in state["given"].items() if id_ in waiting and text in options
-    }
+    accepted = {}
+    for id_, text in state["given"].items():
+        if id_ in waiting and text in options:
+            accepted[id_] = text
+
     with live.tracer.span("apply_review", kind="node", inputs=accepted):
         for id_, text in accepted.items():
             answer = persons_answer(question, options.index(text))
             about = persons_question(question)
-            live.store.put(live.cells.of(live.shelf[id_], [about], [answer], PERSON))
+            live.store.put(
+                live.cells.of(
+                    live.shelf[id_],
+                    [about],
+                    [answer],
+                    PERSON,
+                )
+            )
             live.store.put([label_row(live.run, live.shelf[id_], about.id, text, drawn="doubtful")])
+
         await live.store.settle()
+
     tallied = await asyncio.to_thread(live.tallied)
-    return {"given": {}, "waiting": tallied.waiting, "outcomes": tallied.counts(live.shelf)}
+    return {
+        "given": {},
+        "waiting": tallied.waiting,
+        "outcomes": tallied.counts(live.shelf),
+    }
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled; waiting for people needs a checkpointer."""
     graph = add_batches(
-        StateGraph(JudgeState, context_schema=JudgeContext), [ask_runs], last=fit_rule
+        StateGraph(JudgeState, context_schema=JudgeContext),
+        [ask_runs],
+        last=fit_rule,
     )
     graph.add_node("human_review", human_review)
     graph.add_node("apply_review", apply_review)
     graph.add_node("finish", finish, input_schema=JudgeState)
 
-    graph.add_conditional_edges("fit_rule", needs_review, ["human_review", "finish"])
+    graph.add_conditional_edges(
+        "fit_rule",
+        needs_review,
+        ["human_review", "finish"],
+    )
     graph.add_edge("human_review", "apply_review")
-    graph.add_conditional_edges("apply_review", needs_review, ["human_review", "finish"])
+    graph.add_conditional_edges(
+        "apply_review",
+        needs_review,
+        ["human_review", "finish"],
+    )
     graph.add_edge("finish", END)
+
     return graph

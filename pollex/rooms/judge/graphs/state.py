@@ -69,43 +69,69 @@ class Tallied:
                 counts["not_scorable"] += 1
             else:
                 counts[self.rule.refusal(tally.votes, self.rule.runs - tally.asked) or "rated"] += 1
+
         return dict(counts)
 
 
-def count_run(store: Store, run: str, task: Task, conversations: Iterable[Conversation]) -> Tallied:
+def count_run(
+    store: Store,
+    run: str,
+    task: Task,
+    conversations: Iterable[Conversation],
+) -> Tallied:
     """Count the votes that a run has, and fit τ to thumbs if a precision is wanted.
 
     Args:
         conversations: Those of the run; read only for the thumbs.
     """
     tallies, _ = so_far(store, run, task, ())
-    tallied = Tallied(run, task, task.rule, tallies, people_so_far(store, run, task))
+    tallied = Tallied(
+        run,
+        task,
+        task.rule,
+        tallies,
+        people_so_far(store, run, task),
+    )
     if task.precision is None:
         return tallied
+
     # With fewer runs than the minimum nothing passes, whatever τ is.
-    used = [
-        c
-        for c in conversations
-        if c.label is not Label.NONE
-        and c.id in tallies
-        and sum(tallies[c.id].votes) >= task.rule.minimum
-    ]
-    votes = np.array([tallies[c.id].votes for c in used], dtype=np.int64).reshape(len(used), 2)
+    used = []
+    for c in conversations:
+        if (
+            c.label is not Label.NONE
+            and c.id in tallies
+            and sum(tallies[c.id].votes) >= task.rule.minimum
+        ):
+            used.append(c)
+
+    votes = np.array([tallies[c.id].votes for c in used], dtype=np.int64).reshape(
+        len(used),
+        2,
+    )
     right = np.array([c.label is Label.NEGATIVE for c in used], dtype=np.int64)
     entropy = entropies(votes)
     mode = modes(votes)
     blocks = block_ids(used)
     fitted = fitted_tau(entropy, mode, right, task.precision, blocks)
-    tallied = replace(tallied, fitted=fitted, rule=replace(task.rule, tau=fitted.tau))
+    tallied = replace(
+        tallied,
+        fitted=fitted,
+        rule=replace(task.rule, tau=fitted.tau),
+    )
     k = min(FOLDS, *np.bincount(right, minlength=2).tolist())
     if k >= 2:
         with suppress(BadLabels):  # too few groups of conversations that belong together
             dealt = folds(used, k, SEED)
             tallied = replace(
-                tallied, unseen=crossfit_tau(entropy, mode, right, task.precision, dealt, blocks)
+                tallied,
+                unseen=crossfit_tau(entropy, mode, right, task.precision, dealt, blocks),
             )
+
     return tallied
 
 
 def _entropy(votes: Sequence[int]) -> float:
-    return diversity_entropy(votes) if sum(votes) else -1.0
+    if sum(votes):
+        return diversity_entropy(votes)
+    return -1.0

@@ -14,26 +14,40 @@ LEGEND = [("positive", "right, DE ≤ τ"), ("negative", "right, DE > τ"), ("in
 
 def by_runs(points: Sequence[TauPoint]) -> Markup:
     """Draw coverage, and the share that is right on both sides, by the number of runs."""
-    return _drawn("by the number of runs", "runs", [(float(point.n), point) for point in points])
+    return _drawn(
+        "by the number of runs",
+        "runs",
+        [(float(point.n), point) for point in points],
+    )
 
 
 def by_tau(points: Sequence[TauPoint]) -> Markup:
     """Draw the same by τ, with all runs."""
     most = max(point.n for point in points)
-    return _drawn("by τ", "τ in nats", [(point.tau, point) for point in points if point.n == most])
+    return _drawn(
+        "by τ",
+        "τ in nats",
+        [(point.tau, point) for point in points if point.n == most],
+    )
 
 
-def _drawn(title: str, axis: str, points: Sequence[tuple[float, TauPoint]]) -> Markup:
+def _drawn(
+    title: str,
+    axis: str,
+    points: Sequence[tuple[float, TauPoint]],
+) -> Markup:
     frame = Frame.over((points[0][0], points[-1][0]), (0.0, 1.0))
     series = {
         "positive": [(x, point.sides.passed.precision) for x, point in points],
         "negative": [(x, point.sides.left.precision) for x, point in points],
         "ink": [(x, point.sides.coverage) for x, point in points],
     }
-    shown = {
-        name: [(x, share.value, share.low, share.high) for x, share in every if known(share.value)]
-        for name, every in series.items()
-    }
+    shown = {}
+    for name, every in series.items():
+        shown[name] = [
+            (x, share.value, share.low, share.high) for x, share in every if known(share.value)
+        ]
+
     return svg(
         f"Coverage, and share of ratings that are right on either side of τ, {title}",
         frame.y_axis(SHARES),

@@ -35,7 +35,9 @@ def modes(votes: Ints) -> Ints:
 
 def ends_of(figure: Figure) -> tuple[float, float] | None:
     """Return both ends of a figure's interval; None where it has none."""
-    return None if figure.low is None or figure.high is None else (figure.low, figure.high)
+    if figure.low is None or figure.high is None:
+        return None
+    return (figure.low, figure.high)
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,13 @@ class TauSide:
         share = self.precision
         ends = ends_of(self.precision)
         score = (2 * self.right - self.n) / self.n if self.n else None
-        figures = {"precision": share.value, "precision_interval": ends, "score": score}
+        figures = {
+            "precision": share.value,
+            "precision_interval": ends,
+            "score": score,
+        }
         interval = ends and (2 * ends[0] - 1, 2 * ends[1] - 1)
+
         return (
             {"n": self.n, "right": self.right, "tied": self.tied} | figures | {"interval": interval}
         )
@@ -88,12 +95,19 @@ class TauSplit:
     @property
     def as_json(self) -> dict[str, Any]:
         """Coverage and both sides as JSON values."""
-        about = {"coverage": self.coverage.value, "coverage_interval": ends_of(self.coverage)}
+        about = {
+            "coverage": self.coverage.value,
+            "coverage_interval": ends_of(self.coverage),
+        }
         return about | {"passed": self.passed.as_json, "left": self.left.as_json}
 
 
 def split_at(
-    entropy: Floats, mode: Ints, truth: Ints, tau: float, together: Ints | None = None
+    entropy: Floats,
+    mode: Ints,
+    truth: Ints,
+    tau: float,
+    together: Ints | None = None,
 ) -> TauSplit:
     """Split conversations at τ; ties have no rating and never pass.
 
@@ -117,33 +131,64 @@ class TauPoint:
     @property
     def as_json(self) -> dict[str, Any]:
         """All of it as JSON values."""
-        return {"n": self.n, "tau": self.tau, **self.sides.as_json}
+        return {
+            "n": self.n,
+            "tau": self.tau,
+            **self.sides.as_json,
+        }
 
 
-def first_runs(picks: Ints, n: int, options: int, fewest: int = 1) -> tuple[Floats, Ints]:
+def first_runs(
+    picks: Ints,
+    n: int,
+    options: int,
+    fewest: int = 1,
+) -> tuple[Floats, Ints]:
     """Compute entropy and mode of the first n runs, each `[conversation]`.
 
     Args:
         picks: Option that each run chose [conversation, run], negative for none.
         fewest: With fewer answers a conversation has no entropy, so that it passes nowhere.
     """
-    votes = np.asarray((picks[:, :n, None] == np.arange(options)).sum(axis=1), dtype=np.int64)
+    votes = np.asarray(
+        (picks[:, :n, None] == np.arange(options)).sum(axis=1),
+        dtype=np.int64,
+    )
     return np.where(votes.sum(axis=1) < fewest, np.nan, entropies(votes)), modes(votes)
 
 
 def points(
-    entropy: Floats, mode: Ints, truth: Ints, n: int, together: Ints | None = None
+    entropy: Floats,
+    mode: Ints,
+    truth: Ints,
+    n: int,
+    together: Ints | None = None,
 ) -> list[TauPoint]:
     """Split conversations at every τ that entropies of n runs have; arguments as for `filtered`."""
     taus = np.unique(np.round(entropy[~np.isnan(entropy)], 9)).tolist()
-    return [TauPoint(n, tau, split_at(entropy, mode, truth, tau, together)) for tau in taus]
+    tau_points: list[TauPoint] = []
+    for tau in taus:
+        tau_points.append(
+            TauPoint(
+                n,
+                tau,
+                split_at(entropy, mode, truth, tau, together),
+            )
+        )
+
+    return tau_points
 
 
 def _passing(entropy: Floats, mode: Ints, tau: float) -> Bools:
     return np.asarray((entropy <= tau + ROUNDING) & (mode != TIE))
 
 
-def sides(passes: Bools, mode: Ints, truth: Ints, together: Ints | None = None) -> TauSplit:
+def sides(
+    passes: Bools,
+    mode: Ints,
+    truth: Ints,
+    together: Ints | None = None,
+) -> TauSplit:
     """Count what passes and what is left `[conversation]`; see `filtered`."""
     return TauSplit(
         _count_side(passes, mode, truth, together),
@@ -152,11 +197,24 @@ def sides(passes: Bools, mode: Ints, truth: Ints, together: Ints | None = None) 
     )
 
 
-def _count_side(on_it: Bools, mode: Ints, truth: Ints, together: Ints | None) -> TauSide:
+def _count_side(
+    on_it: Bools,
+    mode: Ints,
+    truth: Ints,
+    together: Ints | None,
+) -> TauSide:
     mode = mode[on_it]
     truth = truth[on_it]
-    units = None if together is None else len(np.unique(together[on_it]))
-    return TauSide(len(mode), int((mode == truth).sum()), int((mode == TIE).sum()), units)
+    units = None
+    if together is not None:
+        units = len(np.unique(together[on_it]))
+
+    return TauSide(
+        len(mode),
+        int((mode == truth).sum()),
+        int((mode == TIE).sum()),
+        units,
+    )
 
 
 @dataclass(frozen=True)
@@ -194,7 +252,11 @@ class FittedTau:
 
 
 def fitted_tau(
-    entropy: Floats, mode: Ints, truth: Ints, precision: float, together: Ints | None = None
+    entropy: Floats,
+    mode: Ints,
+    truth: Ints,
+    precision: float,
+    together: Ints | None = None,
 ) -> FittedTau:
     """Find the highest τ at which at least `precision` of the ratings are right.
 
@@ -212,15 +274,27 @@ def fitted_tau(
     count = np.arange(1, len(right) + 1)
     # all of one entropy pass together
     last = np.append(np.diff(sorted_entropy) > ROUNDING, True)[: len(right)]
-    best = float((right / count)[last].max()) if len(right) else None
+    best = None
+    if len(right):
+        best = float((right / count)[last].max())
+
     good = np.flatnonzero(last & (right >= precision * count - ROUNDING))
     if not len(good):
         return FittedTau(None, len(truth), 0, 0, best)
+
     at = good[-1]
     # those that belong together count as one in the interval
-    units = None if together is None else len(np.unique(together[rated][order][: at + 1]))
+    units = None
+    if together is not None:
+        units = len(np.unique(together[rated][order][: at + 1]))
+
     return FittedTau(
-        float(sorted_entropy[at]), len(truth), int(count[at]), int(right[at]), best, units
+        float(sorted_entropy[at]),
+        len(truth),
+        int(count[at]),
+        int(right[at]),
+        best,
+        units,
     )
 
 
@@ -248,4 +322,5 @@ def crossfit_tau(
         tau = fitted_tau(entropy[~inside], mode[~inside], truth[~inside], precision).tau
         if tau is not None:
             passes[inside] = _passing(entropy[inside], mode[inside], tau)
+
     return sides(passes, mode, truth, together)

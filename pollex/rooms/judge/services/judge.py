@@ -99,11 +99,14 @@ class JudgeOptions:
                 remedy="leave out the panel, or name the first model and its base_url",
                 option="panel",
             )
+
         return list(dict.fromkeys(name for name in (model.name, *self.panel) if name))
 
     def profile(self) -> DomainProfile:
         """Return the domain profile."""
-        return self.domain if isinstance(self.domain, DomainProfile) else profile_at(self.domain)
+        if isinstance(self.domain, DomainProfile):
+            return self.domain
+        return profile_at(self.domain)
 
     def task(self, members: Sequence[str]) -> Task:
         """Return the question and the rule.
@@ -114,38 +117,66 @@ class JudgeOptions:
         """
         if not self.question.strip():
             raise WrongUse(
-                "no question", remedy="give one", option={"question": "Was the task completed?"}
+                "no question",
+                remedy="give one",
+                option={"question": "Was the task completed?"},
             )
+
         # As answers are read: of two options that look alike there, the second would never be
         # chosen.
         if len({as_read(option).casefold() for option in self.options}) < max(2, len(self.options)):
             what = f"{', '.join(self.options)!r} is not a list of answers"
             raise WrongUse(
-                what, remedy="give at least two different ones", option={"options": "yes,no"}
+                what,
+                remedy="give at least two different ones",
+                option={"options": "yes,no"},
             )
+
         if not members and not HOW_IT_WENT.search(self.question):
             remedy = "ask how it went (“Was the task completed?”), or name an LLM"
-            raise WrongUse(NOT_UNDERSTOOD, where=self.question, remedy=remedy, option="model")
+            raise WrongUse(
+                NOT_UNDERSTOOD,
+                where=self.question,
+                remedy=remedy,
+                option="model",
+            )
+
         if not members and len(self.options) != 2:
             remedy = "give two options, the first for a conversation that went well, or name an LLM"
             raise WrongUse(
-                "the built-in rater chooses between two options only", remedy=remedy, option="model"
+                "the built-in rater chooses between two options only",
+                remedy=remedy,
+                option="model",
             )
+
         if self.tau_precision is not None and (self.stop_early or self.tau is not None):
             what = "τ is fitted to a precision on the answers of all runs"
             raise WrongUse(
-                what, remedy="leave out the value of τ and early stopping, or the precision"
+                what,
+                remedy="leave out the value of τ and early stopping, or the precision",
             )
+
         rule = Rule.of(self.runs, minimum=self.minimum, tau=self.tau)
         if self.tau_precision is not None:
             rule = replace(rule, tau=None)
-        by = f"{', '.join(members)}, prompt {self.variant}" if members else NAME
-        return Task(make_question(self.question, self.options), rule, self.tau_precision, by)
+
+        if members:
+            by = f"{', '.join(members)}, prompt {self.variant}"
+        else:
+            by = NAME
+
+        return Task(
+            make_question(self.question, self.options),
+            rule,
+            self.tau_precision,
+            by,
+        )
 
     def instructions_text(self) -> str:
         """Return the instructions for human raters; empty if there is no file."""
         if self.instructions is None:
             return ""
+
         try:
             return read_lines(self.instructions)
         except (OSError, UnicodeDecodeError) as error:
@@ -182,6 +213,7 @@ def judge(
     if votes is not None:
         require_format(votes, *read_files)
         require_apart(out, accepted, votes)
+
     members = options.members(model)
     profile = options.profile()
     task = options.task(members)
@@ -191,12 +223,35 @@ def judge(
         what = "no conversation has a thumb that τ could be fitted to"
         raise BadLabels(what, remedy="name their field", option="label_field")
     if run.dry_run:
-        raise Planned(_plan(read, task, profile, members, options, run, model))
+        raise Planned(
+            _plan(
+                read,
+                task,
+                profile,
+                members,
+                options,
+                run,
+                model,
+            )
+        )
+
     with workspace(run, progress, read) as opened:
         about = {"question": options.question, "options": list(options.options)}
         arguments = {"logs": names_of(logs)} | about
-        judged, staff = opened.run(_judge(opened, read, task, profile, model, options, arguments))
-        usages = [(worker.record.name, ModelUsage.of(worker)) for worker in staff]
+        judged, staff = opened.run(
+            _judge(
+                opened,
+                read,
+                task,
+                profile,
+                model,
+                options,
+                arguments,
+            )
+        )
+        usages = []
+        for worker in staff:
+            usages.append((worker.record.name, ModelUsage.of(worker)))
         return write_verdicts(
             opened.store,
             judged,
@@ -210,7 +265,9 @@ def judge(
 
 
 def require_places(
-    out: Path | None, *lines: Path | None, read: Sequence[str | Path | None]
+    out: Path | None,
+    *lines: Path | None,
+    read: Sequence[str | Path | None],
 ) -> None:
     """Refuse files that can't be written, before any work.
 
@@ -224,6 +281,7 @@ def require_places(
     """
     if out is not None:
         require_format(out, *read)
+
     for path in lines:
         if path is not None:
             require_writable(path, *read)
@@ -241,12 +299,36 @@ def _plan(
 ) -> CallPlan:
     if not members:
         return NO_CALLS
-    plans = [Plan.of(replace(model, model=name), profile, run, options.seed) for name in members]
+
+    plans = []
+    for name in members:
+        plans.append(
+            Plan.of(
+                replace(model, model=name),
+                profile,
+                run,
+                options.seed,
+            )
+        )
+
     if options.stop_early:  # which runs are spared depends on what the others answer
         for plan in plans:
             plan.planner.certainty = AT_MOST
-    askers = [replace(plan.asker, door=Rehearsal(plan.planner)) for plan in plans]
-    raters = [LlmRater(asker, options.variant, options.instructions_text()) for asker in askers]
+
+    askers = []
+    for plan in plans:
+        askers.append(replace(plan.asker, door=Rehearsal(plan.planner)))
+
+    raters = []
+    for asker in askers:
+        raters.append(
+            LlmRater(
+                asker,
+                options.variant,
+                options.instructions_text(),
+            )
+        )
+
     ensemble = Ensemble(*raters, rule=task.rule)
 
     async def rehearse() -> None:
@@ -255,11 +337,16 @@ def _plan(
 
     asyncio.run(rehearse())
     first, *others = (plan.planner.table for plan in plans)
-    panel = [
-        (name, ModelUsage(table, model.limits.price))
-        for name, table in zip(members[1:], others, strict=True)
-    ]
-    return call_plan(replace(model, model=members[0]), first, probed=False, panel=panel)
+    panel = []
+    for name, table in zip(members[1:], others, strict=True):
+        panel.append((name, ModelUsage(table, model.limits.price)))
+
+    return call_plan(
+        replace(model, model=members[0]),
+        first,
+        probed=False,
+        panel=panel,
+    )
 
 
 async def _judge(
@@ -280,13 +367,28 @@ async def _judge(
             instructions = options.instructions_text()
             staff = []
             for name in members:
-                member_model = model if model.chat else replace(model, model=name)
+                if model.chat:
+                    member_model = model
+                else:
+                    member_model = replace(model, model=name)
+
                 hired = await hire(
-                    member_model, profile, opened.store, options.seed, budget, together
+                    member_model,
+                    profile,
+                    opened.store,
+                    options.seed,
+                    budget,
+                    together,
                 )
                 staff.append(worker := await stack.enter_async_context(hired))
                 assert isinstance(worker.roles.judge, LlmJudge), "a model judges by its own role"
-                raters.append(LlmRater(worker.roles.judge.asker, options.variant, instructions))
+                raters.append(
+                    LlmRater(
+                        worker.roles.judge.asker,
+                        options.variant,
+                        instructions,
+                    )
+                )
         else:
             embedder = embedder_for(opened.store.folder, model.settings.embedding_model)
             embedder.watch(opened.progress)
@@ -295,6 +397,7 @@ async def _judge(
             opened.progress.note(f"Note: {NOT_UNDERSTOOD}, {_learned_from(rater, task)}")
             staff = [embedded_workers(profile, embedder, options.seed)]
             raters = [rater]
+
         for worker in staff:
             opened.announce(worker)
         setting = replace(
@@ -302,7 +405,11 @@ async def _judge(
             secrets=tuple(secret for worker in staff for secret in worker.secrets),
             traced=partial(_traced, staff),
         )
-        ensemble = Ensemble(*raters, rule=task.rule, stop_early=options.stop_early)
+        ensemble = Ensemble(
+            *raters,
+            rule=task.rule,
+            stop_early=options.stop_early,
+        )
         return await ask_and_rate(
             logs.conversations, ensemble, task, data_fingerprint=logs.fingerprint, setting=setting
         ), staff
@@ -335,6 +442,7 @@ class Rehearsal:
             )
         if "end_state" not in call.messages[1]["content"]:
             return await self.planner.ask(call)
+
         with self.planner.estimating():
             return await self.planner.ask(call)
 
@@ -370,23 +478,41 @@ def review(
         WrongUse: There is no such run of `judge`.
     """
     require_places(verdicts, accepted, out, read=[answers])
-    file = None if answers is None else AnswersFile(answers)
+    file = None
+    if answers is not None:
+        file = AnswersFile(answers)
+
     with workspace(run, progress) as opened:
         store = opened.store
 
         def find(id_: str) -> Conversation:
-            return next(conversations_of(store, find_run(store, named, "judge").id, ids=[id_]))
+            return next(
+                conversations_of(
+                    store,
+                    find_run(store, named, "judge").id,
+                    ids=[id_],
+                )
+            )
 
         people: list[People] = [file] if file else []
         if interview is not None:
             people.append(interview(find))
         setting = RunSettings.of(store, progress=opened.progress)
         judged = opened.run(
-            answered_by_people(store, named, setting, _first_of(people) if people else None)
+            answered_by_people(
+                store,
+                named,
+                setting,
+                _first_of(people) if people else None,
+            )
         )
         files = VerdictFiles(verdicts=verdicts, accepted=accepted, doubtful=out)
         return write_verdicts(
-            store, judged, list(conversations_of(store, judged.run)), files, people=file
+            store,
+            judged,
+            list(conversations_of(store, judged.run)),
+            files,
+            people=file,
         )
 
 

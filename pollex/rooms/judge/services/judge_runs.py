@@ -52,11 +52,22 @@ async def ask_and_rate(
             new = [c for c in conversations[start : start + BATCH] if c.id not in stored_ids]
             await setting.store.write(conversation_rows(run.id, new))
         await setting.store.write_step(run.id, TASK, task.as_json)
-        return await _judge(run, conversations, ensemble, task, setting, people, roles)
+        return await _judge(
+            run,
+            conversations,
+            ensemble,
+            task,
+            setting,
+            people,
+            roles,
+        )
 
 
 async def answered_by_people(
-    store: Store, name: str, setting: RunSettings, people: People | None
+    store: Store,
+    name: str,
+    setting: RunSettings,
+    people: People | None,
 ) -> Tallied:
     """Continue a run that waits for people, from the store; no judge is asked again.
 
@@ -65,9 +76,16 @@ async def answered_by_people(
         ResumeRefused: It has conversations that its judge was never asked about.
     """
     run = find_run(store, name, "judge")
-    task = task_of(store, run.id) if run.command == "judge" else None
+    task = None
+    if run.command == "judge":
+        task = task_of(store, run.id)
+
     if task is None:
-        raise WrongUse(f"{run.id} is no run of `pollex judge`", remedy="`pollex runs` lists them")
+        raise WrongUse(
+            f"{run.id} is no run of `pollex judge`",
+            remedy="`pollex runs` lists them",
+        )
+
     conversations = list(conversations_of(store, run.id))
     tallies, _ = so_far(store, run.id, task, setting.retry_outcomes)
     if left := sum(c.id not in tallies for c in conversations):
@@ -77,8 +95,17 @@ async def answered_by_people(
             where=run.id,
             remedy=remedy,
         )
+
     async with running("judge", run.fingerprint, setting, run.roles, run) as again:
-        return await _judge(again, conversations, None, task, setting, people, run.roles)
+        return await _judge(
+            again,
+            conversations,
+            None,
+            task,
+            setting,
+            people,
+            run.roles,
+        )
 
 
 async def _judge(
@@ -95,7 +122,12 @@ async def _judge(
 
     store = setting.store
     shelf = ConversationIndex(conversations)
-    tallies, partial = so_far(store, run.id, task, setting.retry_outcomes if ensemble else ())
+    tallies, partial = so_far(
+        store,
+        run.id,
+        task,
+        setting.retry_outcomes if ensemble else (),
+    )
     live = JudgeWork(
         **setting.of_run(run.id),
         stage="judge",
@@ -109,10 +141,14 @@ async def _judge(
         stored_votes=partial,
     )
     state = await carry_out(
-        build(), live, JudgeContext.of(setting.arguments), people=people and _once(people)
+        build(),
+        live,
+        JudgeContext.of(setting.arguments),
+        people=people and _once(people),
     )
     if "__interrupt__" in state:
         store.finish(run.id, "partial", roles=roles, result=live.result(state))
+
     return live.tallied()
 
 
@@ -124,6 +160,7 @@ def _once(people: People) -> People:
         nonlocal before
         same = question["conversations"] == before
         before = question["conversations"]
+
         return {} if same else dict(people(question))
 
     return asked
@@ -138,8 +175,12 @@ def truth_of(conversations: Sequence[Conversation]) -> dict[str, int]:
 
 def work_of(store: Store, run: Run) -> Tallied | None:
     """Return the votes of an ended run with the rule that was fitted; None if it is no run of `judge`."""
-    task = task_of(store, run.id) if run.command == "judge" else None
-    return None if task is None else count_run(store, run.id, task, conversations_of(store, run.id))
+    task = None
+    if run.command == "judge":
+        task = task_of(store, run.id)
+    if task is None:
+        return None
+    return count_run(store, run.id, task, conversations_of(store, run.id))
 
 
 def ratings_of(store: Store, run: Run) -> tuple[Question, dict[str, str]] | None:
@@ -147,12 +188,13 @@ def ratings_of(store: Store, run: Run) -> tuple[Question, dict[str, str]] | None
     task = task_of(store, run.id)
     if task is None:
         return None
+
     rows = store.ask(run.id, "SELECT id, text_hash FROM conversations")
     texts = {str(row["id"]): str(row["text_hash"]) for row in rows}
-    verdicts = {
-        id_: verdict(id_, task.question, votes, task.rule).rating
-        for id_, votes in votes_of(store, run.id, task)
-    }
+    verdicts = {}
+    for id_, votes in votes_of(store, run.id, task):
+        verdicts[id_] = verdict(id_, task.question, votes, task.rule).rating
+
     return task.question, {
         texts[id_]: rating for id_, rating in verdicts.items() if rating is not None
     }

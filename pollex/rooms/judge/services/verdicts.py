@@ -78,11 +78,11 @@ class VerdictFiles:
     @property
     def written(self) -> list[Path]:
         """Those that are written."""
-        return [
-            path
-            for path in (self.verdicts, self.accepted, self.doubtful, self.votes)
-            if path is not None
-        ]
+        paths: list[Path] = []
+        for path in (self.verdicts, self.accepted, self.doubtful, self.votes):
+            if path is not None:
+                paths.append(path)
+        return paths
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -156,14 +156,17 @@ class JudgeResult(Shown):
         yield from _summary(self, store_words)
         if self.precision:
             yield from precision_told(self.precision)
+
         yield from some_told("answer was not used", "answers were not used", self.unused)
         for name, usage in self.usages:
             if len(self.usages) > 1:
                 yield f"{name}:"
             yield from usage.told()
+
         if self.files.written:
             names = ", ".join(map(str, self.files.written))
             yield f"Wrote {names} ({judged.task.by}; run {judged.run})"
+
         if judged.waiting:
             file = shlex.quote(str(self.files.doubtful or "people.jsonl"))
             option = "--answers" if self.files.doubtful else "--out"
@@ -176,7 +179,11 @@ class JudgeResult(Shown):
         fitted = judged.fitted
         unseen = judged.unseen
         first, *others = self.usages or (("", None),)
-        panel = {"panel": {name: usage_json(usage) for name, usage in others}} if others else {}
+        if others:
+            panel = {"panel": {name: usage_json(usage) for name, usage in others}}
+        else:
+            panel = {}
+
         return {
             "run": judged.run,
             "out": out and str(out),
@@ -210,7 +217,12 @@ class JudgeResult(Shown):
         }
 
 
-def _side_json(n: int, passed: int, right: int, share: Figure) -> dict[str, Any]:
+def _side_json(
+    n: int,
+    passed: int,
+    right: int,
+    share: Figure,
+) -> dict[str, Any]:
     return {
         "n": n,
         "passed": passed,
@@ -239,18 +251,35 @@ def write_verdicts(
         calls: Calls that a run takes of a conversation; None where no model is called.
         variant: Prompt variant of the runs.
     """
-    decided = tuple(verdicts_of(store, judged.run, judged.task, judged.rule, conversations))
+    decided = tuple(
+        verdicts_of(
+            store,
+            judged.run,
+            judged.task,
+            judged.rule,
+            conversations,
+        )
+    )
     pairs = list(zip(conversations, decided, strict=True))
     if files.verdicts:
         write_rows(
-            files.verdicts, (verdict_row(verdict, judged.task) for verdict in decided), COLUMNS
+            files.verdicts,
+            (verdict_row(verdict, judged.task) for verdict in decided),
+            COLUMNS,
         )
+
     if files.accepted:
         write_lines(files.accepted, accepted_rows(pairs, judged))
     if files.doubtful:
         write_lines(files.doubtful, human_rows(pairs, judged))
+
     if files.votes:
-        write_rows(files.votes, vote_rows(store, judged, conversations, variant), VOTE_COLUMNS)
+        write_rows(
+            files.votes,
+            vote_rows(store, judged, conversations, variant),
+            VOTE_COLUMNS,
+        )
+
     return JudgeResult(
         judged=judged,
         verdicts=decided,
@@ -272,10 +301,15 @@ def _summary(result: JudgeResult, store_words: str) -> Told:
             f"Note: with two options any {rule.runs} answers pass this rule, so that it filters nothing. "
             "With --ensemble 5 or more and no --tau, answers of 3:2 don't pass"
         )
+
     yield from _failures(result, store_words)
     yield from _fitted(result)
     if spared := result.spared:
-        calls = "" if result.calls is None else f", {result.calls * spared} calls,"
+        if result.calls is None:
+            calls = ""
+        else:
+            calls = f", {result.calls * spared} calls,"
+
         yield f"Asked {result.asked} of {result.asked + spared} runs: {spared}{calls} could not have changed a verdict"
 
 
@@ -288,6 +322,7 @@ def precision_told(precision: Precision) -> Told:
         if people.texts:
             share = _share(people.share)
             yield f"  People agree on {people.agreed} of {count(people.texts, 'text')} among them: {share}"
+
     yield f"Coverage: {_share(precision.chosen.coverage)}"
     every = max((point.n for point in precision.by_tau), default=0)
     for table in (
@@ -300,6 +335,7 @@ def precision_told(precision: Precision) -> Told:
             shares = [_share(side.precision, 2) for side in sides]
             coverage = _share(point.sides.coverage, 2)
             rows.append((point.n, f"{point.tau:.4f}", coverage, *shares))
+
         if rows:
             yield Rows(("runs", "τ", "coverage", "right, DE ≤ τ", "right, DE > τ"), rows)
 
@@ -308,6 +344,7 @@ def _failures(result: JudgeResult, store_words: str) -> Told:
     failures = result.failures
     if not failures:
         return
+
     answered = [verdict.answered for verdict in result.verdicts if verdict.scorable]
     kinds = ", ".join(f"{n} {kind}" for kind, n in failures.items())
     yield (
@@ -329,14 +366,17 @@ def _fitted(result: JudgeResult) -> Told:
     if fitted is None:
         return
     if fitted.tau is None:
-        reached = None if fitted.best is None else floor(1000 * fitted.best) / 1000
-        best = (
-            ""
-            if reached is None
-            else f" The highest precision that any τ reaches is {reached:.3f}."
-        )
+        reached = None
+        if fitted.best is not None:
+            reached = floor(1000 * fitted.best) / 1000
+        if reached is None:
+            best = ""
+        else:
+            best = f" The highest precision that any τ reaches is {reached:.3f}."
+
         yield f"No τ reaches a precision of {result.judged.task.precision} on {fitted.n} thumbs: nothing passes.{best}"
         return
+
     yield (
         f"τ was fitted to {fitted.n} thumbs: {fitted.right} of the {fitted.passed} that pass are right, "
         f"{_share(fitted.precision)}"
@@ -349,10 +389,12 @@ def _fitted(result: JudgeResult) -> Told:
 def _unseen(unseen: TauSplit | None) -> str:
     if unseen is None:
         return "There are too few thumbs to measure it on others."
+
     side = unseen.passed
     n = unseen.passed.n + unseen.left.n
     if not side.n:
         return f"On thumbs that it is not fitted to none of {n} passes."
+
     return (
         f"On thumbs that it is not fitted to {side.right} of the {side.n} that pass are right, "
         f"{_share(side.precision)}; "
@@ -361,7 +403,9 @@ def _unseen(unseen: TauSplit | None) -> str:
 
 
 def _share(of: Figure, digits: int = 3) -> str:
-    return "undefined" if of.value is None else f"{of:.{digits}f}".replace("  ", " ")
+    if of.value is None:
+        return "undefined"
+    return f"{of:.{digits}f}".replace("  ", " ")
 
 
 @dataclass(frozen=True)
@@ -384,6 +428,7 @@ class People:
         values: dict[str, set[str]] = {text: set() for text in texts_of_several(of_texts)}
         for opinion in of_texts:
             values.get(opinion.text_hash, set()).add(opinion.value)
+
         return cls(
             len(values),
             sum(len(values_of_text) == 1 for values_of_text in values.values()),
@@ -436,7 +481,11 @@ class Precision:
 
 
 def precision_of(
-    store: Store, run: str, task: Task, rule: Rule, conversations: Sequence[Conversation]
+    store: Store,
+    run: str,
+    task: Task,
+    rule: Rule,
+    conversations: Sequence[Conversation],
 ) -> Precision | None:
     """Hold a run's votes against thumbs; None if nothing is labeled, or if there are not two options.
 
@@ -458,13 +507,21 @@ def precision_of(
     used = [conversation for conversation in conversations if conversation.id in picks]
     if not used:
         return None
+
     chosen = np.full((len(used), rule.runs), -1, dtype=np.int64)
     for row, conversation in enumerate(used):
         chosen[row, : len(picks[conversation.id])] = picks[conversation.id]
-    right = np.array([truth[conversation.id] for conversation in used], dtype=np.int64)
+
+    right = np.array(
+        [truth[conversation.id] for conversation in used],
+        dtype=np.int64,
+    )
     together = block_ids(used)
     votes = np.asarray((chosen[:, :, None] == [0, 1]).sum(axis=1), dtype=np.int64)
-    spared = [rule.runs - len(picks[conversation.id]) for conversation in used]
+    spared = []
+    for conversation in used:
+        spared.append(rule.runs - len(picks[conversation.id]))
+
     passes = np.array(
         [not rule.refusal(*vote_row) for vote_row in zip(votes.tolist(), spared, strict=True)],
         dtype=bool,
@@ -479,6 +536,7 @@ def precision_of(
     opinions = _said(store, task, conversations)
     passing = {used[row].text_hash for row in np.flatnonzero(passes)}
     failing = {conversation.text_hash for conversation in used} - passing
+
     return Precision(
         sides(passes, modes(votes), right, together),
         tuple(
@@ -489,40 +547,52 @@ def precision_of(
     )
 
 
-def _said(store: Store, task: Task, conversations: Sequence[Conversation]) -> list[Opinion]:
+def _said(
+    store: Store,
+    task: Task,
+    conversations: Sequence[Conversation],
+) -> list[Opinion]:
     thumbs = {Label.POSITIVE: "up", Label.NEGATIVE: "down"}
     answers = dict(
-        zip((option.text for option in task.question.options), thumbs.values(), strict=True)
-    )
-    log = [
-        Opinion(
-            conversation.judge,
-            conversation.text_hash,
-            conversation.id,
-            "",
-            thumbs[conversation.label],
-            "log",
-            "",
+        zip(
+            (option.text for option in task.question.options),
+            thumbs.values(),
+            strict=True,
         )
-        for conversation in conversations
-        if conversation.judge and conversation.label in thumbs
-    ]
+    )
+    log = []
+    for conversation in conversations:
+        if conversation.judge and conversation.label in thumbs:
+            log.append(
+                Opinion(
+                    conversation.judge,
+                    conversation.text_hash,
+                    conversation.id,
+                    "",
+                    thumbs[conversation.label],
+                    "log",
+                    "",
+                )
+            )
+
     questions_asked = [
         (THUMB, {"up": "up", "down": "down"}),
         (persons_question(task.question).id, answers),
     ]
-    opinions_kept = [
-        Opinion(
-            opinion.annotator,
-            opinion.text_hash,
-            opinion.conversation,
-            opinion.run,
-            words[opinion.value],
-            opinion.source,
-            opinion.drawn,
-        )
-        for question, words in questions_asked
-        for opinion in opinions(store, question)
-        if opinion.source == "person" and opinion.counts and opinion.value in words
-    ]
+    opinions_kept = []
+    for question, words in questions_asked:
+        for opinion in opinions(store, question):
+            if opinion.source == "person" and opinion.counts and opinion.value in words:
+                opinions_kept.append(
+                    Opinion(
+                        opinion.annotator,
+                        opinion.text_hash,
+                        opinion.conversation,
+                        opinion.run,
+                        words[opinion.value],
+                        opinion.source,
+                        opinion.drawn,
+                    )
+                )
+
     return log + opinions_kept

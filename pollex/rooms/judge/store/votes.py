@@ -24,7 +24,9 @@ TASK = "task"
 def task_of(store: Store, run: str) -> Task | None:
     """Return what a run was asked to do; None if it is no run of `judge`."""
     task = step(store, run, TASK)
-    return None if task is None else Task.from_json(task)
+    if task is None:
+        return None
+    return Task.from_json(task)
 
 
 def asked_in(store: Store, run: str) -> dict[str, Question]:
@@ -32,12 +34,19 @@ def asked_in(store: Store, run: str) -> dict[str, Question]:
     task = task_of(store, run)
     if task is None:
         return {}
-    asked_of = [run_question(task.question, number) for number in range(task.rule.runs)]
+
+    asked_of = []
+    for number in range(task.rule.runs):
+        asked_of.append(run_question(task.question, number))
+
     return {question.id: question for question in [*asked_of, persons_question(task.question)]}
 
 
 def so_far(
-    store: Store, run: str, task: Task, again: Collection[Outcome]
+    store: Store,
+    run: str,
+    task: Task,
+    again: Collection[Outcome],
 ) -> tuple[dict[str, Tally], dict[str, dict[int, Vote]]]:
     """Return vote counts by conversation, and known answers of those still to be asked."""
     tallies: dict[str, Tally] = {}
@@ -48,16 +57,26 @@ def so_far(
             partial[id_] = {
                 number: vote for number, vote in enumerate(votes) if not can_retry(vote, again)
             }
+
     return tallies, partial
 
 
 def votes_of(
-    store: Store, run: str, task: Task, ids: Sequence[str] | None = None
+    store: Store,
+    run: str,
+    task: Task,
+    ids: Sequence[str] | None = None,
 ) -> Iterator[tuple[str, list[Answer | Unanswered]]]:
     """Yield each conversation's votes, in the order of the runs."""
-    names = [run_question(task.question, number).id for number in range(task.rule.runs)]
+    names = []
+    for number in range(task.rule.runs):
+        names.append(run_question(task.question, number).id)
+
     for id_, answers in answers_of(store, run, ids=None if ids is None else list(ids)).items():
-        votes = [answers[name] for name in names if name in answers]
+        votes = []
+        for name in names:
+            if name in answers:
+                votes.append(answers[name])
         if votes:
             yield id_, votes
 
@@ -73,7 +92,11 @@ def people_so_far(store: Store, run: str, task: Task) -> dict[str, str]:
 
 
 def verdicts_of(
-    store: Store, run: str, task: Task, rule: Rule, conversations: Sequence[Conversation]
+    store: Store,
+    run: str,
+    task: Task,
+    rule: Rule,
+    conversations: Sequence[Conversation],
 ) -> Iterator[Verdict]:
     """Yield the verdict of each conversation, in their order, read in batches."""
     people = people_so_far(store, run, task)
@@ -81,4 +104,10 @@ def verdicts_of(
         ids = [c.id for c in conversations[start : start + BATCH]]
         votes = dict(votes_of(store, run, task, ids))
         for id_ in ids:
-            yield verdict(id_, task.question, votes.get(id_, []), rule, people.get(id_))
+            yield verdict(
+                id_,
+                task.question,
+                votes.get(id_, []),
+                rule,
+                people.get(id_),
+            )

@@ -46,9 +46,16 @@ class JudgeLogs(AllLabels, Reading, Rater, UseCase["JudgeResult"]):
     plans = True
     bundle = "services.judge.JudgeOptions"
     shown_with = ("store",)
-    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    logs: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
     question: str = opt(
-        "Question about every conversation.", kw_only=False, metavar="TEXT", group="Question"
+        "Question about every conversation.",
+        kw_only=False,
+        metavar="TEXT",
+        group="Question",
     )
     options: tuple[str, ...] | Sequence[str] = asked_by(
         "Possible answers; the first one is positive.",
@@ -57,37 +64,54 @@ class JudgeLogs(AllLabels, Reading, Rater, UseCase["JudgeResult"]):
         metavar="A,B,…",
         parse=words,
     )
-    runs: int = asked_by("Independent runs for each conversation.", 7, flag="ensemble", metavar="N")
+    runs: int = asked_by(
+        "Independent runs for each conversation.",
+        7,
+        flag="ensemble",
+        metavar="N",
+    )
     panel: tuple[str, ...] | Sequence[str] = asked_by(
-        "Another model of the endpoint, used in turn. Repeatable.", (), metavar="MODEL"
+        "Another model of the endpoint, used in turn. Repeatable.",
+        (),
+        metavar="MODEL",
     )
     tau: float | None = asked_by(
         "Maximum diversity entropy of accepted ratings; default: one run may differ.",
         metavar="NATS",
     )
     tau_precision: float | None = asked_by(
-        "Fit τ to this precision on the thumbs in LOGS.", metavar="P"
+        "Fit τ to this precision on the thumbs in LOGS.",
+        metavar="P",
     )
     stop_early: bool = asked_by("Ask no more runs once the verdict can no longer change.", False)
     out: Path | str | None = out_option(
-        "Output file of verdicts: .jsonl, .csv or .parquet.", typed="verdicts.jsonl"
+        "Output file of verdicts: .jsonl, .csv or .parquet.",
+        typed="verdicts.jsonl",
     )
     accepted: Path | str | None = out_option(
         "Output file of conversations with a rating, for fine-tuning."
     )
     votes: Path | str | None = out_option("Output file of each run's answer.")
     minimum: int | None = asked_by(
-        "Minimum number of answered runs; more than half if not set.", place="setting"
+        "Minimum number of answered runs; more than half if not set.",
+        place="setting",
     )
     variant: Literal["v0", "v1", "v2", "v3", "v4"] | None = asked_by(
         "Prompt: v0 question only, v1 instructions, v2 grounded, v3 expected end state, v4 actual end state (default).",
         place="setting",
     )
-    domain: Path | str | DomainProfile | None = asked_by("Domain profile (TOML).", place="setting")
-    instructions: Path | str | None = asked_by(
-        "File with the instructions for human annotators.", place="setting"
+    domain: Path | str | DomainProfile | None = asked_by(
+        "Domain profile (TOML).",
+        place="setting",
     )
-    seed: int | None = asked_by("Random seed; each run gets another one.", place="setting")
+    instructions: Path | str | None = asked_by(
+        "File with the instructions for human annotators.",
+        place="setting",
+    )
+    seed: int | None = asked_by(
+        "Random seed; each run gets another one.",
+        place="setting",
+    )
     category_field: str | None = opt(
         "Field of the task's category; `category` if not set.",
         default=None,

@@ -32,7 +32,12 @@ class ReviewRun(Stored, UseCase["JudgeResult"]):
 
     does = "judge.review"
     shown_with = ("store",)
-    run: str = opt(default="last", kw_only=False, place="argument", metavar="[RUN]")
+    run: str = opt(
+        default="last",
+        kw_only=False,
+        place="argument",
+        metavar="[RUN]",
+    )
     people: People | Mapping[str, str] | None = opt(
         "By conversation, the option that a person chose; or a function that returns that for questions.",
         default=None,
@@ -40,17 +45,26 @@ class ReviewRun(Stored, UseCase["JudgeResult"]):
         door="python",
     )
     out: Path | str | None = out_option(
-        "Write the conversations to decide, as JSON lines.", metavar="FILE"
+        "Write the conversations to decide, as JSON lines.",
+        metavar="FILE",
     )
     answers: Path | str | None = out_option(
-        "Read that file, with answers in its field `answer`.", metavar="FILE"
+        "Read that file, with answers in its field `answer`.",
+        metavar="FILE",
     )
-    ask: bool = opt("Ask on this terminal.", default=False, group="Output", door="terminal")
+    ask: bool = opt(
+        "Ask on this terminal.",
+        default=False,
+        group="Output",
+        door="terminal",
+    )
     verdicts: Path | str | None = out_option(
-        "Write all verdicts: .jsonl, .csv or .parquet.", metavar="FILE"
+        "Write all verdicts: .jsonl, .csv or .parquet.",
+        metavar="FILE",
     )
     accepted: Path | str | None = out_option(
-        "Write conversations with a rating, for fine-tuning.", metavar="FILE"
+        "Write conversations with a rating, for fine-tuning.",
+        metavar="FILE",
     )
 
     def as_named(self, crew: Crew) -> str:
@@ -64,5 +78,6 @@ class ReviewRun(Stored, UseCase["JudgeResult"]):
             return crew.interview
         if people is None or callable(people):
             return None if people is None else lambda _find: people
+
         once = iter([people])  # what is no option would be given for ever
         return lambda _find: lambda _question: next(once, {})

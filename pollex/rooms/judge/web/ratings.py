@@ -30,17 +30,41 @@ def _ratings(site: Site, run: Run) -> dict[str, Any] | None:
     work = work_of(site.store, run)
     if work is None:
         return None
+
     options = [option.text for option in work.task.question.options]
     counts = Counter(tally.votes for tally in work.tallies.values() if tally.scorable)
     kinds: list[dict[str, Any]] = []
     for votes, n in counts.items():
         chosen = work.rule.chosen(votes)
-        entropy = diversity_entropy(votes) if sum(votes) else None
+        entropy = None
+        if sum(votes):
+            entropy = diversity_entropy(votes)
         rating = None if chosen is None else options[chosen]
-        kinds.append({"votes": votes, "entropy": entropy, "rating": rating, "n": n})
+        kinds.append(
+            {
+                "votes": votes,
+                "entropy": entropy,
+                "rating": rating,
+                "n": n,
+            }
+        )
+
     ordered = sorted(
-        kinds, key=lambda kind: (kind["entropy"] is None, kind["entropy"] or 0.0, -kind["n"])
+        kinds,
+        key=lambda kind: (kind["entropy"] is None, kind["entropy"] or 0.0, -kind["n"]),
     )
     conversations = list(conversations_of(site.store, run.id))
-    precision = precision_of(site.store, run.id, work.task, work.rule, conversations)
-    return {"task": work.task, "rule": work.rule, "kinds": ordered[:MOST], "precision": precision}
+    precision = precision_of(
+        site.store,
+        run.id,
+        work.task,
+        work.rule,
+        conversations,
+    )
+
+    return {
+        "task": work.task,
+        "rule": work.rule,
+        "kinds": ordered[:MOST],
+        "precision": precision,
+    }

@@ -26,7 +26,11 @@ HARMLESS = frozenset(["BaseChatModel", "BaseLLM", "BasePromptTemplate", "BaseOut
 
 def kinds(value: Any) -> set[str]:
     """Return the names of a value's class, or of a class itself, and of what they derive from."""
-    kind = value if isinstance(value, type) else type(value)
+    if isinstance(value, type):
+        kind = value
+    else:
+        kind = type(value)
+
     return {ancestor.__name__ for ancestor in kind.__mro__}
 
 
@@ -40,11 +44,10 @@ def acting_in(graph: Any) -> Iterator[str]:
     for name, node in graph.nodes.items():
         if name == START:
             continue
-        inner = {
-            id(subgraph): subgraph
-            for subgraph in [*(node.subgraphs or ()), node.bound]
-            if is_graph(subgraph)
-        }
+        inner = {}
+        for subgraph in [*(node.subgraphs or ()), node.bound]:
+            if is_graph(subgraph):
+                inner[id(subgraph)] = subgraph
         for subgraph in inner.values():
             yield from acting_in(subgraph)
         if is_graph(node.bound):
@@ -73,6 +76,7 @@ def acting_behind(function: Any) -> Iterator[str]:
     named = function
     while isinstance(named, functools.partial):
         named = named.func
+
     package = str(getattr(named, "__module__", "")).partition(".")[0]
     while left:
         name, value = left.pop()
@@ -80,7 +84,8 @@ def acting_behind(function: Any) -> Iterator[str]:
             continue
         visited.add(id(value))
         if is_graph(value):
-            yield from (f"{step_name} in the graph {name}" for step_name in acting_in(value))
+            for step_name in acting_in(value):
+                yield f"{step_name} in the graph {name}"
         elif ACTING & (kinds(value) | {getattr(value, "__name__", "")}):
             yield name or "a tool"
         else:
@@ -90,9 +95,8 @@ def acting_behind(function: Any) -> Iterator[str]:
 def referred_to(value: Any, package: str) -> Iterator[tuple[str, Any]]:
     """Yield by name what code of the user's package refers to; a name alone where it is known to carry out tools."""
     if isinstance(value, functools.partial):
-        yield from [
-            ("a partial", part) for part in (value.func, *value.args, *value.keywords.values())
-        ]
+        for part in (value.func, *value.args, *value.keywords.values()):
+            yield ("a partial", part)
     elif isinstance(value, MethodType):
         yield from [("a method", value.__func__), ("its object", value.__self__)]
     elif isinstance(value, FunctionType):
@@ -101,9 +105,11 @@ def referred_to(value: Any, package: str) -> Iterator[tuple[str, Any]]:
         if wrapped := getattr(value, "__wrapped__", None):
             yield (value.__name__, wrapped)
     elif isinstance(value, list | tuple | set | frozenset):
-        yield from [("a list", element) for element in value]
+        for element in value:
+            yield ("a list", element)
     elif isinstance(value, dict):
-        yield from [(str(name), entry) for name, entry in value.items()]
+        for name, entry in value.items():
+            yield (str(name), entry)
     elif (
         not isinstance(value, type | ModuleType)
         and type(value).__module__.partition(".")[0] == package
@@ -120,15 +126,19 @@ def named_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
         referred = function.__globals__.get(name)
         yield (name, referred)
         if isinstance(referred, ModuleType):
-            yield from [(f"{name}.{part}", getattr(referred, part, None)) for part in names]
+            for part in names:
+                yield (f"{name}.{part}", getattr(referred, part, None))
         if referred is None and name in ACTING:  # imported where it is used
             yield (name, type(name, (), {}))
+
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             yield (name, cell.cell_contents)
         except ValueError:  # not bound yet
             continue
-    yield from [("a default", default) for default in function.__defaults__ or ()]
+
+    for default in function.__defaults__ or ():
+        yield ("a default", default)
 
 
 def names_in(code: CodeType) -> Iterator[str]:

@@ -126,10 +126,13 @@ class EndpointAssistant:
             return NoReply(outcome.kind, outcome.detail)
         if not (text := without_thoughts(outcome.text)):
             return NoReply("empty", "thoughts and no answer")
+
         used = outcome.usage
-        cost = (
-            used.prompt + self.written * used.completion if used.prompt and used.completion else 0.0
-        )
+        if used.prompt and used.completion:
+            cost = used.prompt + self.written * used.completion
+        else:
+            cost = 0.0
+
         return AssistantReply(text, cost=cost, seconds=outcome.seconds)
 
 
@@ -148,12 +151,16 @@ class CallableAssistant:
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Call it; what it raises is the outcome of this reply alone."""
         try:
-            reply = self.function([dict(message) for message in request.messages], request.system)
+            reply = self.function(
+                [dict(message) for message in request.messages],
+                request.system,
+            )
             reply = await reply if inspect.isawaitable(reply) else reply
         except PollexError:
             raise
         except (Exception, SystemExit) as error:
             return NoReply("error", f"{type(error).__name__}: {error}"[:300])
+
         return reply_of(reply)
 
 
@@ -180,28 +187,46 @@ class GraphAssistant:
         # a checkpointer would add the messages to those that it has of a thread
         thread = str(uuid4())
         settings = {"configurable": {self.configurable: request.system, "thread_id": thread}}
-        more = (
-            {}
-            if self.graph.context_schema is None
-            else {"context": {self.configurable: request.system}}
-        )
+        if self.graph.context_schema is None:
+            more = {}
+        else:
+            more = {"context": {self.configurable: request.system}}
+
         try:
             state = await self.graph.ainvoke(inputs, settings, **more)
         except (Exception, SystemExit) as error:
             return NoReply("error", f"{type(error).__name__}: {error}"[:300])
-        messages = state.get("messages") if isinstance(state, Mapping) else None
+
+        messages = None
+        if isinstance(state, Mapping):
+            messages = state.get("messages")
+
         last: Any = messages[-1] if messages else None
         try:
-            called = [call_of(tool_call) for tool_call in getattr(last, "tool_calls", ())]
+            called = []
+            for tool_call in getattr(last, "tool_calls", ()):
+                called.append(call_of(tool_call))
         except (TypeError, ValueError, RecursionError) as error:
             return NoReply("error", f"arguments of a call are no JSON: {error}"[:300])
-        text = str(last.text) if hasattr(last, "text") else last  # of content blocks, too
-        return AssistantReply(str(text), tuple(called)) if called else reply_of(text)
+
+        # of content blocks, too
+        if hasattr(last, "text"):
+            text = str(last.text)
+        else:
+            text = last
+
+        if called:
+            return AssistantReply(str(text), tuple(called))
+        return reply_of(text)
 
 
 def call_of(called: Mapping[str, Any]) -> ToolCall:
     """Return a call of a tool of LangChain's."""
-    return ToolCall(name=called["name"], arguments=json.dumps(called["args"]), id=called["id"])
+    return ToolCall(
+        name=called["name"],
+        arguments=json.dumps(called["args"]),
+        id=called["id"],
+    )
 
 
 def reply_of(reply: Any) -> AssistantReply | NoReply:
@@ -213,12 +238,16 @@ def reply_of(reply: Any) -> AssistantReply | NoReply:
     ):
         figures = (reply.cost, reply.seconds)
         fine = all(isinstance(figure, int | float) and math.isfinite(figure) for figure in figures)
-        return reply if fine else replace(reply, cost=0.0, seconds=0.0)
+        if fine:
+            return reply
+        return replace(reply, cost=0.0, seconds=0.0)
     if isinstance(reply, NoReply):
         return reply
+
     reply = reply.text if isinstance(reply, AssistantReply) else reply
     if isinstance(reply, str) and reply.strip():
         return AssistantReply(reply)
+
     return NoReply(
         "error",
         f"no text but {type(reply).__name__}" if not isinstance(reply, str) else "an empty text",
@@ -246,12 +275,16 @@ class FileAssistant:
             BadInput: A line isn't an object with `key` and `reply`, a text, or null where none
                 came.
         """
-        return cls(folder, {key: reply for key, reply, _ in keyed_lines(folder / REPLIES, "reply")})
+        return cls(
+            folder,
+            {key: reply for key, reply, _ in keyed_lines(folder / REPLIES, "reply")},
+        )
 
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Return what was written, or note that it is waited for."""
         if request.key in self.replies:
             return reply_of(self.replies[request.key])
+
         self.waiting[request.key] = request
         return NoReply("pending", "no reply was written yet")
 
@@ -259,12 +292,14 @@ class FileAssistant:
         """Write what is waited for, in an order that tells nothing of arms."""
         path = self.folder / TODO
         self.folder.mkdir(parents=True, exist_ok=True)
-        rows = [
-            {"key": key, "messages": waiting_reply.all_messages}
-            for key, waiting_reply in sorted(self.waiting.items())
-        ]
+        rows = []
+        for key, waiting_reply in sorted(self.waiting.items()):
+            rows.append({"key": key, "messages": waiting_reply.all_messages})
+
         write_text(
-            path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), named=False
+            path,
+            "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows),
+            named=False,
         )
         return path
 
@@ -275,23 +310,35 @@ def keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
     Raises:
         BadInput: A line isn't an object with `key` and that value, a text.
     """
-    lines = read_content(path).split(b"\n") if path.is_file() else []
+    if path.is_file():
+        lines = read_content(path).split(b"\n")
+    else:
+        lines = []
+
     for number, line in enumerate(lines, 1):
         where = f"{path}:{number}"
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            row = json.loads(text) if text.strip() else None
+            row = None
+            if text.strip():
+                row = json.loads(text)
             if row is not None:
                 if not isinstance(value := row[name], str | int | None):
                     raise TypeError(f"{name} is no text")
                 yield str(row["key"]), "" if value is None else str(value), where
         except UnicodeDecodeError as error:
             raise BadInput(
-                f"it isn't UTF-8: {error}", where=where, remedy="save the file as UTF-8"
+                f"it isn't UTF-8: {error}",
+                where=where,
+                remedy="save the file as UTF-8",
             ) from error
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             what = f"no object with `key` and `{name}`: {error!r:.80}"
-            raise BadInput(what, where=where, remedy=f'write {{"key": …, "{name}": …}}') from error
+            raise BadInput(
+                what,
+                where=where,
+                remedy=f'write {{"key": …, "{name}": …}}',
+            ) from error
 
 
 async def ask_with_tools(
@@ -309,12 +356,16 @@ async def ask_with_tools(
         reply = await assistant.reply(request)
         if isinstance(reply, NoReply) or not reply.calls:
             return reply
-        results = [await result_of(call, context, tools) for call in reply.calls]
+        results = []
+        for call in reply.calls:
+            results.append(await result_of(call, context, tools))
         if None in results:
             unknown = reply.calls[results.index(None)]
             return NoReply(
-                "diverged", f"the log has no call of {unknown.name} with these arguments"
+                "diverged",
+                f"the log has no call of {unknown.name} with these arguments",
             )
+
         tool_calls = [{"id": c.id or c.name, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
                 for c in reply.calls]  # fmt: skip
         tool_messages = [{"role": "tool", "tool_call_id": c.id or c.name, "content": text}
@@ -325,11 +376,14 @@ async def ask_with_tools(
             *tool_messages,
         ]
         request = replace(request, messages=messages)
+
     return NoReply("diverged", f"more than {ROUNDS} rounds of calls")
 
 
 async def result_of(
-    call: ToolCall, context: ReplyContext, tools: Mapping[str, Callable[..., Any]]
+    call: ToolCall,
+    context: ReplyContext,
+    tools: Mapping[str, Callable[..., Any]],
 ) -> str | None:
     """Return the logged result of a call equal in name and arguments, else what a function of the user's says.
 
@@ -340,6 +394,7 @@ async def result_of(
         same = (use.call.name, use.call.normalized) == (call.name, call.normalized)
         if same and use.result is not None and (text := turns[use.result].content):
             return text
+
     try:
         result = tools[call.name](**json.loads(call.arguments or "{}"))
         return str(await result if inspect.isawaitable(result) else result)
@@ -364,7 +419,11 @@ def assistant_of(answerer: Any) -> Assistant:
     if hasattr(answerer, "reply") and hasattr(answerer, "name"):
         return answerer  # type: ignore[no-any-return]
     if callable(answerer):
-        return CallableAssistant(answerer, getattr(answerer, "__name__", "a function"))
+        return CallableAssistant(
+            answerer,
+            getattr(answerer, "__name__", "a function"),
+        )
+
     raise WrongUse(
         f"{type(answerer).__name__} is no assistant",
         remedy="give a function of messages and system, or a compiled graph",

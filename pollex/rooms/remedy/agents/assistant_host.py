@@ -43,6 +43,7 @@ class Outbox:
         """Send a line; a fork that came back from the user's code ends here."""
         if os.getpid() != self.process:
             os._exit(0)
+
         rest = f"{json.dumps(line)}\n".encode()
         with self.lock:
             try:
@@ -63,6 +64,7 @@ def own_streams() -> tuple[int, int]:
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=partial(os.close, inbox))
         os.register_at_fork(after_in_child=partial(os.close, outbox))
+
     return inbox, outbox
 
 
@@ -70,6 +72,7 @@ def stand_between() -> None:
     """Go on in a process of its own, whose parent does nothing but end as it ends."""
     if not hasattr(os, "fork"):
         return
+
     parent = os.getpid()
     child = os.fork()
     if child == 0:
@@ -79,13 +82,16 @@ def stand_between() -> None:
     # the lines are the child's alone: who reads them sees their end when it ends
     for stream in (0, 1, 2):
         os.close(stream)
+
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         with suppress(OSError):  # some signals have no handler to set
             signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
+
     os._exit(os.waitstatus_to_exitcode(status))
 
 
@@ -106,9 +112,11 @@ def load(module: str, name: str, folder: str) -> Assistant:
     """Import what answers; the folder is searched only where the module stands in it."""
     if PathFinder.find_spec(module.partition(".")[0], [folder]) is not None:
         sys.path.insert(0, folder)
+
     answerer: Any = import_module(module)
     for part in name.split("."):
         answerer = getattr(answerer, part)
+
     return assistant_of(answerer)
 
 
@@ -120,7 +128,12 @@ def words_of(error: BaseException) -> str:
         return type(error).__name__
 
 
-async def answer(assistant: Assistant, line: dict[str, Any], folder: str, outbox: Outbox) -> None:
+async def answer(
+    assistant: Assistant,
+    line: dict[str, Any],
+    folder: str,
+    outbox: Outbox,
+) -> None:
     """Answer one request; whatever the user's code raises is the outcome of this reply."""
     outbox.send({"id": line["id"], "begun": True})
     try:
@@ -128,6 +141,7 @@ async def answer(assistant: Assistant, line: dict[str, Any], folder: str, outbox
         sent = on_the_wire(await assistant.reply(ReplyRequest(**line["request"])))
     except BaseException as error:
         sent = {"kind": "error", "detail": words_of(error)}
+
     outbox.send({"id": line["id"], "found": sent})
 
 
@@ -135,17 +149,33 @@ def on_the_wire(reply: AssistantReply | NoReply) -> dict[str, Any]:
     """Return a reply as JSON values; one that is too long is none."""
     if isinstance(reply, NoReply):
         return {"kind": reply.kind, "detail": reply.detail[:300]}
+
     size = len(reply.text) + sum(len(call.arguments) for call in reply.calls)
     if size > LONGEST:
         return {
             "kind": "error",
             "detail": f"{size:,} characters: more than {LONGEST:,} are no reply",
         }
-    calls = [
-        {"name": call.name, "arguments": call.arguments, "id": call.id} for call in reply.calls
-    ]
+
+    calls = []
+    for call in reply.calls:
+        calls.append(
+            {
+                "name": call.name,
+                "arguments": call.arguments,
+                "id": call.id,
+            }
+        )
+
     return dict(
-        writable({"text": reply.text, "calls": calls, "cost": reply.cost, "seconds": reply.seconds})
+        writable(
+            {
+                "text": reply.text,
+                "calls": calls,
+                "cost": reply.cost,
+                "seconds": reply.seconds,
+            }
+        )
     )
 
 
@@ -161,6 +191,7 @@ def main() -> None:
     except BaseException as error:
         outbox.send({"failed": words_of(error)})
         os._exit(1)
+
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     tasks = set[asyncio.Task[None]]()

@@ -53,6 +53,7 @@ def message_of(line: bytes) -> dict[str, Any]:
     message = json.loads(line)
     if not isinstance(message, dict):
         raise ValueError("no object")
+
     if "id" in message:
         is_of_host = isinstance(message["id"], int)
         is_of_host = is_of_host and ("begun" in message or is_reply(message.get("found")))
@@ -60,6 +61,7 @@ def message_of(line: bytes) -> dict[str, Any]:
         is_of_host = isinstance(message["failed"], str)
     else:
         is_of_host = isinstance(message.get("ready"), str) and isinstance(message.get("acts"), list)
+
     if not is_of_host:
         raise ValueError("no line of the host")
     return message
@@ -71,6 +73,7 @@ def is_reply(values: Any) -> bool:
         return False
     if "kind" in values:
         return values["kind"] in KINDS and isinstance(values.get("detail"), str)
+
     calls = values.get("calls")
     return (
         isinstance(values.get("text"), str)
@@ -164,6 +167,7 @@ class Host:
         host.reader.start()
         for work in (host.drain, host.watch):
             threading.Thread(target=work, daemon=True).start()
+
         return host
 
     def first_line(self, seconds: float) -> dict[str, Any]:
@@ -187,6 +191,7 @@ class Host:
                     foreign = True
                     self.kill()
                     break
+
         self.let_end()
         self.kill()  # what it has started, too
         self.end(foreign=foreign)
@@ -195,11 +200,14 @@ class Host:
         """End with the process, though something that it has started may hold its streams open."""
         if not hasattr(os, "waitid"):
             return
+
         with suppress(OSError):  # another thread took its exit code
             os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+
         self.kill()
         if self.reader is not None:
             self.reader.join(2 * GRACE)
+
         self.end()
 
     def end(self, *, foreign: bool = False) -> None:
@@ -211,20 +219,28 @@ class Host:
             self.process.wait()
             left = list(self.waiting.values())
             self.waiting.clear()
+
         how = FOREIGN if foreign else self.ending()
         self.ready.put({"failed": how})
         begun = sum(pending.started for pending in left)
         for waiting_request in left:
             ended = Ended(
-                how, alone=waiting_request.started and begun == 1, begun=waiting_request.started
+                how,
+                alone=waiting_request.started and begun == 1,
+                begun=waiting_request.started,
             )
             with suppress(RuntimeError):  # its loop has ended
-                waiting_request.loop.call_soon_threadsafe(settle, waiting_request.found, ended)
+                waiting_request.loop.call_soon_threadsafe(
+                    settle,
+                    waiting_request.found,
+                    ended,
+                )
 
     def let_end(self) -> None:
         """Wait for a moment for it to end by itself, so that its own exit code is known."""
         if not hasattr(os, "waitid"):
             return
+
         until = time.monotonic() + GRACE
         with suppress(OSError):
             while time.monotonic() < until:
@@ -233,6 +249,7 @@ class Host:
                     is not None
                 ):
                     return
+
                 time.sleep(0.01)
 
     def take(self, line: dict[str, Any]) -> None:
@@ -240,12 +257,13 @@ class Host:
         if "id" not in line:
             self.ready.put(line)
             return
+
         with self.lock:
-            waiting_request = (
-                self.waiting.get(line["id"])
-                if "begun" in line
-                else self.waiting.pop(line["id"], None)
-            )
+            if "begun" in line:
+                waiting_request = self.waiting.get(line["id"])
+            else:
+                waiting_request = self.waiting.pop(line["id"], None)
+
         if waiting_request is not None:
             waiting_request.started = True
             done = (
@@ -266,7 +284,11 @@ class Host:
     def ending(self) -> str:
         """Say how it ended, and what it printed last."""
         code = self.process.returncode
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        if code < 0:
+            how = f"signal {signal.Signals(-code).name}"
+        else:
+            how = f"exit code {code}"
+
         last = bytes(self.printed).decode("utf-8", "replace").strip().rpartition("\n")[2]
         return f"its process ended ({how})" + (f": {printable(last, 200)}" if last else "")
 
@@ -278,26 +300,37 @@ class Host:
             TimeoutError: It took too long, and was ended.
         """
         loop = asyncio.get_running_loop()
-        waiting_request = Waiting(loop, asyncio.Event(), loop.create_future())
+        waiting_request = Waiting(
+            loop,
+            asyncio.Event(),
+            loop.create_future(),
+        )
         with self.lock:
             if self.gone:
                 raise Ended("its process ended", alone=False, begun=False)
             self.asked += 1
             number = self.asked
             self.waiting[number] = waiting_request
+
         line = json.dumps({"id": number, "request": asdict(request)}, default=str) + "\n"
         try:
             await asyncio.to_thread(self.write, line.encode())
             while not waiting_request.begun.is_set() and not waiting_request.found.done():
                 begun = loop.create_task(waiting_request.begun.wait())
                 both: list[asyncio.Future[Any]] = [waiting_request.found, begun]
-                await asyncio.wait(both, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(
+                    both,
+                    timeout=seconds,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
                 begun.cancel()
+
                 if (
                     not waiting_request.begun.is_set()
                     and time.monotonic() - self.active > 2 * seconds
                 ):
                     self.kill()  # it works on nothing that has a deadline, and takes nothing
+
             return await asyncio.wait_for(waiting_request.found, seconds)
         finally:
             if not waiting_request.found.done() or waiting_request.found.cancelled():
@@ -326,6 +359,7 @@ def settle(future: asyncio.Future[dict[str, Any]], outcome: dict[str, Any] | End
     """Set what a request came to, where somebody still waits for it."""
     if future.done():
         return
+
     if isinstance(outcome, Ended):
         future.set_exception(outcome)
     else:
@@ -340,7 +374,13 @@ class ProcessAssistant:
         acts: What in it carries out tools, or can't be seen not to.
     """
 
-    def __init__(self, module: str, attribute: str, folder: Path, seconds: float = SECONDS) -> None:
+    def __init__(
+        self,
+        module: str,
+        attribute: str,
+        folder: Path,
+        seconds: float = SECONDS,
+    ) -> None:
         """Import it in a process of its own.
 
         Raises:
@@ -358,6 +398,7 @@ class ProcessAssistant:
             self.close()
             what = f"{f'{module}:{attribute}'!r:.60} can't be imported: {printable(line['failed'], 400)}"
             raise WrongUse(what, remedy=MEND, option="assistant")
+
         self.name, self.acts = str(line["ready"]), [str(tool) for tool in line["acts"]]
 
     def begin(self) -> dict[str, Any]:
@@ -380,6 +421,7 @@ class ProcessAssistant:
                     "error",
                     f"not asked: {self.hanging} replies took more than {self.seconds:g} s each",
                 )
+
             try:
                 return self.taken(await (await self.running()).ask(request, self.seconds))
             except TimeoutError:
@@ -389,6 +431,7 @@ class ProcessAssistant:
                     return NoReply("error", str(ended))
                 if ended.begun:
                     return await self.reply_apart(request)
+
         return NoReply("error", "its process ended again and again, before it began")
 
     async def reply_apart(self, request: ReplyRequest) -> AssistantReply | NoReply:
@@ -399,6 +442,7 @@ class ProcessAssistant:
                     "error",
                     f"not asked: {self.hanging} replies took more than {self.seconds:g} s each",
                 )
+
             host = await asyncio.to_thread(Host.start, *self.where)
             try:
                 await asyncio.to_thread(host.first_line, self.seconds)
@@ -433,5 +477,11 @@ class ProcessAssistant:
         self.answered += 1
         if "kind" in message:
             return NoReply(message["kind"], message["detail"])
+
         calls = tuple(ToolCall(**call) for call in message["calls"])
-        return AssistantReply(message["text"], calls, message["cost"], message["seconds"])
+        return AssistantReply(
+            message["text"],
+            calls,
+            message["cost"],
+            message["seconds"],
+        )

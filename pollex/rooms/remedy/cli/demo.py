@@ -50,8 +50,13 @@ def prove_planted(out: Path, learned: Path, as_json: bool) -> int:
     )
     for name, text in (("system.md", PROMPT), ("offer.md", PROMPT + OFFER)):
         write_text(out / name, text, named=False)
+
     click.echo(f"\n{PLANTED}\n", err=as_json)
-    options = RemedyOptions(prompt=out / "system.md", target=target.id, edit=(out / "offer.md",))
+    options = RemedyOptions(
+        prompt=out / "system.md",
+        target=target.id,
+        edit=(out / "offer.md",),
+    )
     return prove_on_sample(
         out,
         learned / RUBRICS,
@@ -64,11 +69,25 @@ def prove_planted(out: Path, learned: Path, as_json: bool) -> int:
 
 def propose_and_prove(out: Path, model: ModelOptions, as_json: bool) -> int:
     """Have a model propose and prove changes of the prompt of its own, and return the exit code."""
-    click.echo("\nNow changes of the assistant's prompt, proposed and proved:\n", err=as_json)
+    click.echo(
+        "\nNow changes of the assistant's prompt, proposed and proved:\n",
+        err=as_json,
+    )
     with as_file(files(EXAMPLES)) as examples:
-        options = RemedyOptions(prompt=examples / "bikes_prompt.md", render=render, **RECORDED)
+        options = RemedyOptions(
+            prompt=examples / "bikes_prompt.md",
+            render=render,
+            **RECORDED,
+        )
         roles = AssistantOptions(models=dict.fromkeys(ROLES, model))
-        return prove_on_sample(out, out / RUBRICS, options, roles, model, as_json)
+        return prove_on_sample(
+            out,
+            out / RUBRICS,
+            options,
+            roles,
+            model,
+            as_json,
+        )
 
 
 def prove_on_sample(
@@ -91,4 +110,7 @@ def prove_on_sample(
             assistant,
             out=out / "remedy.json",
         )
-        return cli.run(partial(bound, reading=reading, run=run, model=model), as_json=as_json)
+        return cli.run(
+            partial(bound, reading=reading, run=run, model=model),
+            as_json=as_json,
+        )

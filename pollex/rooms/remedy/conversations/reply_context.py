@@ -46,7 +46,11 @@ class ReplyContext:
     def with_reply(self, text: str) -> Conversation:
         """Return the conversation up to another reply, without the system's turns, label or metadata."""
         turns = (*self.before, Turn(role="assistant", content=text))
-        return Conversation(id=self.conversation.id, turns=turns, group=self.conversation.group)
+        return Conversation(
+            id=self.conversation.id,
+            turns=turns,
+            group=self.conversation.group,
+        )
 
 
 def may_answer(conversation: Conversation, turn: int) -> bool:
@@ -63,7 +67,8 @@ def may_answer(conversation: Conversation, turn: int) -> bool:
 def in_order(contexts: Iterable[ReplyContext], seed: int) -> list[ReplyContext]:
     """Order contexts by a random permutation of users: the same for a seed, whatever else is in the log."""
     return sorted(
-        contexts, key=lambda context: (chance_of(context.user, seed), chance_of(context.id, seed))
+        contexts,
+        key=lambda context: (chance_of(context.user, seed), chance_of(context.id, seed)),
     )
 
 

@@ -39,6 +39,7 @@ def calendar_of(conversation: Any) -> str:
             free[day] = times - set(booked) or set(others)
         else:
             free[day] |= times
+
     return "\n".join(
         f"- {day}: {', '.join(t for t in TIMES if t in free[day]) or 'full'}" for day in DAYS
     )

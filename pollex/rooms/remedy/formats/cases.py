@@ -36,11 +36,11 @@ class CaseCheck(NamedTuple):
     @property
     def told(self) -> str:
         """What is asked of the reply, in a sentence."""
-        lead = (
-            "This must be true of the reply"
-            if self.wanted
-            else "This must not be true of the reply"
-        )
+        if self.wanted:
+            lead = "This must be true of the reply"
+        else:
+            lead = "This must not be true of the reply"
+
         return f"{lead}: {self.text}"
 
 
@@ -82,7 +82,11 @@ class ReplyCase(NamedTuple):
 
 def _example(case: ReplyCase) -> dict[str, Any]:
     metadata = {**case.about, "checks": [check._asdict() for check in case.checks]}
-    return {"inputs": {"messages": list(case.messages)}, "outputs": {}, "metadata": metadata}
+    return {
+        "inputs": {"messages": list(case.messages)},
+        "outputs": {},
+        "metadata": metadata,
+    }
 
 
 def _row(case: ReplyCase) -> dict[str, Any]:
@@ -96,14 +100,24 @@ def _row(case: ReplyCase) -> dict[str, Any]:
 
 def _test(case: ReplyCase) -> dict[str, Any]:
     """Return a test; the messages are JSON in one variable, which the chat prompt is made of."""
-    messages = [{**message, "content": unbraced(message["content"])} for message in case.messages]
-    asserted = [
-        {"type": "llm-rubric", "metric": unbraced(check.rubric), "value": unbraced(check.told)}
-        for check in case.checks
-    ]
-    quotes = {
-        check.rubric: {"polarity": check.polarity, "quote": check.quote} for check in case.checks
-    }
+    messages = []
+    for message in case.messages:
+        messages.append({**message, "content": unbraced(message["content"])})
+
+    asserted = []
+    for check in case.checks:
+        asserted.append(
+            {
+                "type": "llm-rubric",
+                "metric": unbraced(check.rubric),
+                "value": unbraced(check.told),
+            }
+        )
+
+    quotes = {}
+    for check in case.checks:
+        quotes[check.rubric] = {"polarity": check.polarity, "quote": check.quote}
+
     return {
         "description": unbraced(case.id),
         "vars": {"messages": unbraced(json.dumps(messages, ensure_ascii=False))},
@@ -130,11 +144,17 @@ def case_files(tool: str, cases: Sequence[ReplyCase], model: str) -> dict[str, s
     Args:
         model: The set's judge; `MODEL` where it is built-in.
     """
-    return {name: _text(tool, form, cases, model) for name, form in CASE_FORMS[tool].items()}
+    files: dict[str, str] = {}
+    for name, form in CASE_FORMS[tool].items():
+        files[name] = _text(tool, form, cases, model)
+    return files
 
 
 def _text(
-    tool: str, form: Callable[[ReplyCase], Any] | str, cases: Sequence[ReplyCase], model: str
+    tool: str,
+    form: Callable[[ReplyCase], Any] | str,
+    cases: Sequence[ReplyCase],
+    model: str,
 ) -> str:
     if isinstance(form, str) and form:
         return form

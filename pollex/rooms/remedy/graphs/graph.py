@@ -33,7 +33,11 @@ CUT = "cut"
 SHOWN = ("name", "purpose", "diff")
 LEAST = 0.05
 """Of all users, more than the last look saw: with fewer, a cap of calls or cost ends a run without a verdict."""
-OUTCOMES = {BETTER: "above zero", WORSE: "below zero", NOTHING: "no difference"}
+OUTCOMES = {
+    BETTER: "above zero",
+    WORSE: "below zero",
+    NOTHING: "no difference",
+}
 
 
 class RemedyState(BatchState, total=False):
@@ -111,7 +115,9 @@ class RemedyContext(LogContext):
 
 def proven_in(state: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the changes that are still in it, in the order of their arms."""
-    named = {candidate["name"]: candidate for candidate in state["candidates"]}
+    named = {}
+    for candidate in state["candidates"]:
+        named[candidate["name"]] = candidate
     return [named[name] for name in state["edits"]]
 
 
@@ -122,12 +128,18 @@ def texts_of(state: Mapping[str, Any]) -> list[str]:
 
 def ended_of(state: Mapping[str, Any]) -> dict[int, ProofEnd]:
     """Return how each proof ended, by arm."""
-    return {state["edits"].index(name) + 1: ProofEnd(*end) for name, end in state["ended"].items()}
+    proof_ends: dict[int, ProofEnd] = {}
+    for name, end in state["ended"].items():
+        proof_ends[state["edits"].index(name) + 1] = ProofEnd(*end)
+    return proof_ends
 
 
 def compared_arm(state: Mapping[str, Any]) -> int:
     """Return the arm whose replies people compare: the first that was above zero; the old one if none was."""
-    return next((arm for arm, ended in ended_of(state).items() if ended.outcome == BETTER), OLD)
+    return next(
+        (arm for arm, ended in ended_of(state).items() if ended.outcome == BETTER),
+        OLD,
+    )
 
 
 TRIED_FIRST = ("old", "naive", "with hints")
@@ -142,9 +154,19 @@ def with_replies(
     where: Sequence[int] | None = None,
 ) -> RemedyState:
     """Return an update of the state with the part that tells of a trial's replies."""
-    replies = replies_told(trial, names, where, texts=live.store.texts and not live.blind)
+    replies = replies_told(
+        trial,
+        names,
+        where,
+        texts=live.store.texts and not live.blind,
+    )
     return cast(
-        RemedyState, {**update, **replies, "questions": questions_in_short(trial.questions)}
+        RemedyState,
+        {
+            **update,
+            **replies,
+            "questions": questions_in_short(trial.questions),
+        },
     )
 
 
@@ -153,7 +175,12 @@ async def gather(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # n
     live = await resources(runtime, RemedyWork)
     begun = cast(RemedyState, {**BEGUN, "run": live.run, **live.begun})
     if begun["edits"]:  # where people write the replies, they find all of them at once
-        await expect_written(live, live.make("flatter", ()), live.make("prove", texts_of(begun)))
+        await expect_written(
+            live,
+            live.make("flatter", ()),
+            live.make("prove", texts_of(begun)),
+        )
+
     return begun
 
 
@@ -166,15 +193,26 @@ async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  
             return {"headroom": None}
         await ask_trial(live, trial)
         if (headroom := trial.arrays.headroom()) is None:
-            lacks = {
-                name: trial.missing(arm) for arm, name in enumerate(("old", "naive", "ceiling"))
-            }
+            lacks = {}
+            for arm, name in enumerate(("old", "naive", "ceiling")):
+                lacks[name] = trial.missing(arm)
             missing = ", ".join(
                 f"{name} {n} {kind}" for name, kinds in lacks.items() for kind, n in kinds.items()
             )
             why = f"too few replies came to tell whether a prompt mends it; missing: {missing}"
-            return with_replies({"headroom": None, "why": why}, live, trial, TRIED_FIRST)
-    return with_replies({"headroom": headroom, "why": headroom["ended"]}, live, trial, TRIED_FIRST)
+            return with_replies(
+                {"headroom": None, "why": why},
+                live,
+                trial,
+                TRIED_FIRST,
+            )
+
+    return with_replies(
+        {"headroom": headroom, "why": headroom["ended"]},
+        live,
+        trial,
+        TRIED_FIRST,
+    )
 
 
 async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
@@ -182,8 +220,12 @@ async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
     live = await resources(runtime, RemedyWork)
     with live.tracer.span("propose", kind="node") as span:
         proposals = await live.propose(live.trials["headroom"])
-        good = [proposal["name"] for proposal in proposals if not proposal["refused"]]
+        good = []
+        for proposal in proposals:
+            if not proposal["refused"]:
+                good.append(proposal["name"])
         span.outputs(good)
+
     return {
         "candidates": proposals,
         "edits": good,
@@ -196,12 +238,16 @@ async def accept(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # n
     accepted: Any = interrupt(
         {"edits": [{name: edit[name] for name in SHOWN} for edit in proven_in(state)]}
     )
-    names = (
-        state["edits"]
-        if accepted == "all"
-        else [name for name in state["edits"] if name in accepted]
-    )
-    return {"edits": names, "tried": names, "why": "" if names else "no proposal was accepted"}
+    if accepted == "all":
+        names = state["edits"]
+    else:
+        names = [name for name in state["edits"] if name in accepted]
+
+    return {
+        "edits": names,
+        "tried": names,
+        "why": "" if names else "no proposal was accepted",
+    }
 
 
 async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
@@ -210,18 +256,29 @@ async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     names = state["edits"]
     if len(names) <= live.finalists:
         return {"edits": names}
+
     with live.tracer.span("select", kind="node") as span:
         arms = [*range(1, len(names) + 1)]
         scores = list[dict[str, float]]()
         trial = live.make("select", texts_of(state))
         for wave, most in enumerate((max(live.finalists, len(names) // 2), live.finalists)):
             await ask_trial(
-                live, trial, np.flatnonzero(trial.arrays.wave == wave).tolist(), [OLD, *arms]
+                live,
+                trial,
+                np.flatnonzero(trial.arrays.wave == wave).tolist(),
+                [OLD, *arms],
             )
             scores.append({names[arm - 1]: trial.arrays.score(wave, arm) for arm in arms})
             arms = sorted(sorted(arms), key=lambda arm: -scores[-1][names[arm - 1]])[:most]
+
         span.outputs(chosen := [names[arm - 1] for arm in arms])
-    return with_replies({"edits": chosen, "scores": scores}, live, trial, ["old", *names])
+
+    return with_replies(
+        {"edits": chosen, "scores": scores},
+        live,
+        trial,
+        ["old", *names],
+    )
 
 
 async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
@@ -229,7 +286,11 @@ async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
     live = await resources(runtime, RemedyWork)
     with live.tracer.span("flatter", kind="node"):
         trial = await ask_trial(live, live.make("flatter", ()))
-    update = {"asked": {"flatter": len(trial.contexts)}, "flatterer": trial.arrays.flattered()}
+
+    update = {
+        "asked": {"flatter": len(trial.contexts)},
+        "flatterer": trial.arrays.flattered(),
+    }
     return with_replies(update, live, trial, ["old", "flattering"])
 
 
@@ -241,6 +302,7 @@ async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     # a cap ended it before: what wasn't asked then is left out
     if ended := step(live.store, live.run, CUT):
         trial.arrays.wave[:] = ended["waves"]
+
     return {"total": len(trial.contexts)}
 
 
@@ -249,7 +311,11 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     live = await resources(runtime, RemedyWork)
     trial = live.trials["prove"]
     ended = step(live.store, live.run, CUT) or {}
-    cut = ended["fraction"] if ended.get("look") == state["look"] else 0.0
+    if ended.get("look") == state["look"]:
+        cut = ended["fraction"]
+    else:
+        cut = 0.0
+
     in_wave = np.flatnonzero(trial.arrays.wave == state["look"]).tolist()
     ids = [trial.contexts[n].conversation.id for n in in_wave]
     arms = [arm for arm in range(len(trial.systems)) if arm not in ended_of(state)]
@@ -260,8 +326,13 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
             cut = trial.cut(arms, state["look"])
             if cut < state["look"] / LOOKS + LEAST:  # nothing new to look at
                 raise
-            ended = {"look": state["look"], "fraction": cut, "waves": trial.arrays.wave.tolist()}
+            ended = {
+                "look": state["look"],
+                "fraction": cut,
+                "waves": trial.arrays.wave.tolist(),
+            }
             await live.store.write_step(live.run, CUT, ended)
+
     number = await live.register(live.run, trial, texts_of(state))
     update = {
         "batch": ids,
@@ -271,7 +342,13 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
         "proof": number,
         "cut": cut,
     }
-    return with_replies(update, live, trial, ["old", *state["edits"]], in_wave)
+    return with_replies(
+        update,
+        live,
+        trial,
+        ["old", *state["edits"]],
+        in_wave,
+    )
 
 
 async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
@@ -282,18 +359,28 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     names = state["edits"]
     alpha = alpha_of(state["proof"])
     with live.tracer.span("look", kind="node") as span:
-        ended = trial.arrays.looked(at, alpha, ended_of(state), state["cut"])
+        ended = trial.arrays.looked(
+            at,
+            alpha,
+            ended_of(state),
+            state["cut"],
+        )
         going = ProofEnd(GOING, at, alpha, state["cut"])
-        effects = [
-            trial.arrays.primary(arm, ended.get(arm, going)).effect
-            for arm in range(1, len(names) + 1)
-        ]
-        outcomes = {names[arm - 1]: OUTCOMES[end.outcome] for arm, end in sorted(ended.items())}
+        effects = []
+        for arm in range(1, len(names) + 1):
+            effects.append(trial.arrays.primary(arm, ended.get(arm, going)).effect)
+        outcomes = {}
+        for arm, end in sorted(ended.items()):
+            outcomes[names[arm - 1]] = OUTCOMES[end.outcome]
         span.outputs(
             [f"look {at + 1} of {LOOKS}: {name} {outcome}" for name, outcome in outcomes.items()]
         )
+
     effects_by_name = dict(zip(names, map(asdict, effects), strict=True))
-    ends = {names[arm - 1]: list(end) for arm, end in ended.items()}
+    ends = {}
+    for arm, end in ended.items():
+        ends[names[arm - 1]] = list(end)
+
     return {
         "look": at + 1,
         "looks": [*state["looks"], effects_by_name],
@@ -317,15 +404,24 @@ async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
             if proof_end.outcome == BETTER and live.second is not None:
                 try:
                     second_opinions[state["edits"][arm - 1]] = await ask_second(
-                        live, live.second, arm
+                        live,
+                        live.second,
+                        arm,
                     )
                 except LimitReached:
                     if not state["cut"]:
                         raise
                     live.trials["prove"].worded.pop(arm)
+
         await live.store.settle()
+
     update = {"asked": {"compare": len(second_opinions)}, "pairs": second_opinions}
-    return with_replies(update, live, live.trials["prove"], ["old", *state["edits"]])
+    return with_replies(
+        update,
+        live,
+        live.trials["prove"],
+        ["old", *state["edits"]],
+    )
 
 
 async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
@@ -334,20 +430,29 @@ async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     chosen = dict[str, str]()
     if (arm := compared_arm(state)) != OLD and (pairs := live.sheet(live.trials["prove"], arm)):
         chosen = interrupt({"pairs": pairs})
+
     return {"asked": {"people": len(chosen)}, "choices": chosen}
 
 
 async def finish(state: RemedyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Conclude on each change that was proven, and record what the run came to."""
     live = await resources(runtime, RemedyWork)
-    verdicts = await asyncio.to_thread(live.conclude, live, state) if state["ended"] else []
+    if state["ended"]:
+        verdicts = await asyncio.to_thread(live.conclude, live, state)
+    else:
+        verdicts = []
+
     ended = dict(await recorded(state, runtime))
     ended.pop("done")  # contexts are counted by `prove`
-    decisions = {
-        verdict["name"]: "; ".join([verdict["verdict"], *verdict["against"]])
-        for verdict in verdicts
+    decisions = {}
+    for verdict in verdicts:
+        decisions[verdict["name"]] = "; ".join([verdict["verdict"], *verdict["against"]])
+
+    return {
+        **ended,
+        "decisions": decisions,
+        "verdicts": verdicts,
     }
-    return {**ended, "decisions": decisions, "verdicts": verdicts}
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:
@@ -356,12 +461,19 @@ def build() -> StateGraph[Any, Any, Any, Any]:
     proof = (flatter, freeze, prove, look), (compare, people, finish)
     for node in (gather, reproduce, propose, accept, select, *proof[0], *proof[1]):
         graph.add_node(node.__name__, node)
+
     graph.add_edge(START, "gather")
     for before, after in pairwise(("gather", "reproduce", "propose", "accept", "select")):
         instead = "flatter" if before == "gather" else "finish"
-        graph.add_conditional_edges(before, route(after, instead), [after, instead])
+        graph.add_conditional_edges(
+            before,
+            route(after, instead),
+            [after, instead],
+        )
+
     for first, then in (*pairwise((select, *proof[0])), *pairwise(proof[1])):
         graph.add_edge(first.__name__, then.__name__)
+
     graph.add_conditional_edges("look", goes_on, ["prove", "compare"])
     graph.add_edge("finish", END)
     return graph
@@ -376,4 +488,6 @@ def route(after: str, instead: str) -> Any:
 
 def goes_on(state: RemedyState) -> str:
     """Choose what comes after a look."""
-    return "compare" if len(state["ended"]) == len(state["edits"]) else "prove"
+    if len(state["ended"]) == len(state["edits"]):
+        return "compare"
+    return "prove"

@@ -17,7 +17,11 @@ TARGET = 0
 
 
 def replies_told(
-    trial: Trial, names: Sequence[str], where: Sequence[int] | None = None, *, texts: bool
+    trial: Trial,
+    names: Sequence[str],
+    where: Sequence[int] | None = None,
+    *,
+    texts: bool,
 ) -> Any:
     """Return what a trial came to so far, for the state.
 
@@ -27,12 +31,15 @@ def replies_told(
         texts: Whether replies may be told.
     """
     target = _mean_of_replies(trial)
-    answered = [
-        n
-        for n in (range(len(trial.contexts)) if where is None else where)
-        if np.isfinite(target[n]).any()
-    ]
-    rows = [_row(trial, n, names, target, texts=texts) for n in answered[:FIRST]]
+    answered = []
+    for n in range(len(trial.contexts)) if where is None else where:
+        if np.isfinite(target[n]).any():
+            answered.append(n)
+
+    rows = []
+    for n in answered[:FIRST]:
+        rows.append(_row(trial, n, names, target, texts=texts))
+
     fell = _fell(target)
     worst = [n for n in np.argsort(-fell, kind="stable")[:WORST].tolist() if fell[n] > 0]
     return {
@@ -53,12 +60,18 @@ def _fell(target: Floats) -> Floats:
     """Return by how much the worst new reply is behind the old one `[context]`; −1 where that can't be told."""
     if target.shape[1] < 2:
         return np.full(len(target), -1.0)
+
     behind = target[:, OLD : OLD + 1] - target[:, OLD + 1 :]
     return np.asarray(np.where(np.isfinite(behind), behind, -1.0).max(axis=1))
 
 
 def _row(
-    trial: Trial, n: int, names: Sequence[str], target: Floats, *, texts: bool
+    trial: Trial,
+    n: int,
+    names: Sequence[str],
+    target: Floats,
+    *,
+    texts: bool,
 ) -> dict[str, Any]:
     """Return a context with what each arm replied there, and how far that does what the target asks."""
     row: dict[str, Any] = {
@@ -66,28 +79,40 @@ def _row(
         "failed before": bool(trial.arrays.stratum[n] == FAILING),
         "target": {name: _rounded(target[n, arm]) for arm, name in enumerate(names)},
     }
-    replies = {name: trial.texts.get((n, arm, 0)) for arm, name in enumerate(names)}
+    replies = {}
+    for arm, name in enumerate(names):
+        replies[name] = trial.texts.get((n, arm, 0))
+
     if texts:
-        reply_texts = {
-            name: reply.text for name, reply in replies.items() if isinstance(reply, AssistantReply)
-        }
+        reply_texts = {}
+        for name, reply in replies.items():
+            if isinstance(reply, AssistantReply):
+                reply_texts[name] = reply.text
         row["replies"] = {name: in_short(text) for name, text in reply_texts.items()}
-    preferred = {
-        names[arm]: float(wins[n])
-        for arm, wins in trial.wins.items()
-        if arm < len(names) and not np.isnan(wins[n])
-    }
+
+    preferred = {}
+    for arm, wins in trial.wins.items():
+        if arm < len(names) and not np.isnan(wins[n]):
+            preferred[names[arm]] = float(wins[n])
+
     if preferred:
         row["new preferred"] = preferred
-    missing = [
-        f"{name}: {reply.kind}" for name, reply in replies.items() if isinstance(reply, NoReply)
-    ]
-    changes = [
-        f"{name} {target[n, arm] - target[n, OLD]:+.2f} against {names[OLD]}"
-        for arm, name in enumerate(names)
-        if arm != OLD and np.isfinite(target[n, arm] - target[n, OLD])
-    ]
-    return {"id": row.pop("id"), "why": "; ".join([*missing, *changes]), **row}
+
+    missing = []
+    for name, reply in replies.items():
+        if isinstance(reply, NoReply):
+            missing.append(f"{name}: {reply.kind}")
+
+    changes = []
+    for arm, name in enumerate(names):
+        if arm != OLD and np.isfinite(target[n, arm] - target[n, OLD]):
+            changes.append(f"{name} {target[n, arm] - target[n, OLD]:+.2f} against {names[OLD]}")
+
+    return {
+        "id": row.pop("id"),
+        "why": "; ".join([*missing, *changes]),
+        **row,
+    }
 
 
 def _means(target: Floats, names: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -97,8 +122,11 @@ def _means(target: Floats, names: Sequence[str]) -> dict[str, dict[str, float]]:
         judged = target[np.isfinite(target[:, arm]), arm]
         if len(judged):
             means[f"target, {name}"] = {"mean": round(float(judged.mean()), 4), "n": len(judged)}
+
     return means
 
 
 def _rounded(value: float) -> float | None:
-    return round(float(value), 3) if np.isfinite(value) else None
+    if np.isfinite(value):
+        return round(float(value), 3)
+    return None

@@ -62,32 +62,45 @@ class Trial:
         self, where: Sequence[int] | None = None, arms: Sequence[int] | None = None
     ) -> list[Place]:
         """Return what is asked in some contexts or all, the arms in turn."""
-        where = range(len(self.contexts)) if where is None else where
-        arms = range(len(self.systems)) if arms is None else arms
+        if where is None:
+            where = range(len(self.contexts))
+        if arms is None:
+            arms = range(len(self.systems))
+
         replies = range(self.arrays.values.shape[2])
-        return [(n, arm, k) for n in where for k in replies for arm in arms if self.systems[arm][n]]
+        places: list[Place] = []
+        for n in where:
+            for k in replies:
+                for arm in arms:
+                    if self.systems[arm][n]:
+                        places.append((n, arm, k))
+
+        return places
 
     def cut(self, arms: Sequence[int], look: int) -> float:
         """Leave out contexts that lack replies or their judging; return the fraction of users that is left."""
-        settled = {
-            place
-            for place, text in self.texts.items()
-            if isinstance(text, NoReply) or place in self.answers
-        }
-        lacking = {place[0] for place in self.places(arms=arms) if place not in settled}
+        settled = set()
+        for place, text in self.texts.items():
+            if isinstance(text, NoReply) or place in self.answers:
+                settled.add(place)
+
+        lacking = set()
+        for place in self.places(arms=arms):
+            if place not in settled:
+                lacking.add(place[0])
+
         return self.arrays.keep(
-            np.array([n not in lacking for n in range(len(self.contexts))]), look
+            np.array([n not in lacking for n in range(len(self.contexts))]),
+            look,
         )
 
     def pair(self, arm: int, n: int) -> tuple[str, str] | None:
         """Return the old and the new reply to a context; None where one is missing."""
         old = self.texts.get((n, OLD, 0))
         new = self.texts.get((n, arm, 0))
-        return (
-            (old.text, new.text)
-            if isinstance(old, AssistantReply) and isinstance(new, AssistantReply)
-            else None
-        )
+        if isinstance(old, AssistantReply) and isinstance(new, AssistantReply):
+            return (old.text, new.text)
+        return None
 
     def missing(self, arm: int) -> Counter[str]:
         """Count replies, judgings and comparisons of an arm that are missing, by kind."""
@@ -101,6 +114,7 @@ class Trial:
                 failed := [answer for answer in answers if isinstance(answer, Unanswered)]
             ):
                 missing[f"judging {failed[0].outcome}"] += 1
+
         unread = np.flatnonzero(np.isnan(self.wins.get(arm, np.zeros(0))))
         missing["comparing"] += sum(self.pair(arm, int(n)) is not None for n in unread)
         return +missing
@@ -166,6 +180,7 @@ async def ask_trial(
     await at_once(reply_and_judge(live, trial, place) for place in places)
     live.outcomes.update({"asked": len(trial.contexts if where is None else where)})
     await live.store.settle()
+
     return trial
 
 
@@ -173,9 +188,18 @@ async def expect_written(live: RemedyWork, *trials: Trial) -> None:
     """Raise `AnswersPending` where replies are still to be written; what is waited for is written into a file."""
     if not isinstance(assistant := live.assistant, FileAssistant):
         return
+
     for trial in trials:
         for place in trial.places():
-            await assistant.reply(request_for(trial, place, live.store.secret, live.seed))
+            await assistant.reply(
+                request_for(
+                    trial,
+                    place,
+                    live.store.secret,
+                    live.seed,
+                )
+            )
+
     if assistant.waiting:
         path = assistant.write_todo()
         what = f"{len(assistant.waiting)} replies are still to be written"
@@ -202,14 +226,20 @@ async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
             # the first check: that one came
             values[n, arm, k, len(trial.questions) : len(trial.questions) + 1] = 0.0
             return
+
         conversation = context.with_reply(reply.text)
         answers = trial.answers[place] = await answer_each(
-            live.judge, conversation, trial.questions, live.secrets
+            live.judge,
+            conversation,
+            trial.questions,
+            live.secrets,
         )
         for name, size in {"length": len(reply.text), "cost": reply.cost}.items():
             if size and name in trial.arrays.sizes:
                 trial.arrays.sizes[name][n, arm, k] = size
-        scores = [value_of(q, answer) for q, answer in zip(trial.questions, answers, strict=True)]
+        scores = []
+        for q, answer in zip(trial.questions, answers, strict=True):
+            scores.append(value_of(q, answer))
         values[n, arm, k] = [
             *scores,
             *(float(check(reply.text, trial.systems[arm][n], context)) for check in trial.checks),
@@ -223,21 +253,31 @@ async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantRep
     about = context.conversation.id
     name = f"{REPLY} {request.key}"
     if (stored := (step(live.store, live.run, name) or {}).get(about)) is not None:
-        return AssistantReply(**stored) if "text" in stored else NoReply(**stored)
+        if "text" in stored:
+            return AssistantReply(**stored)
+        return NoReply(**stored)
+
     reply = await ask_with_tools(live.assistant, request, context, live.tools)
     record = asdict(reply)
     record.pop("calls", None)  # of a reply they were answered
     if record.get("kind") not in ("pending", "error"):  # those may be others the next time
         await live.store.write_step(live.run, name, {about: record})  # so it can be forgotten
+
     return reply
 
 
-def request_for(trial: Trial, place: Place, secret: bytes, seed: int) -> ReplyRequest:
+def request_for(
+    trial: Trial,
+    place: Place,
+    secret: bytes,
+    seed: int,
+) -> ReplyRequest:
     """Return what the assistant is asked; its key is random, so it tells nothing of arms."""
     n, arm, k = place
     context = trial.contexts[n]
     system = trial.systems[arm][n]
     identity = f"{context.id}\0{system}\0{k}\0{arm > OLD}".encode("utf-8", "replace")
+
     return ReplyRequest(
         key=hashlib.sha256(secret + identity).hexdigest()[:16],
         item=context.conversation.id,
@@ -252,9 +292,11 @@ def value_of(question: Question, answer: Answer | Unanswered) -> float:
     """Return an answer's worth; NaN where there is none. What never came up can't fail, and isn't done either."""
     if isinstance(answer, Unanswered):
         return float("nan")
+
     good = question.rubric is not None and question.rubric.polarity == "sat"
     if answer.never_came_up:
         return 0.5 if good else 1.0
+
     held = answer.value(question.options) / 10
     return held if good else 1 - held
 
@@ -272,8 +314,10 @@ async def ask_second(live: RemedyWork, second: SecondReader, arm: int) -> dict[s
                 wins[n] = await second.wins(trial.contexts[n], *pair)
                 for side, text in enumerate(pair if trial.arrays.stratum[n] == FAILING else ()):
                     worded[n, side] = await second.reworded(
-                        trial.contexts[n].with_reply(text), value_of
+                        trial.contexts[n].with_reply(text),
+                        value_of,
                     )
+
         live.progress.advance("compare")
 
     live.progress.start("compare", n)

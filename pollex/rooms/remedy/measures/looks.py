@@ -38,6 +38,7 @@ def bounds_at_equal_steps(looks: int = LOOKS, alpha: float = ALPHA) -> tuple[flo
     if excess(FARTHEST_CONSTANT) >= 0:
         alone = float(min(norm.isf(alpha / (2 * looks)), FARTHEST_BOUND))
         return (alone,) * looks
+
     constant = brentq(excess, 0.5, FARTHEST_CONSTANT, xtol=1e-6)
     return tuple(float(bound) for bound in constant / np.sqrt(fractions))
 
@@ -86,7 +87,11 @@ def crossing_probability(bounds: Floats, fractions: Floats) -> float:
     for bound, fraction in zip(bounds, fractions, strict=True):
         reach = bound * np.sqrt(fraction)
         grid = np.linspace(-reach, reach, _GRID)
-        steps = norm.pdf(grid[:, None], points[None, :], np.sqrt(fraction - before))
+        steps = norm.pdf(
+            grid[:, None],
+            points[None, :],
+            np.sqrt(fraction - before),
+        )
         density = steps @ density
         weights = np.full(_GRID, grid[1] - grid[0])
         weights[[0, -1]] /= 2
@@ -94,6 +99,7 @@ def crossing_probability(bounds: Floats, fractions: Floats) -> float:
         density = density * weights
         points = grid
         before = float(fraction)
+
     return 1 - inside
 
 
@@ -129,9 +135,12 @@ def decide(
         gain = conditional_power(np.asarray(z), fraction, bounds[-1])
         harm = conditional_power(-np.asarray(z), fraction, harm_bounds[-1])
         decisions[(gain < FUTILE) & (harm < FUTILE)] = NOTHING
+
     decisions[(z > bounds[look]) & (clear | last)] = BETTER
     decisions[z < -harm_bounds[look]] = WORSE
-    return np.where(decisions == GOING, NOTHING, decisions) if last else decisions
+    if last:
+        return np.where(decisions == GOING, NOTHING, decisions)
+    return decisions
 
 
 def conditional_power(z: Floats, fraction: float, bound: float) -> Floats:

@@ -108,15 +108,24 @@ def effect(values: Floats, bound: float = NORMAL, n: int = 0) -> PairedEffect:
         low, high = (flipped_end(values, flips, level, side) for side in (-1, 1))
         z = float(np.sign(mean) * norm.isf(flipped_p(values, flips) / 2))
         return PairedEffect(mean, low, high, z, n, users)
+
     # Student's t over users
     half = float(t.isf(norm.sf(bound), users - 1) * values.std(ddof=1) / np.sqrt(users))
-    return PairedEffect(mean, mean - half, mean + half, float(z_of(values)), n, users)
+    return PairedEffect(
+        mean,
+        mean - half,
+        mean + half,
+        float(z_of(values)),
+        n,
+        users,
+    )
 
 
 def flips_of(users: int, rng: np.random.Generator) -> Floats:
     """Return signs of users `[flip, user]`: all of them for few users, else drawn; the first is as it is."""
     if users <= ALL_FLIPS:
         return np.array(list(product((1.0, -1.0), repeat=users)))
+
     drawn = rng.choice((1.0, -1.0), (FLIPS, users))
     return np.concatenate([np.ones((1, users)), drawn])
 
@@ -127,7 +136,12 @@ def flipped_p(values: Floats, flips: Floats) -> float:
     return float((means >= means[0] - 1e-12).mean())
 
 
-def flipped_end(values: Floats, flips: Floats, level: float, side: int) -> float:
+def flipped_end(
+    values: Floats,
+    flips: Floats,
+    level: float,
+    side: int,
+) -> float:
     """Return an end of the interval of all effects that flipped signs don't rule out.
 
     Args:
@@ -211,8 +225,12 @@ def at_equal_length(difference: Floats, ratio: Floats) -> tuple[Floats, Floats]:
     value = difference.mean(axis=-1) - slope * mean
     rest = difference - value[..., None] - slope[..., None] * ratio
     error = np.sqrt(
-        np.maximum((rest**2).sum(axis=-1) / (n - 2) * (1 / n + mean**2 / spread), 1e-18)
+        np.maximum(
+            (rest**2).sum(axis=-1) / (n - 2) * (1 / n + mean**2 / spread),
+            1e-18,
+        )
     )
+
     return np.asarray(value), np.asarray(value / error)
 
 
@@ -243,7 +261,11 @@ OLD, NAIVE, CEILING = 0, 1, 2
 ROOM = 0.08
 """Of the scale: less than this is not worth a proof."""
 FEWEST_USERS = 2
-UNTRIED = {"found": False, "said": "not tried: too few replies", "n": 0}
+UNTRIED = {
+    "found": False,
+    "said": "not tried: too few replies",
+    "n": 0,
+}
 ELSEWHERE = "the target where it hadn't failed"
 """Name of a guardrail: what mends some replies may break others of the same kind."""
 GuardrailState = Literal["worse", "cleared", "open", "unknown"]
@@ -346,6 +368,7 @@ class ProofArrays:
         if worst:
             pair[:, 0][np.isnan(pair[:, 0])] = 1.0
             pair[:, 1][np.isnan(pair[:, 1])] = 0.0
+
         # means over replies, new less old `[context, question]`
         difference = np.diff(mean_of_known(pair), axis=1)[:, 0]
         difference[self.wave > look] = np.nan
@@ -353,7 +376,11 @@ class ProofArrays:
 
     def users_of(self, difference: Floats, stratum: int | None = None) -> Floats:
         """Return the mean difference of each user `[user]` in the contexts of a stratum, or in all."""
-        where = np.ones(len(self.user), bool) if stratum is None else self.stratum == stratum
+        if stratum is None:
+            where = np.ones(len(self.user), bool)
+        else:
+            where = self.stratum == stratum
+
         return of_users(difference[where], self.user[where])
 
     def guardrails(self, look: int, arm: int = 1, margin: float = MARGIN) -> list[Guardrail]:
@@ -368,11 +395,21 @@ class ProofArrays:
         rows = []
         for question, name in enumerate(self.names):
             if question:
-                changes = self.known_change(difference[:, question], question, look, arm)
+                changes = self.known_change(
+                    difference[:, question],
+                    question,
+                    look,
+                    arm,
+                )
                 rows.append((name, changes, margin, 0.0))
+
         elsewhere = self.stratum != FAILING
         if elsewhere.any():
-            rows.insert(0, (ELSEWHERE, np.where(elsewhere, difference[:, 0], np.nan), margin, 0.0))
+            rows.insert(
+                0,
+                (ELSEWHERE, np.where(elsewhere, difference[:, 0], np.nan), margin, 0.0),
+            )
+
         counted = [name for name, size in self.sizes.items() if not np.isnan(size[:, OLD]).all()]
         for name in counted:
             rows.append((name, -self.log_ratio(name, look, arm), limit, limit))
@@ -389,6 +426,7 @@ class ProofArrays:
         ]
         if not measurable:
             return guardrails
+
         # which fell, with the false ones among them bounded
         worse = called_worse(
             np.array([float(p_of_drop(changes + shift)) for _, changes, _, shift in measurable])
@@ -411,17 +449,27 @@ class ProofArrays:
                 room = max(least + float(changes.mean()), 0.01)
                 needed = ONE_SIDED * float(changes.std(ddof=1)) / room
                 more = max(1, int(np.ceil(needed**2)) - len(changes))
+
             measured = effect(changes, n=len(changes))
             guardrails.append(Guardrail(name, measured, state, more, bool(sure)))
+
         return guardrails
 
-    def known_change(self, difference: Floats, question: int, look: int, arm: int) -> Floats:
+    def known_change(
+        self,
+        difference: Floats,
+        question: int,
+        look: int,
+        arm: int,
+    ) -> Floats:
         """Return the differences of a question `[context]`; NaN where it was at its worst in all replies of both arms.
 
         What can't fall any further isn't cleared by not falling.
         """
         here = self.values[self.wave <= look][:, [OLD, arm], :, question]
-        return np.full_like(difference, np.nan) if not np.nan_to_num(here).any() else difference
+        if not np.nan_to_num(here).any():
+            return np.full_like(difference, np.nan)
+        return difference
 
     def primary(self, arm: int, ended: ProofEnd) -> Primary:
         """Measure the target where it failed, with the interval of the look at which the proof ended."""
@@ -433,11 +481,21 @@ class ProofArrays:
         n = int((~np.isnan(difference[self.stratum == FAILING])).sum())
         if len(values) < FEWEST_USERS:
             nothing = PairedEffect(0.0, -1.0, 1.0, 0.0, n, len(values))
-            return Primary(nothing, nothing, nothing, look + 1, ended.outcome, 1.0, length=False)
+            return Primary(
+                nothing,
+                nothing,
+                nothing,
+                look + 1,
+                ended.outcome,
+                1.0,
+                length=False,
+            )
+
         # the same where missing replies count against the change
         worst = self.users_of(self.differences(look, arm, worst=True)[:, 0], FAILING)
         ratio = self.users_of(
-            np.where(np.isnan(difference), np.nan, self.log_ratio("length", look, arm)), FAILING
+            np.where(np.isnan(difference), np.nan, self.log_ratio("length", look, arm)),
+            FAILING,
         )
         return Primary(
             effect(values, bound, n),
@@ -454,6 +512,7 @@ class ProofArrays:
         mean = mean_of_known(np.log(np.maximum(self.sizes[name], 1e-9)))
         log_ratio = mean[:, arm] - mean[:, OLD]
         log_ratio[self.wave > look] = np.nan
+
         return np.asarray(log_ratio)
 
     def keep(self, complete: Bools, look: int) -> float:
@@ -468,7 +527,11 @@ class ProofArrays:
         return users_left / max(len(set(self.user[failing])), 1)
 
     def looked(
-        self, look: int, alpha: float, ended: Mapping[int, ProofEnd], fraction: float = 0.0
+        self,
+        look: int,
+        alpha: float,
+        ended: Mapping[int, ProofEnd],
+        fraction: float = 0.0,
     ) -> dict[int, ProofEnd]:
         """Decide on each change that is still open, by Holm: the clearest first, at a stricter level with more of them.
 
@@ -495,17 +558,18 @@ class ProofArrays:
             rejected += outcome in (BETTER, WORSE)
             if outcome != GOING:
                 ends[arm] = at._replace(outcome=outcome)
+
         return ends
 
     def score(self, look: int, arm: int) -> float:
         """Return what a selection goes by: the effect, less twice each guardrail's drop beyond its noise."""
         difference = self.differences(look, arm)
         target, *guards = (self.users_of(difference[:, q]) for q in range(len(self.names)))
-        drops = [
-            max(0.0, -float(upper_bound(changes)))
-            for changes in guards
-            if len(changes) >= FEWEST_USERS
-        ]
+        drops = []
+        for changes in guards:
+            if len(changes) >= FEWEST_USERS:
+                drops.append(max(0.0, -float(upper_bound(changes))))
+
         return (float(target.mean()) if len(target) else -1.0) - 2 * sum(drops)
 
     def flattered(self) -> dict[str, Any]:
@@ -513,13 +577,19 @@ class ProofArrays:
         values = self.users_of(self.differences(0)[:, 0], FAILING)
         if len(values) < FEWEST_USERS:
             return UNTRIED | {"n": len(values)}
+
         fooled = float(z_of(values)) > ONE_SIDED
         sentence = ""
         if fooled:
             sentence = (
                 "this judge can be talked into this rubric: only people or thumbs can prove it"
             )
-        return {"found": fooled, "said": sentence, **asdict(effect(values))}
+
+        return {
+            "found": fooled,
+            "said": sentence,
+            **asdict(effect(values)),
+        }
 
     def preferred(self, wins: Floats) -> dict[str, Any]:
         """Return the share of pairs in which a reader without rubrics prefers the new reply.
@@ -529,7 +599,14 @@ class ProofArrays:
         """
         values = self.users_of(wins - 0.5)
         if len(values) < FEWEST_USERS:
-            return {"value": None, "low": None, "high": None, "n": len(values), "against": False}
+            return {
+                "value": None,
+                "low": None,
+                "high": None,
+                "n": len(values),
+                "against": False,
+            }
+
         # the mean preference, on the scale from 0 to 1
         preference = effect(values, n=int((~np.isnan(wins)).sum()))
         share = {
@@ -558,15 +635,17 @@ class ProofArrays:
         )
         if min(map(len, (fine, fails, naive, best))) < FEWEST_USERS:
             return None
+
         # why nothing is to be proposed, if so
         room = float(fine.mean() - fails.mean())
         high = float(upper_bound_of_difference(fine, fails))
         ceiling_high = float(upper_bound(best))
-        ended = (
-            "no prompt mends this here: it lacks knowledge or tools" if ceiling_high < ROOM else ""
-        )
+        ended = ""
+        if ceiling_high < ROOM:
+            ended = "no prompt mends this here: it lacks knowledge or tools"
         if high < ROOM:
             ended = "it no longer fails more there than elsewhere, with this model and prompt"
+
         figures = {
             "room": room,
             "room_high": high,
@@ -592,8 +671,13 @@ class ProofArrays:
             if share:
                 total += share * float(users.mean())
                 variance += share**2 * float(users.var(ddof=1)) / len(users)
+
         half = NORMAL * float(np.sqrt(variance))
-        return {"value": total, "low": total - half, "high": total + half}
+        return {
+            "value": total,
+            "low": total - half,
+            "high": total + half,
+        }
 
 
 def mean_of_known(values: Floats) -> Floats:
@@ -612,6 +696,7 @@ def users_to_tell(primary: Primary) -> int:
     """Compute how many more users tell an effect of the size that was seen from none in 80 %; 0 where it is none."""
     if not primary.effect.value:
         return 0
+
     # users grow with the square of the ratio of effects
     needed = primary.effect.users * (primary.smallest / abs(primary.effect.value)) ** 2
     return max(0, int(np.ceil(min(needed, 1e6))) - primary.effect.users)
@@ -622,6 +707,7 @@ def harm_told(primary: Primary) -> str:
     speaks_for_harm = min(primary.effect.value, primary.everywhere.value) < 0
     if not speaks_for_harm or primary.effect.users < FEWEST_USERS:
         return ""
+
     more = users_to_tell(primary)
     more_users = f"; about {more} more users would tell" if more else ""
     return f"the chance that it does harm is {chance_of_harm(primary.everywhere):.0%} by these replies{more_users}"
@@ -635,6 +721,7 @@ def is_harm_likely(primary: Primary, margin: float = MARGIN) -> bool:
     """
     if primary.effect.users < FEWEST_USERS:
         return False
+
     chance = chance_of_harm(primary.everywhere)
     return chance >= CERTAIN or (primary.effect.value < -margin and chance >= LIKELY)
 
@@ -657,13 +744,21 @@ def verdict_of(
         margin: Of a drop that would be too much.
     """
     # guardrails by what they say
-    fell = [f"worse: {guard.name}" for guard in guards if guard.fell]
-    marked = [
-        f"may be worse: {guard.name}"
-        for guard in guards
-        if guard.state == "worse" and not guard.fell
-    ]
-    unknown = [f"unknown: {guard.name}" for guard in guards if guard.state == "unknown"]
+    fell = []
+    for guard in guards:
+        if guard.fell:
+            fell.append(f"worse: {guard.name}")
+
+    marked = []
+    for guard in guards:
+        if guard.state == "worse" and not guard.fell:
+            marked.append(f"may be worse: {guard.name}")
+
+    unknown = []
+    for guard in guards:
+        if guard.state == "unknown":
+            unknown.append(f"unknown: {guard.name}")
+
     lacks = [missing] if missing else []
     # harm first, then what found no gain, then what speaks against a gain
     if primary.outcome == WORSE or fell:
@@ -676,21 +771,25 @@ def verdict_of(
         if missing:
             return "not proven", [missing, *doubts, *unknown]
         return "no difference found", [*doubts, *unknown]
+
     # a gain was shown: what else could explain it
     doubts = []
     if primary.worst.low <= 0:
         doubts.append("not shown with missing new replies counted as failing")
+
     if primary.length:
         doubts.append(
             "may be length: at equal length little of it is left, or replies grow by half"
         )
+
     doubts += [*marked, *against, *unknown]
     if doubts:
         return "not cleared", [*doubts, *lacks]
+
     # nothing speaks against it; open guardrails need more users
-    needs = [
-        f"open: {guard.name}, needs about {guard.more} more users"
-        for guard in guards
-        if guard.state == "open"
-    ]
+    needs = []
+    for guard in guards:
+        if guard.state == "open":
+            needs.append(f"open: {guard.name}, needs about {guard.more} more users")
+
     return "judged better", [*needs, *lacks]

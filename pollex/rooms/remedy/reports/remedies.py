@@ -11,21 +11,42 @@ WIDE, SPAN, EDGE = 240, 0.5, 4
 """Pixels of a plot, the least effect at its edges, and what stays free beyond these."""
 
 
-def remedies_page(run: str, record: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> str:
+def remedies_page(
+    run: str,
+    record: Mapping[str, Any],
+    pairs: Sequence[Mapping[str, str]],
+) -> str:
     """Render the whole page from what is kept; text of conversations, replies and diffs is escaped."""
     return render(
-        "remedies.html", file="", titles={}, facts={"run": run}, remedy=sections(record, pairs)
+        "remedies.html",
+        file="",
+        titles={},
+        facts={"run": run},
+        remedy=sections(record, pairs),
     )
 
 
 def sections(record: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Return what the sections of a page show."""
-    edits = [
-        {**edit, "rows": rows_of(edit), "worse": worse_of(edit["guardrails"])}
-        for edit in record["edits"]
-    ]
+    edits = []
+    for edit in record["edits"]:
+        edits.append(
+            {
+                **edit,
+                "rows": rows_of(edit),
+                "worse": worse_of(edit["guardrails"]),
+            }
+        )
+
     advice, why = advice_on(record)
-    return {**record, "pairs": pairs, "edits": edits, "advice": advice, "why": why, "rules": RULES}
+    return {
+        **record,
+        "pairs": pairs,
+        "edits": edits,
+        "advice": advice,
+        "why": why,
+        "rules": RULES,
+    }
 
 
 LOGARITHMS = ("length", "cost")
@@ -47,15 +68,22 @@ def worse_of(guardrails: Sequence[Mapping[str, Any]]) -> list[str]:
             in_units(guardrail["name"], guardrail["effect"][end])
             for end in ends_of(guardrail["name"])
         )
-        state = "within its margin" if guardrail["state"] == "cleared" else guardrail["state"]
+        if guardrail["state"] == "cleared":
+            state = "within its margin"
+        else:
+            state = guardrail["state"]
+
         unit = "" if guardrail["name"] in LOGARITHMS else " points"
         falls.append(f"{guardrail['name']} {value}{unit} [{low}, {high}] ({state})")
+
     return falls
 
 
 def ends_of(name: str) -> tuple[str, str, str]:
     """Return value and ends of an effect as they are written: in logarithms more is the other way round."""
-    return ("value", "high", "low") if name in LOGARITHMS else ("value", "low", "high")
+    if name in LOGARITHMS:
+        return ("value", "high", "low")
+    return ("value", "low", "high")
 
 
 def rows_of(edit: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -68,6 +96,7 @@ def rows_of(edit: Mapping[str, Any]) -> list[dict[str, Any]]:
     }
     rows = [target, *sorted(edit["guardrails"], key=lambda guardrail: guardrail["effect"]["value"])]
     span = span_of(rows)
+
     return [
         {
             **row,
@@ -83,7 +112,10 @@ def rows_of(edit: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def span_of(rows: Sequence[Mapping[str, Any]]) -> float:
     """Return the effect at the edges of the plot: no interval is cut."""
-    reach: list[float] = [abs(row["effect"][end]) for row in rows for end in ("low", "high")]
+    reach: list[float] = []
+    for row in rows:
+        for end in ("low", "high"):
+            reach.append(abs(row["effect"][end]))
     return max(SPAN, *reach)
 
 

@@ -60,17 +60,21 @@ def advice_on(rubric: Rubric) -> Advice:
     name = name_of(rubric.source)
     if name.startswith("phrase:"):
         return Advice("words", why=WORDS_ALONE)
+
     listed = any(name in kind.events for kind in kinds())
     for kind in kinds():
         # An event that the table doesn't list is told by its words, as a rubric of a model or a
         # person.
-        fits = (
-            name in kind.events if listed else bool(kind.words and kind.words.search(rubric.text))
-        )
+        if listed:
+            fits = name in kind.events
+        else:
+            fits = bool(kind.words and kind.words.search(rubric.text))
+
         if fits and kind.sentence and rubric.polarity != kind.side:
             return Advice(kind.name, why=NOT_ON_THIS_SIDE)
         if fits:
             return Advice(kind.name, kind.sentence, kind.why)
+
     return Advice("", why=UNCLEAR)
 
 
@@ -78,6 +82,7 @@ def name_of(source: str) -> str:
     """Return the name of a rubric's event or signal; empty for one in words of a model or a person."""
     if source_event := event_source(source):
         return source_event.event.pattern
+
     kind, _, name = source.partition(":")
     if kind == "phrase":
         return source
@@ -92,7 +97,11 @@ def kinds() -> tuple[Kind, ...]:
 
 
 def _read(tables: dict[str, Any]) -> Iterator[Kind]:
-    named = [(name, table) for name, table in tables.items() if name != "none"]
+    named = []
+    for name, table in tables.items():
+        if name != "none":
+            named.append((name, table))
+
     for name, table in [*named, *tables["none"].items()]:
         words = table.get("words", "").replace("\n", "")
         yield Kind(

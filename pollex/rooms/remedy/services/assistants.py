@@ -27,9 +27,14 @@ class RoleTable(ModelTable):
     def asked_by(self, command: ModelOptions) -> ModelOptions:
         """Return the role's model, asked as the command says where the table doesn't."""
         limits_given = self.model_dump(
-            include={"max_calls", "max_cost", "concurrency"}, exclude_none=True
+            include={"max_calls", "max_cost", "concurrency"},
+            exclude_none=True,
         )
-        limits = replace(command.limits, price=self.price or command.limits.price, **limits_given)
+        limits = replace(
+            command.limits,
+            price=self.price or command.limits.price,
+            **limits_given,
+        )
         return replace(
             self.within(),
             limits=limits,
@@ -55,7 +60,10 @@ class AssistantOptions:
 
 
 def named_assistant(
-    assistant: Any, profiles: str | Path | None, command: ModelOptions, seconds: float = SECONDS
+    assistant: Any,
+    profiles: str | Path | None,
+    command: ModelOptions,
+    seconds: float = SECONDS,
 ) -> AssistantOptions:
     """Return who is asked: `module:name`, a folder of files, an object of Python, or a table of a file of profiles.
 
@@ -67,17 +75,33 @@ def named_assistant(
         BadInput: See `tables_in`.
         WrongUse: It is none of them, or named twice.
     """
-    tables = tables_in(Path(profiles), RoleTable, MEND, ROLES) if profiles else {}
+    if profiles:
+        tables = tables_in(Path(profiles), RoleTable, MEND, ROLES)
+    else:
+        tables = {}
+
     if (assistant is None) == ("assistant" not in tables):
         remedy = "by [assistant] in a file of profiles, or by what answers"
-        raise WrongUse("name the assistant once", remedy=remedy, option="assistant")
-    models = {role: table.asked_by(command) for role, table in tables.items()}
+        raise WrongUse(
+            "name the assistant once",
+            remedy=remedy,
+            option="assistant",
+        )
+
+    models = {}
+    for role, table in tables.items():
+        models[role] = table.asked_by(command)
+
     if assistant is None:
-        return AssistantOptions(models=models, temperature=tables["assistant"].temperature)
+        return AssistantOptions(
+            models=models,
+            temperature=tables["assistant"].temperature,
+        )
     if isinstance(assistant, Path) or (isinstance(assistant, str) and ":" not in assistant):
         return AssistantOptions(files=folder_of_files(Path(assistant)), models=models)
     if not isinstance(assistant, str):
         return AssistantOptions(given=assistant_of(assistant), models=models)
+
     module, _, name = assistant.partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
         what = f"{assistant!r:.60} is no MODULE:FUNCTION"
@@ -86,8 +110,10 @@ def named_assistant(
             remedy="give shop:answer for the function answer of shop.py here",
             option="assistant",
         )
+
     return AssistantOptions(
-        given=ProcessAssistant(module, name, Path.cwd(), seconds), models=models
+        given=ProcessAssistant(module, name, Path.cwd(), seconds),
+        models=models,
     )
 
 

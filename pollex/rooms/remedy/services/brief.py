@@ -91,7 +91,11 @@ class BriefedTarget:
             "failing": len(self.contexts),
             "share": share.value,
         }
-        row |= {"low": share.low, "high": share.high, "kind": self.advice.kind}
+        row |= {
+            "low": share.low,
+            "high": share.high,
+            "kind": self.advice.kind,
+        }
         row |= {"sentence": self.advice.sentence, "no_sentence": self.advice.why}
         return row | {"lines": [number for number, _ in self.lines]}
 
@@ -131,6 +135,7 @@ class BriefResult(Shown):
         """How many thumbs down none of the targets reaches; empty where a target was named or nobody gave thumbs."""
         if not self.down:
             return ""
+
         thumbs = f"{self.unexplained} of {count(self.down, 'conversation')} with a thumb down"
         return f"In {thumbs} none of these fails: what went wrong there is not in this brief"
 
@@ -149,11 +154,13 @@ class BriefResult(Shown):
             yield f"{'':12}  {'':>14}  {sentence_told(target.advice)}"
             for number, line in target.lines[:1]:
                 yield f"{'':12}  {'':>14}  line {number} of the prompt: {line}"
+
         if self.untestable:
             note = f"Note: {len(self.untestable)} headlines can't be tested at a reply; the brief says why"
             yield Line(note, "yellow")
         if self.left:
             yield f"{self.left}."
+
         yield NOTHING
         if self.out is not None:
             yield f"Wrote {self.out}"
@@ -187,35 +194,58 @@ def brief(
     """
     if out is not None:
         require_writable(out, *files_of(logs, rubrics, prompt))
-    text = None if prompt is None else PromptText.load(prompt)
-    rubric_set, read, held, held_targets = read_held(logs, rubrics, target, reading, run, progress)
-    briefed = [
-        BriefedTarget(
-            rubric=held_target.rubric,
-            contexts=failures_of(held_target),
-            asked=held_target.asked,
-            lines=() if text is None else tuple(nearest_lines(text, held_target.rubric)),
-            survives=share_that_survives(rubric_set, held_target)
-            if rubric_set.judge.built_in
-            else None,
-        )
-        for held_target in held_targets
-        if failures_of(held_target)
-    ]
+
+    text = None
+    if prompt is not None:
+        text = PromptText.load(prompt)
+
+    rubric_set, read, held, held_targets = read_held(
+        logs,
+        rubrics,
+        target,
+        reading,
+        run,
+        progress,
+    )
+    briefed = []
+    for held_target in held_targets:
+        if failures_of(held_target):
+            briefed.append(
+                BriefedTarget(
+                    rubric=held_target.rubric,
+                    contexts=failures_of(held_target),
+                    asked=held_target.asked,
+                    lines=() if text is None else tuple(nearest_lines(text, held_target.rubric)),
+                    survives=share_that_survives(rubric_set, held_target)
+                    if rubric_set.judge.built_in
+                    else None,
+                )
+            )
+
     # What tells how it came out leads no list, but a reader looks for it: it stands here with the
     # reason.
     outcomes = outcomes_of(rubric_set.rubrics)
-    listed = [] if target else [*headline_rubrics(rubric_set), *outcomes]
-    held_rubrics = [held[rubric.id] for rubric in listed if held[rubric.id].holds]
+    if target:
+        listed = []
+    else:
+        listed = [*headline_rubrics(rubric_set), *outcomes]
+
+    held_rubrics = []
+    for rubric in listed:
+        if held[rubric.id].holds:
+            held_rubrics.append(held[rubric.id])
+
     # thumbs down that none of the targets reaches
-    down = {
-        conversation.id
-        for conversation in read.conversations
-        if conversation.label is Label.NEGATIVE
-    }
-    reached = {
-        context.conversation.id for briefed_target in briefed for context in briefed_target.contexts
-    }
+    down = set()
+    for conversation in read.conversations:
+        if conversation.label is Label.NEGATIVE:
+            down.add(conversation.id)
+
+    reached = set()
+    for briefed_target in briefed:
+        for context in briefed_target.contexts:
+            reached.add(context.conversation.id)
+
     result = BriefResult(
         targets=tuple(briefed),
         untestable=tuple(
@@ -232,17 +262,18 @@ def brief(
     )
     if out is not None:
         write_text(out, markdown(result, prompted=prompt is not None))
+
     return result
 
 
 def nearest_lines(text: PromptText, rubric: ChosenRubric) -> list[tuple[int, str]]:
     """Return the lines of a prompt that are nearest to a rubric in words, with their numbers from 1."""
     terms = terms_of(PARTIES.sub("", rubric.text))
-    near = [
-        (likeness(terms_of(line), terms), n, line)
-        for n, line in enumerate(text.lines, 1)
-        if line.strip()
-    ]
+    near = []
+    for n, line in enumerate(text.lines, 1):
+        if line.strip():
+            near.append((likeness(terms_of(line), terms), n, line))
+
     return [
         (n, line)
         for value, n, line in sorted(near, key=lambda ranked_line: -ranked_line[0])[:NEAREST]
@@ -260,13 +291,15 @@ def markdown(result: BriefResult, *, prompted: bool) -> str:
     ]
     for target in result.targets:
         lines += [*_about(target, prompted=prompted), ""]
+
     if result.left:
         lines += [f"{result.left}.", ""]
+
     if result.untestable:
         lines += ["## What can't be tested at a reply", ""]
-        lines += [
-            f"- {_plain(rubric.text)} ({rubric.id}): {why}" for rubric, why in result.untestable
-        ]
+        for rubric, why in result.untestable:
+            lines.append(f"- {_plain(rubric.text)} ({rubric.id}): {why}")
+
     return "\n".join([*lines, ""])
 
 
@@ -274,7 +307,11 @@ def _about(target: BriefedTarget, *, prompted: bool) -> list[str]:
     interval = f"[{target.share.low:.1%}, {target.share.high:.1%}]"
     share = f"{target.share.value:.1%} of {target.share.n} conversations {interval}"
     aim = "do less" if target.rubric.polarity == "dsat" else "do more"
-    fails = "holds" if target.rubric.polarity == "dsat" else "doesn't hold where it might"
+    if target.rubric.polarity == "dsat":
+        fails = "holds"
+    else:
+        fails = "doesn't hold where it might"
+
     lines = [
         f"## {_plain(target.rubric.text)}",
         "",
@@ -282,31 +319,38 @@ def _about(target: BriefedTarget, *, prompted: bool) -> list[str]:
     ]
     if topics := target.topics:
         lines.append("- Asked about: " + ", ".join(f"{word} ({n})" for word, n in topics) + ".")
+
     if target.survives is not None:
         sentence = (
             f"- Without what follows the reply, the judge still finds it in {target.survives:.0%}"
         )
         lines.append(f"{sentence}: it can be tested at a reply.")
+
     if prompted and not target.lines:
         lines.append("- The prompt says nothing of it.")
     elif prompted:
         near = (f"  - line {n}: {_plain(line)}" for n, line in target.lines)
         lines += ["- Nearest lines of the prompt:", *near]
+
     if target.advice.sentence:
         lines.append(f"- A sentence to try: {_plain(target.advice.sentence)}")
     else:
         lines.append(f"- {_plain(sentence_told(target.advice))}.")
+
     lines += ["- Cases for your tests: `pollex remedy cases LOGS --rubrics RUBRICS --to TOOL`", ""]
     for context in in_order(target.contexts, 0)[:EXAMPLES]:
         words_by_role = {"user": _asked(context), "assistant": context.reply.content}
         quotes = (f"> {role}: {_plain(words, 600)}  " for role, words in words_by_role.items())
         lines += [f"Conversation {_plain(context.id)}:", "", *quotes, ""]
+
     return lines
 
 
 def sentence_told(advice: Advice) -> str:
     """Say what sentence may be tried, or why none is given."""
-    return f"to try: {advice.sentence}" if advice.sentence else f"no sentence to try: {advice.why}"
+    if advice.sentence:
+        return f"to try: {advice.sentence}"
+    return f"no sentence to try: {advice.why}"
 
 
 ESCAPES = {character: f"\\{character}" for character in "\\`*_[]|#~$"}

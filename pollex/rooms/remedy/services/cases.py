@@ -57,15 +57,18 @@ class CasesResult(Shown):
         yield self.headline
         for path in self.files:
             yield f"Wrote {path}"
+
         left = []
         if self.proving:
             left.append(
                 f"{count(self.proving, 'case')} left out for a proof: nobody is to tune on them (--all)"
             )
+
         if self.unmatched:
             left.append(
                 f"{count(self.unmatched, 'conversation')} left out: the prompt doesn't make their system turn"
             )
+
         yield from notes_told(left)
 
     def as_json(self) -> dict[str, Any]:
@@ -98,10 +101,26 @@ def cases(
             remedy=f"one of: {', '.join(CASE_FORMS)}",
             option="to",
         )
+
     if out.exists() and not out.is_dir():
-        raise WrongUse("it is a file", where=str(out), remedy="give the name of a folder")
-    text = None if prompt is None else PromptText.load(prompt)
-    rubric_set, read, _, held_targets = read_held(logs, rubrics, target, reading, run, progress)
+        raise WrongUse(
+            "it is a file",
+            where=str(out),
+            remedy="give the name of a folder",
+        )
+
+    text = None
+    if prompt is not None:
+        text = PromptText.load(prompt)
+
+    rubric_set, read, _, held_targets = read_held(
+        logs,
+        rubrics,
+        target,
+        reading,
+        run,
+        progress,
+    )
     parts = parts_of(read.conversations, rubric_set.learned_from)
     checks: dict[str, list[CaseCheck]] = defaultdict(list)
     contexts: dict[str, ReplyContext] = {}
@@ -110,8 +129,14 @@ def cases(
             rubric = held.rubric
             contexts[context.id] = context
             checks[context.id].append(
-                CaseCheck(rubric.id, rubric.polarity, rubric.text, context.reply.content)
+                CaseCheck(
+                    rubric.id,
+                    rubric.polarity,
+                    rubric.text,
+                    context.reply.content,
+                )
             )
+
     reply_cases = []
     for context in in_order(contexts.values(), 0):
         messages = messages_of(context.conversation)[: context.turn]
@@ -122,24 +147,43 @@ def cases(
                 {"role": "system", "content": system},
                 *(message for message in messages if message["role"] != "system"),
             ]
+
         if text is None or system is not None:
             reply_cases.append(
-                ReplyCase(context.id, messages, checks[context.id], id_, context.turn, parts[id_])
+                ReplyCase(
+                    context.id,
+                    messages,
+                    checks[context.id],
+                    id_,
+                    context.turn,
+                    parts[id_],
+                )
             )
-    shown = [case for case in reply_cases if every or case.part != "prove"]
+
+    shown = []
+    for case in reply_cases:
+        if every or case.part != "prove":
+            shown.append(case)
+
     if not shown:
-        what = (
-            f"no cases: {len(reply_cases)} replies, all of them left for a proof"
-            if reply_cases
-            else "no reply shows a rubric"
-        )
+        if reply_cases:
+            what = f"no cases: {len(reply_cases)} replies, all of them left for a proof"
+        else:
+            what = "no reply shows a rubric"
+
         raise BadLabels(what, remedy="give more conversations")
-    model = "MODEL" if rubric_set.judge.built_in else rubric_set.judge.name
+
+    if rubric_set.judge.built_in:
+        model = "MODEL"
+    else:
+        model = rubric_set.judge.name
+
     texts = case_files(to, shown, model)
     write_folder(out, texts, *files_of(logs, rubrics, prompt))
     hashes = sorted({contexts[case.id].conversation.text_hash[:16] for case in shown})
     with Store.open(run.store) as store:
         store.keep([FactRow("", CASES, now(), pack(hashes))])
+
     return CasesResult(
         to=to,
         files=tuple(out / name for name in texts),

@@ -37,7 +37,11 @@ BASIS = "if the relation of rubrics and thumbs in the log holds for the new repl
 
 
 def conclude_edits(
-    gathered: Gathered, live: RemedyWork, state: Mapping[str, Any], *, same_family: bool
+    gathered: Gathered,
+    live: RemedyWork,
+    state: Mapping[str, Any],
+    *,
+    same_family: bool,
 ) -> list[dict[str, Any]]:
     """Conclude on each change that was proven, the best first; return the fields of each `ProvenEdit`.
 
@@ -69,19 +73,32 @@ def conclude_edits(
         }
         speaks = [words for words, holds in objections.items() if holds]
         missing = missing_told(trial, arm, ended.look)
-        verdict, against = verdict_of(primary, guards, speaks, missing, gathered.options.margin)
+        verdict, against = verdict_of(
+            primary,
+            guards,
+            speaks,
+            missing,
+            gathered.options.margin,
+        )
         # people who compared blind outrank the judge
         people = None
         level = "R"
         named = verdict
         if state["choices"] and arm == compared_arm(state):
-            people = people_say(trial, arm, state["choices"], gathered.options, live.salt)
+            people = people_say(
+                trial,
+                arm,
+                state["choices"],
+                gathered.options,
+                live.salt,
+            )
             if people["value"] is not None and people["high"] < 0.5:
                 named = AGAINST
                 level = "P"
             elif people["value"] is not None and people["low"] > 0.5 and verdict == "judged better":
                 named = AGREE
                 level = "P"
+
         verdicts.append({
             "name": edit["name"],
             "diff": edit["diff"],
@@ -99,6 +116,7 @@ def conclude_edits(
             "people": people,
             "shown_over_sealed": over,
         })  # fmt: skip
+
     return sorted(verdicts, key=lambda verdict: RANKS.index(verdict["verdict"]))
 
 
@@ -109,6 +127,7 @@ def missing_told(trial: Trial, arm: int, look: int) -> str:
     lacks = [place for place in places if np.isnan(trial.arrays.values[(*place, 0)])]
     if not lacks:
         return ""
+
     new = sum(place[1] == arm for place in lacks)
     return f"{len(lacks)} of {len(places)} replies are missing, {new} of them under the change"
 
@@ -125,30 +144,57 @@ def wording_of(live: RemedyWork, arm: int, primary: Primary) -> list[dict[str, A
     trial = live.trials["prove"]
     if (worded := trial.worded.get(arm)) is None or live.second is None:
         return None
+
     effects = []
     for number, question in enumerate(live.second.wordings):
-        values = trial.arrays.users_of(worded[:, 1, number] - worded[:, 0, number], FAILING)
-        mean = float(values.mean()) if len(values) else None
+        values = trial.arrays.users_of(
+            worded[:, 1, number] - worded[:, 0, number],
+            FAILING,
+        )
+        mean = None
+        if len(values):
+            mean = float(values.mean())
         holds = mean is not None and mean >= primary.effect.value / 2
-        effects.append({"text": question.text, "value": mean, "n": len(values), "holds": holds})
+        effects.append(
+            {
+                "text": question.text,
+                "value": mean,
+                "n": len(values),
+                "holds": holds,
+            }
+        )
+
     return effects
 
 
-def shown_over_sealed(trial: Trial, arm: int, look: int, sealed: set[str]) -> dict[str, Any] | None:
+def shown_over_sealed(
+    trial: Trial,
+    arm: int,
+    look: int,
+    sealed: set[str],
+) -> dict[str, Any] | None:
     """Return how much more guardrails rose that the proposer saw than those it didn't; None without both."""
     arrays = trial.arrays
     most = len(trial.questions)
     hidden = np.array([name in sealed for name in arrays.names[1:most]], bool)
     if not hidden.any() or hidden.all():
         return None
+
     differences = arrays.differences(look, arm)[:, 1:most]
     values = arrays.users_of(
         differences[:, ~hidden].mean(axis=1) - differences[:, hidden].mean(axis=1)
     )
-    return asdict(effect(values)) if len(values) >= FEWEST_USERS else None
+    if len(values) >= FEWEST_USERS:
+        return asdict(effect(values))
+    return None
 
 
-def thumbs_of(gathered: Gathered, trial: Trial, arm: int, look: int) -> dict[str, Any]:
+def thumbs_of(
+    gathered: Gathered,
+    trial: Trial,
+    arm: int,
+    look: int,
+) -> dict[str, Any]:
     """Return the effect on P(thumb up) where the target failed, as `pollex turns` fits it, labels resampled."""
     able = [turn.turns for turn in gathered.rubric_set.turns if turn.helps]
     if not gathered.rubric_set.judge.built_in:
@@ -156,36 +202,42 @@ def thumbs_of(gathered: Gathered, trial: Trial, arm: int, look: int) -> dict[str
             "value": None,
             "reason": "the set's judge is a model: every rubric would be paid for at each reply",
         }
+
     if not able:
         return {
             "value": None,
             "reason": "the set has no probability that helps after a turn (`pollex turns`)",
         }
+
     # replies of the proof after the first turn from which a probability helps
     depth = min(able)
     scorer = BatchScorer(gathered.rubric_set)
     arrays = trial.arrays
     here = (arrays.wave <= look) & (arrays.stratum == FAILING)
-    indices = [
-        n
-        for n, context in enumerate(trial.contexts)
-        if here[n] and user_turns(context.cut) == depth
-    ]
+    indices = []
+    for n, context in enumerate(trial.contexts):
+        if here[n] and user_turns(context.cut) == depth:
+            indices.append(n)
+
     old, new = (netsat_of(trial, number, indices, scorer) for number in (OLD, arm))
     judged = ~np.isnan(old) & ~np.isnan(new)
     # labeled conversations of the log that reach that turn: they fit the probability
-    labeled = [
-        conversation
-        for conversation in gathered.logs.conversations
-        if conversation.label is not Label.NONE and user_turns(conversation) >= depth
-    ]
+    labeled = []
+    for conversation in gathered.logs.conversations:
+        if conversation.label is not Label.NONE and user_turns(conversation) >= depth:
+            labeled.append(conversation)
+
     if judged.sum() < FEWEST // 2 or len(labeled) < FEWEST:
         return {
             "value": None,
             "reason": f"{int(judged.sum())} replies after turn {depth}, where a probability helps",
         }
+
     scored = scorer.scores([beginning(conversation, depth) for conversation in labeled])
-    x = np.array([np.nan if score.netsat is None else score.netsat for score in scored], float)
+    x = np.array(
+        [np.nan if score.netsat is None else score.netsat for score in scored],
+        float,
+    )
     up = np.array([conversation.label is Label.POSITIVE for conversation in labeled])
     x, up = x[~np.isnan(x)], up[~np.isnan(x)]
     # the effect of all labels first, then of labels and users drawn again
@@ -193,12 +245,17 @@ def thumbs_of(gathered: Gathered, trial: Trial, arm: int, look: int) -> dict[str
     drawn = []
     users = arrays.user[np.array(indices)[judged]]
     for number in range(DRAWS + 1):
-        rows = rng.integers(0, len(x), len(x)) if number else np.arange(len(x))
+        if number:
+            rows = rng.integers(0, len(x), len(x))
+        else:
+            rows = np.arange(len(x))
+
         if up[rows].all() or not up[rows].any():
             continue
         fitted = fit_calibration(x[rows], up[rows])
         differences = of_users(
-            fitted.probability(new[judged]) - fitted.probability(old[judged]), users
+            fitted.probability(new[judged]) - fitted.probability(old[judged]),
+            users,
         )
         drawn.append(
             float(
@@ -207,12 +264,23 @@ def thumbs_of(gathered: Gathered, trial: Trial, arm: int, look: int) -> dict[str
                 else differences.mean()
             )
         )
+
     low, high = np.quantile(drawn[1:], (0.025, 0.975))
-    interval = {"value": drawn[0], "low": float(low), "high": float(high), "n": int(judged.sum())}
+    interval = {
+        "value": drawn[0],
+        "low": float(low),
+        "high": float(high),
+        "n": int(judged.sum()),
+    }
     return interval | {"basis": f"{BASIS}; where the target failed, after turn {depth}"}
 
 
-def netsat_of(trial: Trial, arm: int, indices: Sequence[int], scorer: BatchScorer) -> Floats:
+def netsat_of(
+    trial: Trial,
+    arm: int,
+    indices: Sequence[int],
+    scorer: BatchScorer,
+) -> Floats:
     """Return the mean NetSAT of the conversations up to the replies `[context]`; NaN: no reply."""
     netsat = np.full(len(indices), np.nan)
     for place, n in enumerate(indices):
@@ -224,6 +292,7 @@ def netsat_of(trial: Trial, arm: int, indices: Sequence[int], scorer: BatchScore
         ]
         if scores and None not in scores:
             netsat[place] = float(np.mean(np.array(scores, float)))
+
     return netsat
 
 
@@ -235,16 +304,28 @@ def family(name: str) -> str:
 def arms_of(state: Mapping[str, Any], trial: str) -> list[str]:
     """Return the names of a trial's arms."""
     proven = ["new"] if len(state["edits"]) == 1 else state["edits"]
-    arms = {"prove": proven, "headroom": ["naive", "ceiling"], "flatter": ["flatterer"]}
+    arms = {
+        "prove": proven,
+        "headroom": ["naive", "ceiling"],
+        "flatter": ["flatterer"],
+    }
     return ["old", *arms.get(trial, state.get("tried", []))]
 
 
-def record_of(live: RemedyWork, state: Mapping[str, Any], gathered: Gathered) -> dict[str, Any]:
+def record_of(
+    live: RemedyWork,
+    state: Mapping[str, Any],
+    gathered: Gathered,
+) -> dict[str, Any]:
     """Return what a run was about and came to, but for the verdicts."""
     trial = live.trials.get("prove")
     target = gathered.target
     strata = [stratum for _, stratum in gathered.proof]
-    arms = {} if trial is None else dict(enumerate(arms_of(state, "prove")))
+    if trial is None:
+        arms = {}
+    else:
+        arms = dict(enumerate(arms_of(state, "prove")))
+
     return {
         "target": {"id": target.id, "text": target.text, "polarity": target.polarity},
         "headroom": state["headroom"],
@@ -274,21 +355,26 @@ def reason_left(state: Mapping[str, Any], candidate: Mapping[str, str]) -> str:
         return candidate["refused"]
     if name in state["edits"]:
         return "" if state["looks"] else "the run ended before a proof"
+
     waves = [scores for scores in state.get("scores", ()) if name in scores]
     if waves:
         last = waves[-1][name]
         best = max(waves[-1].values())
         return f"not selected: it came to {last:+.2f} (effect less twice what fell), the best to {best:+.2f}"
-    return (
-        "not accepted"
-        if name not in state["tried"]
-        else "not selected: the run ended before a selection"
-    )
+    if name not in state["tried"]:
+        return "not accepted"
+    return "not selected: the run ended before a selection"
 
 
 def sizes_of(trial: Trial, arm: int) -> dict[str, float]:
     """Return mean characters and cost of a reply, in tokens of its prompt; what nobody counts is left out."""
-    sizes = {name: size[:, arm] for name, size in trial.arrays.sizes.items()}
-    return {
-        name: float(np.nanmean(size)) for name, size in sizes.items() if not np.isnan(size).all()
-    }
+    sizes = {}
+    for name, size in trial.arrays.sizes.items():
+        sizes[name] = size[:, arm]
+
+    characters: dict[str, float] = {}
+    for name, size in sizes.items():
+        if not np.isnan(size).all():
+            characters[name] = float(np.nanmean(size))
+
+    return characters

@@ -72,6 +72,7 @@ def read_held(
     rubric_set = read_set(rubrics, run.store, arrays=False)
     read = logs_from(logs, reading, progress)
     held = held_in(rubric_set, read.conversations, run.store)
+
     return (
         rubric_set,
         read,
@@ -81,7 +82,9 @@ def read_held(
 
 
 def held_in(
-    rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path
+    rubric_set: RubricSet,
+    conversations: Sequence[Conversation],
+    store: Path,
 ) -> dict[str, Held]:
     """Find where each rubric holds, by id; no model is asked.
 
@@ -94,14 +97,17 @@ def held_in(
     scorable = [conversation for conversation in conversations if not conversation.not_scorable]
     answers = _answers(rubric_set, scorable, store)
     if not answers:
-        return _quoted(rubric_set, {conversation.id: conversation for conversation in scorable})
+        return _quoted(
+            rubric_set,
+            {conversation.id: conversation for conversation in scorable},
+        )
+
     held_by_id = {}
     for rubric in rubric_set.rubrics:
-        came_up = [
-            (conversation, answer, answer.value() > NEUTRAL)
-            for conversation, answer in answers[rubric.id]
-            if not answer.never_came_up
-        ]
+        came_up = []
+        for conversation, answer in answers[rubric.id]:
+            if not answer.never_came_up:
+                came_up.append((conversation, answer, answer.value() > NEUTRAL))
         places: dict[bool, list[ReplyContext]] = {True: [], False: []}
         later = 0
         for conversation, answer, holds in came_up:
@@ -111,11 +117,18 @@ def held_in(
                 later += holds and any(
                     conversation.turns[n].role == "user" for n in answer.turns if n > turn
                 )
+
         holding = sum(holds for *_, holds in came_up)
         replies, without = map(tuple, (places[True], places[False]))
         held_by_id[rubric.id] = Held(
-            rubric, len(answers[rubric.id]), holding, replies, without, later
+            rubric,
+            len(answers[rubric.id]),
+            holding,
+            replies,
+            without,
+            later,
         )
+
     return held_by_id | _with_occasions(
         held_by_id, {id_ for id_ in held_by_id if is_local(rubric_set, held_by_id[id_].rubric)}
     )
@@ -130,6 +143,7 @@ def reply_at(conversation: Conversation, evidence: Sequence[int]) -> int | None:
                 break
             if may_answer(conversation, place):
                 return place
+
     return None
 
 
@@ -137,7 +151,9 @@ Said = list[tuple[Conversation, Answer]]
 
 
 def _answers(
-    rubric_set: RubricSet, conversations: Sequence[Conversation], store: Path
+    rubric_set: RubricSet,
+    conversations: Sequence[Conversation],
+    store: Path,
 ) -> dict[str, Said]:
     """Return the answers about each rubric: without a model anew, of a model as the learning run kept them."""
     answers: dict[str, Said] = defaultdict(list)
@@ -160,10 +176,12 @@ def _answers(
             for rubric_id, answer in stored_answers.get(conversation.text_hash, {}).items():
                 if isinstance(answer, Answer):
                     answers[rubric_id].append((conversation, answer))
+
     # Where a model judged and nothing of it is here, what the set quotes tells of all its rubrics
     # alike.
     if local and (answers or rubric_set.judge.built_in):
         run_to_end(judged())
+
     return answers
 
 
@@ -176,12 +194,17 @@ def local_judge(rubric_set: RubricSet) -> Judge:
     """Return who answers a set's rubrics without a model: all of them, or those that its model leaves."""
     if rubric_set.judge.built_in:
         return embedded_judge(rubric_set, None)
+
     # NumPy and the tables of the built-in roles come with it
     from pollex.agents.distilled.judge import LocalJudge
 
     local_ids = {rubric.id for rubric in rubric_set.rubrics if rubric.answered_by}
     learned = {id_: what for id_, what in rubric_set.judge.learned.items() if id_ in local_ids}
-    return LocalJudge(embedder_for(None, embeds_with(rubric_set.judge, DEFAULT_MODEL)), learned)
+
+    return LocalJudge(
+        embedder_for(None, embeds_with(rubric_set.judge, DEFAULT_MODEL)),
+        learned,
+    )
 
 
 def _with_occasions(
@@ -197,18 +220,18 @@ def _with_occasions(
         if among is not None and id_ not in among:
             continue
         failed = {context.conversation.id for context in held.replies}
-        other = [
-            opposite
-            for opposite in held_by_id.values()
-            if opposite.rubric.polarity != held.rubric.polarity and opposite.rubric.leads
-        ]
-        without = {
-            c.conversation.id: c
-            for opposite in other
-            for c in opposite.replies
-            if c.conversation.id not in failed
-        }
+        other = []
+        for opposite in held_by_id.values():
+            if opposite.rubric.polarity != held.rubric.polarity and opposite.rubric.leads:
+                other.append(opposite)
+        without = {}
+        for opposite in other:
+            for c in opposite.replies:
+                if c.conversation.id not in failed:
+                    without[c.conversation.id] = c
+
         changed[id_] = replace(held, without=tuple(without.values()), later=0)
+
     return changed
 
 
@@ -230,9 +253,14 @@ def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) ->
                 )
                 if spoken and quote.text in conversation.turns[quote.turn].shown:
                     replies[conversation.id] = ReplyContext(conversation, quote.turn)
+
         held_by_id[rubric.id] = Held(
-            rubric, len(conversations), len(quoted_ids), tuple(replies.values())
+            rubric,
+            len(conversations),
+            len(quoted_ids),
+            tuple(replies.values()),
         )
+
     if not any(held.holds for held in held_by_id.values()):
         what = f"{rubric_set.judge.name} judged, and its answers (run {rubric_set.run}) are not in the store"
         raise BadRubrics(
@@ -240,22 +268,30 @@ def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) ->
             remedy="give the store of that run, or the log that it was learned from",
             option="store",
         )
+
     return _with_occasions(held_by_id)
 
 
 def targets(rubric_set: RubricSet, held: Mapping[str, Held]) -> list[Held]:
     """List what a change of the prompt may aim at, commonest first; see `why_no_target`."""
-    able = [
-        held[headline_rubric.id]
-        for headline_rubric in headline_rubrics(rubric_set)
-        if not why_no_target(rubric_set, held[headline_rubric.id])
-    ]
-    return sorted(able, key=lambda target: (target.rubric.polarity != "dsat", -len(target.replies)))
+    able = []
+    for headline_rubric in headline_rubrics(rubric_set):
+        if not why_no_target(rubric_set, held[headline_rubric.id]):
+            able.append(held[headline_rubric.id])
+
+    return sorted(
+        able,
+        key=lambda target: (target.rubric.polarity != "dsat", -len(target.replies)),
+    )
 
 
 def headline_rubrics(rubric_set: RubricSet) -> list[ChosenRubric]:
     """Return the rubrics of both headline lists."""
-    return [entry.rubric for side in SIDES for entry in headlines(rubric_set.rubrics, side)]
+    rubrics: list[ChosenRubric] = []
+    for side in SIDES:
+        for entry in headlines(rubric_set.rubrics, side):
+            rubrics.append(entry.rubric)
+    return rubrics
 
 
 def why_no_target(rubric_set: RubricSet, held: Held) -> str:
@@ -267,6 +303,7 @@ def why_no_target(rubric_set: RubricSet, held: Held) -> str:
     for mark in marks_on_words(held.rubric):
         if mark.why.startswith(TWO_PARTS):
             return f"{mark.why}{'; better: ' + ' · '.join(mark.better) if mark.better else ''}"
+
     if not held.holds:
         return "it holds in no conversation of this log"
     if not held.replies and TELLS_OF_USER.match(held.rubric.text):
@@ -285,6 +322,7 @@ def why_no_target(rubric_set: RubricSet, held: Held) -> str:
             f"{round(share * len(held.replies))} of {count(len(held.replies), 'reply', 'replies')}"
         )
         return f"it takes what comes after the reply to see it: by the reply alone the judge finds it in {share_seen}"
+
     return ""
 
 
@@ -297,21 +335,33 @@ TELLS_OF_USER = re.compile(
 
 def failures_of(held: Held) -> tuple[ReplyContext, ...]:
     """Return where a target fails: where it holds for dissatisfaction, where it might hold for satisfaction."""
-    return held.replies if held.rubric.polarity == "dsat" else held.without
+    if held.rubric.polarity == "dsat":
+        return held.replies
+    return held.without
 
 
 def went_well(held: Held) -> tuple[ReplyContext, ...]:
     """Return where the occasion of a target came up, and it went well."""
-    return held.without if held.rubric.polarity == "dsat" else held.replies
+    if held.rubric.polarity == "dsat":
+        return held.without
+    return held.replies
 
 
-def target_of(rubric_set: RubricSet, held: Mapping[str, Held], named: str) -> Held:
+def target_of(
+    rubric_set: RubricSet,
+    held: Mapping[str, Held],
+    named: str,
+) -> Held:
     """Return the target with an id, or the beginning of one.
 
     Raises:
         WrongUse: None or several have it, or it can't be a target.
     """
-    ids = [id_ for id_ in held if id_.startswith(named)] if named else []
+    if named:
+        ids = [id_ for id_ in held if id_.startswith(named)]
+    else:
+        ids = []
+
     remedy = "one of: " + ", ".join(target.rubric.id for target in targets(rubric_set, held)[:8])
     if len(ids) != 1:
         what = f"{len(ids)} rubrics have an id that begins with {named!r:.40}"
@@ -335,6 +385,7 @@ def share_that_survives(rubric_set: RubricSet, held: Held) -> float:
             surviving += (
                 isinstance(answer, Answer) and bool(answer.turns) and answer.value() > NEUTRAL
             )
+
         return surviving
 
     return run_to_end(count()) / len(held.replies)

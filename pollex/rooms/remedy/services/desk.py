@@ -94,7 +94,10 @@ class RemedyDesk:
     @property
     def own(self) -> bool:
         """Whether the judge is of the assistant's family, or of the second judge's."""
-        kin = {family(role.name) for role in (self.assistant, self.second) if role}
+        kin = set()
+        for role in (self.assistant, self.second):
+            if role:
+                kin.add(family(role.name))
         return not isinstance(self.judge, LastExchange) and family(self.judge.name) in kin
 
     @property
@@ -121,23 +124,24 @@ class RemedyDesk:
         """
         registration = step(self.store, run, REGISTERED) or self.found.frozen(trial, changed)
         if trial.texts and "number" not in registration:
-            replies = [
-                (place, text.kind if isinstance(text, NoReply) else text.text)
-                for place, text in trial.texts.items()
-            ]
+            replies = []
+            for place, text in trial.texts.items():
+                replies.append((place, text.kind if isinstance(text, NoReply) else text.text))
             fingerprint = digest([self.judge.fingerprint, sorted(replies)])
             # The same replies judged once more are no other proof, unless a cap had ended the
             # first.
-            others = {
-                (proof["proof"], proof["said"], proof["cut"]): int(proof["number"])
-                for proof in [*proofs_in_store(self.store, run), *proofs_beside(self.out)]
-                if proof["target"] == registration["target"]
-                and {*registration["hashes"]} & {*proof["hashes"]}
-            }
+            others = {}
+            for proof in [*proofs_in_store(self.store, run), *proofs_beside(self.out)]:
+                if proof["target"] == registration["target"] and {*registration["hashes"]} & {
+                    *proof["hashes"]
+                }:
+                    others[proof["proof"], proof["said"], proof["cut"]] = int(proof["number"])
+
             registration |= {
                 "said": fingerprint,
                 "number": others.get((registration["proof"], fingerprint, ""), 1 + len(others)),
             }
+
         await self.store.write_step(run, REGISTERED, registration)
         return int(registration.get("number", 0))
 
@@ -150,24 +154,31 @@ class RemedyDesk:
         """
         if "pairs" in question:
             keys = {pair["key"] for pair in question["pairs"]}  # the file may be of an earlier run
-            return {
-                key: choice
-                for key, choice in read_choices(self.folder, self.store, run).items()
-                if key in keys
-            }
+            answers = {}
+            for key, choice in read_choices(self.folder, self.store, run).items():
+                if key in keys:
+                    answers[key] = choice
+            return answers
         if (accept := self.found.options.accept) in (None, "all"):
             return accept
+
         names = [name.strip() for name in accept.split(",")]
         there = [edit["name"] for edit in question["edits"]]
         if unknown := [name for name in names if name not in there]:
             remedy = f"one or several of {', '.join(there)}"
             raise WrongUse(
-                f"no proposal is called {unknown[0]!r:.60}", remedy=remedy, option="accept"
+                f"no proposal is called {unknown[0]!r:.60}",
+                remedy=remedy,
+                option="accept",
             )
+
         return names
 
     async def waits(
-        self, run: str, question: Mapping[str, Any], proposed: Mapping[str, Any]
+        self,
+        run: str,
+        question: Mapping[str, Any],
+        proposed: Mapping[str, Any],
     ) -> None:
         """Write what people are asked, and wait.
 
@@ -191,8 +202,11 @@ class RemedyDesk:
             )
             await self.store.write_step(run, SHEET, list(question["pairs"]))
             raise AnswersPending(
-                f"{len(question['pairs'])} pairs wait for people", where=str(path), remedy=remedy
+                f"{len(question['pairs'])} pairs wait for people",
+                where=str(path),
+                remedy=remedy,
             )
+
         await self.store.write_step(run, PROPOSED, encode(proposed))
         names = [edit["name"] for edit in question["edits"]]
         where = "; ".join(f"{edit['name']}: {edit['diff']!r}" for edit in question["edits"])
@@ -201,22 +215,30 @@ class RemedyDesk:
             folder.mkdir(parents=True, exist_ok=True)
             for edit in question["edits"]:
                 diff = folder / f"{edit['name'].replace(' ', '-')}.diff"
-                write_text(diff, f"{edit['purpose']}\n\n{edit['diff']}", named=False)
+                write_text(
+                    diff,
+                    f"{edit['purpose']}\n\n{edit['diff']}",
+                    named=False,
+                )
+
             where = str(folder)
+
         remedy = f"read them, then go on with --resume --accept all, or {','.join(names)!r}"
         raise AnswersPending(
-            f"{len(names)} proposals wait to be accepted", where=where, remedy=remedy
+            f"{len(names)} proposals wait to be accepted",
+            where=where,
+            remedy=remedy,
         )
 
 
 def proofs_in_store(store: Store, this: str) -> Iterator[dict[str, Any]]:
     """Yield what a store knows of earlier proofs than that of a run, as `ledger_of` writes it."""
     for run in runs(store):
-        frozen = (
-            (step(store, run.id, REGISTERED) or {})
-            if run.command == COMMAND and run.id != this
-            else {}
-        )
+        if run.command == COMMAND and run.id != this:
+            frozen = step(store, run.id, REGISTERED) or {}
+        else:
+            frozen = {}
+
         if "number" in frozen:
             yield ledger_of(frozen, run.id if step(store, run.id, CUT) else "")
 
@@ -229,7 +251,11 @@ def ledger_of(frozen: Mapping[str, Any], cut: str = "") -> dict[str, Any]:
     """
     prompt, *_ = frozen["prompts"]
     names = ("target", "proof", "said", "number", "hashes")
-    about = {"cut": cut, "prompt": digest(prompt), "log": digest(frozen["hashes"])}
+    about = {
+        "cut": cut,
+        "prompt": digest(prompt),
+        "log": digest(frozen["hashes"]),
+    }
     return about | {name: frozen[name] for name in names}
 
 
@@ -241,6 +267,7 @@ def proofs_beside(out: Path | None) -> Iterator[dict[str, Any]]:
                 ledger = json.loads(path.read_text("utf-8")).get("ledger")
             except (ValueError, OSError, AttributeError):
                 continue  # any other file of that folder
+
             if isinstance(ledger, dict) and ledger.keys() >= LEDGER:
                 yield ledger
 
@@ -260,19 +287,36 @@ async def hire_all(
     whole = Budget(model.limits)
     together = Round()
     async with AsyncExitStack() as stack:
-        judge = await hire_judge(model, gathered.rubric_set, store, whole, together)
+        judge = await hire_judge(
+            model,
+            gathered.rubric_set,
+            store,
+            whole,
+            together,
+        )
         judging = await stack.enter_async_context(judge)
         staffs = {"judging": judging}
         askers = dict[str, Asker]()
         for role, options in assistant_options.models.items():
             budget = Budget(options.limits, whole)
-            staff = await hire(options, DomainProfile.neutral(), store, seed, budget, together)
+            staff = await hire(
+                options,
+                DomainProfile.neutral(),
+                store,
+                seed,
+                budget,
+                together,
+            )
             staffs[role] = await stack.enter_async_context(staff)
             askers[role] = asker_of(staff, options, store, seed)
+
         if "second" in askers:
             second = await SecondReader.of(
-                askers["second"], gathered.target, gathered.rubric_set.judge.scale
+                askers["second"],
+                gathered.target,
+                gathered.rubric_set.judge.scale,
             )
+
         yield RemedyDesk(
             found=gathered,
             store=store,
@@ -291,9 +335,18 @@ def assistant_among(assistant_options: AssistantOptions, askers: Mapping[str, As
         return FileAssistant.of(assistant_options.files)
     if assistant_options.given is not None:
         return assistant_options.given
+
     price = assistant_options.models["assistant"].limits.price
-    written = price.written / price.read if price and price.read else 4.0
-    return EndpointAssistant(askers["assistant"], assistant_options.temperature, written)
+    if price and price.read:
+        written = price.written / price.read
+    else:
+        written = 4.0
+
+    return EndpointAssistant(
+        askers["assistant"],
+        assistant_options.temperature,
+        written,
+    )
 
 
 async def carried_out(
@@ -323,7 +376,11 @@ async def carried_out(
         # what may not change between a start and a resume
         prompts = [edit.new.text for edit in gathered.edits]
         begun = asdict(replace(options, render=None))
-        begun |= {"accept": None, "prompt": gathered.prompt.text, "edit": prompts}
+        begun |= {
+            "accept": None,
+            "prompt": gathered.prompt.text,
+            "edit": prompts,
+        }
         candidates = [edit.kept for edit in gathered.edits]
         waves = gathered.make("prove", prompts).arrays.wave.tolist()
         registered = digest([begun, desk.assistant.name, waves, desk.second and desk.second.name])
@@ -355,20 +412,28 @@ async def carried_out(
             )
             answers = partial(desk.answers, run.id)
             state = await carry_out(
-                build(), live, RemedyContext.of(arguments), anew=True, people=answers
+                build(),
+                live,
+                RemedyContext.of(arguments),
+                anew=True,
+                people=answers,
             )
             if waited := state.get("__interrupt__"):
                 proposed = {"prompt": gathered.prompt.text, "candidates": state["candidates"]}
                 await desk.waits(run.id, waited[0].value, proposed)
+
         # what each role used, beside the judge
         usage = ModelUsage.of(desk.paid)
-        usages = {
-            role: used
-            for role, staff in desk.staffs.items()
-            if staff is not desk.paid and (used := ModelUsage.of(staff))
-        }
+        usages = {}
+        for role, staff in desk.staffs.items():
+            if staff is not desk.paid and (used := ModelUsage.of(staff)):
+                usages[role] = used
+
     # the record that pages and files are made of
-    frozen = step(store, live.run, REGISTERED) if state["verdicts"] else None
+    frozen = None
+    if state["verdicts"]:
+        frozen = step(store, live.run, REGISTERED)
+
     first = next(iter(state["verdicts"]), None)
     record: dict[str, Any] = {
         "format": FORMAT,
@@ -391,15 +456,22 @@ async def carried_out(
     replies = [
         row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))
     ]
-    pairs = (
-        pairs_of(live.trials["prove"], arms_of(state, "prove")) if "prove" in live.trials else []
-    )
+    if "prove" in live.trials:
+        pairs = pairs_of(live.trials["prove"], arms_of(state, "prove"))
+    else:
+        pairs = []
+
     await store.write_step(live.run, COMMAND, record)
     pairs_by_id = enumerate(
         {pair["conversation"]: pair} for pair in pairs
     )  # so each can be forgotten
     await store.write([FactRow(live.run, COMPARED, str(n), pack(pair)) for n, pair in pairs_by_id])
-    about: dict[str, Any] = {"run": live.run, "out": out, "usage": usage, "usages": usages}
+    about: dict[str, Any] = {
+        "run": live.run,
+        "out": out,
+        "usage": usage,
+        "usages": usages,
+    }
     return RemedyResult(record=record, replies=replies, compared=pairs, **about)
 
 
@@ -417,26 +489,35 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
     """
     if isinstance(judge, LastExchange):
         return None, frozenset()
+
     question = gathered.questions[0]
     dsat = gathered.target.polarity == "dsat"
-    placed = [(context, stratum) for context, stratum in gathered.proof if stratum != ANY]
+    placed = []
+    for context, stratum in gathered.proof:
+        if stratum != ANY:
+            placed.append((context, stratum))
+
     judged = await asyncio.gather(*(judge.judge(context.cut, [question]) for context, _ in placed))
-    answered = [
-        (*placed_context, a)
-        for placed_context, (a,) in zip(placed, judged, strict=True)
-        if isinstance(a, Answer)
-    ]
+    answered = []
+    for placed_context, (a,) in zip(placed, judged, strict=True):
+        if isinstance(a, Answer):
+            answered.append((*placed_context, a))
+
     without = frozenset(context.id for context, _, answer in answered if answer.never_came_up)
     if len(answered) < FEWEST_JUDGED or not any(stratum == FINE for _, stratum in placed):
         too_few = f"{len(answered)} replies, {FEWEST_JUDGED} of both kinds are needed"
         return Figure(None, n=len(answered), undefined=too_few), without
+
     whole = np.array([float((stratum == FAILING) == dsat) for _, stratum, _ in answered])
-    alone = [
-        float(not answer.never_came_up and answer.value(question.options) > NEUTRAL)
-        for *_, answer in answered
-    ]
+    alone = []
+    for *_, answer in answered:
+        alone.append(float(not answer.never_came_up and answer.value(question.options) > NEUTRAL))
+
     kappa = weighted_kappa(
-        whole, np.array(alone), np.arange(len(answered)), np.random.default_rng(0)
+        whole,
+        np.array(alone),
+        np.arange(len(answered)),
+        np.random.default_rng(0),
     )
     if kappa.value is None or kappa.value < LEAST_KAPPA:
         what = f"shown the reply alone, {judge.name} answers otherwise than of whole conversations: {told_of(kappa)}, "
@@ -447,20 +528,26 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
 
 def told_of(kappa: Figure) -> str:
     """Return an agreement, or why there is none."""
-    return (
-        kappa.undefined if kappa.value is None else f"agreement beyond chance (κ) {kappa.value:.2f}"
-    )
+    if kappa.value is None:
+        return kappa.undefined
+    return f"agreement beyond chance (κ) {kappa.value:.2f}"
 
 
-def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -> list[str]:
+def notes_on(
+    desk: RemedyDesk,
+    state: Mapping[str, Any],
+    kappa: Figure | None,
+) -> list[str]:
     """Return what a reader must know."""
     judge = desk.judge.name
     assistant = desk.assistant.name
     second = desk.second
     kin = " and ".join(dict.fromkeys([assistant, *([second.name] if second else [])]))
-    notes = (
-        [f"the judge {judge} is of the model family of {kin}, and may favor it"] if desk.own else []
-    )
+    if desk.own:
+        notes = [f"the judge {judge} is of the model family of {kin}, and may favor it"]
+    else:
+        notes = []
+
     notes.append(
         "“judged better” is what a judge says: only people who compare blind, or thumbs after a release, tell"
     )
@@ -468,15 +555,18 @@ def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -
         notes.append(
             f"no second reader compared the replies{'' if second else ' ([second] in the profiles)'}"
         )
+
     if kappa is not None:
         measure = "how far the judge answers of the reply alone as of the whole conversation"
         notes.append(
             f"{measure}: {told_of(kappa)}{'' if kappa.value is None else f', n {kappa.n}'}"
         )
+
     if (times := state["proof"]) > 1:
         notes.append(
             f"proof {times} on conversations that proved before: its level is {alpha_of(times):.4g}"
         )
+
     notes.append(
         "earlier proofs are known from this store and from results in the same folder; what was proven in another "
         "store, or a copy of this one, can't be known, and would make this level stricter"
@@ -485,18 +575,27 @@ def notes_on(desk: RemedyDesk, state: Mapping[str, Any], kappa: Figure | None) -
         notes.append(
             f"a cap of calls or cost ended the proof at {cut:.0%} of the users; no more is asked"
         )
+
     notes.append("how long replies take is not compared")
     if desk.found.options.live_tools != "no":
         notes.append("tools of the assistant acted for real")
+
     unsure = (
         unspread(verdict["name"], **verdict["primary"]["effect"]) for verdict in state["verdicts"]
     )
     return [*notes, *filter(None, unsure)]
 
 
-def unspread(name: str, low: float, high: float, users: int, **_: float) -> str:
+def unspread(
+    name: str,
+    low: float,
+    high: float,
+    users: int,
+    **_: float,
+) -> str:
     """Say what an interval without width means: nobody differed, among so many; empty for any other."""
     if high - low > NO_WIDTH:
         return ""
+
     others = f"for up to {1 - 0.05 ** (1 / users):.0%} of other users it may be different (one-sided 95 % bound)"
     return f"{name}: the effect was the same for all {users} users, but that is not certainty: {others}"

@@ -40,12 +40,15 @@ def show(name: str, *, run: RunOptions) -> RemedyResult:
                 f"{remedy_run.id} has no remedy",
                 remedy="name a run of `pollex remedy run` that ended",
             )
+
         return RemedyResult(record=record, run=remedy_run.id)
 
 
 def promised(traffic: Mapping[str, float] | float | None) -> float | None:
     """Return the effect per conversation that a proof promised; runs of before have it without an interval."""
-    return traffic["value"] if isinstance(traffic, Mapping) else traffic
+    if isinstance(traffic, Mapping):
+        return traffic["value"]
+    return traffic
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -74,13 +77,19 @@ class FollowResult(Shown):
     def headline(self) -> str:
         """Return the target's difference, predicted and realised."""
         target_row = self.rows[0]
-        predicted = (
-            "nothing" if target_row["predicted"] is None else f"{target_row['predicted']:+.3f}"
-        )
+        if target_row["predicted"] is None:
+            predicted = "nothing"
+        else:
+            predicted = f"{target_row['predicted']:+.3f}"
+
         interval = f"[{target_row['low']:+.3f}, {target_row['high']:+.3f}]"
         realised = f"{target_row['realised']:+.3f} {interval}"
         headline = f"{target_row['what']}: {predicted} predicted, {realised}"
-        better = [row["what"] for row in self.rows[2:] if row["low"] is not None and row["low"] > 0]
+        better = []
+        for row in self.rows[2:]:
+            if row["low"] is not None and row["low"] > 0:
+                better.append(row["what"])
+
         headline = f"{self.second} − {self.first}: {headline}"
         return headline + (" · better (L: thumbs of users)" if better else "")
 
@@ -92,8 +101,13 @@ class FollowResult(Shown):
         """Yield each figure as it was predicted and as it came, and how far remedies can be believed."""
         yield self.headline
         for row in self.rows[1:]:
-            predicted = "–" if row["predicted"] is None else f"{row['predicted']:+.3f}"
+            if row["predicted"] is None:
+                predicted = "–"
+            else:
+                predicted = f"{row['predicted']:+.3f}"
+
             yield f"  {row['what']}: {predicted} predicted, {row['realised']:+.3f} came"
+
         if (slope := self.believed) is not None:
             yield f"Came {slope['slope']:.2f} [{slope['low']:.2f}, {slope['high']:.2f}] of what remedies had predicted"
 
@@ -125,23 +139,38 @@ def follow(
     remedy = show(name, run=run)
     if not remedy.edits:
         raise WrongUse(
-            f"{remedy.run} proved nothing: {remedy.verdict}", remedy="name one that proved a change"
+            f"{remedy.run} proved nothing: {remedy.verdict}",
+            remedy="name one that proved a change",
         )
+
     edit = remedy.edits[0]
     target = remedy.record["target"]
-    about: dict[str, Any] = {"reading": reading, "run": run, "model": model, "progress": progress}
+    about: dict[str, Any] = {
+        "reading": reading,
+        "run": run,
+        "model": model,
+        "progress": progress,
+    }
     if thumbs := edit.thumbs["value"]:
         about["see"] = abs(thumbs)
+
     compared = compare(
-        [logs] if isinstance(logs, str | Path) else logs, rubrics, by=by, baseline=baseline, **about
+        [logs] if isinstance(logs, str | Path) else logs,
+        rubrics,
+        by=by,
+        baseline=baseline,
+        **about,
     )
     first_comparison, *others = compared.comparisons
     if others:
         values = ", ".join(comparison.second for comparison in compared.comparisons)
         what = f"{by} has several values beside {baseline!r}: {values}"
         raise WrongUse(
-            what, remedy="give the conversations under the old prompt and one new one", option="by"
+            what,
+            remedy="give the conversations under the old prompt and one new one",
+            option="by",
         )
+
     side = 1 if target["polarity"] == "sat" else -1
     difference = next(
         (rubric.difference for rubric in first_comparison.rubrics if rubric.id == target["id"]),
@@ -153,6 +182,7 @@ def follow(
             remedy="give the set of that run",
             option="rubrics",
         )
+
     ends = sorted(side * end / 10 for end in (difference.low or 0.0, difference.high or 0.0))
     chance = first_comparison.probability
     share = first_comparison.share
@@ -169,25 +199,37 @@ def follow(
         look = 1 + int((step(store, remedy.run, LOOKED) or {}).get("looks", 0))
         run_to_end(store.write_step(remedy.run, LOOKED, {"looks": look}))
         names = ("what", "predicted", "realised", "low", "high")
-        rows = [at_look(dict(zip(names, figure, strict=True)), look) for figure in figures]
+        rows = []
+        for figure in figures:
+            rows.append(at_look(dict(zip(names, figure, strict=True)), look))
         run_to_end(store.write_step(remedy.run, FOLLOWED, rows[0]))
         follow_ups = [
             step(store, run.id, FOLLOWED) for run in runs(store) if run.command == COMMAND
         ]
-    pairs = [
-        (row["predicted"], row["realised"])
-        for row in follow_ups
-        if row and row["predicted"] is not None
-    ]
-    about = {"run": remedy.run, "target": target["text"], "plan": first_comparison.plan.headline}
+
+    pairs = []
+    for row in follow_ups:
+        if row and row["predicted"] is not None:
+            pairs.append((row["predicted"], row["realised"]))
+
+    about = {
+        "run": remedy.run,
+        "target": target["text"],
+        "plan": first_comparison.plan.headline,
+    }
     about |= {"first": first_comparison.first, "second": first_comparison.second}
-    return FollowResult(**about, rows=tuple(rows), believed=slope_of_promises(pairs))
+    return FollowResult(
+        **about,
+        rows=tuple(rows),
+        believed=slope_of_promises(pairs),
+    )
 
 
 def at_look(row: dict[str, Any], look: int) -> dict[str, Any]:
     """Return a figure with an interval that holds at every look: the j-th spends 1/j(j + 1) of all."""
     if row["low"] is None or row["high"] is None:
         return row
+
     from scipy.stats import norm  # half a second
 
     level = (1 - LEVEL) / (look * (look + 1))
@@ -202,7 +244,14 @@ def slope_of_promises(pairs: list[tuple[float, float]]) -> dict[str, float] | No
 
     if len(pairs) < FEWEST or len({x for x, _ in pairs}) < 2:
         return None
+
     fitted = linregress(*np.array(pairs).T)
     half = float(t.ppf(0.975, len(pairs) - 2) * fitted.stderr)
     slope = float(fitted.slope)
-    return {"slope": slope, "low": slope - half, "high": slope + half, "n": float(len(pairs))}
+
+    return {
+        "slope": slope,
+        "low": slope - half,
+        "high": slope + half,
+        "n": float(len(pairs)),
+    }

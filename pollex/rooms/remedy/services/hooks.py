@@ -41,7 +41,13 @@ class BriefTool(AgentTool):
                 run=RunOptions(store.folder),
                 progress=NullProgress(),
             )
-            return store.answer(result.records(), offset, run=scored.id, conversations=result.n)
+
+            return store.answer(
+                result.records(),
+                offset,
+                run=scored.id,
+                conversations=result.n,
+            )
 
         return brief
 
@@ -53,18 +59,21 @@ class LifeOfRubrics(RubricFacts):
         """Return the state of each rubric, its last releases, and thumbs."""
         from pollex.rooms.remedy.services.life import lives_of  # as above
 
-        return [
-            {
-                "state": life.word,
-                "releases": {
-                    name: figure_told(share)
-                    for name, share in list(life.releases.items())[-RELEASES:]
-                },
-                "down_where_it_holds": figure_told(life.down_with),
-                "down_elsewhere": figure_told(life.down_without),
-            }
-            for life in lives_of(store, rubrics)
-        ]
+        facts: list[dict[str, Any]] = []
+        for life in lives_of(store, rubrics):
+            facts.append(
+                {
+                    "state": life.word,
+                    "releases": {
+                        name: figure_told(share)
+                        for name, share in list(life.releases.items())[-RELEASES:]
+                    },
+                    "down_where_it_holds": figure_told(life.down_with),
+                    "down_elsewhere": figure_told(life.down_without),
+                }
+            )
+
+        return facts
 
 
 class StatesOfRubrics(MendedRubrics):
@@ -77,7 +86,11 @@ class StatesOfRubrics(MendedRubrics):
         return mended_in(folder, rubric_set)
 
     def mark_back(
-        self, folder: Path, rubric_set: RubricSet, ids: Collection[str], why: str
+        self,
+        folder: Path,
+        rubric_set: RubricSet,
+        ids: Collection[str],
+        why: str,
     ) -> None:
         """Keep that mended rubrics are back again."""
         from pollex.rooms.remedy.services.life import mark_back, mended_in  # as above

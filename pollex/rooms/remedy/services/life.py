@@ -102,7 +102,9 @@ class RubricLife(Result):
     @property
     def word(self) -> str:
         """The state in words; what nobody spoke of is open."""
-        return str(self.state) if self.state else WORDS["open"]
+        if self.state:
+            return str(self.state)
+        return WORDS["open"]
 
     @property
     def words(self) -> list[tuple[str, str]]:
@@ -123,11 +125,19 @@ class RubricLife(Result):
     def told(self) -> Told:
         """Yield its state, how often it held, thumbs, and what became of it."""
         yield Line(self.text, "bold")
-        note = f": {self.state.note}" if self.state and self.state.note else ""
-        by = f", by {self.state.who} on {self.state.time[:10]}{note}" if self.state else ""
+        note = ""
+        if self.state and self.state.note:
+            note = f": {self.state.note}"
+
+        by = ""
+        if self.state:
+            by = f", by {self.state.who} on {self.state.time[:10]}{note}"
+
         yield f"State: {self.word}{by}"
         for title, shares in (("Week", self.weeks), ("Release", self.releases)):
-            yield from (f"{title} {name}: holds in {share}" for name, share in shares.items())
+            for name, share in shares.items():
+                yield f"{title} {name}: holds in {share}"
+
         yield f"Thumbs down: {self.down_with} where it holds, {self.down_without} elsewhere"
         for event in self.events:
             where = " ".join(filter(None, [event.where, event.note]))
@@ -142,11 +152,11 @@ def family(rubric: Rubric | Mapping[str, Any]) -> str:
     facts = _facts_of(rubric)
     source = str(facts.get("source", ""))
     name = family_of(source)
-    rubric_key = (
-        name
-        if name != source or (is_built_in(source) and ":" in source and len(source) <= 60)
-        else facts["id"]
-    )
+    if name != source or (is_built_in(source) and ":" in source and len(source) <= 60):
+        rubric_key = name
+    else:
+        rubric_key = facts["id"]
+
     return f"{facts['polarity']} {rubric_key}"
 
 
@@ -163,9 +173,19 @@ def row_of(state: RubricState) -> FactRow:
     return FactRow("", STATE, state.family, pack(asdict(state)))
 
 
-def outcome_of_proof(rubric: Rubric, run: str, edit: str, verdict: str) -> FactRow:
+def outcome_of_proof(
+    rubric: Rubric,
+    run: str,
+    edit: str,
+    verdict: str,
+) -> FactRow:
     """Return what a proof came to as the store keeps it."""
-    event = LifeEvent(now(), f"change of the prompt proved: {verdict}", run, edit)
+    event = LifeEvent(
+        now(),
+        f"change of the prompt proved: {verdict}",
+        run,
+        edit,
+    )
     return FactRow("", EVENT, family(rubric), pack(asdict(event)))
 
 
@@ -173,19 +193,24 @@ def mended_in(folder: Path, rubric_set: RubricSet) -> dict[str, RubricState]:
     """Return the rubrics of a set that somebody said are mended, by id; none where there is no store."""
     if not (folder / FILE).exists():
         return {}
+
     with Store.open(folder, read_only=True) as store:
         remarks = states(store)
+
     ids = {rubric.id for rubric in rubric_set.rubrics}
-    last = {
-        rubric.id: family_remarks[-1]
-        for rubric in rubric_set.rubrics
-        if (family_remarks := remarks_on(remarks, rubric.id, family(rubric), ids))
-    }
+    last = {}
+    for rubric in rubric_set.rubrics:
+        if family_remarks := remarks_on(remarks, rubric.id, family(rubric), ids):
+            last[rubric.id] = family_remarks[-1]
+
     return {id_: state for id_, state in last.items() if state.state == "mended"}
 
 
 def remarks_on(
-    remarks: Mapping[str, list[RubricState]], id_: str, family_name: str, ids: Collection[str]
+    remarks: Mapping[str, list[RubricState]],
+    id_: str,
+    family_name: str,
+    ids: Collection[str],
 ) -> list[RubricState]:
     """Return what was said of a rubric: under its id, or of one of its family that is not beside it in its set."""
     return [
@@ -208,7 +233,11 @@ def mark_back(folder: Path, back: Iterable[RubricState], why: str) -> None:
 
 
 def said_of(
-    rubric: Mapping[str, Any], state: Said, release: str, note: str, who: str
+    rubric: Mapping[str, Any],
+    state: Said,
+    release: str,
+    note: str,
+    who: str,
 ) -> RubricState:
     """Return what somebody says of a rubric.
 
@@ -218,16 +247,30 @@ def said_of(
     """
     if state not in get_args(Said):
         raise WrongUse(
-            f"no state is called {state!r:.40}", remedy=f"give one of {', '.join(get_args(Said))}"
+            f"no state is called {state!r:.40}",
+            remedy=f"give one of {', '.join(get_args(Said))}",
         )
+
     if (state == "mended") != bool(release):
-        what = (
-            "mended in which release?" if state == "mended" else "only what is mended has a release"
+        if state == "mended":
+            what = "mended in which release?"
+        else:
+            what = "only what is mended has a release"
+
+        raise WrongUse(
+            what,
+            remedy="give it with mended, as in 2.14",
+            option="release",
         )
-        raise WrongUse(what, remedy="give it with mended, as in 2.14", option="release")
+
     who = who or getpass.getuser()
     return RubricState(
-        family=family(rubric), rubric=rubric["id"], state=state, release=release, note=note, who=who
+        family=family(rubric),
+        rubric=rubric["id"],
+        state=state,
+        release=release,
+        note=note,
+        who=who,
     )
 
 
@@ -256,8 +299,10 @@ def rubric_state(
             store.flush()
         elif release or note:
             raise WrongUse(
-                "there is no state", remedy=f"give one of {', '.join(get_args(Said))} before them"
+                "there is no state",
+                remedy=f"give one of {', '.join(get_args(Said))} before them",
             )
+
         return next(iter(lives_of(store, [facts])))
 
 
@@ -267,25 +312,28 @@ def rubric_in(store: Store, name: str) -> dict[str, Any]:
     Raises:
         BadRubrics: The store has none, or several.
     """
-    payloads = {
-        row["id"]: row["payload"]
-        for row in store.rows(NAMED, [f"{name.replace('%', '').replace('_', '')}%"])
-    }
+    payloads = {}
+    for row in store.rows(NAMED, [f"{name.replace('%', '').replace('_', '')}%"]):
+        payloads[row["id"]] = row["payload"]
+
     if name in payloads or len(payloads) == 1:
         rubric: dict[str, Any] = unpack(payloads.get(name) or next(iter(payloads.values())))
         return rubric
-    several = (
-        f"{len(payloads)} rubrics have ids that begin"
-        if payloads
-        else "no rubric of the store has an id that begins"
-    )
-    remedy = (
-        f"give one of {', '.join(list(payloads)[:8])}"
-        if payloads
-        else "`pollex rubrics list` shows the ids of a set"
-    )
+
+    if payloads:
+        several = f"{len(payloads)} rubrics have ids that begin"
+    else:
+        several = "no rubric of the store has an id that begins"
+
+    if payloads:
+        remedy = f"give one of {', '.join(list(payloads)[:8])}"
+    else:
+        remedy = "`pollex rubrics list` shows the ids of a set"
+
     raise BadRubrics(
-        f"{several} with {one_line(name[:40])!r}", where=str(store.folder), remedy=remedy
+        f"{several} with {one_line(name[:40])!r}",
+        where=str(store.folder),
+        remedy=remedy,
     )
 
 
@@ -309,29 +357,44 @@ def lives_of(
     for run in every:
         if run.command in SCORED and run.status in FINISHED:
             rows = store.rows(
-                "SELECT payload FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]
+                "SELECT payload FROM facts WHERE run = ? AND kind = 'rubric'",
+                [run.id],
             )
             families = _families(unpack(row["payload"]) for row in rows)
-            scored_by_id |= {
-                scored.id: (scored, families)
-                for scored in (read_seen(run) if read_seen else seen_in(store, run))
-            }
+            for scored in read_seen(run) if read_seen else seen_in(store, run):
+                scored_by_id[scored.id] = (scored, families)
+
     remarks = states(store)
     sets = list(_sets(store, every))
     events = store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [EVENT])
-    kept_events = [(row["id"], LifeEvent(**unpack(row["payload"]))) for row in events]
-    return [
-        _life(_facts_of(rubric), scored_by_id.values(), remarks, sets, kept_events)
-        for rubric in rubrics
-    ]
+    kept_events = []
+    for row in events:
+        kept_events.append((row["id"], LifeEvent(**unpack(row["payload"]))))
+
+    lives: list[RubricLife] = []
+    for rubric in rubrics:
+        lives.append(
+            _life(
+                _facts_of(rubric),
+                scored_by_id.values(),
+                remarks,
+                sets,
+                kept_events,
+            )
+        )
+
+    return lives
 
 
 def _facts_of(rubric: Rubric | Mapping[str, Any]) -> Mapping[str, Any]:
-    return (
-        rubric
-        if isinstance(rubric, Mapping)
-        else {n: getattr(rubric, n) for n in ("id", "text", "polarity", "source")}
-    )
+    if isinstance(rubric, Mapping):
+        return rubric
+
+    facts: dict[str, Any] = {}
+    for n in ("id", "text", "polarity", "source"):
+        facts[n] = getattr(rubric, n)
+
+    return facts
 
 
 def _families(rubrics: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
@@ -363,8 +426,10 @@ def _life(
         releases[conversation.release, held] += 1
         if conversation.down is not None:
             thumbs[held, conversation.down] += 1
+
     beside = next(
-        (rubric_set.texts for rubric_set in reversed(sets) if rubric["id"] in rubric_set.texts), {}
+        (rubric_set.texts for rubric_set in reversed(sets) if rubric["id"] in rubric_set.texts),
+        {},
     )
     own_remarks = remarks_on(remarks, rubric["id"], name, beside)
     return RubricLife(
@@ -387,10 +452,14 @@ def _life(
 
 def _shares(counts: Counter[tuple[str, bool]]) -> dict[str, Figure]:
     names = sorted({name for name, _ in counts} - {NO_PROMPT})
-    return {
-        name: share_of(counts[name, True], counts[name, True] + counts[name, False])
-        for name in names
-    }
+    shares: dict[str, Figure] = {}
+    for name in names:
+        shares[name] = share_of(
+            counts[name, True],
+            counts[name, True] + counts[name, False],
+        )
+
+    return shares
 
 
 def _events(
@@ -407,25 +476,38 @@ def _events(
             (texts[id_of_family] for id_of_family in families.get(name, ())), ""
         )
         if text and not before:
-            yield LifeEvent(run.started, "back again" if ever else "found", run.id, text)
+            yield LifeEvent(
+                run.started,
+                "back again" if ever else "found",
+                run.id,
+                text,
+            )
         elif text and text != before:
             yield LifeEvent(run.started, "edited", run.id, text)
         elif before and not text:
             yield LifeEvent(run.started, "gone", run.id)
+
         before = text
         ever = ever or bool(text)
-    yield from (event for family_name, event in events if family_name == name)
-    yield from (LifeEvent(remark.time, str(remark), remark.who, remark.note) for remark in remarks)
+
+    for family_name, event in events:
+        if family_name == name:
+            yield event
+
+    for remark in remarks:
+        yield LifeEvent(remark.time, str(remark), remark.who, remark.note)
 
 
 def _sets(store: Store, every: Sequence[Run]) -> Iterator[MadeSet]:
-    payloads = {
-        row["run"]: row["payload"]
-        for row in store.rows("SELECT run, payload FROM facts WHERE kind = 'rubric_set'")
-    }
+    payloads = {}
+    for row in store.rows("SELECT run, payload FROM facts WHERE kind = 'rubric_set'"):
+        payloads[row["run"]] = row["payload"]
+
     for run in every:
         if run.id in payloads and isinstance(payload := json.loads(payloads[run.id]), dict):
             rubrics = payload.get("rubrics", ())
             yield MadeSet(
-                run, {rubric["id"]: rubric["text"] for rubric in rubrics}, _families(rubrics)
+                run,
+                {rubric["id"]: rubric["text"] for rubric in rubrics},
+                _families(rubrics),
             )

@@ -29,7 +29,10 @@ def draw_pairs(trial: Trial, arm: int, seed: int) -> list[int]:
         for n in range(len(trial.contexts))
         if trial.arrays.stratum[n] != FINE and trial.pair(arm, n)
     ]
-    return sorted(there, key=lambda n: chance_of(f"pair {trial.contexts[n].id}", seed))
+    return sorted(
+        there,
+        key=lambda n: chance_of(f"pair {trial.contexts[n].id}", seed),
+    )
 
 
 def key_of(trial: Trial, n: int, secret: bytes) -> str:
@@ -44,7 +47,12 @@ def sides_of(key: str, pair: tuple[str, str]) -> tuple[str, str]:
     return pair[::-1] if int(key[-1], 16) % 2 else pair
 
 
-def sheet_of(trial: Trial, arm: int, options: RemedyOptions, secret: bytes) -> list[dict[str, Any]]:
+def sheet_of(
+    trial: Trial,
+    arm: int,
+    options: RemedyOptions,
+    secret: bytes,
+) -> list[dict[str, Any]]:
     """Return the pairs that people are shown: no prompt, arm, rubric or judge; equal replies need no look."""
     rows = []
     for n in draw_pairs(trial, arm, options.seed)[: options.people]:
@@ -57,6 +65,7 @@ def sheet_of(trial: Trial, arm: int, options: RemedyOptions, secret: bytes) -> l
                 "said": said_before(trial.contexts[n]),
             }
             rows.append({"key": key, **about, "1": left, "2": right})
+
     return sorted(rows, key=lambda row: row["key"])
 
 
@@ -74,21 +83,32 @@ def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
                 where=where,
                 remedy="1, 2, 0 for no difference, or S",
             )
+
         choices_by_key.setdefault(key, []).append(choice.upper())
+
     for key, by in chosen_of(store, run).items():
         choices_by_key.setdefault(key, []).extend(by.values())
-    decided = {
-        key: [choice for choice in every if choice != "S"] for key, every in choices_by_key.items()
-    }
-    return {
-        key: max(every, key=every.count) if len(set(every)) < 2 or len(every) > 2 else "0"
-        for key, every in decided.items()
-        if every
-    }
+
+    decided = {}
+    for key, every in choices_by_key.items():
+        decided[key] = [choice for choice in every if choice != "S"]
+
+    choices: dict[str, str] = {}
+    for key, every in decided.items():
+        if every:
+            choices[key] = (
+                max(every, key=every.count) if len(set(every)) < 2 or len(every) > 2 else "0"
+            )
+
+    return choices
 
 
 def people_say(
-    trial: Trial, arm: int, choices: Mapping[str, str], options: RemedyOptions, secret: bytes
+    trial: Trial,
+    arm: int,
+    choices: Mapping[str, str],
+    options: RemedyOptions,
+    secret: bytes,
 ) -> dict[str, Any]:
     """Estimate the share that prefers the new reply, by prediction-powered inference.
 
@@ -96,9 +116,11 @@ def people_say(
     """
     every = draw_pairs(trial, arm, options.seed)
     wins = trial.wins.get(arm)
-    guess = (
-        np.full(len(trial.contexts), 0.5) if wins is None else np.where(np.isnan(wins), 0.5, wins)
-    )
+    if wins is None:
+        guess = np.full(len(trial.contexts), 0.5)
+    else:
+        guess = np.where(np.isnan(wins), 0.5, wins)
+
     # the preference of people: 1 the new reply, 0 the old one, ½ no difference
     preferences: dict[int, float] = {}
     for n in every[: options.people]:
@@ -107,6 +129,7 @@ def people_say(
             preferences[n] = 0.5
         elif choices.get(key) in ("1", "2"):
             preferences[n] = float(sides_of(key, ("old", "new"))[int(choices[key]) - 1] == "new")
+
     answered = list(preferences)
     if len(answered) < FEWEST:
         return {
@@ -114,19 +137,30 @@ def people_say(
             "n": len(answered),
             "reason": f"{FEWEST - len(answered)} more pairs are needed",
         }
-    others = [n for n in every if n not in preferences] if wins is not None else []
+
+    if wins is not None:
+        others = [n for n in every if n not in preferences]
+    else:
+        others = []
+
     # the share, corrected by the pairs that only the reader compared
     good = np.array(list(preferences.values()))
     user = trial.arrays.user
     share = share_at_random(
-        Labeled(good, guess[answered], guess[others], user[answered], user[others])
+        Labeled(
+            good,
+            guess[answered],
+            guess[others],
+            user[answered],
+            user[others],
+        )
     )
     # how often the reader without rubrics agrees where both decided
-    decided = [
-        (good[i] > 0.5) == (guess[n] > 0.5)
-        for i, n in enumerate(answered)
-        if good[i] != 0.5 and guess[n] != 0.5
-    ]
+    decided = []
+    for i, n in enumerate(answered):
+        if good[i] != 0.5 and guess[n] != 0.5:
+            decided.append((good[i] > 0.5) == (guess[n] > 0.5))
+
     agree = None
     if decided:
         low, high = wilson(float(np.mean(decided)), len(decided))
@@ -136,6 +170,7 @@ def people_say(
             "high": float(high),
             "n": len(decided),
         }
+
     record = {
         "value": share.value,
         "low": share.low,

@@ -29,12 +29,19 @@ SPREAD = 0.32
 
 
 def count_calls(
-    gathered: Gathered, assistant: AssistantOptions, run: RunOptions, model: ModelOptions
+    gathered: Gathered,
+    assistant: AssistantOptions,
+    run: RunOptions,
+    model: ModelOptions,
 ) -> CallPlan:
     """Count the calls of a remedy: exactly up to the proposals, and at most after them."""
     calls = _Calls(gathered, assistant, run, model)
     asyncio.run(calls.count())
-    smallest = smallest_effect(SPREAD, gathered.users, bounds_at_equal_steps()[-1])
+    smallest = smallest_effect(
+        SPREAD,
+        gathered.users,
+        bounds_at_equal_steps()[-1],
+    )
     proof = [stratum for _, stratum in gathered.proof]
     notes = [
         f"{calls.replies} replies at most: a proof asks {len(proof)} contexts, {proof.count(FAILING)} "
@@ -49,15 +56,22 @@ def count_calls(
         notes.append(
             "The assistant is a function or files of yours: what it asks is its own affair."
         )
+
     if not tables:
         return CallPlan(models=(), notes=tuple(notes))
+
     (first, plan), *others = tables
-    panel = [
-        (role, ModelUsage(role_plan.planner.table, calls.models[role].limits.price))
-        for role, role_plan in others
-    ]
+    panel = []
+    for role, role_plan in others:
+        panel.append((role, ModelUsage(role_plan.planner.table, calls.models[role].limits.price)))
+
     probed = first == "judge" and calls.known
-    counted = call_plan(calls.models[first], plan.planner.table, probed=probed, panel=panel)
+    counted = call_plan(
+        calls.models[first],
+        plan.planner.table,
+        probed=probed,
+        panel=panel,
+    )
     return replace(counted, notes=(*counted.notes, *notes))
 
 
@@ -85,12 +99,18 @@ class _Calls:
             capabilities = record.options.capabilities
             self.known, self.models["judge"] = capabilities is not None, judging
             self.plans["judge"] = Plan.of(
-                judging, gathered.rubric_set.domain, run, seed_of(record), capabilities
+                judging,
+                gathered.rubric_set.domain,
+                run,
+                seed_of(record),
+                capabilities,
             )
             self.judge = reply_judge_of(LlmJudge(self.plans["judge"].asker))
+
         if "assistant" in assistant_options.models:
             self.speaker = EndpointAssistant(
-                self.plans["assistant"].asker, assistant_options.temperature
+                self.plans["assistant"].asker,
+                assistant_options.temperature,
             )
 
     @contextmanager
@@ -106,12 +126,16 @@ class _Calls:
         reader = None
         if second := self.plans.get("second"):
             reader = await SecondReader.of(
-                second.asker, gathered.target, gathered.rubric_set.judge.scale
+                second.asker,
+                gathered.target,
+                gathered.rubric_set.judge.scale,
             )
             reader = replace(reader, wordings=gathered.questions[:1] * 2)
+
         for context, stratum in gathered.proof:
             if stratum != ANY:
                 await self.of_judging(context, gathered.questions[:1])
+
         edits = [edit.new.text for edit in gathered.edits]
         if not has_edits:
             await self.of_trial(tried := gathered.make("headroom"))
@@ -119,10 +143,13 @@ class _Calls:
                 with_line(gathered.prompt, naive_sentence(gathered.target)).text
             ] * gathered.most
             shown = items(
-                gathered, [context for context, _ in gathered.taken(("propose",), SHOWN)], tried
+                gathered,
+                [context for context, _ in gathered.taken(("propose",), SHOWN)],
+                tried,
             )
             for number in range(asked_for(gathered.most) if "proposer" in self.plans else 0):
                 await propose_hunks(self.plans["proposer"].asker, shown, number)
+
         with self.at_most():
             prompt_facts = f"{gathered.prompt.text}\n{gathered.rubric_set.domain.model_dump_json()}"
             for edit in () if has_edits else edits:
@@ -132,7 +159,8 @@ class _Calls:
                 await self.of_trial(gathered.make("select", edits))
             await self.of_trial(gathered.make("flatter"))
             proof = gathered.make(
-                "prove", edits if has_edits else edits[: gathered.options.finalists]
+                "prove",
+                edits if has_edits else edits[: gathered.options.finalists],
             )
             await self.of_trial(proof)
             if reader:
@@ -144,7 +172,15 @@ class _Calls:
             self.replies += 1
             trial.texts[place] = AssistantReply(trial.contexts[place[0]].reply.content)
             if "assistant" in self.plans:
-                await self.speaker.reply(request_for(trial, place, b"", self.found.options.seed))
+                await self.speaker.reply(
+                    request_for(
+                        trial,
+                        place,
+                        b"",
+                        self.found.options.seed,
+                    )
+                )
+
             await self.of_judging(trial.contexts[place[0]], trial.questions)
 
     async def of_judging(self, context: ReplyContext, questions: Sequence[Question]) -> None:

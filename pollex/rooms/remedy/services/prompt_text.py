@@ -45,7 +45,10 @@ class PromptText:
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise WrongUse(f"{pattern!r:.60} is no pattern: {error}", option="keep") from None
+                raise WrongUse(
+                    f"{pattern!r:.60} is no pattern: {error}",
+                    option="keep",
+                ) from None
 
     @classmethod
     def load(cls, path: Path, keep: Sequence[str] = (), name: str = "") -> PromptText:
@@ -61,11 +64,15 @@ class PromptText:
                 where=str(path),
                 remedy="give the assistant's system prompt",
             )
+
         if len(KEEP.findall(text)) % 2:
             what = "a `<!-- keep -->` has no second one: what it protects has no end"
             raise BadInput(
-                what, where=str(path), remedy="put one before and one after the protected part"
+                what,
+                where=str(path),
+                remedy="put one before and one after the protected part",
             )
+
         return cls(text, tuple(keep), name)
 
     @cached_property
@@ -88,6 +95,7 @@ class PromptText:
             if inside or marks or any(re.search(pattern, line) for pattern in self.keep):
                 protected.append(line)
             inside ^= bool(marks % 2)
+
         return tuple(protected)
 
     def values_in(self, logged: str) -> dict[str, str] | None:
@@ -101,8 +109,12 @@ class PromptText:
         places = list(PLACE.finditer(text))
         if not places:
             return {} if logged_text == text else None
+
         starts = [*(place.start() for place in places), len(text)]
-        after = [text[place.end() : start] for place, start in zip(places, starts[1:], strict=True)]
+        after = []
+        for place, start in zip(places, starts[1:], strict=True):
+            after.append(text[place.end() : start])
+
         before = text[: starts[0]]
         if not logged_text.startswith(before):
             return None
@@ -121,7 +133,9 @@ class PromptText:
                 if end < 0:
                     return None
                 values[name] = logged_text[at:end]
+
             at = end + len(then)
+
         return values if at == len(logged_text) else None
 
     def rendered(self, values: dict[str, str]) -> str | None:
@@ -132,11 +146,20 @@ class PromptText:
         return PLACE.sub(lambda match: values[match[1] or match[2]], self.text)
 
 
-def _end_of_value(text: str, at: int, then: str, *, last: bool) -> int:
+def _end_of_value(
+    text: str,
+    at: int,
+    then: str,
+    *,
+    last: bool,
+) -> int:
     """Return where a value ends, before the text that follows it; -1 if that isn't there."""
     if last:
         end = len(text) - len(then)
-        return end if end >= at and text.endswith(then) else -1
+        if end >= at and text.endswith(then):
+            return end
+        return -1
+
     return text.find(then, at)
 
 
@@ -150,14 +173,18 @@ def read_file(path: Path, what: str) -> str:
         return read_lines(path)
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(
-            f"the {what} can't be read: {error}", where=str(path), remedy=UNREADABLE
+            f"the {what} can't be read: {error}",
+            where=str(path),
+            remedy=UNREADABLE,
         ) from error
 
 
 def named_file(source: str | Path) -> tuple[str, Path]:
     """Return the name and the path of `NAME=FILE`; a file has no name."""
     name, _, path = str(source).partition("=")
-    return (name, Path(path)) if path and not Path(source).exists() else ("", Path(source))
+    if path and not Path(source).exists():
+        return (name, Path(path))
+    return ("", Path(source))
 
 
 def rendered_for(
@@ -178,18 +205,25 @@ def rendered_for(
     """
     if render is not None:
         return render(prompt.text, context.conversation)
+
     metadata = context.conversation.metadata
-    metadata_values = {
-        name: str(value) for name, value in metadata.items() if isinstance(value, str | int | float)
-    }
+    metadata_values = {}
+    for name, value in metadata.items():
+        if isinstance(value, str | int | float):
+            metadata_values[name] = str(value)
+
     system = next(
-        (turn.content for turn in context.conversation.turns if turn.role == "system"), None
+        (turn.content for turn in context.conversation.turns if turn.role == "system"),
+        None,
     )
     if system is None and prompt.name not in {"", *metadata_values.values()}:
         return None
+
     values = metadata_values if system is None else (made_from or prompt).values_in(system)
     if values is None:
-        return prompt.rendered(metadata_values) if any_prompt else None
+        if any_prompt:
+            return prompt.rendered(metadata_values)
+        return None
     return prompt.rendered(values)
 
 
@@ -201,16 +235,25 @@ def with_line(prompt: PromptText, line: str) -> PromptText:
 def naive_sentence(rubric: Rubric) -> str:
     """Write the rubric's opposite as one sentence of a prompt: the floor that every clever edit has to beat."""
     statement = rubric.text.strip().rstrip(".")
-    lead = "Wherever it fits, reply" if rubric.polarity == "sat" else "Never reply"
+    if rubric.polarity == "sat":
+        lead = "Wherever it fits, reply"
+    else:
+        lead = "Never reply"
+
     return f"{lead} so that this is true: {statement}."
 
 
-def with_hint(prompt: PromptText, rubric: Rubric, context: ReplyContext) -> PromptText:
+def with_hint(
+    prompt: PromptText,
+    rubric: Rubric,
+    context: ReplyContext,
+) -> PromptText:
     """Return a prompt with the remedy of one conversation: the most that any prompt could do there."""
     # no place for a value
     failed_reply = " ".join(context.reply.content.split())[:600].replace("{", "(").replace("}", ")")
     return with_line(
-        prompt, f"{naive_sentence(rubric)} Here above all. This reply failed: {failed_reply}"
+        prompt,
+        f"{naive_sentence(rubric)} Here above all. This reply failed: {failed_reply}",
     )
 
 
@@ -243,13 +286,23 @@ class PromptEdit:
     @property
     def diff(self) -> str:
         """The change as a unified diff."""
-        lines = difflib.unified_diff(self.old.lines, self.new.lines, "old", "new", lineterm="")
+        lines = difflib.unified_diff(
+            self.old.lines,
+            self.new.lines,
+            "old",
+            "new",
+            lineterm="",
+        )
         return "\n".join([*lines, ""])
 
     @property
     def kept(self) -> dict[str, str]:
         """Its fields and the diff, as JSON values."""
-        about = {"name": self.name, "purpose": self.purpose, "diff": self.diff}
+        about = {
+            "name": self.name,
+            "purpose": self.purpose,
+            "diff": self.diff,
+        }
         return about | {"text": self.new.text, "refused": self.refused}
 
     @property
@@ -263,9 +316,11 @@ class PromptEdit:
         """Why nobody may make it; empty if it is fine."""
         if self.new.text.strip() == self.old.text.strip():
             return "it changes nothing"
+
         for old, new in zip_longest(self.old.protected, self.new.protected):
             if old != new:
                 return f"protected lines are changed, the first: {(new if old is None else old)[:80]!r}"
+
         if self.new.places != self.old.places:
             return f"places for values are changed: {', '.join(self.old.places)} became {', '.join(self.new.places)}"
         return ""
@@ -279,10 +334,19 @@ def read_edit(path: Path, prompt: PromptText) -> PromptEdit:
             a place for a value.
     """
     text = read_file(path, "edit")
-    changed = apply_diff(prompt, text, str(path)) if path.suffix in DIFFS else text
+    if path.suffix in DIFFS:
+        changed = apply_diff(prompt, text, str(path))
+    else:
+        changed = text
+
     edit = PromptEdit(path.stem, prompt, PromptText(changed, prompt.keep))
     if edit.fault:
-        raise BadInput(edit.fault, where=str(path), remedy="leave that part as it is in the prompt")
+        raise BadInput(
+            edit.fault,
+            where=str(path),
+            remedy="leave that part as it is in the prompt",
+        )
+
     return edit
 
 
@@ -308,7 +372,11 @@ def hunks_in(diff: str, where: str) -> list[tuple[int, list[str]]]:
             hunks.append((int(match[1]), []))
             left = [int(count or 1) for count in match.groups()[1:]]
         elif ANY_HUNK.match(line):
-            raise BadInput(f"no hunk begins like this: {line[:60]!r}", where=place, remedy=mend)
+            raise BadInput(
+                f"no hunk begins like this: {line[:60]!r}",
+                where=place,
+                remedy=mend,
+            )
         elif hunks and max(left) <= 0 and SIGNATURE.match(line):
             break
         elif not hunks or (max(left) <= 0 and line.startswith(BETWEEN)):
@@ -322,12 +390,21 @@ def hunks_in(diff: str, where: str) -> list[tuple[int, list[str]]]:
                 where=place,
                 remedy=mend,
             )
+
     if not hunks:
-        raise BadInput("no hunk (`@@ -1,3 +1,4 @@`) in it", where=where, remedy=mend)
+        raise BadInput(
+            "no hunk (`@@ -1,3 +1,4 @@`) in it",
+            where=where,
+            remedy=mend,
+        )
+
     if files > 1:
         raise BadInput(
-            f"it changes {files} files", where=where, remedy="give a diff of the prompt alone"
+            f"it changes {files} files",
+            where=where,
+            remedy="give a diff of the prompt alone",
         )
+
     return hunks
 
 
@@ -341,18 +418,32 @@ def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
     lines = list(prompt.lines)
     moved = 0
     for number, (start, body) in enumerate(hunks, 1):
-        before = [line[1:] for line in body if line[:1] in " -"]
-        after = [line[1:] for line in body if line[:1] in " +"]
+        before = []
+        for line in body:
+            if line[:1] in " -":
+                before.append(line[1:])
+        after = []
+        for line in body:
+            if line[:1] in " +":
+                after.append(line[1:])
         place = _place(lines, before, start - 1 + moved)
         if place is None:
-            prompt_line = (
-                prompt.lines[start - 1] if 0 < start <= len(prompt.lines) else "(no such line)"
-            )
+            if 0 < start <= len(prompt.lines):
+                prompt_line = prompt.lines[start - 1]
+            else:
+                prompt_line = "(no such line)"
+
             what = f"hunk {number} doesn't apply at line {start}: the prompt has {prompt_line[:60]!r}, the diff "
             remedy = "make it anew against this prompt (`diff -u OLD NEW`)"
-            raise BadInput(what + f"{(before or [''])[0][:60]!r}", where=where, remedy=remedy)
+            raise BadInput(
+                what + f"{(before or [''])[0][:60]!r}",
+                where=where,
+                remedy=remedy,
+            )
+
         lines[place : place + len(before)] = after
         moved += len(after) - len(before)
+
     return "\n".join([*lines, ""])
 
 
@@ -360,9 +451,12 @@ def _place(lines: list[str], before: list[str], expected: int) -> int | None:
     """Return where lines stand: at the wanted place, else at the only other one."""
     if not before:
         return min(max(expected + 1, 0), len(lines))
-    places = [
-        n for n in range(len(lines) - len(before) + 1) if lines[n : n + len(before)] == before
-    ]
+
+    places = []
+    for n in range(len(lines) - len(before) + 1):
+        if lines[n : n + len(before)] == before:
+            places.append(n)
+
     if expected in places:
         return expected
     return places[0] if len(places) == 1 else None

@@ -52,18 +52,18 @@ class Vetting:
     @classmethod
     def of(cls, conversations: Sequence[Conversation]) -> "Vetting":
         """Return what refuses copies of some conversations."""
-        texts = [
-            words_of(turn.content)
-            for conversation in conversations
-            for turn in conversation.turns
-            if turn.role != "system"
-        ]
-        names = {
-            call.name
-            for conversation in conversations
-            for turn in conversation.turns
-            for call in turn.calls
-        }
+        texts = []
+        for conversation in conversations:
+            for turn in conversation.turns:
+                if turn.role != "system":
+                    texts.append(words_of(turn.content))
+
+        names = set()
+        for conversation in conversations:
+            for turn in conversation.turns:
+                for call in turn.calls:
+                    names.add(call.name)
+
         return cls(texts, frozenset(names))
 
     def refusal(self, edit: PromptEdit, earlier: Sequence[PromptEdit]) -> str:
@@ -93,13 +93,17 @@ class Vetting:
                 share_of_words(added, proposal.added) >= TWIN for proposal in earlier
             ),
         }
+
         return edit.fault or next((why for why, reason in reasons.items() if reason()), "")
 
     def copied(self, added: str, old: str) -> bool:
         """Tell whether six words in a row stand in any conversation, and not in the prompt."""
         words = words_of(added).split()
         prompt_words = words_of(old)
-        rows = {f" {' '.join(words[n : n + ROW])} " for n in range(len(words) - ROW + 1)}
+        rows = set()
+        for n in range(len(words) - ROW + 1):
+            rows.add(f" {' '.join(words[n : n + ROW])} ")
+
         return any(row in text for row in rows if row not in prompt_words for text in self.said)
 
 
@@ -116,7 +120,11 @@ def share_of_words(text: str, other: str) -> float:
 
 
 async def propose_and_vet(
-    gathered: Gathered, trial: Trial, asker: Asker, second: SecondReader | None, embedder: Embedder
+    gathered: Gathered,
+    trial: Trial,
+    asker: Asker,
+    second: SecondReader | None,
+    embedder: Embedder,
 ) -> list[PromptEdit]:
     """Ask the proposer, who sees the part that proposes; return what came, the naive one first, with why it's refused.
 
@@ -129,17 +137,27 @@ async def propose_and_vet(
     hunks = list[list[Hunk]]()
     plain = with_line(prompt, naive_sentence(gathered.target))
     safe = advice_on(gathered.target).kind not in NEVER_PLAIN
-    edits = [PromptEdit("naive", prompt, plain, "the plain opposite")] if most > 1 and safe else []
+    if most > 1 and safe:
+        edits = [PromptEdit("naive", prompt, plain, "the plain opposite")]
+    else:
+        edits = []
+
     for number, contexts in enumerate(clusters(gathered, asked_for(most), embedder)):
-        proposal = await propose_hunks(asker, items(gathered, contexts, trial), number)
+        proposal = await propose_hunks(
+            asker,
+            items(gathered, contexts, trial),
+            number,
+        )
         name = f"proposal {number + 1}"
         if isinstance(proposal, str):
             edits.append(PromptEdit(name, prompt, prompt, refused=proposal))
         else:
             hunks.append(proposal)
             edits.append(edit_of(name, prompt, proposal))
+
     if most > 3 and len(hunks) > 1:
         edits.append(edit_of("merged", prompt, [hunk[0] for hunk in hunks[:2]]))
+
     vetting = Vetting.of(gathered.logs.conversations)
     prompt_facts = f"{prompt.text}\n{gathered.rubric_set.domain.model_dump_json()}"
     done = list[PromptEdit]()
@@ -149,8 +167,12 @@ async def propose_and_vet(
         )
         if not why and second is not None and edit.name != "naive":
             facts = await second.new_facts(prompt_facts, edit.added)
-            why = f"it states what nobody said: {facts[0][:120]}" if facts else ""
+            why = ""
+            if facts:
+                why = f"it states what nobody said: {facts[0][:120]}"
+
         done.append(replace(edit, refused=why))
+
     return done
 
 
@@ -161,9 +183,22 @@ def edit_of(name: str, prompt: PromptText, hunks: Sequence[Hunk]) -> PromptEdit:
     for hunk in sorted(hunks, key=lambda proposed: -proposed.line):
         insert = hunk.kind == "insert"
         if not (0 if insert else 1) <= hunk.line <= len(lines):
-            return PromptEdit(name, prompt, prompt, purpose, "a line isn't there")
+            return PromptEdit(
+                name,
+                prompt,
+                prompt,
+                purpose,
+                "a line isn't there",
+            )
+
         lines[hunk.line if insert else hunk.line - 1 : hunk.line] = [hunk.text]
-    return PromptEdit(name, prompt, replace(prompt, text="\n".join([*lines, ""])), purpose)
+
+    return PromptEdit(
+        name,
+        prompt,
+        replace(prompt, text="\n".join([*lines, ""])),
+        purpose,
+    )
 
 
 def clusters(gathered: Gathered, number: int, embedder: Embedder) -> list[list[ReplyContext]]:
@@ -172,10 +207,12 @@ def clusters(gathered: Gathered, number: int, embedder: Embedder) -> list[list[R
     number = max(1, min(number, len(contexts) // 2))
     if number == 1:
         return [contexts]
+
     from sklearn.cluster import KMeans  # it takes a second to import
 
     vectors = embedder.embed([context.before[-1].content for context in contexts])
     labels = KMeans(number, random_state=0, n_init=3).fit_predict(vectors)
+
     return [
         [context for context, label in zip(contexts, labels, strict=True) if label == n]
         for n in range(number)
@@ -183,43 +220,66 @@ def clusters(gathered: Gathered, number: int, embedder: Embedder) -> list[list[R
 
 
 def items(
-    gathered: Gathered, contexts: Sequence[ReplyContext], trial: Trial
+    gathered: Gathered,
+    contexts: Sequence[ReplyContext],
+    trial: Trial,
 ) -> list[dict[str, Any]]:
     """Return what the proposer sees: nothing of judges, scales, scores, other parts or sealed rubrics."""
     target = gathered.target
     conversation_ids = {context.conversation.id for context in contexts}
     protected = set(gathered.prompt.protected)
-    items: list[dict[str, Any]] = [
-        {"line": n, "text": line, "protected": line in protected}
-        for n, line in enumerate(gathered.prompt.lines, 1)
-    ]
+    items: list[dict[str, Any]] = []
+    for n, line in enumerate(gathered.prompt.lines, 1):
+        items.append(
+            {
+                "line": n,
+                "text": line,
+                "protected": line in protected,
+            }
+        )
+
     items.append(
         {"goes_wrong": target.text} if target.polarity == "dsat" else {"is_missing": target.text}
     )
-    reasons = {
-        reason.text
-        for reason in gathered.rubric_set.reasons
-        if reason.conversation_id in conversation_ids
-    }
+    reasons = set()
+    for reason in gathered.rubric_set.reasons:
+        if reason.conversation_id in conversation_ids:
+            reasons.add(reason.text)
+
     items += [{"why": text} for text in sorted(reasons)[:SHOWN]]
-    failing = {
-        context.id: n
-        for n, context in enumerate(trial.contexts)
-        if trial.arrays.stratum[n] == FAILING
-    }
+    failing = {}
+    for n, context in enumerate(trial.contexts):
+        if trial.arrays.stratum[n] == FAILING:
+            failing[context.id] = n
+
     for number, context in enumerate(contexts[:SHOWN], 1):
-        turns = [f"{turn.role}: {turn.content}" for turn in context.before[-4:]]
-        items.append({"exchange": number, "said": turns, "failed": context.reply.content})
+        turns = []
+        for turn in context.before[-4:]:
+            turns.append(f"{turn.role}: {turn.content}")
+        items.append(
+            {
+                "exchange": number,
+                "said": turns,
+                "failed": context.reply.content,
+            }
+        )
         for place in trial.places([failing[context.id]] if context.id in failing else [], [OLD]):
             if isinstance(reply := trial.texts.get(place), AssistantReply):
                 bad = bool(trial.arrays.values[(*place, 0)] < 0.5)
-                items.append({"exchange": number, "reply_now": reply.text, "failed": bad})
+                items.append(
+                    {
+                        "exchange": number,
+                        "reply_now": reply.text,
+                        "failed": bad,
+                    }
+                )
+
     shown = {guard.id for guard in gathered.guards} - gathered.sealed
-    well = [
-        rubric.text
-        for rubric in gathered.rubric_set.rubrics
-        if rubric.polarity == "sat" and rubric.id in shown
-    ]
+    well = []
+    for rubric in gathered.rubric_set.rubrics:
+        if rubric.polarity == "sat" and rubric.id in shown:
+            well.append(rubric.text)
+
     return items + [{"goes_well": text} for text in well[:SHOWN]]
 
 

@@ -34,7 +34,8 @@ FORMAT = 1
 PAIRS = 10
 STRATA = ("failing", "fine", "any")
 COLUMNS = dict.fromkeys(
-    ("trial", "context", "conversation", "user", "stratum", "arm", "reply", "outcome"), "VARCHAR"
+    ("trial", "context", "conversation", "user", "stratum", "arm", "reply", "outcome"),
+    "VARCHAR",
 )
 COLUMNS |= {
     "turn": "INTEGER",
@@ -90,19 +91,34 @@ class ProvenEdit(Shown):
         effect = self.primary["effect"]
         interval = f"[{effect['low']:+.3f}, {effect['high']:+.3f}]"
         figures = f"{effect['value']:+.3f} {interval} of the scale, n = {effect['n']}"
-        basis = "people compared blind" if self.level == "P" else "replies judged by rubrics"
-        named = f"not proven: {self.against[0]}" if self.verdict == "not proven" else self.verdict
+        if self.level == "P":
+            basis = "people compared blind"
+        else:
+            basis = "replies judged by rubrics"
+
+        if self.verdict == "not proven":
+            named = f"not proven: {self.against[0]}"
+        else:
+            named = self.verdict
+
         look = f"look {self.primary['look']} of 4"
         headline = f"{named} ({self.level}: {basis}): {figures}, {effect['users']} users, {look}"
         if self.verdict in ("no difference found", "not proven"):
             headline += f"; {self.primary['smallest']:.3f} would have been found in 80 %"
+
         return headline
 
     def records(self) -> list[dict[str, Any]]:
         """Return a row for the target and each guardrail."""
-        about = {"edit": self.name, "kind": "target", "what": "target", "state": self.verdict}
+        about = {
+            "edit": self.name,
+            "kind": "target",
+            "what": "target",
+            "state": self.verdict,
+        }
         rows = [about | self.primary["effect"]]
         about["kind"] = "guardrail"
+
         return rows + [
             about | {"what": guardrail["name"], "state": guardrail["state"]} | guardrail["effect"]
             for guardrail in self.guardrails
@@ -115,11 +131,15 @@ class ProvenEdit(Shown):
         yield self.headline
         for line in self.against:
             yield f"  {line}"
+
         # runs of before have no interval: a figure alone isn't told
         if isinstance(self.traffic, dict):
-            hundred = {end: 100 * value for end, value in self.traffic.items()}
+            hundred = {}
+            for end, value in self.traffic.items():
+                hundred[end] = 100 * value
             interval = f"{hundred['value']:+.1f} [{hundred['low']:+.1f}, {hundred['high']:+.1f}]"
             yield f"Per 100 conversations of this log: {interval} of the scale"
+
         for what, estimate in (
             ("Thumbs up", self.thumbs),
             ("A reader without rubrics", self.pair),
@@ -127,6 +147,7 @@ class ProvenEdit(Shown):
         ):
             if estimate is not None:
                 yield f"{what}: {estimate.get('reason') if estimate['value'] is None else _interval(estimate)}"
+
         yield f"With missing new replies as failing: {_interval(self.primary['worst'])}"
         for guard in self.guardrails:
             sealed = " (sealed)" if guard["sealed"] else ""
@@ -179,7 +200,10 @@ class RemedyResult(Shown):
 
     def records(self) -> list[dict[str, Any]]:
         """Return a row for the target and each guardrail of each change."""
-        return [row for edit in self.edits for row in edit.records()]
+        records: list[dict[str, Any]] = []
+        for edit in self.edits:
+            records.extend(edit.records())
+        return records
 
     def pairs(self) -> DataFrame:
         """Return a pandas table of a row a reply."""
@@ -203,10 +227,15 @@ class RemedyResult(Shown):
         }
         for number, edit in enumerate(self.edits, 1):
             texts |= {folder / f"{number}.diff": edit.diff, folder / f"{number}.md": edit.prompt}
+
         for place, text in texts.items():
             write_text(place, text, named=place == out)
+
         write_rows(
-            out.with_name(f"{out.stem}-pairs.parquet"), list(self.replies), COLUMNS, named=False
+            out.with_name(f"{out.stem}-pairs.parquet"),
+            list(self.replies),
+            COLUMNS,
+            named=False,
         )
 
     def told(self) -> Told:
@@ -217,22 +246,27 @@ class RemedyResult(Shown):
             most = room["room_high"]
             hints = room["ceiling"]["value"]
             yield f"Room {room['room']:+.3f} (at most {most:+.3f}); with hints {hints:+.3f}"
+
         for candidate in record["candidates"]:
-            became = (
-                "proven"
-                if candidate["proven"]
-                else candidate.get("left") or candidate["refused"] or "not selected"
-            )
+            if candidate["proven"]:
+                became = "proven"
+            else:
+                became = candidate.get("left") or candidate["refused"] or "not selected"
+
             yield f"  {became:32} {candidate['name']}: {candidate['purpose']}"
+
         if not self.edits:
             yield self.verdict
+
         for edit in self.edits:
             yield from edit.told()
+
         for arm, kinds in record["missing"].items():
             if kinds:
                 counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
                 note = f"Note: missing under the {arm} prompt, and no score: {counts}"
                 yield Line(note, "yellow")
+
         yield from notes_told(record["notes"])
         if self.out is not None:
             stem = self.out.with_suffix("")
@@ -240,7 +274,9 @@ class RemedyResult(Shown):
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON values that `--json` prints."""
-        others = {role: usage.by_stage() for role, usage in self.usages.items()}
+        others = {}
+        for role, usage in self.usages.items():
+            others[role] = usage.by_stage()
         return {"run": self.run} | dict(self.record) | usage_json(self.usage) | others
 
 
@@ -250,6 +286,7 @@ def chosen_of(store: Store, run: str) -> dict[str, dict[str, str]]:
     sql = "SELECT annotator, text_hash, value FROM labels WHERE question = ? ORDER BY rowid"
     for row in store.rows(sql, [f"{COMPARED} {run}"]):
         choices.setdefault(row["text_hash"], {})[row["annotator"]] = unpack(row["value"])
+
     return choices
 
 
@@ -260,7 +297,10 @@ def people_for(key: str) -> int:
 
 def said_before(context: ReplyContext) -> list[str]:
     """Return the last turns before a reply."""
-    return [f"{turn.role}: {turn.content}" for turn in context.before[-SAID:]]
+    lines: list[str] = []
+    for turn in context.before[-SAID:]:
+        lines.append(f"{turn.role}: {turn.content}")
+    return lines
 
 
 def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
@@ -271,11 +311,14 @@ def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
         here = trial.arrays.values[n, arm, k]
         reply = outcome if isinstance(outcome, AssistantReply) else None
         answers = trial.answers.get((n, arm, k), ())
-        read = trial.wins[arm][n] if k == 0 and arm in trial.wins else np.nan
-        values = {
-            name: None if np.isnan(v) else float(v)
-            for name, v in zip(trial.arrays.names, here, strict=True)
-        }
+        if k == 0 and arm in trial.wins:
+            read = trial.wins[arm][n]
+        else:
+            read = np.nan
+
+        values = {}
+        for name, v in zip(trial.arrays.names, here, strict=True):
+            values[name] = None if np.isnan(v) else float(v)
         rows.append({
             "trial": trial.name,
             "context": context.id,
@@ -293,6 +336,7 @@ def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
             "values": values,
             "distributions": {a.question_id: list(a.probabilities) for a in answers if isinstance(a, Answer)},
         })  # fmt: skip
+
     return rows
 
 
@@ -305,8 +349,17 @@ def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
     pairs = []
     for n, context in enumerate(trial.contexts):
         for arm, edit in list(enumerate(arms))[1:]:
-            gained = dict(zip(names, values[n, arm, 0, 1:] - values[n, OLD, 0, 1:], strict=True))
-            gains = {name: float(value) for name, value in gained.items() if not np.isnan(value)}
+            gained = dict(
+                zip(
+                    names,
+                    values[n, arm, 0, 1:] - values[n, OLD, 0, 1:],
+                    strict=True,
+                )
+            )
+            gains = {}
+            for name, value in gained.items():
+                if not np.isnan(value):
+                    gains[name] = float(value)
             change = float(values[n, arm, 0, 0] - values[n, OLD, 0, 0])
             both = trial.pair(arm, n)
             if both is None or np.isnan(change):
@@ -325,6 +378,7 @@ def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
                 "old": both[0],
                 "new": both[1],
             })  # fmt: skip
+
     return sorted(pairs, key=lambda pair: (pair["change"], pair["context"]))
 
 

@@ -91,22 +91,39 @@ def prove(
 ) -> RemedyResult:
     """Prove changes; see `remedy`."""
     if out is not None:
-        edits = [str(named_file(prompt)[1]) for prompt in (*options.prompts, *options.edits)]
+        edits = []
+        for prompt in (*options.prompts, *options.edits):
+            edits.append(str(named_file(prompt)[1]))
         require_writable(out, *files_of(logs, rubrics, edits), regular=True)
         require_places(out)
+
     require_names(options)
-    prompts = [
-        PromptText.load(path, options.keep, name) for name, path in map(named_file, options.prompts)
-    ]
+    prompts = []
+    for name, path in map(named_file, options.prompts):
+        prompts.append(PromptText.load(path, options.keep, name))
+
     alone = not options.edit and "proposer" not in assistant.models
     if alone and not run.dry_run:
         raise WrongUse(
-            "nobody proposes", remedy="give [proposer] in the profiles, or a change", option="edit"
+            "nobody proposes",
+            remedy="give [proposer] in the profiles, or a change",
+            option="edit",
         )
-    gathered = gather(logs, rubrics, options, prompts, reading, run, progress, planned=alone)
+
+    gathered = gather(
+        logs,
+        rubrics,
+        options,
+        prompts,
+        reading,
+        run,
+        progress,
+        planned=alone,
+    )
     require_no_harm(gathered, assistant.given)
     if run.dry_run:
         raise Planned(count_calls(gathered, assistant, run, model))
+
     from pollex.rooms.remedy.services.desk import carried_out  # LangGraph takes a while
 
     arguments: dict[str, Any] = {"logs": names_of(logs), "rubrics": ", ".join(names_of(rubrics))}
@@ -116,13 +133,24 @@ def prove(
         "out": out and str(out),
     }
     with workspace(run, progress, gathered.logs) as opened:
-        result = opened.run(carried_out(opened, gathered, assistant, model, arguments, out))
+        result = opened.run(
+            carried_out(
+                opened,
+                gathered,
+                assistant,
+                model,
+                arguments,
+                out,
+            )
+        )
         target = gathered.target
         opened.store.put(
             outcome_of_proof(target, result.run, edit.name, edit.verdict) for edit in result.edits
         )
+
     if out is not None:
         result.save(out)
+
     return result
 
 
@@ -133,13 +161,20 @@ def require_places(out: Path) -> None:
         if folder.exists() and not folder.is_dir():
             what = "it is a file, and a folder of this name is to stand beside the result"
             raise WrongUse(
-                what, where=str(folder), remedy="remove it, or name another output", option="out"
+                what,
+                where=str(folder),
+                remedy="remove it, or name another output",
+                option="out",
             )
+
     for file in (out.with_suffix(".html"), out.with_name(f"{out.stem}-pairs.parquet")):
         if file.is_dir():
             what = "it is a folder, and a file of this name is to stand beside the result"
             raise WrongUse(
-                what, where=str(file), remedy="remove it, or name another output", option="out"
+                what,
+                where=str(file),
+                remedy="remove it, or name another output",
+                option="out",
             )
 
 
@@ -176,14 +211,28 @@ def gather(
     ]
     if not named_prompts:
         remedy_ = f"each as NAME=FILE, NAME one of {', '.join(prompt.name for prompt in prompts)}"
-        raise WrongUse("the changes name no prompt, or several", remedy=remedy_, option="edit")
+        raise WrongUse(
+            "the changes name no prompt, or several",
+            remedy=remedy_,
+            option="edit",
+        )
+
     names = ["old", *(path.stem for _, path in edited)]
     if len({*names}) < len(names):
         what = f"changes have the names of their files, and two are one: {', '.join(names)}"
         raise WrongUse(what, remedy="name each file otherwise", option="edit")
-    edits = [read_edit(path, named_prompts[0]) for _, path in edited]
+
+    edits = []
+    for _, path in edited:
+        edits.append(read_edit(path, named_prompts[0]))
+
     rubric_set, read, held, (target,) = read_held(
-        logs, rubrics, options.target, reading, run, progress
+        logs,
+        rubrics,
+        options.target,
+        reading,
+        run,
+        progress,
     )
     guards = tuple(
         held_target.rubric
@@ -201,8 +250,17 @@ def gather(
     if planned:
         line = advice_on(target.rubric).sentence or naive_sentence(target.rubric)
         edits = [PromptEdit(YOURS, prompt, with_line(prompt, line))]
+
     gathered = sample_contexts(
-        rubric_set, read, prompt, edits, options, target, guards, others, tuned
+        rubric_set,
+        read,
+        prompt,
+        edits,
+        options,
+        target,
+        guards,
+        others,
+        tuned,
     )
     require_enough(gathered)
     return gathered
@@ -215,6 +273,7 @@ def tuned_on(run: RunOptions) -> frozenset[str]:
     """Return beginnings of text hashes of the conversations in cases; a run that goes on heeds no later ones."""
     if not (run.store / FILE).exists():
         return frozenset()
+
     with Store.open(run.store, read_only=True) as store:
         begun = max(
             (
@@ -242,17 +301,19 @@ def require_no_harm(gathered: Gathered, assistant: Any) -> None:
                 "of its tools,"
             )
             raise WrongUse(what, remedy=remedy_, option={"live_tools": "yes"})
+
         return
-    every = {
-        context.conversation.id: context
-        for contexts in gathered.strata.values()
-        for context in contexts
-    }
-    hurt = [
-        id_
-        for id_, context in every.items()
-        if any(found_in(turn.content) for turn in context.before)
-    ]
+
+    every = {}
+    for contexts in gathered.strata.values():
+        for context in contexts:
+            every[context.conversation.id] = context
+
+    hurt = []
+    for id_, context in every.items():
+        if any(found_in(turn.content) for turn in context.before):
+            hurt.append(id_)
+
     if hurt and gathered.options.live_tools != "personal":
         what = f"{len(hurt)} conversations hold personal data, and tools would act on it"
         raise WrongUse(

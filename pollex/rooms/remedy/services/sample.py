@@ -50,12 +50,16 @@ class RemedyOptions:
     @property
     def prompts(self) -> tuple[str | Path, ...]:
         """The prompt, or several as `NAME=FILE`."""
-        return (self.prompt,) if isinstance(self.prompt, str | Path) else tuple(self.prompt)
+        if isinstance(self.prompt, str | Path):
+            return (self.prompt,)
+        return tuple(self.prompt)
 
     @property
     def edits(self) -> tuple[str | Path, ...]:
         """Changes of the user, each perhaps as `NAME=FILE`; empty: they are proposed."""
-        return (self.edit,) if isinstance(self.edit, str | Path) else tuple(self.edit)
+        if isinstance(self.edit, str | Path):
+            return (self.edit,)
+        return tuple(self.edit)
 
 
 def waves_of(chosen: Sequence[tuple[ReplyContext, int]], waves: int = LOOKS) -> Ints:
@@ -67,7 +71,9 @@ def waves_of(chosen: Sequence[tuple[ReplyContext, int]], waves: int = LOOKS) -> 
                 c.user for c, s in chosen if s == stratum and c.user not in waves_by_user
             )
         ]
-        waves_by_user |= {user: n * waves // len(users) for n, user in enumerate(users)}
+        for n, user in enumerate(users):
+            waves_by_user[user] = n * waves // len(users)
+
     return np.array([waves_by_user[context.user] for context, _ in chosen], int)
 
 
@@ -101,4 +107,5 @@ def parts_of(
         place = int((ends < len(remedy_parts) + len(block) / 2).sum())
         part = shares[min(place, len(shares) - 1)][0]
         remedy_parts |= {conversations[index].id: part for index in block}
+
     return remedy_parts

@@ -140,17 +140,21 @@ class Gathered:
         """
         chosen_contexts: list[tuple[ReplyContext, int]] = []
         for stratum, number in enumerate(most):
-            in_parts = [
-                context
-                for context in self.strata[stratum]
-                if self.parts.get(context.conversation.id, "prove") in parts
-            ]
+            in_parts = []
+            for context in self.strata[stratum]:
+                if self.parts.get(context.conversation.id, "prove") in parts:
+                    in_parts.append(context)
             new = [context for context in in_parts if not self.known(context)]
-            able = new if len(new) >= min(ENOUGH, number) else [*new, *filter(self.known, in_parts)]
+            if len(new) >= min(ENOUGH, number):
+                able = new
+            else:
+                able = [*new, *filter(self.known, in_parts)]
+
             chosen = keep_users(able, number)
-            chosen_contexts += [
-                (context, stratum) for context in chosen if context.id not in self.without
-            ]
+            for context in chosen:
+                if context.id not in self.without:
+                    chosen_contexts.append((context, stratum))
+
         return chosen_contexts
 
     def known(self, context: ReplyContext) -> bool:
@@ -166,10 +170,10 @@ class Gathered:
     @property
     def split(self) -> dict[str, dict[str, int]]:
         """How many contexts there are by part and stratum."""
-        parts = {
-            s: [self.parts.get(context.conversation.id, "prove") for context in all_]
-            for s, all_ in self.strata.items()
-        }
+        parts = {}
+        for s, all_ in self.strata.items():
+            parts[s] = [self.parts.get(context.conversation.id, "prove") for context in all_]
+
         return {
             part: {name: parts[s].count(part) for s, name in enumerate(STRATA)}
             for part, _ in SHARES
@@ -178,7 +182,12 @@ class Gathered:
     @property
     def proof(self) -> list[tuple[ReplyContext, int]]:
         """The contexts that prove."""
-        return self.taken(("prove",), FAILURES, self.options.others // 2, self.options.others // 2)
+        return self.taken(
+            ("prove",),
+            FAILURES,
+            self.options.others // 2,
+            self.options.others // 2,
+        )
 
     @property
     def users(self) -> int:
@@ -191,25 +200,30 @@ class Gathered:
         notes = []
         if self.unmatched:
             notes.append(self.why_unmatched)
-        notes += [
-            f"{number} of them are under the prompt {name}" for name, number in self.under.items()
-        ]
+
+        for name, number in self.under.items():
+            notes.append(f"{number} of them are under the prompt {name}")
+
         if "select" in self.parts.values() and (few := len(self.strata[FAILING])) < FEW_DATA:
             notes.append(
                 f"{few} failing contexts are too few to choose by: under {FEW_DATA} one change is proposed"
             )
+
         if self.without:
             notes.append(
                 f"{count(len(self.without), 'context')} left out: the target's occasion never came up there"
             )
+
         if tuned := self.proving(self.learned):
             notes.append(
                 f"{count(tuned, 'context')} of conversations that the rubrics were learned from"
             )
+
         if tuned := self.proving(self.tuned):
             notes.append(
                 f"{count(tuned, 'context')} of conversations in cases, on which the change may be tuned"
             )
+
         return notes
 
     @property
@@ -229,20 +243,29 @@ class Gathered:
     def questions(self) -> list[Question]:
         """The target first, then the guardrails."""
         rubrics = (self.target, *self.guards)
-        return [Question.about(rubric, self.rubric_set.judge.scale) for rubric in rubrics]
+        questions: list[Question] = []
+        for rubric in rubrics:
+            questions.append(Question.about(rubric, self.rubric_set.judge.scale))
+
+        return questions
 
     @property
     def sealed(self) -> frozenset[str]:
         """Ids of the guardrails that a proposer doesn't see: a third, drawn by the seed."""
         drawn = sorted(
-            (guard.id for guard in self.guards), key=lambda id_: chance_of(id_, self.options.seed)
+            (guard.id for guard in self.guards),
+            key=lambda id_: chance_of(id_, self.options.seed),
         )
-        return frozenset() if self.edits else frozenset(drawn[: len(drawn) // 3])
+        if self.edits:
+            return frozenset()
+        return frozenset(drawn[: len(drawn) // 3])
 
     @property
     def most(self) -> int:
         """Proposals that are asked for: one where there is too little for a selection."""
-        return (self.options.candidates or CANDIDATES) if "select" in self.parts.values() else 1
+        if "select" in self.parts.values():
+            return self.options.candidates or CANDIDATES
+        return 1
 
     def make(self, name: str, changed: Sequence[str] = ()) -> Trial:
         """Make a trial; see `REPLIES` for their names."""
@@ -258,28 +281,42 @@ class Gathered:
             chosen = [placed for placed in self.proof if placed[1] == FAILING][:tried]
         else:
             part = "select" if "select" in self.parts.values() else "propose"
-            chosen = self.taken((part,), min(SELECTED, tried) if name == "select" else tried)
+            chosen = self.taken(
+                (part,),
+                min(SELECTED, tried) if name == "select" else tried,
+            )
+
         # the arms: the old prompt, the changed ones, and for headroom a plain one and hints
         contexts = [context for context, _ in chosen]
         strata = [stratum for _, stratum in chosen]
         prompts = [replace(self.prompt, text=text) for text in changed]
         if name == "flatter":
             prompts = [flattering_prompt(self.prompt, target)]
-        arms = [[prompt] * len(chosen) for prompt in (self.prompt, *prompts)]
+
+        arms = []
+        for prompt in (self.prompt, *prompts):
+            arms.append([prompt] * len(chosen))
+
         if name == "headroom":
             arms.append([with_line(self.prompt, naive_sentence(target))] * len(chosen))
             arms.append([with_hint(self.prompt, target, context) for context in contexts])
-        skipped = {
-            n for n, stratum in enumerate(strata) if name == "headroom" and stratum == FINE
-        }  # but by the old one
+
+        # but by the old one
+        skipped = set()
+        for n, stratum in enumerate(strata):
+            if name == "headroom" and stratum == FINE:
+                skipped.add(n)
+
         # system prompts by arm and context
-        systems = [
-            [
-                "" if arm and n in skipped else self.rendered(row[n], context)
-                for n, context in enumerate(contexts)
-            ]
-            for arm, row in enumerate(arms)
-        ]
+        systems = []
+        for arm, row in enumerate(arms):
+            systems.append(
+                [
+                    "" if arm and n in skipped else self.rendered(row[n], context)
+                    for n, context in enumerate(contexts)
+                ]
+            )
+
         # values to be judged, by context, arm, reply and question
         whole = name in ("select", "prove")
         questions, checks = (self.questions, CHECKS) if whole else (self.questions[:1], {})
@@ -297,7 +334,15 @@ class Gathered:
             names,
             {size: np.full(shape, np.nan) for size in ("length", "cost")},
         )
-        return Trial(name, contexts, systems, questions, list(checks.values()), arrays)
+
+        return Trial(
+            name,
+            contexts,
+            systems,
+            questions,
+            list(checks.values()),
+            arrays,
+        )
 
     def replies(self, name: str) -> int:
         """Return how many replies of each arm to a context a trial asks for."""
@@ -349,40 +394,56 @@ def sample_contexts(
         FINE: list(went_well(target)),
         ANY: [],
     }
-    chosen_ids = {context.id for contexts in strata.values() for context in contexts}
+    chosen_ids = set()
+    for contexts in strata.values():
+        for context in contexts:
+            chosen_ids.add(context.id)
+
     for conversation in conversations:
         if not conversation.not_scorable and (
             turns := replies_in(conversation, len(conversation.turns))
         ):
             chosen = ReplyContext(
-                conversation, random.Random(chance_of(conversation.id, options.seed)).choice(turns)
+                conversation,
+                random.Random(chance_of(conversation.id, options.seed)).choice(turns),
             )
             strata[ANY] += [] if chosen.id in chosen_ids else [chosen]
+
     # how much of the traffic each stratum is, before contexts are moved or left out
-    shares = [len(strata[stratum]) / max(len(conversations), 1) for stratum in (FAILING, FINE)]
+    shares = []
+    for stratum in (FAILING, FINE):
+        shares.append(len(strata[stratum]) / max(len(conversations), 1))
+
     if options.back:
         for stratum in (FAILING, FINE):
-            before = [
-                (context.conversation, replies_in(context.conversation, context.turn))
-                for context in strata[stratum]
-            ]
+            before = []
+            for context in strata[stratum]:
+                before.append(
+                    (context.conversation, replies_in(context.conversation, context.turn))
+                )
+
             earlier = [(conversation, turns[-options.back :]) for conversation, turns in before]
             strata[stratum] = [
                 ReplyContext(conversation, turns[0])
                 for conversation, turns in earlier
                 if len(turns) == options.back
             ]
+
     # contexts for which the prompt has no values
-    unmatched = {
-        context.conversation.id: context
-        for contexts in strata.values()
-        for context in contexts
-        if rendered_for(context, prompt, any_prompt=options.any_prompt, render=options.render)
-        is None
-    }
-    enough = (
-        len(strata[FAILING]) >= FEW_DATA if options.candidates is None else options.candidates > 1
-    )
+    unmatched = {}
+    for contexts in strata.values():
+        for context in contexts:
+            if (
+                rendered_for(context, prompt, any_prompt=options.any_prompt, render=options.render)
+                is None
+            ):
+                unmatched[context.conversation.id] = context
+
+    if options.candidates is None:
+        enough = len(strata[FAILING]) >= FEW_DATA
+    else:
+        enough = options.candidates > 1
+
     return Gathered(
         rubric_set,
         logs,
@@ -417,11 +478,11 @@ def sample_contexts(
 def places_without_value(prompt: PromptText, contexts: Iterable[ReplyContext]) -> tuple[str, ...]:
     """Return names of a prompt's places that a conversation without a system turn gives no value for."""
     names = dict.fromkeys(match[1] or match[2] for match in PLACE.finditer(prompt.text))
-    plain = [
-        context.conversation
-        for context in contexts
-        if all(turn.role != "system" for turn in context.conversation.turns)
-    ]
+    plain = []
+    for context in contexts:
+        if all(turn.role != "system" for turn in context.conversation.turns):
+            plain.append(context.conversation)
+
     return tuple(
         name for name in names if any(name not in conversation.metadata for conversation in plain)
     )
@@ -434,6 +495,7 @@ def keep_users(contexts: Sequence[ReplyContext], most: int) -> list[ReplyContext
     for place, context in enumerate(contexts):
         numbered.append((rounds[context.user], place))
         rounds[context.user] += 1
+
     return [contexts[place] for place in sorted(place for _, place in sorted(numbered)[:most])]
 
 
@@ -447,17 +509,18 @@ def require_enough(gathered: Gathered) -> None:
     failures = sum(stratum == FAILING for _, stratum in gathered.proof)
     if failures >= FEWEST_FAILURES and gathered.users >= FEWEST_USERS:
         return
+
     what = (
         f"{count(failures, 'failing reply', 'failing replies')} of {count(gathered.users, 'user')} are too few for a "
         f"proof, which takes {FEWEST_FAILURES} of at least {FEWEST_USERS} users"
     )
     more_failures = FEWEST_FAILURES - failures
     more_users = FEWEST_USERS - gathered.users
-    lacks = (
-        count(more_users, "user")
-        if more_failures <= 0
-        else count(more_failures, "failing reply", "failing replies")
-    )
+    if more_failures <= 0:
+        lacks = count(more_users, "user")
+    else:
+        lacks = count(more_failures, "failing reply", "failing replies")
+
     steps = [
         *([gathered.why_unmatched] if gathered.unmatched else []),
         f"give a log with {lacks} more",

@@ -30,13 +30,21 @@ GATE = ("worse", "no gain, likely harm", "not cleared", "people prefer the old o
 class OnReplies(Grouped, Reading, Stored):
     """What fails in the replies of a log."""
 
-    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    logs: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     prompt: Path | str | None = opt(
-        "The assistant's system prompt, or its template.", default=None, metavar="FILE"
+        "The assistant's system prompt, or its template.",
+        default=None,
+        metavar="FILE",
     )
     target: str | None = opt(
-        "The one rubric to aim at; all headlines if not set.", default=None, metavar="ID"
+        "The one rubric to aim at; all headlines if not set.",
+        default=None,
+        metavar="ID",
     )
 
 
@@ -52,7 +60,10 @@ class Brief(OnReplies, UseCase["BriefResult"]):
     does = "brief.brief"
     help_title = "Improve"
     out: Path | str | None = opt(
-        "Where it is written.", default=None, typed=Path("brief.md"), group="Output"
+        "Where it is written.",
+        default=None,
+        typed=Path("brief.md"),
+        group="Output",
     )
 
 
@@ -68,7 +79,11 @@ class WriteCases(OnReplies, UseCase["CasesResult"]):
     does = "cases.cases"
     to: Literal["promptfoo", "inspect", "langsmith", "mlflow", "jsonl"] = opt("The tool.")
     out: Path | str = opt("Output folder.", default=Path("cases"), group="Output")
-    every: bool = opt("Also write the cases that a proof is left for.", default=False, flag="all")
+    every: bool = opt(
+        "Also write the cases that a proof is left for.",
+        default=False,
+        flag="all",
+    )
 
 
 @use_case("remedy run")
@@ -95,7 +110,11 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
     plans = True
     resumable = True
     bundle = "services.sample.RemedyOptions"
-    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    logs: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     prompt: tuple[str, ...] | Path | str = opt(
         "The assistant's system prompt, or its template; of several each as NAME=FILE.",
@@ -110,10 +129,15 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         metavar="FILE",
     )
     accept: str | None = opt(
-        "Proposals to try: all, or their names between commas.", default=None, metavar="NAMES"
+        "Proposals to try: all, or their names between commas.",
+        default=None,
+        metavar="NAMES",
     )
     people: int = opt(
-        "Pairs that people compare; none if not set.", default=0, place="setting", least=0
+        "Pairs that people compare; none if not set.",
+        default=0,
+        place="setting",
+        least=0,
     )
     profiles: Path | str | None = opt(
         "File with tables [assistant], [proposer], [second]: model and more.",
@@ -121,7 +145,9 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         metavar="FILE",
     )
     assistant: str | Any | None = opt(
-        "MODULE:FUNCTION or graph of yours, or a folder of files.", default=None, metavar="NAME"
+        "MODULE:FUNCTION or graph of yours, or a folder of files.",
+        default=None,
+        metavar="NAME",
     )
     render: Any = opt(
         "Fills the prompt's template for a conversation; None: left out.",
@@ -129,16 +155,24 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         door="python",
     )
     tools: Any = opt(
-        "Functions by the names of tools whose calls the log lacks.", default=None, door="python"
+        "Functions by the names of tools whose calls the log lacks.",
+        default=None,
+        door="python",
     )
     out: Path | str | None = opt(
-        "Where the result is written (.json).", default=None, typed=Path("remedy.json")
+        "Where the result is written (.json).",
+        default=None,
+        typed=Path("remedy.json"),
     )
     keep: tuple[str, ...] = opt(
-        "Pattern of lines that no edit may change; repeatable.", default=(), metavar="REGEX"
+        "Pattern of lines that no edit may change; repeatable.",
+        default=(),
+        metavar="REGEX",
     )
     any_prompt: bool = opt(
-        "Take conversations under another system prompt, too.", default=False, place="rare"
+        "Take conversations under another system prompt, too.",
+        default=False,
+        place="rare",
     )
     live_tools: Literal["no", "yes", "personal"] = opt(
         "Whether tools that a graph carries out itself may act: no, yes, or personal, on personal data, too.",
@@ -166,7 +200,11 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         most=16,
     )
     finalists: int = opt(
-        "Proposals that are proven; 1 if not set.", default=1, place="setting", least=1, most=4
+        "Proposals that are proven; 1 if not set.",
+        default=1,
+        place="setting",
+        least=1,
+        most=4,
     )
     back: int = opt(
         "Replies before the failure that are asked again; 0 if not set.",
@@ -182,7 +220,10 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         least=1,
     )
     tried: int = opt(
-        "Contexts of a kind before a proof; 60 if not set.", default=60, place="setting", least=20
+        "Contexts of a kind before a proof; 60 if not set.",
+        default=60,
+        place="setting",
+        least=20,
     )
     others: int = opt(
         "Contexts of a proof where the target didn't fail; 100 if not set.",
@@ -191,7 +232,9 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         least=2,
     )
     seed: int = opt(
-        "Random seed of the contexts and replies; 0 if not set.", default=0, place="setting"
+        "Random seed of the contexts and replies; 0 if not set.",
+        default=0,
+        place="setting",
     )
 
     def as_assistant(self, crew: Crew) -> AssistantOptions:
@@ -199,7 +242,10 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         from pollex.rooms.remedy.services.assistants import named_assistant
 
         options = named_assistant(
-            self.assistant, self.profiles, self.as_model(crew), self.reply_seconds
+            self.assistant,
+            self.profiles,
+            self.as_model(crew),
+            self.reply_seconds,
         )
         return replace(options, tools=self.tools or {})
 
@@ -233,9 +279,16 @@ class FollowRemedy(Grouped, ByJudge, UseCase["FollowResult"]):
 
     does = "follow.follow"
     name: str = opt(kw_only=False, place="argument", metavar="RUN")
-    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    logs: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
     rubrics: Path | Rubrics = opt(RUBRICS, group="Rubrics")
-    by: str = opt("Field that tells the prompt of each conversation.", metavar="FIELD")
+    by: str = opt(
+        "Field that tells the prompt of each conversation.",
+        metavar="FIELD",
+    )
     baseline: str = opt("Its value for the old prompt.", metavar="VALUE")
 
 

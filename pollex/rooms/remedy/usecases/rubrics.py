@@ -27,8 +27,14 @@ class StateOfRubric(Stored, UseCase["RubricLife"]):
     does = "life.rubric_state"
     rubric: str = opt(kw_only=False, place="argument", metavar="ID")
     state: Literal["open", "mending", "mended", "accepted"] | None = opt(
-        kw_only=False, place="argument", default=None
+        kw_only=False,
+        place="argument",
+        default=None,
     )
     release: str = opt("Release in which it is mended.", default="", flag="in")
     note: str = opt("A remark.", default="", metavar="TEXT")
-    who: str = opt("Who says it; your user name if not set.", default="", metavar="NAME")
+    who: str = opt(
+        "Who says it; your user name if not set.",
+        default="",
+        metavar="NAME",
+    )

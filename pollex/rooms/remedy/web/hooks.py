@@ -54,7 +54,11 @@ def open_rubrics(site: Site, about: Mapping[str, Any]) -> Mapping[str, Any] | No
     from pollex.rooms.remedy.web.pages.states import open_lives  # as above
 
     named = about["named"]
-    lives = open_lives(site, named.rubric_set) if named else []
+    if named:
+        lives = open_lives(site, named.rubric_set)
+    else:
+        lives = []
+
     return {"open": lives} if lives else None
 
 

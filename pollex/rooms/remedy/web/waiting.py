@@ -22,25 +22,36 @@ def proposals_of(site: Site, run: Run) -> list[dict[str, Any]]:
     proposed = step(site.store, run.id, PROPOSED)
     if not proposed or site.status(run) not in ENDED:
         return []
-    return [
-        candidate | {"changes": line_changes(proposed["prompt"], candidate["text"])}
-        for candidate in proposed["candidates"]
-    ]
+
+    proposals: list[dict[str, Any]] = []
+    for candidate in proposed["candidates"]:
+        proposals.append(
+            candidate | {"changes": line_changes(proposed["prompt"], candidate["text"])}
+        )
+
+    return proposals
 
 
 def waits_for(site: Site, run: Run) -> Data | None:
     """Return what a run without a verdict waits for, for its page; None where it waits for nobody."""
     if run.command != "remedy" or site.status(run) not in ENDED:
         return None
+
     sheet = step(site.store, run.id, SHEET) or ()
     proposals = [] if sheet else proposals_of(site, run)
     folder = files_folder(site, run)
-    asked = count_lines(folder / TODO) if folder is not None else 0
+    if folder is not None:
+        asked = count_lines(folder / TODO)
+    else:
+        asked = 0
+
     if not (sheet or proposals or asked):
         return None
+
     answered = 0
     if folder is not None and asked:
         answered = sum(1 for _ in keyed_lines(folder / REPLIES, "reply"))
+
     return {
         "pairs": len(sheet),
         "proposals": proposals,
@@ -55,7 +66,11 @@ def waits_for(site: Site, run: Run) -> Data | None:
 def files_folder(site: Site, run: Run) -> Path | None:
     """Return the folder of the files by which the assistant of a run is asked; None where it is asked otherwise."""
     kept = kept_command(site, run)
-    folders = values_of(kept.words, "--assistant") if kept is not None else ()
+    if kept is not None:
+        folders = values_of(kept.words, "--assistant")
+    else:
+        folders = ()
+
     inside = [Path(folder).resolve() for folder in folders]
     own = (site.store.folder / ASKED).resolve()
     return next((folder for folder in inside if own in folder.parents), None)
@@ -65,6 +80,7 @@ def count_lines(path: Path) -> int:
     """Return how many lines a file has; 0 where it isn't there."""
     if not path.is_file():
         return 0
+
     with path.open("rb") as file:
         return sum(1 for line in file if line.strip())
 
@@ -84,4 +100,5 @@ def replies_text(lines: bytes) -> str:
         if not is_reply or not isinstance(row.get("reply"), str | None):
             raise ValueError(f"line {number} has no “key” and “reply”")
         rows.append(json.dumps({"key": row["key"], "reply": row["reply"]}))
+
     return "".join(f"{row}\n" for row in rows)

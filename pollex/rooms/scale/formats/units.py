@@ -52,7 +52,14 @@ class Unit:
 
     def key(self, *circumstances: str) -> str:
         """Hash the unit with all that its result depends on."""
-        facts = (self.url, self.state, self.kind, str(self.start), str(self.end), *circumstances)
+        facts = (
+            self.url,
+            self.state,
+            self.kind,
+            str(self.start),
+            str(self.end),
+            *circumstances,
+        )
         return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:20]
 
     def read(self, options: ReadOptions) -> Logs:
@@ -66,10 +73,17 @@ class Unit:
                 logs = read_logs(str(path), options=options)
             except BadInput as error:
                 if error.where == str(path):
-                    raise BadInput(error.what, where=self.shown, remedy=error.advice) from None
+                    raise BadInput(
+                        error.what,
+                        where=self.shown,
+                        remedy=error.advice,
+                    ) from None
+
                 raise
+
         return replace(
-            logs, bad_rows=tuple(replace(row, source=self.shown) for row in logs.bad_rows)
+            logs,
+            bad_rows=tuple(replace(row, source=self.shown) for row in logs.bad_rows),
         )
 
     @property
@@ -95,7 +109,11 @@ class Unit:
                 parquet = _import_arrow().parquet
                 group = Path(folder) / "group.parquet"
                 with place.files.open(place.path, "rb") as file:
-                    parquet.write_table(parquet.ParquetFile(file).read_row_group(self.start), group)
+                    parquet.write_table(
+                        parquet.ParquetFile(file).read_row_group(self.start),
+                        group,
+                    )
+
                 yield group
             else:
                 with place.copied(Path(folder)) as copy:
@@ -108,8 +126,10 @@ def _import_arrow() -> Any:
         import pyarrow.parquet
     except ImportError as error:
         raise WrongUse(
-            f"parts of Parquet need a package: {error.name}", remedy='pip install "pollex[ray]"'
+            f"parts of Parquet need a package: {error.name}",
+            remedy='pip install "pollex[ray]"',
         ) from None
+
     return pyarrow
 
 
@@ -117,9 +137,13 @@ def lines_between(place: Place, start: int, end: int) -> bytes:
     """Return the lines that begin in a range of bytes, the last one to its end, or to where it is too long."""
     content = place.read_range(max(start - 1, 0), end)
     if start:  # a line that began before belongs to the unit before
-        content = content.partition(b"\n")[2] if b"\n" in content else b""
+        if b"\n" in content:
+            content = content.partition(b"\n")[2]
+        else:
+            content = b""
     elif not content:
         return b""
+
     size = place.size
     parts = [content]
     while (
@@ -129,6 +153,7 @@ def lines_between(place: Place, start: int, end: int) -> bytes:
         line, newline, _ = more.partition(b"\n")
         parts.append(line + newline)
         end += len(more)
+
     return b"".join(parts)
 
 
@@ -145,18 +170,31 @@ def units_of(urls: list[str], options: ReadOptions, unit_bytes: int = UNIT_BYTES
             replace(unit, number=len(units) + at)
             for at, unit in enumerate(_cut_file(place, options, unit_bytes))
         ]
+
     return units
 
 
 def _cut_file(place: Place, options: ReadOptions, unit_bytes: int) -> list[Unit]:
-    url = place.path if place.local else str(place.files.unstrip_protocol(place.path))
+    if place.local:
+        url = place.path
+    else:
+        url = str(place.files.unstrip_protocol(place.path))
+
     whole = Unit(0, url, place.state())
     form = FORMATS.get(Path(place.name).suffix)
     if form == "lines" and place.size > unit_bytes and _stands_alone(place, options):
-        return [
-            replace(whole, kind="lines", start=at, end=min(at + unit_bytes, place.size))
-            for at in range(0, place.size, unit_bytes)
-        ]
+        wholes: list[Unit] = []
+        for at in range(0, place.size, unit_bytes):
+            wholes.append(
+                replace(
+                    whole,
+                    kind="lines",
+                    start=at,
+                    end=min(at + unit_bytes, place.size),
+                )
+            )
+
+        return wholes
     if form == "parquet" and _stands_alone(place, options):
         with place.files.open(place.path, "rb") as file:
             groups = _import_arrow().parquet.ParquetFile(file).num_row_groups
@@ -168,6 +206,7 @@ def _stands_alone(place: Place, options: ReadOptions) -> bool:
     mapper = Mapper.of(options)
     if mapper.options(options).messages_field is not None:
         return True
+
     with tempfile.TemporaryDirectory() as folder:
         head = Path(folder) / place.name
         if place.name.endswith(".parquet"):
@@ -176,17 +215,21 @@ def _stands_alone(place: Place, options: ReadOptions) -> bool:
                 parquet = arrow.parquet.ParquetFile(file)
                 first = list(islice(parquet.iter_batches(LOOKED_AT), 1))
                 arrow.parquet.write_table(
-                    arrow.Table.from_batches(first, parquet.schema_arrow), head
+                    arrow.Table.from_batches(first, parquet.schema_arrow),
+                    head,
                 )
         else:
             head.write_bytes(lines_between(place, 0, 1 << 16))
+
         rows = list(islice(rows_of(str(head), options.encoding), LOOKED_AT))
+
     return all(map(_stands_alone_row, mapper.rows(rows)))
 
 
 def _stands_alone_row(row: LogRow | BadRow | Skipped) -> bool:
     if not isinstance(row, LogRow):
         return True
+
     try:
         return export_of(row.fields) is None and not reader_of(row.fields).row_is_turn
     except BadInput:

@@ -53,6 +53,7 @@ def score_dataset(
             f"the set's judge is a model, {rubric_set.judge.name}, and Ray would pay for a batch again and again",
             remedy="use `pollex score --engine ray`",
         )
+
     arguments = (BatchScorer(rubric_set, judges, costs),)
     ray_options = {"concurrency": 1, **options}
     return dataset.map_batches(
@@ -74,6 +75,13 @@ class _Batches:
 
         logs = read_rows(batch.to_pylist(), options=ReadOptions())
         scores = self._scorer.scores(logs.conversations)
+
         return parquet.read_table(
-            BufferReader(parquet_of([scores], self._scorer.rubrics, self._scorer.judges))
+            BufferReader(
+                parquet_of(
+                    [scores],
+                    self._scorer.rubrics,
+                    self._scorer.judges,
+                )
+            )
         )

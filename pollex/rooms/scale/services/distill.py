@@ -87,6 +87,7 @@ async def fidelity_of(
     judge = DistilledJudge(embedder, lessons=lessons)
     await judge.fit(judged, rubrics)
     foretold = {c.text_hash: judge.foretold(c) for c in judged}
+
     return tuple(
         _fidelity(rubric, judged, lessons.get(rubric.id, {}), foretold, hard, least)
         for rubric in rubrics
@@ -102,11 +103,11 @@ def _fidelity(
     least: float,
 ) -> Fidelity:
     """Correlate one rubric's values; conversations on which its occasion never came up are left out."""
-    pairs = [
-        (foretold[c.text_hash][rubric.id], answer.value, c)
-        for c in judged
-        if (answer := taught.get(c.text_hash)) and answer.value is not None
-    ]
+    pairs = []
+    for c in judged:
+        if (answer := taught.get(c.text_hash)) and answer.value is not None:
+            pairs.append((foretold[c.text_hash][rubric.id], answer.value, c))
+
     x = np.array([p[0] for p in pairs])
     y = np.array([p[1] for p in pairs], dtype=float)
     if len(pairs) < 2 or not np.ptp(x) or not np.ptp(y):
@@ -115,6 +116,7 @@ def _fidelity(
         blocks = block_ids([p[2] for p in pairs])
         measure = {"r": Measure(pearson_statistic(x, y), empty="the answers are all alike")}
         figure = estimate(measure, blocks, np.random.default_rng(0), 500)["r"]
+
     able = figure.value is not None and figure.value >= least
     return Fidelity(
         rubric.id,
@@ -128,17 +130,28 @@ def cascade_rows(distilled: Floats, model: Floats, up: Bools) -> tuple[CascadeRo
     """Ask the model where the distilled probability is nearest to .5, for some shares of the conversations."""
     if not len(up):
         return ()
+
     order = np.argsort(np.abs(distilled - 0.5), kind="stable")
     rows = []
     for share in ASKED:
         p = distilled.copy()
         first_rows = order[: round(share * len(order))]
         p[first_rows] = model[first_rows]
-        rows.append(CascadeRow(share, share_of(int(((p >= 0.5) == up).sum()), len(up))))
+        rows.append(
+            CascadeRow(
+                share,
+                share_of(int(((p >= 0.5) == up).sum()), len(up)),
+            )
+        )
+
     return tuple(rows)
 
 
-def log_loss(probability: Floats, up: Bools, rng: np.random.Generator) -> Figure:
+def log_loss(
+    probability: Floats,
+    up: Bools,
+    rng: np.random.Generator,
+) -> Figure:
     """Measure the mean log-loss of probabilities, in nats, with its interval."""
     clipped = np.clip(probability, 1e-6, 1 - 1e-6)
     losses = -np.log(np.where(up, clipped, 1 - clipped))
@@ -194,30 +207,39 @@ class DistillResult(Shown):
         return f"{count(self.n, 'conversation')}, mean correlation {mean}, AUC lost {lost}, {calls}"
 
     def records(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "id": fidelity.id,
-                "text": fidelity.text,
-                "correlation": fidelity.correlation.value,
-                "by": fidelity.by,
-            }
-            for fidelity in self.fidelity
-        ]
+        records: list[dict[str, Any]] = []
+        for fidelity in self.fidelity:
+            records.append(
+                {
+                    "id": fidelity.id,
+                    "text": fidelity.text,
+                    "correlation": fidelity.correlation.value,
+                    "by": fidelity.by,
+                }
+            )
+
+        return records
 
     def told(self) -> Told:
         """Yield each rubric's fidelity, both sets beside each other, and what asking the model buys."""
-        rows = [
-            (fidelity.id, fidelity.text, fidelity.correlation, fidelity.by)
-            for fidelity in self.fidelity
-        ]
+        rows = []
+        for fidelity in self.fidelity:
+            rows.append((fidelity.id, fidelity.text, fidelity.correlation, fidelity.by))
+
         yield Rows(("id", "rubric", "correlation with the model's answers", "answered by"), rows)
-        mean = "undefined" if self.mean_correlation is None else f"{self.mean_correlation:.3f}"
+        if self.mean_correlation is None:
+            mean = "undefined"
+        else:
+            mean = f"{self.mean_correlation:.3f}"
+
         yield f"Mean correlation, cross-fitted: {mean} ({count(self.n, 'conversation')})"
         for name, auc in self.auc.items():
             yield f"Held out, {name}: AUC {auc}; log-loss {self.log_loss[name]} (n = {auc.n})"
+
         yield f"AUC lost: {self.lost}"
         for row in self.cascade:
             yield f"  the model asked about {row.asked:.0%}: decisions right {row.right} of {row.right.n}"
+
         before, now = self.calls
         yield f"Calls a conversation: {before} before, {now} now"
         yield from usage_by_stage(self.usage)
@@ -271,34 +293,51 @@ def distill(
             remedy="learn the set with a model",
             option="model",
         )
+
     if out is not None:
         require_places(out, *files_of(logs, rubrics))
         require_not_edited(out)
+
     read = logs_from(logs, reading, progress)
     check_learnable(read, LearnSettings().minimum)
     say_repeats(read, progress)
+
     with workspace(run, progress, read) as opened:
         answers_given = paid_answers(opened.store, rubric_set)
         model_rubrics = {rubric.id for rubric in rubric_set.rubrics if not rubric.answered_by}
-        judged = [
-            c for c in read.learnable if answers_given.get(c.text_hash, {}).keys() >= model_rubrics
-        ]
+        judged = []
+        for c in read.learnable:
+            if answers_given.get(c.text_hash, {}).keys() >= model_rubrics:
+                judged.append(c)
         if len(judged) < FEWEST:
             what = f"{len(judged)} of these conversations were judged by {rubric_set.judge.name} in this store"
             raise WrongUse(
                 f"{what}, and it takes {FEWEST}",
                 remedy="judge more: `pollex score LOGS --rubrics …`",
             )
+
         arguments = {
             "logs": names_of(logs),
             "rubrics": names_of(rubrics)[0],
             "out": out and str(out),
         }
         result = opened.run(
-            _distill(opened, read, judged, rubric_set, answers_given, hard, least, model, arguments)
+            _distill(
+                opened,
+                read,
+                judged,
+                rubric_set,
+                answers_given,
+                hard,
+                least,
+                model,
+                arguments,
+            )
         )
+
     if out is not None:
         result.rubrics.save(out)
+
     return replace(result, out=out)
 
 
@@ -317,20 +356,26 @@ def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Ans
                 )
                 if same and isinstance(answer := read_answer(row), Answer):
                     answers.setdefault(row["text_hash"], {})[row["question"]] = answer
+
     return answers
 
 
 def lessons_of(answers_given: Given, rubric_set: RubricSet) -> Lessons:
     """Return the model's answers by rubric and text hash, as values."""
-    lessons: dict[str, dict[str, Taught]] = {
-        rubric.id: {} for rubric in rubric_set.rubrics if not rubric.answered_by
-    }
+    lessons: dict[str, dict[str, Taught]] = {}
+    for rubric in rubric_set.rubrics:
+        if not rubric.answered_by:
+            lessons[rubric.id] = {}
+
     for text_hash, answers in answers_given.items():
         for id_, answer in ((id_, answer) for id_, answer in answers.items() if id_ in lessons):
-            value = (
-                None if answer.never_came_up else value_of(answer, rubric_set.judge.options.value)
-            )
+            if answer.never_came_up:
+                value = None
+            else:
+                value = value_of(answer, rubric_set.judge.options.value)
+
             lessons[id_][text_hash] = Taught(value, answer.chosen)
+
     return lessons
 
 
@@ -348,11 +393,19 @@ async def _distill(
     lessons = lessons_of(answers_given, rubric_set)
     record = rubric_set.judge
     embedder = embedder_for(
-        opened.store.folder, embeds_with(record, model.settings.embedding_model)
+        opened.store.folder,
+        embeds_with(record, model.settings.embedding_model),
     )
     rubrics_asked = [rubric for rubric in rubric_set.rubrics if not rubric.answered_by]
     opened.progress.start("distill", len(rubrics_asked))
-    fidelity = await fidelity_of(judged, rubrics_asked, lessons, embedder, hard, least)
+    fidelity = await fidelity_of(
+        judged,
+        rubrics_asked,
+        lessons,
+        embedder,
+        hard,
+        least,
+    )
     opened.progress.advance("distill", len(rubrics_asked))
     by = {rubric_fidelity.id: rubric_fidelity.by for rubric_fidelity in fidelity}
     distillable = tuple(
@@ -360,26 +413,50 @@ async def _distill(
     )
     if not distillable:
         raise WrongUse(
-            "no rubric can be answered without the model", remedy="judge more conversations first"
+            "no rubric can be answered without the model",
+            remedy="judge more conversations first",
         )
+
     async with AsyncExitStack() as stack:
-        staff = await _staff(stack, opened, rubric_set, distillable, lessons, embedder, model)
+        staff = await _staff(
+            stack,
+            opened,
+            rubric_set,
+            distillable,
+            lessons,
+            embedder,
+            model,
+        )
         settings = LearnSettings(
-            test_fraction=rubric_set.data.test_fraction, seed=rubric_set.data.seed
+            test_fraction=rubric_set.data.test_fraction,
+            seed=rubric_set.data.seed,
         )
         new = rubric_set.model_copy(update={"rubrics": distillable, "judge": staff.record})
         setting = opened.setting(arguments, staff)
-        learned = await run_refit(read, new, roles=staff.roles, settings=settings, setting=setting)
+        learned = await run_refit(
+            read,
+            new,
+            roles=staff.roles,
+            settings=settings,
+            setting=setting,
+        )
         usage = ModelUsage.of(staff)
-    return _compared(rubric_set, learned, judged, answers_given, fidelity, usage, opened.store)
+
+    return _compared(
+        rubric_set,
+        learned,
+        judged,
+        answers_given,
+        fidelity,
+        usage,
+        opened.store,
+    )
 
 
 def _signed(rubric: ChosenRubric, by: Mapping[str, str]) -> ChosenRubric:
-    return (
-        rubric.model_copy(update={"answered_by": DISTILLED})
-        if by.get(rubric.id) == "distilled"
-        else rubric
-    )
+    if by.get(rubric.id) == "distilled":
+        return rubric.model_copy(update={"answered_by": DISTILLED})
+    return rubric
 
 
 async def _staff(
@@ -397,12 +474,21 @@ async def _staff(
     if any(not rubric.answered_by for rubric in distillable):
         staff = await stack.enter_async_context(await hire_judge(model, rubric_set, opened.store))
         return replace(staff, embedder=embedder).judging_beside(local)
+
     staff = embedded_workers(rubric_set.domain, embedder)
     options = JudgeSettings(embedding_model=embedder.model, scale=record.scale)
     judge_record = JudgeRecord(
-        kind=DISTILLED, name=f"distilled from {record.name}", fingerprint="", options=options
+        kind=DISTILLED,
+        name=f"distilled from {record.name}",
+        fingerprint="",
+        options=options,
     )
-    return replace(staff, roles=replace(staff.roles, judge=local), record=judge_record)
+
+    return replace(
+        staff,
+        roles=replace(staff.roles, judge=local),
+        record=judge_record,
+    )
 
 
 def _compared(
@@ -422,25 +508,30 @@ def _compared(
     """
     unseen = [c for c in judged if c.text_hash[:16] not in before.learned_from]
     by_folds = dict.fromkeys(
-        (c.id for c in unseen if c.text_hash[:16] in before.only_fitted_to), np.nan
+        (c.id for c in unseen if c.text_hash[:16] in before.only_fitted_to),
+        np.nan,
     )
-    stored_probabilities = {
-        row["id"]: row["p"] for row in store.ask(before.run, LIKELY) if row["p"] is not None
-    }
+    stored_probabilities = {}
+    for row in store.ask(before.run, LIKELY):
+        if row["p"] is not None:
+            stored_probabilities[row["id"]] = row["p"]
+
     by_folds |= {id_: stored_probabilities[id_] for id_ in by_folds.keys() & stored_probabilities}
-    own_answers = {
-        score.conversation_id: score
-        for score in scores_before(before, unseen, answers_given)
-        if score.netsat is not None
-    }
-    pairs = [
-        (own_answers[s.conversation_id], s)
-        for s in learned.scores
-        if s.side == "held_out"
-        and s.netsat is not None
-        and s.probability is not None
-        and s.conversation_id in own_answers
-    ]
+    own_answers = {}
+    for score in scores_before(before, unseen, answers_given):
+        if score.netsat is not None:
+            own_answers[score.conversation_id] = score
+
+    pairs = []
+    for s in learned.scores:
+        if (
+            s.side == "held_out"
+            and s.netsat is not None
+            and s.probability is not None
+            and s.conversation_id in own_answers
+        ):
+            pairs.append((own_answers[s.conversation_id], s))
+
     up = np.array([s.positive for _, s in pairs], bool)
     blocks = np.array([s.block or 0 for _, s in pairs], np.int64)
     sides = {
@@ -455,11 +546,11 @@ def _compared(
     }
     rng = np.random.default_rng(1)
     is_told = ~np.isnan(sides["model"][1])
-    correlations = [
-        rubric_fidelity.correlation.value
-        for rubric_fidelity in fidelity
-        if rubric_fidelity.correlation.value is not None
-    ]
+    correlations = []
+    for rubric_fidelity in fidelity:
+        if rubric_fidelity.correlation.value is not None:
+            correlations.append(rubric_fidelity.correlation.value)
+
     calls = tuple(calls_of(rubric_set.rubrics) for rubric_set in (before, learned.rubric_set))
     return DistillResult(
         run=learned.run,
@@ -483,18 +574,20 @@ def _compared(
 
 
 def scores_before(
-    rubric_set: RubricSet, judged: Sequence[Conversation], answers_given: Given
+    rubric_set: RubricSet,
+    judged: Sequence[Conversation],
+    answers_given: Given,
 ) -> list[Score]:
     """Score conversations by the set as it was, from answers that are there; one that lacks any has no score."""
-    answers: dict[str, Sequence[Answer | Unanswered]] = {
-        c.id: tuple(answers_given[c.text_hash].values()) for c in judged
-    }
+    answers: dict[str, Sequence[Answer | Unanswered]] = {}
+    for c in judged:
+        answers[c.id] = tuple(answers_given[c.text_hash].values())
     return list(rubric_set.scorer_of().score_all(answers))
 
 
 def calls_of(rubrics: Sequence[ChosenRubric]) -> int:
     """Count the model's calls about one conversation."""
-    sides = [
-        sum(r.polarity == kind and not r.answered_by for r in rubrics) for kind in ("sat", "dsat")
-    ]
+    sides = []
+    for kind in ("sat", "dsat"):
+        sides.append(sum(r.polarity == kind and not r.answered_by for r in rubrics))
     return sum(ceil(size / MOST_IN_A_CALL) for size in sides)

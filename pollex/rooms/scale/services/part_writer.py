@@ -57,12 +57,12 @@ class PartWriter:
         conversations, bad = conversations_of(unit, job.reading)
         batches, calls = self._scored(unit, conversations)
         outcomes = Counter(outcome for scores in batches for outcome in scores.column("outcome"))
-        probabilities = [
-            probability
-            for scores in batches
-            for probability in scores.column("probability")
-            if probability is not None
-        ]
+        probabilities = []
+        for scores in batches:
+            for probability in scores.column("probability"):
+                if probability is not None:
+                    probabilities.append(probability)
+
         part = ScoredPart(
             file=name,
             source=unit.shown,
@@ -79,6 +79,7 @@ class PartWriter:
             json.dumps(asdict(part), ensure_ascii=False).encode()
         )
         (self._out / name).write(parquet_of(batches, job.rubrics, job.judges))
+
         return part
 
     def _scored(
@@ -89,8 +90,12 @@ class PartWriter:
             from pollex.rooms.scale.services.units_by_model import scores_by_model
 
             scores, calls = scores_by_model(
-                self._job, self._job.key_of(unit), conversations, self._budget
+                self._job,
+                self._job.key_of(unit),
+                conversations,
+                self._budget,
             )
             return [scores], calls
+
         starts = range(0, len(conversations), BATCH)
         return [self._scorer.scores(conversations[start : start + BATCH]) for start in starts], 0

@@ -64,7 +64,11 @@ class Job:
     @cached_property
     def digest(self) -> str:
         """Hash of what parts depend on beside their unit."""
-        options = {"judges": self.judges, "costs": self.costs, "reading": asdict(self.reading)}
+        options = {
+            "judges": self.judges,
+            "costs": self.costs,
+            "reading": asdict(self.reading),
+        }
         return digest([version("pollex"), self.rubrics_digest, options])
 
     def key_of(self, unit: Unit) -> str:
@@ -128,10 +132,15 @@ def conversations_of(
         if not error.what.startswith("no conversations"):
             raise
         return [], [BadRow(unit.shown, 0, error.what, error.advice)]
+
     return logs.conversations, logs.bad_rows
 
 
-def parquet_of(batches: Iterable[ScoreColumns], rubrics: RubricSet, judges: Sequence[str]) -> bytes:
+def parquet_of(
+    batches: Iterable[ScoreColumns],
+    rubrics: RubricSet,
+    judges: Sequence[str],
+) -> bytes:
     """Return scores as a Parquet file, with the columns of `pollex score`."""
     with tempfile.TemporaryDirectory() as folder:
         with scores_out(file := Path(folder) / "part.parquet", rubrics, judges) as put:
@@ -148,8 +157,15 @@ def file_of_facts(name: str) -> str:
 def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, ScoredPart]:
     """Return the parts that are there already, by the number of their unit."""
     out = Place.at(job.out)
-    names = {name.rpartition("-")[2]: name for name in out.names() if name.startswith("part-")}
-    part_names = {unit.number: names.get(f"{job.key_of(unit)}.parquet") for unit in units}
+    names = {}
+    for name in out.names():
+        if name.startswith("part-"):
+            names[name.rpartition("-")[2]] = name
+
+    part_names = {}
+    for unit in units:
+        part_names[unit.number] = names.get(f"{job.key_of(unit)}.parquet")
+
     return {
         n: ScoredPart(**json.loads((out / file_of_facts(name)).read()))
         for n, name in part_names.items()
@@ -157,7 +173,11 @@ def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, ScoredPart]:
     }
 
 
-def write_manifest(job: Job, parts: Sequence[ScoredPart], lost: Sequence[tuple[Unit, str]]) -> None:
+def write_manifest(
+    job: Job,
+    parts: Sequence[ScoredPart],
+    lost: Sequence[tuple[Unit, str]],
+) -> None:
     """Write which parts belong to the result, in the order of the input, and which units failed."""
     about = {
         "pollex": version("pollex"),

@@ -47,7 +47,11 @@ class Purse:
     def lease(self, limit: str, amount: float) -> float:
         """Hand out calls or money, 0 when none is left; take back what is less than 0."""
         left = self._left[limit]
-        share = amount if left is None else min(amount, left)
+        if left is None:
+            share = amount
+        else:
+            share = min(amount, left)
+
         self._left[limit] = None if left is None else left - share
         return share
 
@@ -65,9 +69,16 @@ class LeasedBudget(Budget):
         """Count one call about to be sent; see `Budget`."""
         limits = self._limits
         if limits.max_calls is not None and self._left == 0:
-            self._left = int(self._leased("max_calls", max(1, limits.max_calls // SHARES)))
+            self._left = int(
+                self._leased(
+                    "max_calls",
+                    max(1, limits.max_calls // SHARES),
+                )
+            )
+
         if limits.max_cost is not None and self.cost >= self._money:
             self._money += self._leased("max_cost", limits.max_cost / SHARES)
+
         self._left -= limits.max_calls is not None
         self.calls += 1
 
@@ -79,6 +90,7 @@ class LeasedBudget(Budget):
                 remedy="resume with a higher limit",
                 option=limit,
             )
+
         return leased
 
     def end(self) -> None:
@@ -115,6 +127,7 @@ def run(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
     place = Place.at(job.out)
     if place.local:  # workers have another current folder
         job = replace(job, out=place.path)
+
     with nullcontext() if ray.is_initialized() else _begun(cluster):
         yield from _Crew(job, cluster).do(units)
 
@@ -125,7 +138,11 @@ def _begun(cluster: Cluster) -> Iterator[None]:
 
     Its workers look for modules in the folder where it is begun: that is an empty one.
     """
-    started = {"num_cpus": cluster.workers} if cluster.address is None and cluster.workers else {}
+    if cluster.address is None and cluster.workers:
+        started = {"num_cpus": cluster.workers}
+    else:
+        started = {}
+
     with TemporaryDirectory() as empty:
         with chdir(empty), safe_children():
             ray.init(
@@ -135,6 +152,7 @@ def _begun(cluster: Cluster) -> Iterator[None]:
                 logging_level="error",
                 **started,
             )
+
         try:
             yield
         finally:
@@ -146,16 +164,28 @@ class _Crew:
         by_model = job.capabilities is not None
         cores = int(ray.cluster_resources().get("CPU", 1))
         self._size = cluster.workers or (1 if by_model else cores)
+
         if by_model:  # the limit holds for all of them
-            job = replace(job, model=replace(job.model, limits=job.model.limits.shared(self._size)))
+            job = replace(
+                job,
+                model=replace(job.model, limits=job.model.limits.shared(self._size)),
+            )
+
         self._job = ray.put(job)
         self._purse = ray.remote(Purse).options(num_cpus=0).remote(job.model.limits)
-        self._made = ray.remote(Worker).options(num_cpus=1, max_restarts=0, max_task_retries=0)
+        self._made = ray.remote(Worker).options(
+            num_cpus=1,
+            max_restarts=0,
+            max_task_retries=0,
+        )
         self._flights: dict[Any, tuple[Unit, Any, int]] = {}
 
     def do(self, units: Sequence[Unit]) -> Iterator[Done]:
         waiting = deque((unit, 1) for unit in units)
-        idle = [self._hired() for _ in range(min(self._size, len(units)))]
+        idle = []
+        for _ in range(min(self._size, len(units))):
+            idle.append(self._hired())
+
         while waiting or self._flights:
             while waiting and idle:
                 (unit, tries), worker = waiting.popleft(), idle.pop()
@@ -174,6 +204,7 @@ class _Crew:
                 except RayTaskError as error:
                     idle.append(worker)
                     outcome = f"{error.cause.__class__.__name__}: {error.cause}"
+
                 yield self._judged(unit, outcome)
 
     def _hired(self) -> Any:

@@ -46,8 +46,10 @@ def by_ray(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
         )
     except ImportError as error:
         raise WrongUse(
-            f"the engine ray needs a package: {error.name}", remedy='pip install "pollex[ray]"'
+            f"the engine ray needs a package: {error.name}",
+            remedy='pip install "pollex[ray]"',
         ) from None
+
     return run(job, units, cluster)
 
 
@@ -86,12 +88,21 @@ class PartsResult(Shown):
     @property
     def outcomes(self) -> dict[str, int]:
         """Number of conversations by outcome."""
-        return dict(sum((Counter(part.outcomes) for part in self.parts), Counter[str]()))
+        return dict(
+            sum(
+                (Counter(part.outcomes) for part in self.parts),
+                Counter[str](),
+            )
+        )
 
     @property
     def bad_rows(self) -> list[BadRow]:
         """Rows that could not be read."""
-        return [BadRow(**row) for part in self.parts for row in part.bad_rows]
+        rows: list[BadRow] = []
+        for part in self.parts:
+            for row in part.bad_rows:
+                rows.append(BadRow(**row))
+        return rows
 
     @property
     def n(self) -> int:
@@ -104,9 +115,15 @@ class PartsResult(Shown):
         totals = [part.total for part in self.parts if part.total is not None]
         if len(totals) < len(self.parts):
             return Figure(None, undefined="parts of an earlier version don't tell it")
+
         squares = math.fsum(part.squares for part in self.parts)
         n = sum(part.probabilities for part in self.parts)
-        return expected_share(math.fsum(totals), squares, n, self.rubrics.calibration_error)
+        return expected_share(
+            math.fsum(totals),
+            squares,
+            n,
+            self.rubrics.calibration_error,
+        )
 
     @property
     def decided_good(self) -> float | None:
@@ -135,11 +152,13 @@ class PartsResult(Shown):
         yield line_of_outcomes(self.outcomes)
         yield from share_told(self.good, self.decided_good, self.rubrics)
         yield f"Probabilities: {self.rubrics.support}"
+
         if self.lost:
             yield Line(
                 f"{count(len(self.lost), 'unit')} failed; the same command tries them again",
                 "yellow",
             )
+
         parts = f"{count(len(self.parts), 'part')}, {self.there} of them from before"
         yield f"Wrote {self.out} ({parts}; {self.rubrics.judge.name})"
 
@@ -195,13 +214,21 @@ def score_parts(
             remedy=f"choose of {', '.join(ENGINES)}",
             option="engine",
         )
+
     reading = reading.for_scores()
-    job = _job(read_unedited(rubrics, store_of(run)), out, reading, tuple(judges), costs, model)
-    urls = (
-        [str(logs)]
-        if isinstance(logs, str | Path)
-        else [str(conversation) for conversation in logs]
+    job = _job(
+        read_unedited(rubrics, store_of(run)),
+        out,
+        reading,
+        tuple(judges),
+        costs,
+        model,
     )
+    if isinstance(logs, str | Path):
+        urls = [str(logs)]
+    else:
+        urls = [str(conversation) for conversation in logs]
+
     units = units_of(urls, reading, unit_bytes)
     parts_done = parts_there(job, units)
     progress.note(f"{count(len(units), 'unit')} of work, {len(parts_done)} done before")
@@ -216,10 +243,18 @@ def score_parts(
         else:
             lost.append((unit, part))
             progress.note(f"Note: {unit.shown} could not be scored: {part}")
+
         progress.advance("score")
+
     parts = tuple(parts_done[number] for number in sorted(parts_done))
     write_manifest(job, parts, lost)
-    return PartsResult(rubrics=job.rubrics, out=out, parts=parts, lost=tuple(lost), there=there)
+    return PartsResult(
+        rubrics=job.rubrics,
+        out=out,
+        parts=parts,
+        lost=tuple(lost),
+        there=there,
+    )
 
 
 def _job(
@@ -233,8 +268,16 @@ def _job(
     folder = Place.at(out)
     folder.make_folder()
     folder.remove_drafts()
+
     if rubrics.judge.built_in:
-        return Job(rubrics=rubrics, out=out, reading=reading, judges=judges, costs=costs)
+        return Job(
+            rubrics=rubrics,
+            out=out,
+            reading=reading,
+            judges=judges,
+            costs=costs,
+        )
+
     # the client behind it takes a second to import
     from pollex.rooms.scale.services.units_by_model import model_of
 

@@ -39,7 +39,10 @@ def model_of(options: ModelOptions, rubrics: RubricSet) -> tuple[ModelOptions, C
 
 
 def scores_by_model(
-    job: Job, unit: str, conversations: Sequence[Conversation], budget: Budget | None
+    job: Job,
+    unit: str,
+    conversations: Sequence[Conversation],
+    budget: Budget | None,
 ) -> tuple[ScoreColumns, int]:
     """Score conversations by the set's model; return scores, and how many calls were sent.
 
@@ -55,7 +58,10 @@ def scores_by_model(
 
 
 async def _scored(
-    job: Job, conversations: Sequence[Conversation], ledger: UnitLedger, budget: Budget | None
+    job: Job,
+    conversations: Sequence[Conversation],
+    ledger: UnitLedger,
+    budget: Budget | None,
 ) -> ScoreColumns:
     assert job.capabilities is not None, "a model is asked for"
     record = job.rubrics.judge
@@ -63,7 +69,10 @@ async def _scored(
     async with Gateway(
         job.model.endpoint(), ledger, limits, window=job.capabilities.window, budget=budget
     ) as gateway:
-        embedder = embedder_for(None, embeds_with(record, job.model.settings.embedding_model))
+        embedder = embedder_for(
+            None,
+            embeds_with(record, job.model.settings.embedding_model),
+        )
         staff = llm_workers(
             job.model,
             job.rubrics.domain,
@@ -75,7 +84,11 @@ async def _scored(
         )
         judge = staff.leaving(job.rubrics.all_rubrics, job.rubrics.asked_judge.learned).roles.judge
         scorer = BatchScorer(
-            job.rubrics, job.judges, job.costs, judge=judge, at_once=2 * limits.concurrency
+            job.rubrics,
+            job.judges,
+            job.costs,
+            judge=judge,
+            at_once=2 * limits.concurrency,
         )
         return await scorer.batch(conversations)
 
@@ -121,10 +134,21 @@ class UnitLedger:
     async def is_out(self, key: str) -> bool:  # noqa: ARG002
         return False
 
-    async def record(self, key: str, attempt: int, outcome: Mapping[str, Any], raw: str) -> None:
+    async def record(
+        self,
+        key: str,
+        attempt: int,
+        outcome: Mapping[str, Any],
+        raw: str,
+    ) -> None:
         """Append what came back."""
         line = json.dumps(
-            {"key": key, "outcome": {**outcome, "attempt": attempt}, "raw": raw}, ensure_ascii=False
+            {
+                "key": key,
+                "outcome": {**outcome, "attempt": attempt},
+                "raw": raw,
+            },
+            ensure_ascii=False,
         )
         self._append(key, f"{line}\n".encode("utf-8", "replace"))
         self._known[key] = StoredCall(key, {**outcome, "attempt": attempt}, raw)
@@ -140,6 +164,7 @@ class UnitLedger:
         if self._folder.local:
             file = self._folder / f"{self._unit}.jsonl"
             return [file.read()] if file.exists() else []
+
         ledger = self._folder / self._unit
         return [(ledger / name).read() for name in ledger.names()]
 
@@ -148,12 +173,18 @@ class UnitLedger:
             values = json.loads(line)
         except ValueError:  # cut when its worker was killed: that reply is asked for again
             return
-        self._known[values["key"]] = StoredCall(values["key"], values["outcome"], values["raw"])
+
+        self._known[values["key"]] = StoredCall(
+            values["key"],
+            values["outcome"],
+            values["raw"],
+        )
 
     def _append(self, key: str, line: bytes) -> None:
         if not self._folder.local:
             (self._folder / self._unit / f"{len(self._known):08}-{key[:16]}.json").write(line)
             return
+
         if self._file is None:
             self._folder.make_folder()
             path = Path(self._folder.path) / f"{self._unit}.jsonl"
@@ -161,5 +192,6 @@ class UnitLedger:
             self._file = path.open("ab")
             if self._file.tell():
                 self._file.write(b"\n")  # ends a line that was cut
+
         self._file.write(line)
         self._file.flush()

@@ -33,14 +33,21 @@ class DistillSet(Judged, Grouped, ByJudge, UseCase["DistillResult"]):
     """
 
     does = "distill.distill"
-    logs: tuple[str, ...] | Data = opt(kw_only=False, place="argument", metavar="LOGS…")
+    logs: tuple[str, ...] | Data = opt(
+        kw_only=False,
+        place="argument",
+        metavar="LOGS…",
+    )
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
     out: Path | str | None = out_option(typed="distilled.json")
     hard: Literal["drop", "model"] = opt(
         "Rubrics that can't be answered without the model: they go, or the model goes on.",
         default="drop",
     )
-    least: float = opt("Correlation with the model's answers that a rubric needs.", default=0.3)
+    least: float = opt(
+        "Correlation with the model's answers that a rubric needs.",
+        default=0.3,
+    )
 
     def plan(self, crew: Crew) -> CallPlan:
         """Refuse: nothing is asked."""

@@ -24,12 +24,20 @@ def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
         document = parse_toml(read_lines(path))
     except (OSError, ValueError) as error:
         raise BadInput(
-            f"the topics can't be read: {error}", where=str(path), remedy=UNREADABLE
+            f"the topics can't be read: {error}",
+            where=str(path),
+            remedy=UNREADABLE,
         ) from error
-    topics = [
-        Topic(*_read_id_and_text(path, "topics", row), tuple(map(str, row.get("documents", []))))
-        for row in _rows_of_kind(document, "topics")
-    ]
+
+    topics = []
+    for row in _rows_of_kind(document, "topics"):
+        topics.append(
+            Topic(
+                *_read_id_and_text(path, "topics", row),
+                tuple(map(str, row.get("documents", []))),
+            )
+        )
+
     personas = [
         Persona(*_read_id_and_text(path, "personas", row))
         for row in _rows_of_kind(document, "personas")
@@ -46,6 +54,7 @@ def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
                 where=str(path),
                 remedy=f"give each of [[{kind}]] an `id` of its own and a `text`",
             )
+
     return topics, personas
 
 
@@ -57,6 +66,7 @@ def read_documents(folder: Path | None) -> dict[str, str]:
     """
     if folder is None:
         return {}
+
     files = sorted(
         file for file in folder.rglob("*") if file.suffix in DOCUMENTS and file.is_file()
     )
@@ -66,11 +76,17 @@ def read_documents(folder: Path | None) -> dict[str, str]:
             where=str(folder),
             remedy=f"put files that end in {', '.join(DOCUMENTS)} there",
         )
+
     try:
-        return {file.relative_to(folder).as_posix(): read_lines(file) for file in files}
+        documents: dict[str, str] = {}
+        for file in files:
+            documents[file.relative_to(folder).as_posix()] = read_lines(file)
+        return documents
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(
-            f"a document can't be read: {error}", where=str(folder), remedy=UNREADABLE
+            f"a document can't be read: {error}",
+            where=str(folder),
+            remedy=UNREADABLE,
         ) from error
 
 
@@ -83,7 +99,12 @@ def _read_id_and_text(path: Path, kind: str, row: Any) -> tuple[str, str]:
     id_, text = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
     if isinstance(id_, str) and _ID.fullmatch(id_) and isinstance(text, str) and text.strip():
         return id_, text.strip()
+
     remedy = (
         "an `id` has letters, digits, dots and hyphens; a `text` says what is wanted, or who it is"
     )
-    raise BadInput(f"one of [[{kind}]] has no `id` or no `text`", where=str(path), remedy=remedy)
+    raise BadInput(
+        f"one of [[{kind}]] has no `id` or no `text`",
+        where=str(path),
+        remedy=remedy,
+    )

@@ -62,20 +62,36 @@ class SimulateWork(BatchWork):
         names = ("system", "topic", "persona", "ended", "outcome")
         row |= {name: about[name] for name in names if name in about}
         figures = {"turns": float(len(dialogue.turns)), "unproven quotes": float(unproven)}
-        rank = -100.0 if about["outcome"] != SIMULATED else float(-unproven)
+        if about["outcome"] != SIMULATED:
+            rank = -100.0
+        else:
+            rank = float(-unproven)
+
         self.findings.take(
-            dialogue.id, lambda: row, rank=rank, figures=figures if dialogue.turns else {}
+            dialogue.id,
+            lambda: row,
+            rank=rank,
+            figures=figures if dialogue.turns else {},
         )
 
     def held_in_short(self, scene: Scene, dialogue: Dialogue) -> dict[str, Any]:
         """Return what the state tells of a dialogue whose quality wasn't asked about yet."""
-        about = {"system": scene.system.name, "topic": scene.topic.id, "ended": dialogue.ended}
-        return {**self.words_of(dialogue.turns), "turns": len(dialogue.turns), **about}
+        about = {
+            "system": scene.system.name,
+            "topic": scene.topic.id,
+            "ended": dialogue.ended,
+        }
+        return {
+            **self.words_of(dialogue.turns),
+            "turns": len(dialogue.turns),
+            **about,
+        }
 
     def words_of(self, turns: Sequence[Turn]) -> dict[str, str]:
         """Return how a dialogue begins and ends, where texts are kept."""
         if not turns or not self.store.texts:
             return {}
+
         first = f"{turns[0].role}: {turns[0].content}"
         last = f"{turns[-1].role}: {turns[-1].content}"
         return {"begins": in_short(first), "ends": in_short(last)}
@@ -100,7 +116,11 @@ async def converse(live: SimulateWork, id_: str) -> None:
         else:
             span.outputs([f"{len(dialogue.turns)} turns, ended: {dialogue.ended}"])
             live.held[scene.id] = dialogue
-            live.findings.note("converse", scene.id, partial(live.held_in_short, scene, dialogue))
+            live.findings.note(
+                "converse",
+                scene.id,
+                partial(live.held_in_short, scene, dialogue),
+            )
 
 
 @on_each(SimulateWork)
@@ -121,7 +141,9 @@ async def check_quality(live: SimulateWork, id_: str) -> None:
 
 
 def stored_dialogue(
-    scene: Scene, dialogue: Dialogue, quality: dict[str, str] | Unanswered
+    scene: Scene,
+    dialogue: Dialogue,
+    quality: dict[str, str] | Unanswered,
 ) -> Conversation:
     """Return a dialogue as stored."""
     about: dict[str, Any] = {
@@ -134,16 +156,30 @@ def stored_dialogue(
         "label_source": SIMULATED,
     }
     if isinstance(quality, Unanswered):
-        about |= {"quality": None, "outcome": quality.outcome, "detail": quality.detail}
+        about |= {
+            "quality": None,
+            "outcome": quality.outcome,
+            "detail": quality.detail,
+        }
     else:
-        about |= {"quality": quality, "outcome": SIMULATED, "detail": ""}
+        about |= {
+            "quality": quality,
+            "outcome": SIMULATED,
+            "detail": "",
+        }
+
     return Conversation(
-        id=scene.id, turns=tuple(dialogue.turns), sources=tuple(dialogue.sources), metadata=about
+        id=scene.id,
+        turns=tuple(dialogue.turns),
+        sources=tuple(dialogue.sources),
+        metadata=about,
     )
 
 
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
     return add_batches(
-        StateGraph(BatchState, context_schema=SimulateContext), [converse], [check_quality]
+        StateGraph(BatchState, context_schema=SimulateContext),
+        [converse],
+        [check_quality],
     )

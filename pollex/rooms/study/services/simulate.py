@@ -50,7 +50,11 @@ ENDED = {
 }
 
 
-def scenes_of(topics_in: Path, named: Sequence[str], documents: Path | None) -> list[Scene]:
+def scenes_of(
+    topics_in: Path,
+    named: Sequence[str],
+    documents: Path | None,
+) -> list[Scene]:
     """Return the dialogues to simulate.
 
     Raises:
@@ -60,20 +64,31 @@ def scenes_of(topics_in: Path, named: Sequence[str], documents: Path | None) -> 
     searching = [system for system in systems if system.retrieval != "none"]
     if searching and documents is None:
         what = f"{searching[0].name} finds documents, and there are none"
-        raise WrongUse(what, remedy="name their folder", option={"documents": "FOLDER"})
+        raise WrongUse(
+            what,
+            remedy="name their folder",
+            option={"documents": "FOLDER"},
+        )
+
     topics, personas = read_topics(topics_in)
     without = [topic.id for topic in topics if not topic.documents]
     if without and (
         named_systems := [system for system in searching if system.retrieval == "named"]
     ):
         what = f"{named_systems[0].name} is given the documents that topics name, and {without[0]} names none"
-        raise WrongUse(what, where=str(topics_in), remedy='add `documents = ["FILE"]` to it')
-    return [
-        Scene(system, topic, persona)
-        for system in systems
-        for topic in topics
-        for persona in personas
-    ]
+        raise WrongUse(
+            what,
+            where=str(topics_in),
+            remedy='add `documents = ["FILE"]` to it',
+        )
+
+    scenes: list[Scene] = []
+    for system in systems:
+        for topic in topics:
+            for persona in personas:
+                scenes.append(Scene(system, topic, persona))
+
+    return scenes
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -97,19 +112,24 @@ class SimulateResult(Shown):
     @property
     def failed(self) -> list[str]:
         """Return the dialogues that failed, each with the reason."""
-        about = [(dialogue.id, dialogue.metadata) for dialogue in self.dialogues]
-        return [
-            f"{id_}: {m['outcome']}: {m['detail']}" for id_, m in about if m["outcome"] != SIMULATED
-        ]
+        about = []
+        for dialogue in self.dialogues:
+            about.append((dialogue.id, dialogue.metadata))
+
+        dialogues: list[str] = []
+        for id_, m in about:
+            if m["outcome"] != SIMULATED:
+                dialogues.append(f"{id_}: {m['outcome']}: {m['detail']}")
+
+        return dialogues
 
     @property
     def quality(self) -> dict[str, int]:
         """Return how many dialogues have the answer yes, by question."""
-        checked = [
-            dialogue.metadata["quality"]
-            for dialogue in self.dialogues
-            if dialogue.metadata.get("quality")
-        ]
+        checked = []
+        for dialogue in self.dialogues:
+            if dialogue.metadata.get("quality"):
+                checked.append(dialogue.metadata["quality"])
         return {name: sum(answers[name] == "yes" for answers in checked) for name in QUESTIONS}
 
     @property
@@ -134,8 +154,10 @@ class SimulateResult(Shown):
         yield line_of_outcomes(self.outcomes)
         for ending, n in self.endings.items():
             yield f"{ENDED[ending]}: {n}"
+
         for name, yes in self.quality.items():
             yield f"{ASKED[name]}: yes for {yes} of {self.outcomes.get(SIMULATED, 0)}"
+
         yield from some_told("dialogue failed", "dialogues failed", self.failed)
         yield from usage_by_stage(self.usage)
         yield f"Wrote {self.out} ({self.model}; run {self.run})"
@@ -186,27 +208,55 @@ def simulate(
         for topic in (scene.topic for scene in scenes):
             if retrieved and (missing := set(topic.documents) - retrieved.keys()):
                 what = f"{topic.id} names {sorted(missing)[0]}, which is not in {documents}"
-                raise WrongUse(what, where=str(topics), remedy="give the path within the folder")
+                raise WrongUse(
+                    what,
+                    where=str(topics),
+                    remedy="give the path within the folder",
+                )
+
         settings = asker.settings.but(max_tokens=max_tokens)
-        return Simulator(replace(asker, settings=settings), Passages(passages_of(retrieved)), turns)
+        return Simulator(
+            replace(asker, settings=settings),
+            Passages(passages_of(retrieved)),
+            turns,
+        )
 
     if run.dry_run:
-        raise rehearse(model, run, seed, lambda plan: _rehearse(scenes, simulator, plan))
+        raise rehearse(
+            model,
+            run,
+            seed,
+            lambda plan: _rehearse(scenes, simulator, plan),
+        )
+
     with workspace(run, progress) as opened:
-        arguments = {"topics": str(topics), "systems": list(systems), "out": out and str(out)}
+        arguments = {
+            "topics": str(topics),
+            "systems": list(systems),
+            "out": out and str(out),
+        }
         hold_all = lambda asker, setting: hold(scenes, simulator(asker), setting)  # noqa: E731
         (held, outcomes), usage = by_model(opened, model, seed, arguments, hold_all)
         dialogues = tuple(dialogues_of(opened.store, held, scenes))
+
     result = SimulateResult(
-        run=held, model=name, out=out, dialogues=dialogues, outcomes=outcomes, usage=usage
+        run=held,
+        model=name,
+        out=out,
+        dialogues=dialogues,
+        outcomes=outcomes,
+        usage=usage,
     )
     if out is not None:
         write_lines(out, result.records())
+
     return result
 
 
 async def _rehearse(
-    scenes: Sequence[Scene], make: Callable[[Asker], Simulator], plan: Plan
+    scenes: Sequence[Scene],
+    make: Callable[[Asker], Simulator],
+    plan: Plan,
 ) -> None:
     """Hold each dialogue, as long as it may be, with a model that only counts."""
     simulator = make(replace(plan.asker, door=DialogueRehearsal(plan.planner)))
@@ -217,7 +267,9 @@ async def _rehearse(
 
 
 async def hold(
-    scenes: Sequence[Scene], simulator: Simulator, setting: RunSettings
+    scenes: Sequence[Scene],
+    simulator: Simulator,
+    setting: RunSettings,
 ) -> tuple[str, dict[str, int]]:
     """Hold the dialogues of all scenes; return the run, and how many came to what. `dialogues_of` reads them.
 
@@ -233,7 +285,9 @@ async def hold(
     fingerprint = {"scenes": digest_of_scenes, "simulator": simulator.fingerprint}
     async with running("simulate", fingerprint, setting, [simulator.name]) as run:
         dialogues = dialogues_of(setting.store, run.id, scenes)
-        done = {dialogue.id: dialogue.metadata["outcome"] for dialogue in dialogues}
+        done = {}
+        for dialogue in dialogues:
+            done[dialogue.id] = dialogue.metadata["outcome"]
         done = {
             id_: outcome for id_, outcome in done.items() if outcome not in setting.retry_outcomes
         }
@@ -248,14 +302,24 @@ async def hold(
             scenes={scene.id: scene for scene in scenes},
             simulator=simulator,
         )
-        state = await carry_out(build(), live, SimulateContext.of(setting.arguments))
+        state = await carry_out(
+            build(),
+            live,
+            SimulateContext.of(setting.arguments),
+        )
+
     return run.id, state["outcomes"]
 
 
 def dialogues_of(store: Store, run: str, scenes: Sequence[Scene]) -> list[Conversation]:
     """Return the stored dialogues of a run, in the order of the scenes."""
     by_id = {conversation.id: conversation for conversation in conversations_of(store, run)}
-    return [by_id[scene.id] for scene in scenes if scene.id in by_id]
+    dialogues: list[Conversation] = []
+    for scene in scenes:
+        if scene.id in by_id:
+            dialogues.append(by_id[scene.id])
+
+    return dialogues
 
 
 @dataclass
@@ -277,9 +341,17 @@ class DialogueRehearsal:
         else:  # what is asked depends on what was said before
             with self.planner.estimating():
                 await self.planner.ask(call)
+
         text = f"turn {self.asked} " + "a word " * 20
-        turns: list[dict[str, Any]] = [
-            {"role": role, "text": text, "sources": []} for role in ("user", "assistant") * 4
-        ]
-        answer = {"text": text, "query": text, "ends": False, "sources": [], "turns": turns}
+        turns: list[dict[str, Any]] = []
+        for role in ("user", "assistant") * 4:
+            turns.append({"role": role, "text": text, "sources": []})
+
+        answer = {
+            "text": text,
+            "query": text,
+            "ends": False,
+            "sources": [],
+            "turns": turns,
+        }
         return Completed(text=json.dumps(answer | dict.fromkeys(QUESTIONS, "yes")))

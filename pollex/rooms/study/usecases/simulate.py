@@ -41,9 +41,22 @@ class SimulateDialogues(Player, UseCase["SimulateResult"]):
         metavar="A,B,…",
         parse=words,
     )
-    documents: Path | str | None = opt("Folder of documents; DS2 to DS5 need it.", default=None)
-    turns: int = opt("Maximum number of user turns in DS4 and DS5.", default=8, least=1)
-    seed: int = opt("Random seed, sent with every call.", default=0, group="Question", place="rare")
+    documents: Path | str | None = opt(
+        "Folder of documents; DS2 to DS5 need it.",
+        default=None,
+    )
+    turns: int = opt(
+        "Maximum number of user turns in DS4 and DS5.",
+        default=8,
+        least=1,
+    )
+    seed: int = opt(
+        "Random seed, sent with every call.",
+        default=0,
+        group="Question",
+        place="rare",
+    )
     out: Path | str | None = out_option(
-        "Output file, one row for each dialogue: .jsonl.", typed="dialogues.jsonl"
+        "Output file, one row for each dialogue: .jsonl.",
+        typed="dialogues.jsonl",
     )

@@ -125,6 +125,7 @@ class Study(BaseModel):
     def _topic(self, block: int) -> str:
         if not self.topics:
             return ""
+
         cycle, place = divmod(block, len(self.topics))
         drawn = np.random.default_rng([self.seed, 1, cycle]).permutation(len(self.topics))
         topic = self.topics[int(drawn[place])]
@@ -134,7 +135,8 @@ class Study(BaseModel):
         """Return the names of the documents that answer a topic."""
         named = [topic for topic in self.topics if isinstance(topic, NamedTopic)]
         return next(
-            (topic_named.documents for topic_named in named if topic_named.text == topic), ()
+            (topic_named.documents for topic_named in named if topic_named.text == topic),
+            (),
         )
 
 
@@ -148,22 +150,44 @@ def read_study(path: Path) -> Study:
         text = read_lines(path)
         tables = parse_toml(text)
         named = tables.pop("questionnaire", None)
-        questions = path if named is None else bundled_questionnaire(named) or path.parent / named
+        if named is None:
+            questions = path
+        else:
+            questions = bundled_questionnaire(named) or path.parent / named
+
         questions_read = of_toml(text if questions == path else read_lines(questions))
         if len(text.encode()) > LARGEST:
-            raise BadInput("the study is over 64 kB", where=str(path), remedy="shorten it")
+            raise BadInput(
+                "the study is over 64 kB",
+                where=str(path),
+                remedy="shorten it",
+            )
+
         rest = {name: value for name, value in tables.items() if name not in ("question", MAIN)}
         return Study.model_validate(rest | {"questions": questions_read})
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"it can't be read: {error}", where=str(path), remedy=UNREADABLE) from error
+        raise BadInput(
+            f"it can't be read: {error}",
+            where=str(path),
+            remedy=UNREADABLE,
+        ) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        what = ": ".join(
+            filter(
+                None,
+                (".".join(map(str, first["loc"])), first["msg"]),
+            )
+        )
         raise BadInput(what, where=str(path), remedy=MEND) from error
     except Fault as error:
         raise BadInput(error.what, where=str(path), remedy=error.advice) from error
     except (ValueError, TypeError) as error:
-        raise BadInput(f"not valid TOML: {error}", where=str(path), remedy=MEND) from error
+        raise BadInput(
+            f"not valid TOML: {error}",
+            where=str(path),
+            remedy=MEND,
+        ) from error
 
 
 def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) -> list[StudyRow]:
@@ -181,16 +205,21 @@ def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) ->
                 f"name them in the file of --profiles, which has {', '.join(profiles) or 'none'}"
             )
             raise BadInput(
-                f"no profile is called {', '.join(strangers)}", where=str(path), remedy=remedy
+                f"no profile is called {', '.join(strangers)}",
+                where=str(path),
+                remedy=remedy,
             )
-        speakers = [
-            speaker for name in study.systems if isinstance(speaker := profiles[name], Speaker)
-        ]
+
+        speakers = []
+        for name in study.systems:
+            if isinstance(speaker := profiles[name], Speaker):
+                speakers.append(speaker)
         for speaker in speakers:
             _require_documents(study, speaker, path)
         if speakers:  # their replies can't be shown in parts: nobody is to know them by that
             study = study.model_copy(update={"whole": True})
         problems.append(StudyRow(study.id, now(), study.model_dump_json()))
+
     return problems
 
 
@@ -205,17 +234,24 @@ def _require_documents(study: Study, speaker: Speaker, path: Path) -> None:
             )
             remedy = 'write it as `{text = "…", documents = ["FILE"]}`'
             raise BadInput(what, where=str(path), remedy=remedy)
+
         if document_names and (missing := sorted(set(named) - document_names)):
             what = f"a topic names {missing[0]}, which is not among the documents of {speaker.system.name}"
             raise BadInput(
-                what, where=str(path), remedy="give the path within the folder of its profile"
+                what,
+                where=str(path),
+                remedy="give the path within the folder of its profile",
             )
 
 
 def studies_of(store: Store) -> list[Study]:
     """Return all studies of a store, the last one first."""
     rows = store.rows("SELECT payload FROM studies GROUP BY id ORDER BY min(rowid) DESC")
-    return [Study.model_validate_json(row["payload"]) for row in rows]
+    studies: list[Study] = []
+    for row in rows:
+        studies.append(Study.model_validate_json(row["payload"]))
+
+    return studies
 
 
 def study_of(store: Store, study_id: str) -> Study:
@@ -223,8 +259,11 @@ def study_of(store: Store, study_id: str) -> Study:
     payload = store.value("SELECT payload FROM studies WHERE id = ?", [study_id])
     if payload is None:
         raise NotThere(
-            "there is no such study", remedy="name its file at the start", option="study"
+            "there is no such study",
+            remedy="name its file at the start",
+            option="study",
         )
+
     return Study.model_validate_json(payload)
 
 
@@ -283,12 +322,24 @@ class Side:
     @property
     def sources(self) -> list[dict[str, Any]]:
         """The documents that it was shown, each once, in the order of their numbers."""
-        return [source for turn in self.turns for source in turn["sources"] if "text" in source]
+        sources: list[dict[str, Any]] = []
+        for turn in self.turns:
+            for source in turn["sources"]:
+                if "text" in source:
+                    sources.append(source)
+
+        return sources
 
     @property
     def quotes(self) -> list[dict[str, Any]]:
         """What its replies quote, with turn and document."""
-        return [source for turn in self.turns for source in turn["sources"] if "quote" in source]
+        quotes: list[dict[str, Any]] = []
+        for turn in self.turns:
+            for source in turn["sources"]:
+                if "quote" in source:
+                    quotes.append(source)
+
+        return quotes
 
     def asked(self, questions: Sequence[SheetQuestion]) -> list[SheetQuestion]:
         """Return the questions that apply: those about sources only where it was shown some."""
@@ -297,7 +348,10 @@ class Side:
     @property
     def messages(self) -> list[dict[str, str]]:
         """What the system is sent."""
-        return [{"role": turn["role"], "content": turn["text"]} for turn in self.turns]
+        messages: list[dict[str, str]] = []
+        for turn in self.turns:
+            messages.append({"role": turn["role"], "content": turn["text"]})
+        return messages
 
 
 @dataclass(frozen=True)
@@ -317,11 +371,20 @@ class Talk:
         """Return the sides that are talked to now; none while a sheet is due, or at the end."""
         if self.left:
             return []
+
         due = next((side for side in self.sides if not side.answers), None)
-        sides = [*self.sides] if study.design == "side-by-side" else [due] if due else []
+        if study.design == "side-by-side":
+            sides = [*self.sides]
+        elif due:
+            sides = [due]
+        else:
+            sides = []
+
         # After the last message its reply is still to come, and to be read: the participant ends
         # it.
-        return [] if any(side.talked for side in sides) else sides
+        if any(side.talked for side in sides):
+            return []
+        return sides
 
     def sheet(self, study: Study) -> Side | None:
         """Return the side that a sheet is due for."""
@@ -343,6 +406,7 @@ class Talk:
         """Return what the participant has before them."""
         if self.done or self.left:
             return "done" if self.done else "left"
+
         sides = self.open(study)
         if not sides:
             return "sheet"
@@ -362,35 +426,44 @@ def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
     """Return the sessions of a study, or of one participant, in the order in which they began."""
     parameters = [study, annotator]
     rows = store.rows(SESSIONS, parameters)
-    sides = {
-        row["id"]: tuple(Side(i, name) for i, name in enumerate(unpack(row["systems"])))
-        for row in rows
-    }
+    sides = {}
+    for row in rows:
+        sides[row["id"]] = tuple(Side(i, name) for i, name in enumerate(unpack(row["systems"])))
+
     for row in store.rows(OF_SESSIONS.format(table="talk_turns"), parameters):
         side = sides[row["talk"]][row["position"]]
         side.fault, side.marked = row["outcome"], side.marked or bool(row["marked"])
         side.failed += bool(row["outcome"])
+
         if not row["outcome"]:
-            turn_fields = {name: row[name] for name in ("role", "text", "ms", "edits")}
+            turn_fields = {}
+            for name in ("role", "text", "ms", "edits"):
+                turn_fields[name] = row[name]
             side.turns.append(turn_fields | {"sources": unpack(row["sources"])})
+
     for row in store.rows(OF_SESSIONS.format(table="talk_answers"), parameters):
         sides[row["talk"]][row["position"]].answers[row["question"]] = (
             unpack(row["value"]),
             row["skip"],
         )
+
     left = set[str]()
     for row in store.rows(OF_SESSIONS.format(table="talk_ends"), parameters):
         sides[row["talk"]][row["position"]].talked = True
         left |= {row["talk"]} if row["why"] == LEFT else set()
+
     talk_fields = ("id", "study", "number", "annotator", "topic", "time")
-    return [
-        Talk(
-            **{name: row[name] for name in talk_fields},
-            sides=sides[row["id"]],
-            left=row["id"] in left,
+    talks: list[Talk] = []
+    for row in rows:
+        talks.append(
+            Talk(
+                **{name: row[name] for name in talk_fields},
+                sides=sides[row["id"]],
+                left=row["id"] in left,
+            )
         )
-        for row in rows
-    ]
+
+    return talks
 
 
 async def reply(
@@ -416,9 +489,16 @@ async def reply(
     sources = list[dict[str, Any]]()
     # The session's number in the key: who types what somebody else typed talks to the system, not
     # to its old reply.
-    tell = None if texts_so_far is None else partial(texts_so_far.__setitem__, side.position)
+    tell = None
+    if texts_so_far is not None:
+        tell = partial(texts_so_far.__setitem__, side.position)
+
     call = Call(
-        messages=side.messages, stage="talk", item=talk.id, replicate=talk.number, on_text=tell
+        messages=side.messages,
+        stage="talk",
+        item=talk.id,
+        replicate=talk.number,
+        on_text=tell,
     )
     try:
         async with Gateway(
@@ -426,14 +506,22 @@ async def reply(
         ) as gateway:
             if isinstance(model, Speaker):
                 text, outcome, sources = await _spoken(
-                    gateway, store.secret, study, talk, side, model
+                    gateway,
+                    store.secret,
+                    study,
+                    talk,
+                    side,
+                    model,
                 )
             else:
                 came = await gateway.ask(call)
-                text = came.text.strip() if isinstance(came, Completed) else ""
+                text = ""
+                if isinstance(came, Completed):
+                    text = came.text.strip()
                 outcome = "" if text else f"{came.kind}: {came.detail}"
     except PollexError as error:
         outcome = str(error)
+
     ms = (time.perf_counter() - began) * 1000
     named = bool(NAMES_A_MODEL.search(text)) or (model.model or "").lower() in text.lower()
     return TalkTurnRow(
@@ -451,19 +539,39 @@ async def reply(
 
 
 async def _spoken(
-    gateway: ModelClient, salt: bytes, study: Study, talk: Talk, side: Side, model: Speaker
+    gateway: ModelClient,
+    salt: bytes,
+    study: Study,
+    talk: Talk,
+    side: Side,
+    model: Speaker,
 ) -> tuple[str, str, list[dict[str, Any]]]:
     """Return what a dialogue system says, or why it says nothing; and the documents that it was shown and quotes."""
     from pollex.gateway.probe import probe  # see `reply`
 
     if not model.found:
         model.found.append(await probe(model.endpoint(), max_wait=model.limits.max_wait))
+
     settings = model.settings.but(max_tokens=MAX_TOKENS)
-    asker = Asker(gateway, model.found[0], DomainProfile.neutral(), settings, salt)
-    topic = Topic(talk.id, talk.topic or side.turns[0]["text"], study.documents(talk.topic))
-    before = [Source.model_validate(source) for source in side.sources]
+    asker = Asker(
+        gateway,
+        model.found[0],
+        DomainProfile.neutral(),
+        settings,
+        salt,
+    )
+    topic = Topic(
+        talk.id,
+        talk.topic or side.turns[0]["text"],
+        study.documents(talk.topic),
+    )
+    before = []
+    for source in side.sources:
+        before.append(Source.model_validate(source))
+
     dialogue = Dialogue(
-        [Turn(role=turn["role"], content=turn["text"]) for turn in side.turns], sources=before
+        [Turn(role=turn["role"], content=turn["text"]) for turn in side.turns],
+        sources=before,
     )
     count_before = len(before)
     # A reply that can't be read is asked for twice, and again when the participant wants: never the
@@ -471,10 +579,14 @@ async def _spoken(
     replicate = 2 * (talk.number + MANY * side.failed)
     scene = Scene(model.system, topic, Persona("participant", ""))
     ended = await Simulator(asker, model.passages, 0).answer(
-        scene, dialogue, stage="talk", replicate=replicate
+        scene,
+        dialogue,
+        stage="talk",
+        replicate=replicate,
     )
     if isinstance(ended, Unanswered):
         return "", f"{ended.outcome}: {ended.detail}", []
+
     text = dialogue.turns[-1].content.strip()
     fresh = enumerate(dialogue.sources[count_before:], count_before + 1)
     shown = [{"number": number, **source.model_dump()} for number, source in fresh]
@@ -497,8 +609,15 @@ def replies(
     """
 
     async def all_of_them() -> list[TalkTurnRow]:
-        owed = [side for side in talk.open(study) if side.owed and side.system in profiles]
-        models = [(side, profiles[side.system], budgets.get(side.system)) for side in owed]
+        owed = []
+        for side in talk.open(study):
+            if side.owed and side.system in profiles:
+                owed.append(side)
+
+        models = []
+        for side in owed:
+            models.append((side, profiles[side.system], budgets.get(side.system)))
+
         return await asyncio.gather(
             *(reply(store, study, talk, *model, texts_so_far) for model in models)
         )

@@ -82,9 +82,13 @@ class Stream:
     def page(self, answer: Any) -> Page:
         """Read an answer."""
         cursor = next(
-            (text for name in self.next if (text := text_inside(answer, *name.split(".")))), ""
+            (text for name in self.next if (text := text_inside(answer, *name.split(".")))),
+            "",
         )
-        return Page([ROWS.get(self.name, dict)(row) for row in rows_in(answer, self.rows)], cursor)
+        return Page(
+            [ROWS.get(self.name, dict)(row) for row in rows_in(answer, self.rows)],
+            cursor,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,25 +127,34 @@ def _fill_places(value: Any, where: Where) -> Any:
         return [_fill_places(inner, where) for inner in value]
     if not isinstance(value, str):
         return value
+
     since = moment(where.since)
     position = where._asdict() | {"since_ms": "" if since is None else str(int(since * 1000))}
     places = re.findall(r"\{(\w+)\}", value)
-    return (
-        value.format(**position)
-        if all(position[name] for name in places if name != "project")
-        else None
-    )
+    if all(position[name] for name in places if name != "project"):
+        return value.format(**position)
+    return None
 
 
 def rows_in(answer: Any, name: str = "data") -> list[Row]:
-    listed = answer.get(name) if isinstance(answer, Mapping) else answer
-    return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    if isinstance(answer, Mapping):
+        listed = answer.get(name)
+    else:
+        listed = answer
+
+    if isinstance(listed, list):
+        return [row for row in listed if isinstance(row, dict)]
+    return []
 
 
 def text_inside(row: Any, *names: str) -> str:
     """Return the text under names inside one another; empty where there is none."""
     for name in names:
-        row = row.get(name) if isinstance(row, Mapping) else None
+        if isinstance(row, Mapping):
+            row = row.get(name)
+        else:
+            row = None
+
     return str(row or "")
 
 
@@ -174,12 +187,17 @@ def _langsmith_project(name: str) -> tuple[Ask, Callable[[Any], str]] | None:
         return Ask("/api/v1/sessions", [("name", name), ("limit", "1")]), lambda answer: str(
             rows_in(answer)[0]["id"]
         )
+
     return None
 
 
 def _phoenix_annotations(requests: Any) -> Iterator[Ask]:
     """Yield requests by kind of target; an identifier makes a repeat an update."""
-    listed = requests["data"] if isinstance(requests, Mapping) else requests
+    if isinstance(requests, Mapping):
+        listed = requests["data"]
+    else:
+        listed = requests
+
     for name in ("session", "trace", "span"):
         of_kind = [annotation for annotation in listed if annotation.get(f"{name}_id")]
         for begin in range(0, len(of_kind), PAGE):
@@ -192,14 +210,17 @@ def _phoenix_annotations(requests: Any) -> Iterator[Ask]:
 
 def _opik_scores(requests: Any) -> Iterator[Ask]:
     for key, path in (("thread_id", "threads"), ("id", "traces")):
-        scores = [
-            {k: v for k, v in score.items() if k != "request"}
-            for score in requests
-            if score.get(key)
-        ]
+        scores = []
+        for score in requests:
+            if score.get(key):
+                scores.append({k: v for k, v in score.items() if k != "request"})
         for begin in range(0, len(scores), PAGE):
             body = {"scores": scores[begin : begin + PAGE]}
-            yield Ask(f"/v1/private/{path}/feedback-scores", body=body, method="PUT")
+            yield Ask(
+                f"/v1/private/{path}/feedback-scores",
+                body=body,
+                method="PUT",
+            )
 
 
 TRACES = "/api/3.0/mlflow/traces"
@@ -208,6 +229,7 @@ TRACES = "/api/3.0/mlflow/traces"
 def _ask_for_experiment(name: str) -> tuple[Ask, Callable[[Any], str]] | None:
     if name.isdigit():
         return None
+
     ask = Ask("/api/2.0/mlflow/experiments/get-by-name", [("experiment_name", name)])
     return ask, lambda answer: text_inside(answer, "experiment", "experiment_id")
 
@@ -221,21 +243,26 @@ def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
     id_ = (request.get("metadata") or {}).get("id")
 
     def removals(answer: Any) -> list[Ask]:
-        assessments = [
-            assessment
-            for row in rows_in(answer, "traces")
-            for assessment in rows_in((row.get("trace_info") or {}), "assessments")
-        ]
+        assessments = []
+        for row in rows_in(answer, "traces"):
+            assessments.extend(rows_in((row.get("trace_info") or {}), "assessments"))
+
         # those that an earlier sending made
-        same = [
-            assessment
-            for assessment in assessments
-            if id_ is not None and (assessment.get("metadata") or {}).get("id") == id_
-        ]
-        return [
-            Ask(f"{TRACES}/{trace}/assessments/{assessment['assessment_id']}", method="DELETE")
-            for assessment in same
-        ]
+        same = []
+        for assessment in assessments:
+            if id_ is not None and (assessment.get("metadata") or {}).get("id") == id_:
+                same.append(assessment)
+
+        removals: list[Ask] = []
+        for assessment in same:
+            removals.append(
+                Ask(
+                    f"{TRACES}/{trace}/assessments/{assessment['assessment_id']}",
+                    method="DELETE",
+                )
+            )
+
+        return removals
 
     return Ask(f"{TRACES}/batchGet", [("trace_ids", trace)]), removals
 

@@ -57,7 +57,9 @@ class Values(Sheet):
     def fault(self, place: int) -> str:
         """See `Sheet`."""
         answer = self.entry(place).get("answer")
-        return super().fault(place) if answer is None else f"off the scale: {str(answer)[:80]!r}"
+        if answer is None:
+            return super().fault(place)
+        return f"off the scale: {str(answer)[:80]!r}"
 
 
 @dataclass
@@ -78,59 +80,93 @@ class Mixed:
         return judge_id(self.asker.name, self.prompt)
 
     async def answers(
-        self, item: str, data: Sequence[Item], questions: Sequence[Question]
+        self,
+        item: str,
+        data: Sequence[Item],
+        questions: Sequence[Question],
     ) -> Answers:
         """Answer each question, in their order; make no call if there are none."""
         if not questions:
             return []
+
         return await ask_samples(
-            questions, self.asker.replicates, lambda r: self._sample(item, data, questions, r)
+            questions,
+            self.asker.replicates,
+            lambda r: self._sample(item, data, questions, r),
         )
 
     async def _sample(
-        self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int
+        self,
+        item: str,
+        data: Sequence[Item],
+        questions: Sequence[Question],
+        replicate: int,
     ) -> Answers:
         """Answer in one call; ask once more for questions that the answer left out."""
         answers, missing = await self._ask(item, data, questions, replicate)
         if not missing:
             return answers
-        asked_again = [
-            question for question in questions if is_text(question) or question in missing
-        ]
-        again, _ = await self._ask(item, data, asked_again, replicate + self.asker.settings.samples)
+
+        asked_again = []
+        for question in questions:
+            if is_text(question) or question in missing:
+                asked_again.append(question)
+
+        again, _ = await self._ask(
+            item,
+            data,
+            asked_again,
+            replicate + self.asker.settings.samples,
+        )
         missing_ids = {question.id for question in missing}
-        second = {
-            answer.question_id: answer for answer in again if answer.question_id in missing_ids
-        }
+        second = {}
+        for answer in again:
+            if answer.question_id in missing_ids:
+                second[answer.question_id] = answer
+
         return [second.get(answer.question_id, answer) for answer in answers]
 
     async def _ask(
-        self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int
+        self,
+        item: str,
+        data: Sequence[Item],
+        questions: Sequence[Question],
+        replicate: int,
     ) -> tuple[Answers, list[Question]]:
         outcome = await self.asker.ask(self._call(item, data, questions, replicate))
         if not isinstance(outcome, Completed):
             return [failure(outcome, self.judge, question.id) for question in questions], []
+
         numbered = [question for question in questions if not is_text(question)]
         read = Values.of(outcome, [], len(numbered))
-        answers = {
-            question.id: self._text(read, question) for question in questions if is_text(question)
-        }
+        answers = {}
+        for question in questions:
+            if is_text(question):
+                answers[question.id] = self._text(read, question)
+
         require = self.asker.settings.require == "logprobs"
         for place, question in enumerate(numbered, 1):
             sheet = replace(read, spellings=self._spellings(question))
             answers[question.id] = sheet.answer(
-                place, question, self.judge, require_logprobs=require
+                place,
+                question,
+                self.judge,
+                require_logprobs=require,
             )
+
         missing = [question for place, question in enumerate(numbered, 1) if read.missing(place)]
-        texts = (
-            [question for question in questions if is_text(question)]
-            if len(missing) == len(numbered)
-            else []
-        )
+        if len(missing) == len(numbered):
+            texts = [question for question in questions if is_text(question)]
+        else:
+            texts = []
+
         return [answers[question.id] for question in questions], [*texts, *missing]
 
     def _text(self, read: Sheet, question: Question) -> Answer | Unanswered:
-        text = read.block.value.get(question.id) if read.block else None
+        text = None
+        if read.block:
+            text = read.block.value.get(question.id)
+
         if not isinstance(text, str) or not text.strip():
             return Unanswered(
                 question_id=question.id,
@@ -138,6 +174,7 @@ class Mixed:
                 detail="not written",
                 judge=self.judge,
             )
+
         return Answer(
             question_id=question.id,
             probabilities=(1.0,),
@@ -148,11 +185,16 @@ class Mixed:
         )
 
     def _call(
-        self, item: str, data: Sequence[Item], questions: Sequence[Question], replicate: int
+        self,
+        item: str,
+        data: Sequence[Item],
+        questions: Sequence[Question],
+        replicate: int,
     ) -> Call:
         numbered = [question for question in questions if not is_text(question)]
         texts = [question.text for question in numbered]
         spellings = [self._spellings(question)[0] for question in numbered]
+
         return self.asker.call(
             self.prompt,
             data,
@@ -169,12 +211,18 @@ class Mixed:
     def _spellings(self, question: Question) -> list[list[str]]:
         """Return the spellings of the options, as listed; with log-probabilities first padded."""
         texts = [option.text for option in question.options]
-        return [pad_numbers(texts), texts] if self.asker.capabilities.logprobs else [texts]
+        if self.asker.capabilities.logprobs:
+            return [pad_numbers(texts), texts]
+        return [texts]
 
 
 def text_question(id_: str, text: str) -> Question:
     """Make a question that asks for a text."""
-    return Question(id=id_, text=text, options=(Option(text="written", value=0.0),))
+    return Question(
+        id=id_,
+        text=text,
+        options=(Option(text="written", value=0.0),),
+    )
 
 
 def is_text(question: Question) -> bool:
@@ -189,11 +237,9 @@ def pad_numbers(options: Sequence[str]) -> list[str]:
     probability would be lost, and always that of the worst grade.
     """
     width = max(map(len, options))
-    return (
-        [option.zfill(width) for option in options]
-        if all(map(str.isdecimal, options))
-        else list(options)
-    )
+    if all(map(str.isdecimal, options)):
+        return [option.zfill(width) for option in options]
+    return list(options)
 
 
 def list_questions(texts: Sequence[str], spellings: Sequence[Sequence[str]]) -> str:
@@ -213,7 +259,11 @@ def schema_of(spellings: Sequence[Sequence[str]], texts: Sequence[str] = ()) -> 
     kinds: dict[tuple[str, ...], str] = {}
     for options in spellings:
         kinds.setdefault(tuple(options), f"a{len(kinds)}")
-    numbers = {str(place): kinds[tuple(options)] for place, options in enumerate(spellings, 1)}
+
+    numbers = {}
+    for place, options in enumerate(spellings, 1):
+        numbers[str(place)] = kinds[tuple(options)]
+
     return {
         "type": "object",
         "properties": {name: {"type": "string"} for name in texts}
@@ -229,6 +279,7 @@ def _entry(options: Sequence[str]) -> dict[str, Any]:
         answer: dict[str, Any] = {"type": "integer", "enum": [int(option) for option in options]}
     else:
         answer = {"type": "string", "enum": list(options)}
+
     return {
         "type": "object",
         "properties": {"why": {"type": "string"}, "answer": answer},
@@ -247,7 +298,12 @@ TYPE = "type"
 
 
 class _Grader(Role, Judge):
-    def __init__(self, asker: Asker, profile: ReferencingProfile, *mixed: Mixed) -> None:
+    def __init__(
+        self,
+        asker: Asker,
+        profile: ReferencingProfile,
+        *mixed: Mixed,
+    ) -> None:
         facts = asker.settings.facts(JUDGMENTS)
         super().__init__(
             asker,
@@ -269,10 +325,21 @@ class ReferenceJudge(_Grader):
 
     def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
         words = profile.words
-        values = {"task": words.task, "rules": profile.rule_lines(), "steps": words.steps}
-        self.check = Mixed(asker, prompt("check_evidence"), {"task": words.evidence_task})
+        values = {
+            "task": words.task,
+            "rules": profile.rule_lines(),
+            "steps": words.steps,
+        }
+        self.check = Mixed(
+            asker,
+            prompt("check_evidence"),
+            {"task": words.evidence_task},
+        )
         super().__init__(
-            asker, profile, Mixed(asker, prompt("grade_reference"), values), self.check
+            asker,
+            profile,
+            Mixed(asker, prompt("grade_reference"), values),
+            self.check,
         )
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
@@ -280,6 +347,7 @@ class ReferenceJudge(_Grader):
         case = Case.of(conversation)
         if why := unanswered(case) or ("" if case.reference else "no reference"):
             return no_answers(questions, "not_scorable", why, self.asked.judge)
+
         *before_answer, answer = material(case)
         shown = documents_as_items(case.sources, self.asker.settings.sources)
         checks = [question for question in questions if question.id == EVIDENCE]
@@ -289,6 +357,7 @@ class ReferenceJudge(_Grader):
             self.asked.answers(conversation.id, [*before_answer, *shown, answer], grades),
         )
         by_id = {answer.question_id: answer for answers in answer_lists for answer in answers}
+
         return mark_suspect(questions, [by_id[question.id] for question in questions])
 
 
@@ -297,13 +366,18 @@ class PlainJudge(_Grader):
 
     def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
         values = {"task": profile.words.plain_task, "steps": profile.words.plain_steps}
-        super().__init__(asker, profile, Mixed(asker, prompt("grade_plain"), values))
+        super().__init__(
+            asker,
+            profile,
+            Mixed(asker, prompt("grade_plain"), values),
+        )
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """Answer each question, in the questions' order."""
         case = Case.of(conversation)
         if why := unanswered(case):
             return no_answers(questions, "not_scorable", why, self.asked.judge)
+
         shown = documents_as_items(case.sources, self.asker.settings.sources)
         question = {"part": "question", "text": case.question}
         answer = {"part": "answer", "text": case.answer}
@@ -316,7 +390,11 @@ class TaskClassifier(_Grader):
 
     def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
         values = {"task": profile.words.classify}
-        super().__init__(asker, profile, Mixed(asker, prompt("classify_task"), values))
+        super().__init__(
+            asker,
+            profile,
+            Mixed(asker, prompt("classify_task"), values),
+        )
 
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """Answer each question, in the questions' order."""
@@ -328,14 +406,23 @@ def unanswered(case: Case) -> str:
     """Return why there is no answer to grade; empty if there is one."""
     if case.answer is not None:
         return ""
-    return f"no answer: {case.unanswered}" if case.unanswered else "no answer"
+    if case.unanswered:
+        return f"no answer: {case.unanswered}"
+    return "no answer"
 
 
 def material(case: Case) -> list[Item]:
     """Return the question, reference, evidence and answer as data; the answer last."""
-    evidence: list[Item] = [
-        {"part": "evidence", "url": e.url, "quote": e.quote} for e in case.evidences
-    ]
+    evidence: list[Item] = []
+    for e in case.evidences:
+        evidence.append(
+            {
+                "part": "evidence",
+                "url": e.url,
+                "quote": e.quote,
+            }
+        )
+
     return [
         {"part": "question", "text": case.question},
         {"part": "reference", "text": case.reference},
@@ -356,6 +443,7 @@ def mark_suspect(questions: Sequence[Question], answers: Answers) -> Answers:
         or question.options[check.chosen].text != CONTRADICTS
     ):
         return answers
+
     why = f"the reference contradicts its evidence: {check.justification}".removesuffix(": ")
     return [
         Unanswered(
@@ -373,22 +461,36 @@ def grade_options(profile: ReferencingProfile) -> tuple[Option, ...]:
 
 
 def rule_questions(
-    profile: ReferencingProfile, type_: str | None, *, evidence: bool
+    profile: ReferencingProfile,
+    type_: str | None,
+    *,
+    evidence: bool,
 ) -> list[Question]:
     """List the questions about an answer of a type: evidence, comparison, dimensions, and overall last."""
     options = grade_options(profile)
-    questions = [evidence_question(profile)] if evidence else []
+    if evidence:
+        questions = [evidence_question(profile)]
+    else:
+        questions = []
+
     questions.append(text_question(COMPARISON, profile.words.steps))
     for key in profile.dimensions_of(type_):
         dimension = profile.dimensions[key]
         questions.append(
-            Question(id=key, text=f"{dimension.name}: {dimension.text}", options=options)
+            Question(
+                id=key,
+                text=f"{dimension.name}: {dimension.text}",
+                options=options,
+            )
         )
+
     return [*questions, Question(id=OVERALL, text=profile.words.overall, options=options)]
 
 
 def questions_for(
-    profile: ReferencingProfile, case: Case, type_by_model: str | None
+    profile: ReferencingProfile,
+    case: Case,
+    type_by_model: str | None,
 ) -> list[Question]:
     """List the questions about a case's answer, of its category's type or type `told`."""
     type_ = profile.type_of(case.category, case.subcategory) or type_by_model
@@ -411,7 +513,11 @@ def plain_questions(profile: ReferencingProfile) -> list[Question]:
 
 def plain_question(profile: ReferencingProfile) -> Question:
     """Ask for a grade without reference and rules."""
-    return Question(id=PLAIN, text=profile.words.plain_overall, options=grade_options(profile))
+    return Question(
+        id=PLAIN,
+        text=profile.words.plain_overall,
+        options=grade_options(profile),
+    )
 
 
 def type_question(profile: ReferencingProfile) -> Question:
@@ -449,9 +555,11 @@ class Grading:
     @property
     def graded(self) -> list[Question]:
         """The questions whose answers are grades: the dimensions, and overall last."""
-        return [
-            question for question in self.questions if question.id not in (EVIDENCE, COMPARISON)
-        ]
+        questions: list[Question] = []
+        for question in self.questions:
+            if question.id not in (EVIDENCE, COMPARISON):
+                questions.append(question)
+        return questions
 
     def said(self, id_: str) -> str:
         """Return the judge's words about a question; empty if there are none."""
@@ -461,22 +569,30 @@ class Grading:
     @property
     def outcome(self) -> str:
         """`graded` where every dimension and the whole have a grade, or why not."""
-        answers = [self.answers.get(question.id) for question in self.graded]
+        answers = []
+        for question in self.graded:
+            answers.append(self.answers.get(question.id))
+
         failed = [answer for answer in answers if not isinstance(answer, Answer)]
         if not failed:
             return "graded"
+
         overall = answers[-1]
-        return (
-            overall.outcome
-            if len(failed) == len(answers) and isinstance(overall, Unanswered)
-            else "incomplete"
-        )
+        if len(failed) == len(answers) and isinstance(overall, Unanswered):
+            return overall.outcome
+        return "incomplete"
 
     @property
     def detail(self) -> str:
         """Why a grade is missing; empty if none is."""
-        missing = [self.answers.get(question.id) for question in self.graded]
-        return next((answer.detail for answer in missing if isinstance(answer, Unanswered)), "")
+        missing = []
+        for question in self.graded:
+            missing.append(self.answers.get(question.id))
+
+        return next(
+            (answer.detail for answer in missing if isinstance(answer, Unanswered)),
+            "",
+        )
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -488,11 +604,13 @@ class Grading:
             and (contradiction := EVIDENCE_SAYS[check.chosen]) != CONSISTENT
         ):
             warnings.append(f"reference and evidence: {contradiction}")
+
         if isinstance(check, Unanswered) and check.outcome != "not_scorable":
             # the grades are there, and may be of a wrong reference
             warnings.append("reference and evidence: not checked")
         if self.type_from in ("unsure", "unanswered"):
             warnings.append(f"task type {self.type_from}")
+
         return tuple(warnings)
 
 
@@ -503,21 +621,36 @@ def told_type(
     type_answer = answers.get(TYPE)
     if not isinstance(type_answer, Answer):
         return None
+
     named = type_question(profile).options[type_answer.chosen].text
     return named if named in profile.types else None
 
 
 def grading_of(
-    profile: ReferencingProfile, case: Case, answers: Mapping[str, Answer | Unanswered]
+    profile: ReferencingProfile,
+    case: Case,
+    answers: Mapping[str, Answer | Unanswered],
 ) -> Grading:
     """Return a case's grading by its answers, by question."""
     by_category = profile.type_of(case.category, case.subcategory)
     type_by_model = told_type(profile, answers)
     type_answer = answers.get(TYPE)
-    untold: TypeFrom = (
-        "" if type_answer is None else "unsure" if isinstance(type_answer, Answer) else "unanswered"
-    )
-    source: TypeFrom = "category" if by_category else "model" if type_by_model else untold
+    untold: TypeFrom
+    if type_answer is None:
+        untold = ""
+    elif isinstance(type_answer, Answer):
+        untold = "unsure"
+    else:
+        untold = "unanswered"
+
+    source: TypeFrom
+    if by_category:
+        source = "category"
+    elif type_by_model:
+        source = "model"
+    else:
+        source = untold
+
     return Grading(
         case,
         by_category or type_by_model,

@@ -32,7 +32,11 @@ class Respondent:
 
     def call(self, item: str, question: str, temperature: float) -> Call:
         """Build a question that this endpoint supports."""
-        system_messages = [{"role": "system", "content": self.system}] if self.system else []
+        if self.system:
+            system_messages = [{"role": "system", "content": self.system}]
+        else:
+            system_messages = []
+
         call = Call(
             messages=[*system_messages, {"role": "user", "content": question}],
             temperature=temperature,
@@ -50,9 +54,14 @@ class Respondent:
         outcome = await self.asker.ask(self.call(item, question, temperature))
         if not isinstance(outcome, Completed):
             return failure(outcome, self.name, item)
+
         answer = without_thoughts(outcome.text)
         if not answer:
             return Unanswered(
-                question_id=item, outcome="empty", detail="thoughts and no answer", judge=self.name
+                question_id=item,
+                outcome="empty",
+                detail="thoughts and no answer",
+                judge=self.name,
             )
+
         return answer.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -137,13 +137,19 @@ class ReferencingProfile(_Part):
             WrongUse: It can't be read, isn't TOML, or doesn't hang together; what is wrong is
                 named.
         """
-        file = HOME / f"{path}.toml" if str(path) in bundled_profiles() else Path(path)
+        if str(path) in bundled_profiles():
+            file = HOME / f"{path}.toml"
+        else:
+            file = Path(path)
+
         try:
             return cls.parse(read_lines(file), where=str(path))
         except (OSError, UnicodeDecodeError) as error:
             remedy = f"give a TOML file, or one of {', '.join(bundled_profiles())}"
             raise WrongUse(
-                f"the profile can't be read: {error}", where=str(path), remedy=remedy
+                f"the profile can't be read: {error}",
+                where=str(path),
+                remedy=remedy,
             ) from error
 
     @classmethod
@@ -152,16 +158,21 @@ class ReferencingProfile(_Part):
         try:
             return cls.model_validate(parse_toml(text))
         except ValidationError as error:
-            own_messages = [
-                str(f["ctx"]["error"])
-                for f in error.errors()
-                if f["type"] == "value_error" and "ctx" in f
-            ]
+            own_messages = []
+            for f in error.errors():
+                if f["type"] == "value_error" and "ctx" in f:
+                    own_messages.append(str(f["ctx"]["error"]))
             raise WrongUse(
-                "; ".join(own_messages) or complaint(error), where=where, remedy=_remedy()
+                "; ".join(own_messages) or complaint(error),
+                where=where,
+                remedy=_remedy(),
             ) from error
         except ValueError as error:
-            raise WrongUse(f"not valid TOML: {error}", where=where, remedy=_remedy()) from error
+            raise WrongUse(
+                f"not valid TOML: {error}",
+                where=where,
+                remedy=_remedy(),
+            ) from error
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
@@ -177,11 +188,13 @@ class ReferencingProfile(_Part):
             not self.lowest <= rule.lowest <= rule.highest <= self.highest for rule in self.rules
         ):
             raise ValueError(f"a rule is not on the scale from {self.lowest} to {self.highest}")
+
         covered = [grade for rule in self.rules for grade in range(rule.lowest, rule.highest + 1)]
         if sorted(covered) != list(self.grades):
             raise ValueError(
                 f"the rules don't cover each grade from {self.lowest} to {self.highest} once"
             )
+
         used = {key for part in self.types.values() for key in part.dimensions} | {
             *self.unknown.dimensions
         }
@@ -189,11 +202,16 @@ class ReferencingProfile(_Part):
             raise ValueError(f"no such dimension: {', '.join(sorted(strange))}")
         if reserved := RESERVED & {*self.dimensions, *self.types}:
             raise ValueError(f"a name that is taken: {', '.join(sorted(reserved))}")
+
         self._one_type_a_category()
         return self
 
     def _one_type_a_category(self) -> None:
-        every = [known_as(category) for part in self.types.values() for category in part.categories]
+        every = []
+        for part in self.types.values():
+            for category in part.categories:
+                every.append(known_as(category))
+
         if twice := {category for category in every if every.count(category) > 1}:
             raise ValueError(f"a category of two types: {', '.join(sorted(twice))}")
 
@@ -211,27 +229,36 @@ class ReferencingProfile(_Part):
 
     def type_of(self, category: str, subcategory: str = "") -> str | None:
         """Return the type of a category's tasks, or of a type's name; may be None."""
-        places = {
-            known_as(place): name
-            for name, part in self.types.items()
-            for place in (*part.categories, name)
-        }
+        places = {}
+        for name, part in self.types.items():
+            for place in (*part.categories, name):
+                places[known_as(place)] = name
+
         return next(
-            (places[place] for place in _places(category, subcategory) if place in places), None
+            (places[place] for place in _places(category, subcategory) if place in places),
+            None,
         )
 
     def dimensions_of(self, type_: str | None) -> tuple[str, ...]:
         """Return the keys of the dimensions for a task of that type."""
-        return self.types[type_].dimensions if type_ in self.types else self.unknown.dimensions
+        if type_ in self.types:
+            return self.types[type_].dimensions
+        return self.unknown.dimensions
 
     def temperature_of(self, category: str, subcategory: str = "") -> float:
         """Return the temperature for asking the system under test."""
-        temperatures = {known_as(place): value for place, value in self.temperatures.items()}
+        temperatures = {}
+        for place, value in self.temperatures.items():
+            temperatures[known_as(place)] = value
+
         for place in _places(category, subcategory):
             if place in temperatures:
                 return temperatures[place]
+
         type_ = self.type_of(category, subcategory)
-        return self.types[type_].temperature if type_ else self.unknown.temperature
+        if type_:
+            return self.types[type_].temperature
+        return self.unknown.temperature
 
     def rule_lines(self) -> str:
         """Return the rules, one a line, the worst grades first."""
@@ -264,12 +291,12 @@ def known_as(place: str) -> str:
 
 
 def _places(category: str, subcategory: str) -> Iterable[str]:
-    return (
-        [known_as(f"{category}/{subcategory}"), known_as(category)]
-        if subcategory
-        else [known_as(category)]
-    )
+    if subcategory:
+        return [known_as(f"{category}/{subcategory}"), known_as(category)]
+    return [known_as(category)]
 
 
 def _interval(rule: GradeRule) -> str:
-    return str(rule.lowest) if rule.lowest == rule.highest else f"{rule.lowest}–{rule.highest}"
+    if rule.lowest == rule.highest:
+        return str(rule.lowest)
+    return f"{rule.lowest}–{rule.highest}"

@@ -91,11 +91,11 @@ class EmbeddedRater(Judge):
 
     @property
     def fingerprint(self) -> str:
-        learnt = (
-            []
-            if self._weights is None
-            else [self._weights.weight.tobytes().hex(), str(self._weights.intercept)]
-        )
+        if self._weights is None:
+            learnt = []
+        else:
+            learnt = [self._weights.weight.tobytes().hex(), str(self._weights.intercept)]
+
         return content_id("rater", VERSION, self.embedder.identity, *learnt)
 
     @property
@@ -111,10 +111,12 @@ class EmbeddedRater(Judge):
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:  # noqa: ARG002
         """Learn typical measures of this log, and weights for the first option from its labels."""
         ordered = sorted(
-            (c for c in training if not c.not_scorable), key=lambda c: (c.text_hash, c.id)
+            (c for c in training if not c.not_scorable),
+            key=lambda c: (c.text_hash, c.id),
         )
         if not ordered:
             return
+
         measures = np.array(
             [self._measured(view) for view in views_of(ordered, self.embedder, vectors=False)]
         )
@@ -123,7 +125,8 @@ class EmbeddedRater(Judge):
         self._weights = fit_weights(measures, positive, labelled, self._leans())
         folds = np.full(len(ordered), -1)
         folds[labelled] = deal(
-            [c.text_hash for c in ordered if c.label is not Label.NONE], positive[labelled]
+            [c.text_hash for c in ordered if c.label is not Label.NONE],
+            positive[labelled],
         )
         self._fold_weights = [
             fit_weights(measures, positive, labelled & (folds != fold), self._leans())
@@ -145,29 +148,48 @@ class EmbeddedRater(Judge):
         """
         if any(len(question.options) != 2 for question in questions):
             what = "the built-in rater answers questions of two options alone"
-            raise WrongUse(what, remedy="give two options, or an LLM", option="model")
+            raise WrongUse(
+                what,
+                remedy="give two options, or an LLM",
+                option="model",
+            )
         if why := conversation.not_scorable:
             return no_answers(questions, "not_scorable", why, self.name)
+
         fold = self._folds.get(conversation.text_hash)
         weights = self._weights if fold is None else self._fold_weights[fold]
         if weights is None:
             raise WrongUse(
-                "the built-in rater has studied no log", remedy="call `fit` with the log first"
+                "the built-in rater has studied no log",
+                remedy="call `fit` with the log first",
             )
-        return [self._answer(conversation, question, weights) for question in questions]
+
+        answers: list[Answer | Unanswered] = []
+        for question in questions:
+            answers.append(self._answer(conversation, question, weights))
+
+        return answers
 
     def _answer(
-        self, conversation: Conversation, question: Question, weights: RaterWeights
+        self,
+        conversation: Conversation,
+        question: Question,
+        weights: RaterWeights,
     ) -> Answer:
         view, marks = self._seen(conversation)
-        turns = {party: view.of(party) for party in ("user", "assistant")}
+        turns = {}
+        for party in ("user", "assistant"):
+            turns[party] = view.of(party)
+
         if self._replicate is not None:
             rng = chance(conversation, self._replicate)
             turns = {party: resample_turns(indices, rng) for party, indices in turns.items()}
+
         measures = self._measures(marks, turns)
         p = float(1 / (1 + np.exp(-weights.odds(measures))))
         chosen = int(p < 0.5)
         order = np.argsort(weights.parts(measures) * (1 if chosen else -1))[:TOLD].tolist()
+
         return Answer(
             question_id=question.id,
             probabilities=(p, 1 - p),
@@ -189,11 +211,15 @@ class EmbeddedRater(Judge):
                 view,
                 [signal.marks(view) for signal in self.signals],
             )
+
         return self._marks[conversation.text_hash]
 
     def _measured(self, view: View) -> Floats:
         marks = [signal.marks(view) for signal in self.signals]
-        return self._measures(marks, {party: view.of(party) for party in ("user", "assistant")})
+        return self._measures(
+            marks,
+            {party: view.of(party) for party in ("user", "assistant")},
+        )
 
     def _measures(self, marks: Marks, turns: Mapping[str, Indices]) -> Floats:
         parties = {**turns, "both": np.sort(np.concatenate(list(turns.values())))}
@@ -203,11 +229,17 @@ class EmbeddedRater(Judge):
 
     def _leans(self) -> Floats:
         return np.array(
-            [[signal.lean] * len(MEASURES) for signal in self.signals], dtype=np.float64
+            [[signal.lean] * len(MEASURES) for signal in self.signals],
+            dtype=np.float64,
         )
 
 
-def fit_weights(measures: Floats, positive: Flags, labelled: Flags, leans: Floats) -> RaterWeights:
+def fit_weights(
+    measures: Floats,
+    positive: Flags,
+    labelled: Flags,
+    leans: Floats,
+) -> RaterWeights:
     """Fit weights on a log.
 
     Args:
@@ -221,12 +253,21 @@ def fit_weights(measures: Floats, positive: Flags, labelled: Flags, leans: Float
     spread = np.where(spread > 1e-9, spread, 1.0)
     y = positive[labelled]
     if min(y.sum(), (~y).sum()) < FEWEST:
-        return RaterWeights(middle, spread, leans / max(1.0, float(np.abs(leans).sum()) ** 0.5))
+        return RaterWeights(
+            middle,
+            spread,
+            leans / max(1.0, float(np.abs(leans).sum()) ** 0.5),
+        )
+
     # a second, needed where there are thumbs alone
     from sklearn.linear_model import LogisticRegression
 
     z = np.clip((measures[labelled] - middle) / spread, -FARTHEST, FARTHEST)
     model = LogisticRegression(C=PENALTY, max_iter=2000).fit(z.reshape(len(z), -1), y)
+
     return RaterWeights(
-        middle, spread, model.coef_[0].reshape(middle.shape), float(model.intercept_[0])
+        middle,
+        spread,
+        model.coef_[0].reshape(middle.shape),
+        float(model.intercept_[0]),
     )

@@ -48,11 +48,18 @@ class LlmRater(Role, Judge):
         instructions: What human raters are told; empty for what the domain profile says.
     """
 
-    def __init__(self, asker: Asker, variant: Variant = "v4", instructions: str = "") -> None:
+    def __init__(
+        self,
+        asker: Asker,
+        variant: Variant = "v4",
+        instructions: str = "",
+    ) -> None:
         if variant not in VARIANTS:
             raise WrongUse(
-                f"no prompt variant {variant!r}", remedy=f"choose from {', '.join(VARIANTS)}"
+                f"no prompt variant {variant!r}",
+                remedy=f"choose from {', '.join(VARIANTS)}",
             )
+
         self.variant = variant
         self.instructions = instructions.strip() or instructions_of(asker.profile)
         self.prompt = load("rate")
@@ -69,7 +76,11 @@ class LlmRater(Role, Judge):
 
     def again(self, replicate: int) -> Self:
         """See `agents.votes.Repeatable`."""
-        return type(self)(asker_of_run(self.asker, replicate), self.variant, self.instructions)
+        return type(self)(
+            asker_of_run(self.asker, replicate),
+            self.variant,
+            self.instructions,
+        )
 
     async def judge(
         self, conversation: Conversation, questions: Sequence[Question]
@@ -78,11 +89,14 @@ class LlmRater(Role, Judge):
         judge = judge_id(self.name, self.prompt)
         if why := conversation.not_scorable:
             return no_answers(questions, "not_scorable", why, judge)
+
         described = await self._described(conversation)
         if isinstance(described, Unanswered):
-            return [
-                described.model_copy(update={"question_id": question.id}) for question in questions
-            ]
+            describeds: list[Answer | Unanswered] = []
+            for question in questions:
+                describeds.append(described.model_copy(update={"question_id": question.id}))
+            return describeds
+
         return list(
             await asyncio.gather(
                 *(self._rate(conversation, q, described, judge) for q in questions)
@@ -104,17 +118,31 @@ class LlmRater(Role, Judge):
             if isinstance(state, Unanswered):
                 return state
             items.append({"end_state": name, "text": state[name]})
+
         return items
 
     async def _rate(
-        self, conversation: Conversation, question: Question, described: Sequence[Item], judge: str
+        self,
+        conversation: Conversation,
+        question: Question,
+        described: Sequence[Item],
+        judge: str,
     ) -> Answer | Unanswered:
         """Rate once; ask once more if the answer is none of the options."""
         call = self._call(conversation, question, described)
         for attempt in range(2):
-            outcome = await self.asker.ask(replace(call, replicate=call.replicate + attempt))
-            block = object_in(outcome.text) if isinstance(outcome, Completed) else None
-            option = option_named(block.value.get("answer"), texts(question)) if block else None
+            outcome = await self.asker.ask(
+                replace(
+                    call,
+                    replicate=call.replicate + attempt,
+                )
+            )
+            block = None
+            if isinstance(outcome, Completed):
+                block = object_in(outcome.text)
+            option = None
+            if block:
+                option = option_named(block.value.get("answer"), texts(question))
             if block is not None and option is not None:
                 return Answer(
                     question_id=question.id,
@@ -126,15 +154,24 @@ class LlmRater(Role, Judge):
                 )
             if not isinstance(outcome, Completed):
                 return failure(outcome, judge, question.id)
-        detail = (
-            not_an_option(block.value.get("answer"))
-            if block
-            else f"no JSON object: {outcome.text[:80]!r}"
+
+        if block:
+            detail = not_an_option(block.value.get("answer"))
+        else:
+            detail = f"no JSON object: {outcome.text[:80]!r}"
+
+        return Unanswered(
+            question_id=question.id,
+            outcome="unparsable",
+            detail=detail,
+            judge=judge,
         )
-        return Unanswered(question_id=question.id, outcome="unparsable", detail=detail, judge=judge)
 
     def _call(
-        self, conversation: Conversation, question: Question, described: Sequence[Item]
+        self,
+        conversation: Conversation,
+        question: Question,
+        described: Sequence[Item],
     ) -> Call:
         options = texts(question)
         evidence = self.asker.evidence(conversation)
@@ -143,6 +180,7 @@ class LlmRater(Role, Judge):
             "options": join_options(options),
             "instructions": self.instructions,
         }
+
         return self.asker.call(
             self.prompt,
             [*evidence.items, *described],

@@ -27,7 +27,11 @@ from pollex.web.views import Data, Done, page, post
 @page(WAITING, "waiting.html", here="Waiting")
 def waits(site: Site, as_json: bool) -> Data:
     """List the runs that wait for people."""
-    waiting_by_run = [(run, waiting) for run in site.runs() if (waiting := waiting_in(site, run))]
+    waiting_by_run = []
+    for run in site.runs():
+        if waiting := waiting_in(site, run):
+            waiting_by_run.append((run, waiting))
+
     if as_json:
         rows = [
             (run.id, waiting.task.question.text, len(waiting.waiting))
@@ -36,6 +40,7 @@ def waits(site: Site, as_json: bool) -> Data:
         return {
             "runs": [{"run": run, "question": question, "waiting": n} for run, question, n in rows]
         }
+
     opinions_by_run = [
         (run, waiting, said_of(site, run, waiting)) for run, waiting in waiting_by_run
     ]
@@ -65,7 +70,10 @@ def said_of(site: Site, run: Run, waiting: Tallied) -> list[Opinion]:
 
 def differ(opinions: Sequence[Opinion]) -> dict[str, list[Opinion]]:
     """Return differing answers by conversation, which are to be adjudicated."""
-    return {every[0].conversation: every for every in disputed(opinions).values()}
+    answers: dict[str, list[Opinion]] = {}
+    for every in disputed(opinions).values():
+        answers[every[0].conversation] = every
+    return answers
 
 
 def given(waiting: Tallied, opinions: Sequence[Opinion]) -> dict[str, str]:
@@ -75,12 +83,22 @@ def given(waiting: Tallied, opinions: Sequence[Opinion]) -> dict[str, str]:
     value_by_id = {
         opinion.conversation: opinion.value for opinion in settle_answers(opinions).values()
     }
-    return {id_: value for id_, value in value_by_id.items() if id_ in open_ and id_ not in left}
+    answers: dict[str, str] = {}
+    for id_, value in value_by_id.items():
+        if id_ in open_ and id_ not in left:
+            answers[id_] = value
+
+    return answers
 
 
 @page(f"{WAITING}/{{run}}", "case.html", here="Waiting")
 def case(
-    site: Site, run: Run, as_json: bool, who: Short = "", case: str = "", after: str = ""
+    site: Site,
+    run: Run,
+    as_json: bool,
+    who: Short = "",
+    case: str = "",
+    after: str = "",
 ) -> Data:
     """Show a case with question and turns; the votes only after an answer."""
     waiting = run_that_waits(site, run)
@@ -88,13 +106,18 @@ def case(
     question = waiting.task.question.text
     options = [option.text for option in waiting.task.question.options]
     if as_json:
-        fields = {"question": question, "options": options, "cases": [*waiting.waiting]}
+        fields = {
+            "question": question,
+            "options": options,
+            "cases": [*waiting.waiting],
+        }
         return fields | {"given": given(waiting, opinions_here)}
-    own_values = {
-        opinion.conversation: opinion.value
-        for opinion in opinions_here
-        if opinion.annotator == who and opinion.source == "person"
-    }
+
+    own_values = {}
+    for opinion in opinions_here:
+        if opinion.annotator == who and opinion.source == "person":
+            own_values[opinion.conversation] = opinion.value
+
     left = [id_ for id_ in waiting.waiting if id_ not in own_values]
     at = case or (left[0] if who and left else "")
     if case and case not in waiting.waiting:
@@ -102,7 +125,11 @@ def case(
             "the run does not wait for this conversation",
             remedy="its page has those that it waits for",
         )
-    conversation = next(conversations_of(site.store, run.id, ids=[at]), None) if at else None
+
+    conversation = None
+    if at:
+        conversation = next(conversations_of(site.store, run.id, ids=[at]), None)
+
     return {
         "waiting": waiting,
         "options": options,
@@ -133,27 +160,42 @@ WORDS = """
 """
 
 
-def _words(site: Site, run: Run, waiting: Tallied, id_: str) -> list[tuple[str, str]]:
+def _words(
+    site: Site,
+    run: Run,
+    waiting: Tallied,
+    id_: str,
+) -> list[tuple[str, str]]:
     """Return what the runs said of a case: option and reason, each once."""
     question = waiting.task.question
     rows = site.store.ask(run.id, WORDS, [id_, f"{question.id}#"])
-    return [(question.options[row["chosen"]].text, row["justification"]) for row in rows]
+    words: list[tuple[str, str]] = []
+    for row in rows:
+        words.append((question.options[row["chosen"]].text, row["justification"]))
+
+    return words
 
 
-def _state(waiting: Tallied, opinions: Sequence[Opinion], id_: str, own_answer: str) -> str:
+def _state(
+    waiting: Tallied,
+    opinions: Sequence[Opinion],
+    id_: str,
+    own_answer: str,
+) -> str:
     taken_up = waiting.people.get(id_)
     if taken_up is not None:
-        return "taken up" if taken_up == own_answer else f"not taken up: {taken_up} was"
+        if taken_up == own_answer:
+            return "taken up"
+        return f"not taken up: {taken_up} was"
     if id_ in differ(opinions):
         return "not taken up yet: people differ, and somebody has to decide"
     if id_ not in waiting.waiting:
         return "not taken up: the run does not wait for it any more"
+
     decided = given(waiting, opinions).get(id_, own_answer)
-    return (
-        "kept, and not taken up yet"
-        if decided == own_answer
-        else f"not taken up: it was decided as {decided}"
-    )
+    if decided == own_answer:
+        return "kept, and not taken up yet"
+    return f"not taken up: it was decided as {decided}"
 
 
 def run_that_waits(site: Site, run: Run) -> Tallied:
@@ -161,8 +203,10 @@ def run_that_waits(site: Site, run: Run) -> Tallied:
     waiting = waiting_in(site, run)
     if waiting is None:
         raise NotThere(
-            f"{run.id} waits for nobody", remedy="runs of `pollex judge` that have ended may wait"
+            f"{run.id} waits for nobody",
+            remedy="runs of `pollex judge` that have ended may wait",
         )
+
     return waiting
 
 
@@ -183,18 +227,27 @@ def give(
             f"{option[:80]!r} is no option of the question",
             remedy="choose one of those that are shown",
         )
+
     if conversation not in waiting.waiting:
         raise Clash(
-            "the run does not wait for this conversation any more", remedy="go on with the next one"
+            "the run does not wait for this conversation any more",
+            remedy="go on with the next one",
         )
+
     about = next(conversations_of(site.store, run.id, ids=[conversation]))
     opinions_here = said_of(site, run, waiting)
     if decides and about.id not in differ(opinions_here):
         raise Clash(
-            "people don't differ on it, or somebody has decided", remedy="answer it as yourself"
+            "people don't differ on it, or somebody has decided",
+            remedy="answer it as yourself",
         )
+
     if decides and not reason.strip():
-        raise Fault("a decision takes a reason", remedy="say why, or answer it as yourself")
+        raise Fault(
+            "a decision takes a reason",
+            remedy="say why, or answer it as yourself",
+        )
+
     label = LabelRow(
         annotator=who,
         text_hash=about.text_hash,
@@ -214,6 +267,7 @@ def give(
             site.store,
             [(label, SheetRow(label.id, comment=reason, saw=("votes",) if again else ()))],
         )
+
     next_ = links.address(f"{WAITING}/{run.id}", who=who, after=about.id)
     return next_, {"label": label_kept, "kept": True}
 
@@ -224,7 +278,11 @@ def resume(site: Site, run: Run) -> Done:
     waiting = run_that_waits(site, run)
     values_given = given(waiting, said_of(site, run, waiting))
     if not values_given:
-        raise Fault("nobody has answered yet, or people differ", remedy="answer a case first")
+        raise Fault(
+            "nobody has answered yet, or people differ",
+            remedy="answer a case first",
+        )
+
     path = _written(site.store.folder, values_given)
     arguments = [
         "review",
@@ -236,7 +294,12 @@ def resume(site: Site, run: Run) -> Done:
         "--json",
     ]
     words = f"{run.id} takes up {len(values_given)} of {len(waiting.waiting)} answers"
-    child = site.children.start(words, arguments, back=f"{WAITING}/{run.id}", remove=[path])
+    child = site.children.start(
+        words,
+        arguments,
+        back=f"{WAITING}/{run.id}",
+        remove=[path],
+    )
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
 
@@ -247,4 +310,5 @@ def _written(folder: Path, answers: Mapping[str, str]) -> Path:
     ) as file:
         for id_, option in answers.items():
             file.write(json.dumps({"id": id_, "answer": option}) + "\n")
+
     return path

@@ -31,16 +31,29 @@ class Hunk(BaseModel):
 
 async def propose_hunks(asker: Asker, items: Sequence[Item], number: int) -> list[Hunk] | str:
     """Return the hunks of one proposal, at the model's own temperature, or why there are none."""
-    call_settings = {"stage": "propose", "item": "", "temperature": None, "replicate": 10 * number}
-    value = await asker.value(load("propose_edit"), items, {}, {"hunks": list}, **call_settings)
+    call_settings = {
+        "stage": "propose",
+        "item": "",
+        "temperature": None,
+        "replicate": 10 * number,
+    }
+    value = await asker.value(
+        load("propose_edit"),
+        items,
+        {},
+        {"hunks": list},
+        **call_settings,
+    )
     if isinstance(value, Unanswered):
         return f"{value.outcome}: {value.detail}"
+
     try:
-        hunks = [Hunk.model_validate(raw_hunk) for raw_hunk in value["hunks"]]
+        hunks = []
+        for raw_hunk in value["hunks"]:
+            hunks.append(Hunk.model_validate(raw_hunk))
     except ValidationError:
         return "it isn't in the form that was asked for"
-    return (
-        hunks
-        if 0 < len(hunks) <= MOST_HUNKS
-        else f"{len(hunks)} hunks, 1 to {MOST_HUNKS} are asked for"
-    )
+
+    if 0 < len(hunks) <= MOST_HUNKS:
+        return hunks
+    return f"{len(hunks)} hunks, 1 to {MOST_HUNKS} are asked for"

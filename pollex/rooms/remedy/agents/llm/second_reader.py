@@ -46,7 +46,10 @@ class LastExchange(Judge):
     ) -> list[Answer | Unanswered]:
         """Judge the last exchange."""
         users = [place for place, turn in enumerate(conversation.turns) if turn.role == "user"]
-        alone = Conversation(id=conversation.id, turns=conversation.turns[users[-1] :])
+        alone = Conversation(
+            id=conversation.id,
+            turns=conversation.turns[users[-1] :],
+        )
         return await self.judged_by.judge(alone, questions)
 
 
@@ -74,13 +77,23 @@ class SecondReader:
     async def of(cls, asker: Asker, target: Rubric, scale: ScaleName) -> Self:
         """Ask for the target in other words."""
         other: Polarity = "dsat" if target.polarity == "sat" else "sat"
-        mirror = {"id": "mirror", "text": f"It is not so that: {target.text}", "polarity": other}
+        mirror = {
+            "id": "mirror",
+            "text": f"It is not so that: {target.text}",
+            "polarity": other,
+        }
         wordings = [target.model_copy(update=mirror)]
-        words = await reword(asker, [target], {target.id: ["say the same in other words"]})
+        words = await reword(
+            asker,
+            [target],
+            {target.id: ["say the same in other words"]},
+        )
         if not isinstance(words, Unanswered) and words:
             wordings.insert(
-                0, target.model_copy(update={"id": "reworded", "text": words[target.id][0]})
+                0,
+                target.model_copy(update={"id": "reworded", "text": words[target.id][0]}),
             )
+
         return cls(asker, [Question.about(wording, scale) for wording in wordings])
 
     @property
@@ -92,13 +105,18 @@ class SecondReader:
         """Return 1 where the new reply helps more in both orders, 0 where the old one does, else ½; NaN: no answer."""
         if old == new:
             return 0.5
+
         wins = []
         turn_items = turns_as_items(context.with_reply("…"))
         for pair, better in (((old, new), "second"), ((new, old), "first")):
             items = [*turn_items, {"reply": 1, "text": pair[0]}, {"reply": 2, "text": pair[1]}]
             call_settings = {"stage": "compare", "item": context.conversation.id}
             value = await self.asker.value(
-                load("compare_replies"), items, {}, {"better": str}, **call_settings
+                load("compare_replies"),
+                items,
+                {},
+                {"better": str},
+                **call_settings,
             )
             if isinstance(value, Unanswered) or value["better"] not in (
                 "first",
@@ -106,7 +124,9 @@ class SecondReader:
                 "neither",
             ):
                 return float("nan")
+
             wins.append(0.5 if value["better"] == "neither" else float(value["better"] == better))
+
         return wins[0] if wins[0] == wins[1] else 0.5
 
     async def reworded(
@@ -115,6 +135,7 @@ class SecondReader:
         """Return what the last reply is worth by the target in other words, and by its mirror."""
         if not self.wordings:
             return []
+
         judge = reply_judge_of(LlmJudge(replace(self.asker)))
         answers = await judge.judge(conversation, self.wordings)
         return [
@@ -127,10 +148,12 @@ class SecondReader:
         items = [{"known": prompt_facts}, {"added": added}]
         call_settings = {"stage": "check_edit", "item": ""}
         value = await self.asker.value(
-            load("new_facts"), items, {}, {"facts": list}, **call_settings
+            load("new_facts"),
+            items,
+            {},
+            {"facts": list},
+            **call_settings,
         )
-        return (
-            ["it could not be checked"]
-            if isinstance(value, Unanswered)
-            else [str(fact) for fact in value["facts"]]
-        )
+        if isinstance(value, Unanswered):
+            return ["it could not be checked"]
+        return [str(fact) for fact in value["facts"]]

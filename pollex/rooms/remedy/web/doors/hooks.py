@@ -9,10 +9,12 @@ from pollex.web.doors.hooks import LIMITS, Door, ResultView
 
 def brief_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the targets of a brief, each with its share as a figure."""
-    targets = [
-        (target, Figure(target["share"], target["low"], target["high"], n=result["n"]))
-        for target in result["targets"]
-    ]
+    targets = []
+    for target in result["targets"]:
+        targets.append(
+            (target, Figure(target["share"], target["low"], target["high"], n=result["n"]))
+        )
+
     return {"targets": targets}
 
 

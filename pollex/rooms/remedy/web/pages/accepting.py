@@ -25,19 +25,39 @@ Replies = Annotated[str, Field(max_length=1 << 20)]
 
 @post(f"/api{REMEDIES}/{{run}}/accept")
 def accept(
-    site: Site, run: Run, name: tuple[str, ...] = (), confirmed: str = "", key: str = ""
+    site: Site,
+    run: Run,
+    name: tuple[str, ...] = (),
+    confirmed: str = "",
+    key: str = "",
 ) -> Done:
     """Accept proposals, and go on to prove them, by the command that the store keeps."""
-    names = [proposal["name"] for proposal in proposals_of(site, run) if not proposal["refused"]]
+    names = []
+    for proposal in proposals_of(site, run):
+        if not proposal["refused"]:
+            names.append(proposal["name"])
+
     if not names:
         raise Clash(f"{run.id} waits for no proposal", remedy="load the page again")
     if not name:
-        raise Fault("no proposal is ticked", remedy="tick those that are to be proved")
+        raise Fault(
+            "no proposal is ticked",
+            remedy="tick those that are to be proved",
+        )
+
     if unknown := [one_name for one_name in name if one_name not in names]:
         raise NotThere(
-            f"no proposal is called {unknown[0]!r:.60}", remedy=f"those are {', '.join(names)}"
+            f"no proposal is called {unknown[0]!r:.60}",
+            remedy=f"those are {', '.join(names)}",
         )
-    child = _gone_on(site, run, confirmed, key, f"--accept={','.join(name)}")
+
+    child = _gone_on(
+        site,
+        run,
+        confirmed,
+        key,
+        f"--accept={','.join(name)}",
+    )
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
 
@@ -46,32 +66,55 @@ def todo(site: Site, run: Run) -> Response:
     """Send what the assistant is asked, a line a reply: arms can't be told apart there."""
     folder = files_folder(site, run)
     if folder is None or not (folder / TODO).is_file():
-        raise NotThere(f"{run.id} asks nothing by files", remedy="its page says what it waits for")
-    return sent(f"{run.id}-{TODO}", "application/jsonl", (folder / TODO).read_bytes())
+        raise NotThere(
+            f"{run.id} asks nothing by files",
+            remedy="its page says what it waits for",
+        )
+
+    return sent(
+        f"{run.id}-{TODO}",
+        "application/jsonl",
+        (folder / TODO).read_bytes(),
+    )
 
 
 @post(f"/api{REMEDIES}/{{run}}/replies")
-def replies(site: Site, run: Run, lines: Replies, confirmed: str = "", key: str = "") -> Done:
+def replies(
+    site: Site,
+    run: Run,
+    lines: Replies,
+    confirmed: str = "",
+    key: str = "",
+) -> Done:
     """Keep replies that somebody brings, and go on with them."""
     folder = files_folder(site, run)
     if folder is None:
         raise Clash(f"{run.id} asks nothing by files", remedy="load the page again")
+
     try:
         text = replies_text(lines.encode())
     except (ValueError, RecursionError) as error:
         what = f"these are no replies: {error}"[:200]
         raise Fault(what, remedy='a line each: {"key": …, "reply": …}') from None
+
     require_yes(site, run, confirmed)
     make_private(folder)
     with os.fdopen(
         os.open(folder / REPLIES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a"
     ) as file:
         file.write(text)
+
     child = _gone_on(site, run, confirmed, key)
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}
 
 
-def _gone_on(site: Site, run: Run, confirmed: str, key: str, *words: str) -> Child:
+def _gone_on(
+    site: Site,
+    run: Run,
+    confirmed: str,
+    key: str,
+    *words: str,
+) -> Child:
     """Go on with a run, once somebody has said yes to its command.
 
     Raises:
@@ -81,9 +124,12 @@ def _gone_on(site: Site, run: Run, confirmed: str, key: str, *words: str) -> Chi
     command = kept_command(site, run)
     if command is not None and key.strip():
         site.keys[command.key_address] = key.strip()
+
     child = go_on(site, run, *words)
     if child is None:
         raise Clash(
-            f"no form of this server began {run.id}", remedy="go on with it where it was begun"
+            f"no form of this server began {run.id}",
+            remedy="go on with it where it was begun",
         )
+
     return child

@@ -46,7 +46,10 @@ ON_A_PAGE = 20
 @page(REMEDIES, "remedy_list.html", here="Changes")
 def remedies(site: Site, as_json: bool) -> Data:
     """List what runs of `remedy` came to, the last one first."""
-    rows = [_row(site, run) for run in site.runs() if run.command == COMMAND]
+    rows = []
+    for run in site.runs():
+        if run.command == COMMAND:
+            rows.append(_row(site, run))
     return {"remedies": rows if as_json else [(site.run(str(row["run"])), row) for row in rows]}
 
 
@@ -60,18 +63,19 @@ def _row(site: Site, run: Run) -> dict[str, Any]:
         "proposed": 0 if record or sheet else len(proposals_of(site, run)),
     }
     if record:
-        diffs = [
-            line[1:]
-            for edit in record["edits"][:1]
-            for line in edit["diff"].splitlines()[2:]
-            if line[:1] in "+-"
-        ]
+        diffs = []
+        for edit in record["edits"][:1]:
+            for line in edit["diff"].splitlines()[2:]:
+                if line[:1] in "+-":
+                    diffs.append(line[1:])
+
         about |= {
             "target": record["target"]["text"],
             "edit": " · ".join(diffs),
             "verdict": record["verdict"],
         }
         about |= {"level": record["level"], "cost": costs_of(site).get(run.id)}
+
     return about
 
 
@@ -83,7 +87,11 @@ def pairs_in(site: Site, run: Run) -> dict[str, list[str]]:
     """
     facts = facts_of(site.store, run.id, COMPARED)
     # none where it was forgotten
-    pairs_by_name = {name: pair for name, fact in facts.items() for pair in fact.values()}
+    pairs_by_name = {}
+    for name, fact in facts.items():
+        for pair in fact.values():
+            pairs_by_name[name] = pair
+
     change, fell, reader = (
         np.array([pair[name] for pair in pairs_by_name.values()], dtype=np.float64)
         for name in ("change", "fell", "reader")
@@ -100,6 +108,7 @@ def pairs_in(site: Site, run: Run) -> dict[str, list[str]]:
     telling_orders = (orders["differ"], worst[fell[worst] < 0], orders["gained"])
     telling = dict.fromkeys(int(n) for order in telling_orders for n in order[:ON_A_PAGE])
     names = [*pairs_by_name]
+
     return {
         only: [names[n] for n in rows] for only, rows in (orders | {"telling": telling}).items()
     }
@@ -117,11 +126,15 @@ def remedy(
     """Show what a change does, and under tabs pairs of replies, what was refused, what was registered, and people."""
     record = site.once("remedied", run, lambda: step(site.store, run.id, COMMAND))
     if not record and (waiting := waits_for(site, run)) is not None:
-        return waiting if as_json else {"template": "remedy_waits.html"} | waiting
+        if as_json:
+            return waiting
+        return {"template": "remedy_waits.html"} | waiting
     if not record:
         raise NotThere(
-            f"{run.id} proved nothing, or not yet", remedy=f"{REMEDIES} has what there is"
+            f"{run.id} proved nothing, or not yet",
+            remedy=f"{REMEDIES} has what there is",
         )
+
     pairs = site.once("pairs", run, lambda: pairs_in(site, run))
     names = pairs[only]
     read = [
@@ -129,21 +142,31 @@ def remedy(
         for name in names[at : at + ON_A_PAGE]
         for fact in facts_of(site.store, run.id, COMPARED, name).values()
     ]
-    shown = [
-        pair | {"new_first": crc32(pack(pair).encode()) % 2}  # arms stay hidden
-        for conversation in read
-        for pair in conversation.values()
-    ]
-    data = {"n": len(names), "of": len(pairs[""]), "shown": shown}
+    # arms stay hidden
+    shown = []
+    for conversation in read:
+        for pair in conversation.values():
+            shown.append(pair | {"new_first": crc32(pack(pair).encode()) % 2})
+
+    data = {
+        "n": len(names),
+        "of": len(pairs[""]),
+        "shown": shown,
+    }
     if as_json:
         return data | {"remedy": record}
+
     sql = "SELECT min(started) FROM spans WHERE run = ? AND name = 'prove'"
     data |= {
         "frozen": step(site.store, run.id, "registered"),
         "began": site.store.value(sql, [run.id]),
     }
     choices = Counter(who for by in chosen_of(site.store, run.id).values() for who in by)
-    about = {"tab": tab, "remedy": sections(record, ()), "size": ON_A_PAGE}
+    about = {
+        "tab": tab,
+        "remedy": sections(record, ()),
+        "size": ON_A_PAGE,
+    }
     return data | about | {"said": choices, "asked": len(_sheet(site, run))}
 
 
@@ -156,6 +179,7 @@ def pairs(site: Site, run: Run, who: Short = "") -> Data:
         pair for pair in sheet.values()
         if who not in (by := choices.get(pair["key"], {})) and len(by) < people_for(pair["key"])
     ]  # fmt: skip
+
     return {
         "who": who,
         "left": len(left),
@@ -177,15 +201,25 @@ def compare(
     pair = _sheet(site, run).get(key)
     if pair is None:
         raise NotThere("there is no such pair", remedy="load the page again")
+
     about = {
         "annotator": who,
         "text_hash": key,
         "conversation": pair["conversation"],
         "run": run.id,
     }
-    label = LabelRow(**about, question=f"{COMPARED} {run.id}", value=pack(choice), drawn="random")
+    label = LabelRow(
+        **about,
+        question=f"{COMPARED} {run.id}",
+        value=pack(choice),
+        drawn="random",
+    )
     with site.turn:
-        (label_id,) = keep_said(site.store, [(label, SheetRow(label.id, comment=comment))])
+        (label_id,) = keep_said(
+            site.store,
+            [(label, SheetRow(label.id, comment=comment))],
+        )
+
     return links.address(f"{REMEDIES}/{run.id}/compare", who=who), {"label": label_id}
 
 
@@ -210,7 +244,11 @@ def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
         ["pollex", *map(str, words), rubric.id, "--edit", "new.md", "--profiles", "profiles.toml"]
     )
     more = {"advice": advice_on(rubric), "profiled": "assistant" in site.profiles}
-    sources = {str(logs)} if isinstance(logs, str) else set(map(str, logs))
+    if isinstance(logs, str):
+        sources = {str(logs)}
+    else:
+        sources = set(map(str, logs))
+
     at_hand = [log.value for log in logs_at_hand(site) if log.source in sources]
     more |= {"log": at_hand[0] if at_hand else ""}
     return {"rubric": rubric, "soon": soon, "run": run, "most": MOST, "command": command} | more
@@ -226,7 +264,11 @@ def change_live(site: Site, named: NamedSet, rubric_id: str) -> Data:
 def _foreseen(site: Site, named: NamedSet, rubric_id: str) -> tuple[ChosenRubric, Soon, Run]:
     rubric = rubric_of(named.rubric_set, rubric_id)
     if (run := run_that_asked(site, named)) is None:
-        raise NothingYet("no run of this store asked these rubrics", remedy="`pollex score` does")
+        raise NothingYet(
+            "no run of this store asked these rubrics",
+            remedy="`pollex score` does",
+        )
+
     key = ("change", named.id, rubric.id, run.finished or "")
     return rubric, site.kept(key, lambda: Soon(partial(foresee, site, named, run, rubric.id))), run
 
@@ -246,7 +288,13 @@ class Foreseen:
     why: str = ""
 
 
-def foresee(site: Site, named: NamedSet, run: Run, target: str, progress: Progress) -> Foreseen:
+def foresee(
+    site: Site,
+    named: NamedSet,
+    run: Run,
+    target: str,
+    progress: Progress,
+) -> Foreseen:
     """Plan a proof at its usual settings, with the logged system turn as the prompt; nothing is asked."""
     # readers, SciPy and the roles of a model come with these
     from pollex.formats.fields import ReadOptions
@@ -274,12 +322,14 @@ def foresee(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
     prompt = PromptText(next(system_texts, "Help.").replace("{", "("))
     options = RemedyOptions(prompt="", target=target, any_prompt=True)
     run_options = RunOptions(site.store.folder)
+
     try:
         held = held_in(named.rubric_set, logs.conversations, site.store.folder)[target]
         failing = failures_of(held)
         shown = tuple(in_order(failing, 0)[:EXAMPLES])
     except PollexError as error:
         return Foreseen((), 0, why=error.what)
+
     try:
         gathered = gather(
             logs,
@@ -295,7 +345,9 @@ def foresee(site: Site, named: NamedSet, run: Run, target: str, progress: Progre
             models={"assistant": assistant or ModelOptions(model="assistant")}
         )
         return Foreseen(
-            shown, len(failing), count_calls(gathered, assistant_options, run_options, model)
+            shown,
+            len(failing),
+            count_calls(gathered, assistant_options, run_options, model),
         )
     except PollexError as error:
         return Foreseen(shown, len(failing), why=error.what)

@@ -29,10 +29,18 @@ def lives_in(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
     """Return the lives of rubrics, counted anew when a run has ended or something was said; runs are read once."""
 
     def seen(run: Run) -> list[Seen]:
-        return site.kept(("seen", run.id, run.finished or ""), lambda: seen_in(site.store, run))
+        return site.kept(
+            ("seen", run.id, run.finished or ""),
+            lambda: seen_in(site.store, run),
+        )
 
     ended, last_said = (site.store.value(f"SELECT {expression}") for expression in CHANGED)
-    key = ("lives", *(rubric.id for rubric in rubrics), str(ended), str(last_said))
+    key = (
+        "lives",
+        *(rubric.id for rubric in rubrics),
+        str(ended),
+        str(last_said),
+    )
     return site.kept(key, lambda: lives_of(site.store, rubrics, seen))
 
 
@@ -55,8 +63,10 @@ def state(
         remark = said_of(rubric.model_dump(), state, release, note, who)
     except WrongUse as error:
         raise Fault(
-            error.what, remedy="name the release of what is mended, and of nothing else"
+            error.what,
+            remedy="name the release of what is mended, and of nothing else",
         ) from None
+
     site.store.keep([row_of(remark)])
     return links.rubric(named.id, rubric.id), {"state": str(remark)}
 
@@ -67,7 +77,10 @@ def open_lives(site: Site, rubric_set: RubricSet) -> list[RubricLife]:
     Hints are only there where somebody said something of them.
     """
     leads = {headline.rubric.id for headline in headlines(rubric_set.rubrics, "dsat")}
-    every = lives_in(site, [rubric for rubric in rubric_set.rubrics if rubric.polarity == "dsat"])
+    every = lives_in(
+        site,
+        [rubric for rubric in rubric_set.rubrics if rubric.polarity == "dsat"],
+    )
     # else there is nothing to say but what was learned
     has_history = any(len(life.weeks) > 1 or life.state for life in every)
     wrong = (

@@ -47,20 +47,30 @@ def application(line: WaitingLine, token: str | None) -> Starlette:
         Route("/metrics", metrics),
         Route("/openapi.json", openapi),
     ]
-    handlers: dict[Any, Any] = {HTTPException: _refused, WrongUse: _wrong, Full: _full}
+    handlers: dict[Any, Any] = {
+        HTTPException: _refused,
+        WrongUse: _wrong,
+        Full: _full,
+    }
     app = Starlette(
         routes=routes,
         exception_handlers=handlers,
         middleware=[Middleware(Watched, line=line, token=token)],
     )
     app.state.line = line
+
     return app
 
 
 class Watched:
     """The application with the token's check before it, and each answer counted."""
 
-    def __init__(self, app: ASGIApp, line: WaitingLine, token: str | None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        line: WaitingLine,
+        token: str | None,
+    ) -> None:
         self.app = app
         self.line = line
         self.token = token
@@ -93,7 +103,9 @@ class Watched:
                     "error": "the token is missing or wrong: send `Authorization: Bearer TOKEN`"
                 }
                 await JSONResponse(words, 401, {"WWW-Authenticate": "Bearer"})(
-                    scope, receive, noted
+                    scope,
+                    receive,
+                    noted,
                 )
             else:
                 await self.app(scope, receive, noted)
@@ -111,17 +123,18 @@ class Watched:
     def _known(self, scope: Scope) -> bool:
         if self.token is None:
             return True
+
         header = dict(scope["headers"]).get(b"authorization", b"")
         return secrets.compare_digest(header, b"Bearer " + self.token.encode())
 
 
 def _origins(scope: Scope) -> list[str]:
     """Return the origins that a page of the server itself would have."""
-    return [
-        f"{scheme}://{host}"
-        for host in Headers(scope=scope).getlist("host")
-        for scheme in ("http", "https")
-    ]
+    origins: list[str] = []
+    for host in Headers(scope=scope).getlist("host"):
+        for scheme in ("http", "https"):
+            origins.append(f"{scheme}://{host}")
+    return origins
 
 
 class StreamedAnswer(StreamingResponse):
@@ -137,8 +150,11 @@ async def score(request: Request) -> Response:
     line: WaitingLine = request.app.state.line
     if line.draining:
         return JSONResponse(
-            {"error": "the service is stopping"}, 503, {"Retry-After": "1", "Connection": "close"}
+            {"error": "the service is stopping"},
+            503,
+            {"Retry-After": "1", "Connection": "close"},
         )
+
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     answers, turns = (
         request.query_params.get(name, "").lower() in YES for name in ("answers", "turns")
@@ -146,15 +162,26 @@ async def score(request: Request) -> Response:
     if kind in LINES:
         return StreamedAnswer(_streamed(request, line, answers), media_type=LINES[0])
     if kind != "application/json":
-        raise HTTPException(415, f"send application/json, or {LINES[0]} for a stream of lines")
+        raise HTTPException(
+            415,
+            f"send application/json, or {LINES[0]} for a stream of lines",
+        )
+
     body = _parsed(await _body(request))
     if (many := _many(body)) is None:
         (future,) = line.put([conversation := _conversation(body)])
         row = _shown(await future, answers)
         return JSONResponse(row | (await line.after_turns(conversation) if turns else {}))
-    tried = [_tried(record, number) for number, record in enumerate(many)]
+
+    tried = []
+    for number, record in enumerate(many):
+        tried.append(_tried(record, number))
+
     futures = iter(line.put([entry for entry in tried if isinstance(entry, Conversation)]))
-    scored = [entry if isinstance(entry, dict) else await next(futures) for entry in tried]
+    scored = []
+    for entry in tried:
+        scored.append(entry if isinstance(entry, dict) else await next(futures))
+
     return JSONResponse({"scores": [_shown(score, answers) for score in scored]})
 
 
@@ -180,7 +207,8 @@ async def ready(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Answer with the figures for Prometheus."""
     return Response(
-        request.app.state.line.figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8"
+        request.app.state.line.figures.text(),
+        media_type="text/plain; version=0.0.4; charset=utf-8",
     )
 
 
@@ -200,6 +228,7 @@ async def _body(request: Request) -> bytes:
         parts.append(part)
         if (total := total + len(part)) > LARGEST:
             raise HTTPException(413, "the request is over 16 MB: send a stream of lines")
+
     return b"".join(parts)
 
 
@@ -220,6 +249,7 @@ def _many(payload: Any) -> list[Any] | None:
         and all(isinstance(record, dict) and "messages" in record for record in payload)
     ):
         return payload
+
     return None
 
 
@@ -230,7 +260,8 @@ def _conversation(payload: Any) -> Conversation:
         raise
     except Exception as error:  # outside data that no reader foresaw
         raise WrongUse(
-            f"not a conversation: {type(error).__name__}", remedy="send a list of messages"
+            f"not a conversation: {type(error).__name__}",
+            remedy="send a list of messages",
         ) from error
 
 
@@ -239,18 +270,25 @@ def _tried(payload: Any, number: int) -> Conversation | Row:
     try:
         conversation = _conversation(payload)
     except WrongUse as error:
-        id_ = payload.get("id") if isinstance(payload, Mapping) else None
+        id_ = None
+        if isinstance(payload, Mapping):
+            id_ = payload.get("id")
         return {
             "id": str(number if id_ is None else id_),
             "outcome": "unreadable",
             "error": str(error),
         }
+
     has_id = isinstance(payload, Mapping) and payload.get("id") is not None
-    return conversation if has_id else conversation.model_copy(update={"id": str(number)})
+    if has_id:
+        return conversation
+    return conversation.model_copy(update={"id": str(number)})
 
 
 def _shown(row: Row, answers: bool) -> Row:
-    return row if answers else {name: value for name, value in row.items() if name != "answers"}
+    if answers:
+        return row
+    return {name: value for name, value in row.items() if name != "answers"}
 
 
 async def _streamed(request: Request, line: WaitingLine, answers: bool) -> AsyncIterator[bytes]:
@@ -263,18 +301,31 @@ async def _streamed(request: Request, line: WaitingLine, answers: bool) -> Async
             number += 1
             while waiting and (len(waiting) >= AHEAD or _done(waiting[0])):
                 yield await _written(waiting.popleft(), answers)
+
     while waiting:
         yield await _written(waiting.popleft(), answers)
 
 
 async def _taken(text: bytes | None, number: int, line: WaitingLine) -> asyncio.Future[Row] | Row:
     if text is None:
-        return {"id": str(number), "outcome": "unreadable", "error": "the line is over 16 MB"}
+        return {
+            "id": str(number),
+            "outcome": "unreadable",
+            "error": "the line is over 16 MB",
+        }
+
     try:
         entry = _tried(_parsed(text), number)
     except HTTPException as error:
-        return {"id": str(number), "outcome": "unreadable", "error": error.detail}
-    return entry if isinstance(entry, dict) else await line.wait_and_put(entry)
+        return {
+            "id": str(number),
+            "outcome": "unreadable",
+            "error": error.detail,
+        }
+
+    if isinstance(entry, dict):
+        return entry
+    return await line.wait_and_put(entry)
 
 
 def _done(outcome: asyncio.Future[Row] | Row) -> bool:
@@ -296,9 +347,11 @@ async def _lines(request: Request) -> AsyncGenerator[bytes | None, None]:
             if text.strip() or skipping:
                 yield None if skipping or len(text) > LARGEST else text
             skipping = False
+
         if len(rest) > LARGEST:
             rest = b""
             skipping = True
+
     if rest.strip() or skipping:
         yield None if skipping else rest
 
@@ -313,5 +366,7 @@ def _wrong(_: Request, error: WrongUse) -> Response:
 
 def _full(_: Request, error: Full) -> Response:
     return JSONResponse(
-        {"error": "too many conversations wait"}, 429, {"Retry-After": str(error.after)}
+        {"error": "too many conversations wait"},
+        429,
+        {"Retry-After": str(error.after)},
     )

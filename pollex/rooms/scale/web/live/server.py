@@ -31,26 +31,52 @@ def serve_scores(serve_store: ServeStore) -> int:
     assert rubrics is not None, "what is served is pages otherwise"
     if serve_store.no_token and not is_loopback(serve_store.host):
         raise WrongUse(
-            "without a token it serves this machine only", remedy="leave it out", option="no_token"
+            "without a token it serves this machine only",
+            remedy="leave it out",
+            option="no_token",
         )
+
     chosen_token = os.environ.get(TOKEN, "").strip()
-    token = (chosen_token or secrets.token_urlsafe(24)) if not serve_store.no_token else None
+    if not serve_store.no_token:
+        token = chosen_token or secrets.token_urlsafe(24)
+    else:
+        token = None
+
     store = serve_store.store or Path(STORE)
     scorer = opened(rubrics, store)
     listening = listen(serve_store.host, serve_store.port)
-    tell(serve_store, listening.getsockname()[1], None if chosen_token else token)
+    tell(
+        serve_store,
+        listening.getsockname()[1],
+        None if chosen_token else token,
+    )
 
     async def run() -> None:
         with exporter_of(serve_store.events, scorer.rubrics.rubrics_digest) as emit:
-            line = WaitingLine(rubrics, scorer, serve_store.queue, Figures(), store, emit)
+            line = WaitingLine(
+                rubrics,
+                scorer,
+                serve_store.queue,
+                Figures(),
+                store,
+                emit,
+            )
             await _run(line, token, listening)
 
     asyncio.run(run())
     return 0
 
 
-async def _run(line: WaitingLine, token: str | None, listening: socket.socket) -> None:
-    server = Server(application(line, token), GRACE, partial(setattr, line, "draining", True))
+async def _run(
+    line: WaitingLine,
+    token: str | None,
+    listening: socket.socket,
+) -> None:
+    server = Server(
+        application(line, token),
+        GRACE,
+        partial(setattr, line, "draining", True),
+    )
     beside = [asyncio.create_task(line.work()), asyncio.create_task(line.look())]
     try:
         await server.serve(sockets=[listening])
@@ -59,16 +85,22 @@ async def _run(line: WaitingLine, token: str | None, listening: socket.socket) -
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+
         line.close()
 
 
 def tell(serve_store: ServeStore, port: int, token: str | None) -> None:
     """Print the address, and a token that was made up."""
-    host = f"[{serve_store.host}]" if ":" in serve_store.host else serve_store.host
+    if ":" in serve_store.host:
+        host = f"[{serve_store.host}]"
+    else:
+        host = serve_store.host
+
     address = f"http://{host}:{port}"
     if serve_store.as_json:
         click.echo(json.dumps({"url": address, "port": port} | ({"token": token} if token else {})))
         return
+
     click.echo(f"Scoring at {address}/v1/score; Ctrl-C ends it.")
     if token:
         click.echo(f"Token: {token} (set {TOKEN} to choose one)")

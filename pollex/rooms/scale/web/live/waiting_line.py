@@ -95,11 +95,13 @@ class WaitingLine:
         """
         if self._open + len(conversations) > self.size:
             raise Full(max(1, math.ceil(self._open * self._mean)))
+
         futures = []
         for conversation in conversations:
             future: asyncio.Future[Row] = asyncio.get_running_loop().create_future()
             self._queue.put_nowait((conversation, future))
             futures.append(future)
+
         self._count(len(futures))
         return futures
 
@@ -122,7 +124,11 @@ class WaitingLine:
             begun = time.perf_counter()
             conversations = [conversation for conversation, _ in batch]
             scores = await loop.run_in_executor(
-                self._thread, scored, self.scorer, conversations, self.emit
+                self._thread,
+                scored,
+                self.scorer,
+                conversations,
+                self.emit,
             )
             seconds_each = (time.perf_counter() - begun) / len(batch)
             self._mean += LATEST * (seconds_each - self._mean)
@@ -130,21 +136,28 @@ class WaitingLine:
                 self.figures.scored(row, seconds_each)
                 if not future.done():
                     future.set_result(row)
+
             self._count(-len(batch))
 
     async def after_turns(self, conversation: Conversation) -> Row:
         """Score a conversation after turns of the user, a few beginnings behind each batch that waits."""
 
         def score_many(parts: list[Conversation]) -> list[Score]:
-            cuts = [parts[start : start + BEGINNINGS] for start in range(0, len(parts), BEGINNINGS)]
-            return [
-                score
-                for cut in cuts
-                for score in self._thread.submit(self.scorer.score_many, cut).result()
-            ]
+            cuts = []
+            for start in range(0, len(parts), BEGINNINGS):
+                cuts.append(parts[start : start + BEGINNINGS])
+
+            scores: list[Score] = []
+            for cut in cuts:
+                scores.extend(self._thread.submit(self.scorer.score_many, cut).result())
+
+            return scores
 
         scores = await asyncio.to_thread(
-            after_turns, conversation, score_many, self.scorer.rubrics.turns
+            after_turns,
+            conversation,
+            score_many,
+            self.scorer.rubrics.turns,
         )
         left_out = user_turns(conversation) - len(scores)
         return {"after_turns": scores} | ({"after_turns_left_out": left_out} if left_out else {})
@@ -159,6 +172,7 @@ class WaitingLine:
         """Read the set again if its file has changed."""
         if (stamp := self._stamp()) == self._seen:
             return
+
         self._seen = stamp
         try:
             before = self.scorer
@@ -167,6 +181,7 @@ class WaitingLine:
             self.stale = str(error)
             self.figures.reloaded("refused")
             return
+
         self.stale = ""
         self.figures.using(self.scorer.rubrics)
         self.figures.reloaded("done")
@@ -189,6 +204,7 @@ class WaitingLine:
             status = self.path.stat()
         except OSError:
             return self._seen  # between the removal of a file and the new one
+
         return status.st_mtime_ns, status.st_size, status.st_ino
 
 
@@ -199,10 +215,16 @@ def opened(path: Path, store: Path) -> Scorer:
         PollexError: It can't be read, or can't score.
     """
     rubric_set = read_set(path, store)
-    return Scorer(rubric_set) if rubric_set.judge.built_in else Scorer(rubric_set, store=store)
+    if rubric_set.judge.built_in:
+        return Scorer(rubric_set)
+    return Scorer(rubric_set, store=store)
 
 
-def scored(scorer: Scorer, conversations: Sequence[Conversation], emit: Emit = None) -> list[Row]:
+def scored(
+    scorer: Scorer,
+    conversations: Sequence[Conversation],
+    emit: Emit = None,
+) -> list[Row]:
     """Score a batch; where that fails, each by itself: an error is one conversation's."""
     try:
         scores = scorer.batch(conversations)
@@ -213,9 +235,11 @@ def scored(scorer: Scorer, conversations: Sequence[Conversation], emit: Emit = N
     except Exception as error:  # whatever it was, the others are scored
         if len(conversations) > 1:
             return [scored(scorer, [conversation], emit)[0] for conversation in conversations]
-        what = (
-            str(error) if isinstance(error, PollexError) else f"unexpected {type(error).__name__}"
-        )
+        if isinstance(error, PollexError):
+            what = str(error)
+        else:
+            what = f"unexpected {type(error).__name__}"
+
         return [{"id": conversations[0].id, "outcome": "failed", "error": what}]
 
 
@@ -229,23 +253,40 @@ class Figures:
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
         self._scored = Counter(
-            "pollex_scored", "Conversations by outcome.", ["outcome"], registry=registry
+            "pollex_scored",
+            "Conversations by outcome.",
+            ["outcome"],
+            registry=registry,
         )
         self._seconds = Histogram(
-            "pollex_scoring_seconds", "Time to score one.", buckets=BUCKETS, registry=registry
+            "pollex_scoring_seconds",
+            "Time to score one.",
+            buckets=BUCKETS,
+            registry=registry,
         )
         self._requests = Counter(
-            "pollex_requests", "Requests by status.", ["status"], registry=registry
+            "pollex_requests",
+            "Requests by status.",
+            ["status"],
+            registry=registry,
         )
         self._latency = Histogram(
-            "pollex_request_seconds", "Time to answer one.", buckets=BUCKETS, registry=registry
+            "pollex_request_seconds",
+            "Time to answer one.",
+            buckets=BUCKETS,
+            registry=registry,
         )
         self._reloads = Counter(
-            "pollex_set_reloads", "Reloads of the rubric set.", ["result"], registry=registry
+            "pollex_set_reloads",
+            "Reloads of the rubric set.",
+            ["result"],
+            registry=registry,
         )
         self._set = Info("pollex_set", "The rubric set.", registry=registry)
         self.depth = Gauge(
-            "pollex_waiting", "Conversations without a score yet.", registry=registry
+            "pollex_waiting",
+            "Conversations without a score yet.",
+            registry=registry,
         )
 
     def scored(self, row: dict[str, object], seconds: float) -> None:
@@ -265,7 +306,11 @@ class Figures:
     def using(self, rubrics: RubricSet) -> None:
         """Name the set that is used now."""
         self._set.info(
-            {"run": rubrics.run, "digest": rubrics.rubrics_digest, "judge": rubrics.judge.name}
+            {
+                "run": rubrics.run,
+                "digest": rubrics.rubrics_digest,
+                "judge": rubrics.judge.name,
+            }
         )
 
     def text(self) -> bytes:

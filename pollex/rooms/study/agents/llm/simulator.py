@@ -47,8 +47,10 @@ def passages_of(documents: Mapping[str, str]) -> list[Passage]:
                 passages.append(Passage(name, part))
                 part = ""
             part = f"{part}\n\n{paragraph}".strip()
+
         if part:
             passages.append(Passage(name, part))
+
     return passages
 
 
@@ -63,7 +65,8 @@ class Passages:
         self.all = tuple(passages)
         if self.all and find_spec("bm25s") is None:
             raise WrongUse(
-                "documents need a package: bm25s", remedy='pip install "pollex[simulate]"'
+                "documents need a package: bm25s",
+                remedy='pip install "pollex[simulate]"',
             )
 
     def named(self, documents: Sequence[str], most: int) -> list[Passage]:
@@ -75,23 +78,38 @@ class Passages:
         known_words = [word for word in _words([query])[0] if word in self._index.vocab_dict]
         if not known_words:
             return []
+
         scores = self._index.get_scores(known_words)
         order = np.argsort(-scores, kind="stable")[:most]
-        return [self.all[i] for i in order if scores[i] > 0]
+        passages: list[Passage] = []
+        for i in order:
+            if scores[i] > 0:
+                passages.append(self.all[i])
+
+        return passages
 
     @cached_property
     def _index(self) -> Any:
         from bm25s import BM25  # an extra
 
         index = BM25()
-        index.index(_words([passage.text for passage in self.all]), show_progress=False)
+        index.index(
+            _words([passage.text for passage in self.all]),
+            show_progress=False,
+        )
+
         return index
 
 
 def _words(texts: list[str]) -> list[list[str]]:
     from bm25s import tokenize
 
-    tokens: list[list[str]] = tokenize(texts, stopwords=None, show_progress=False, return_ids=False)
+    tokens: list[list[str]] = tokenize(
+        texts,
+        stopwords=None,
+        show_progress=False,
+        return_ids=False,
+    )
     return tokens
 
 
@@ -163,28 +181,40 @@ class Dialogue:
 
     def show(self, passages: Sequence[Passage]) -> list[Item]:
         """Return passages for the next turn as data; one that was shown before keeps its number."""
-        numbers = {
-            (source.name, source.text): number for number, source in enumerate(self.sources, 1)
-        }
+        numbers = {}
+        for number, source in enumerate(self.sources, 1):
+            numbers[source.name, source.text] = number
+
         items: list[Item] = []
         for passage in passages:
             name = passage.document, passage.text
             if name not in numbers:
                 self.sources.append(
-                    Source(text=passage.text, name=passage.document, turn=len(self.turns))
+                    Source(
+                        text=passage.text,
+                        name=passage.document,
+                        turn=len(self.turns),
+                    )
                 )
                 numbers[name] = len(self.sources)
+
             items.append(
-                {"document": numbers[name], "name": passage.document, "text": passage.text}
+                {
+                    "document": numbers[name],
+                    "name": passage.document,
+                    "text": passage.text,
+                }
             )
+
         return items
 
     @property
     def items(self) -> list[Item]:
         """Return the turns as data."""
-        return [
-            {"i": i, "role": turn.role, "text": turn.content} for i, turn in enumerate(self.turns)
-        ]
+        items: list[Item] = []
+        for i, turn in enumerate(self.turns):
+            items.append({"i": i, "role": turn.role, "text": turn.content})
+        return items
 
     def say(self, role: Literal["user", "assistant"], text: str) -> None:
         """Add a turn."""
@@ -212,9 +242,14 @@ class Dialogue:
                 passage = Passage(named.name, named.text)
                 if passage in shown and passage.has(quote):
                     self.quotes.append(
-                        {"turn": len(self.turns) - 1, "document": passage.document, "quote": quote}
+                        {
+                            "turn": len(self.turns) - 1,
+                            "document": passage.document,
+                            "quote": quote,
+                        }
                     )
                     continue
+
             self.unproven += 1
 
 
@@ -238,8 +273,15 @@ class Simulator:
     @property
     def fingerprint(self) -> str:
         """See `Agent`."""
-        texts = content_id("passages", *(passage.text for passage in self.passages.all))
-        return self.asker.fingerprint(*prompts(), turns=self.turns, passages=texts)
+        texts = content_id(
+            "passages",
+            *(passage.text for passage in self.passages.all),
+        )
+        return self.asker.fingerprint(
+            *prompts(),
+            turns=self.turns,
+            passages=texts,
+        )
 
     async def dialogue(self, scene: Scene) -> Dialogue | Unanswered:
         """Hold one dialogue."""
@@ -249,9 +291,15 @@ class Simulator:
         """Ask the questions of quality about a dialogue."""
         items = [{"topic": scene.topic.text}, *dialogue.items]
         value = await self._ask(
-            "quality", scene, items, dict.fromkeys(QUESTIONS, str), temperature=0.0
+            "quality",
+            scene,
+            items,
+            dict.fromkeys(QUESTIONS, str),
+            temperature=0.0,
         )
-        return value if isinstance(value, Unanswered) else {name: value[name] for name in QUESTIONS}
+        if isinstance(value, Unanswered):
+            return value
+        return {name: value[name] for name in QUESTIONS}
 
     async def _whole(self, scene: Scene) -> Dialogue | Unanswered:
         shown = self._found(scene, scene.topic.text)
@@ -259,10 +307,15 @@ class Simulator:
         dialogue = Dialogue()
         documents = dialogue.show(shown)
         value = await self._ask(
-            "whole", scene, [*scene.items, *documents], {"turns": list}, without=without
+            "whole",
+            scene,
+            [*scene.items, *documents],
+            {"turns": list},
+            without=without,
         )
         if isinstance(value, Unanswered):
             return value
+
         # for all replies
         dialogue.sources = [source.model_copy(update={"turn": None}) for source in dialogue.sources]
         for turn in value["turns"]:
@@ -273,11 +326,16 @@ class Simulator:
             ):
                 dialogue.say(turn["role"], str(turn["text"]))
                 dialogue.quote(turn.get("sources"), shown)
+
         if {turn.role for turn in dialogue.turns} != {"user", "assistant"}:
             detail = "the dialogue has one side only"
             return Unanswered(
-                question_id=scene.id, outcome="unparsable", detail=detail, judge=self.name
+                question_id=scene.id,
+                outcome="unparsable",
+                detail=detail,
+                judge=self.name,
             )
+
         return dialogue
 
     async def _by_turns(self, scene: Scene) -> Dialogue | Unanswered:
@@ -285,7 +343,10 @@ class Simulator:
         utterances = set[str]()
         for _ in range(self.turns):
             user = await self._ask(
-                "user", scene, [*scene.items, *dialogue.items], {"text": str, "ends": bool}
+                "user",
+                scene,
+                [*scene.items, *dialogue.items],
+                {"text": str, "ends": bool},
             )
             if isinstance(user, Unanswered):
                 return user
@@ -306,10 +367,15 @@ class Simulator:
             if ends or user["ends"]:
                 dialogue.ended = "assistant" if ends else "user"
                 break
+
         if len(dialogue.turns) < 2:
             return Unanswered(
-                question_id=scene.id, outcome="unparsable", detail="nobody spoke", judge=self.name
+                question_id=scene.id,
+                outcome="unparsable",
+                detail="nobody spoke",
+                judge=self.name,
             )
+
         return dialogue
 
     async def answer(self, scene: Scene, dialogue: Dialogue, **settings: Any) -> bool | Unanswered:
@@ -320,19 +386,31 @@ class Simulator:
         """
         query = " ".join(turn.content for turn in dialogue.turns)
         if scene.system.retrieval == "query":
-            written = await self._ask("query", scene, dialogue.items, {"query": str}, **settings)
+            written = await self._ask(
+                "query",
+                scene,
+                dialogue.items,
+                {"query": str},
+                **settings,
+            )
             if isinstance(written, Unanswered):
                 return written
             query = written["query"]
+
         shown = self._found(scene, query)
         fields = {"text": str, "sources": list, "ends": bool}
         settings["without"] = frozenset({"documents"} if scene.system.retrieval == "none" else ())
         documents = dialogue.show(shown)
         value = await self._ask(
-            "assistant", scene, [*dialogue.items, *documents], fields, **settings
+            "assistant",
+            scene,
+            [*dialogue.items, *documents],
+            fields,
+            **settings,
         )
         if isinstance(value, Unanswered):
             return value
+
         dialogue.say("assistant", value["text"])
         dialogue.quote(value["sources"], shown)
         return bool(value["ends"])
@@ -342,8 +420,10 @@ class Simulator:
             return []
         if scene.system.retrieval == "named":
             return self.passages.named(scene.topic.documents, DOCUMENTS)
+
         return self.passages.best(
-            scene.topic.text if scene.system.retrieval == "topic" else query, DOCUMENTS
+            scene.topic.text if scene.system.retrieval == "topic" else query,
+            DOCUMENTS,
         )
 
     async def _ask(
@@ -355,4 +435,10 @@ class Simulator:
         **settings: Any,
     ) -> dict[str, Any] | Unanswered:
         call_settings: dict[str, Any] = {"item": scene.id, "temperature": TEMPERATURE} | settings
-        return await self.asker.value(prompt(name), items, {}, fields, **call_settings)
+        return await self.asker.value(
+            prompt(name),
+            items,
+            {},
+            fields,
+            **call_settings,
+        )

@@ -45,8 +45,17 @@ def systems_named(names: Sequence[str]) -> list[System]:
     chosen_names = list(dict.fromkeys(name.strip().upper() for name in names if name.strip()))
     unknown = [name for name in chosen_names if name not in by_name]
     if unknown or not chosen_names:
-        what = f"no such dialogue system: {', '.join(unknown)}" if unknown else "no dialogue system"
-        raise WrongUse(what, remedy=f"choose from {', '.join(by_name)}", option="systems")
+        if unknown:
+            what = f"no such dialogue system: {', '.join(unknown)}"
+        else:
+            what = "no dialogue system"
+
+        raise WrongUse(
+            what,
+            remedy=f"choose from {', '.join(by_name)}",
+            option="systems",
+        )
+
     return [by_name[name] for name in chosen_names]
 
 

@@ -20,7 +20,9 @@ from pollex.web.views import Data, page, sent, table_lines
 @page(TALK, "studies.html", here="Talk")
 def studies(site: Site) -> Data:
     """List the studies."""
-    talks_by_study = [(study, talks_of(site.store, study.id)) for study in studies_of(site.store)]
+    talks_by_study = []
+    for study in studies_of(site.store):
+        talks_by_study.append((study, talks_of(site.store, study.id)))
     return {"studies": talks_by_study}
 
 
@@ -41,16 +43,19 @@ def show_study(site: Site, study: Study) -> Data:
 
 def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
     """Return each system on each topic, and on all of them: sessions that are done, others, and mean answers."""
-    sides = [(talk, side) for talk in talks for side in talk.sides]
+    sides = []
+    for talk in talks:
+        for side in talk.sides:
+            sides.append((talk, side))
+
     topics = list(dict.fromkeys(talk.topic for talk in talks))
     sides_left = []
     for system in study.systems:
         for topic in (None, *topics) if len(topics) > 1 else (None,):
-            talks_of_guest = [
-                (talk, side)
-                for talk, side in sides
-                if side.system == system and topic in (None, talk.topic)
-            ]
+            talks_of_guest = []
+            for talk, side in sides:
+                if side.system == system and topic in (None, talk.topic):
+                    talks_of_guest.append((talk, side))
             done = [side for _, side in talks_of_guest if side.answers]
             means = tuple(
                 _mean([side.answers.get(question.id) for side in done])
@@ -63,24 +68,33 @@ def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
                 "others": len(talks_of_guest) - len(done),
             }
             sides_left.append(about | {"means": means})
+
     return sides_left
 
 
 def _mean(answers: Sequence[tuple[float | None, str] | None]) -> Figure:
     values = np.array(
-        [answer[0] for answer in answers if answer and answer[0] is not None], dtype=np.float64
+        [answer[0] for answer in answers if answer and answer[0] is not None],
+        dtype=np.float64,
     )
     return mean_grade(values, np.random.default_rng(0))
 
 
 @page("/api/studies/{study}/export")
 def export(
-    site: Site, study: Study, what: Literal["conversations", "judgments"] = "conversations"
+    site: Site,
+    study: Study,
+    what: Literal["conversations", "judgments"] = "conversations",
 ) -> Response:
     """Send a study's conversations as a log, or what participants answered as a table for `calibrate`."""
     talks = talks_of(site.store, study.id)
     if what == "judgments":
-        return sent("judgments.csv", "text/csv", table_lines(judgments_of(study, talks)))
+        return sent(
+            "judgments.csv",
+            "text/csv",
+            table_lines(judgments_of(study, talks)),
+        )
+
     return sent("conversations.jsonl", links.NDJSON, conversations_of(talks))
 
 

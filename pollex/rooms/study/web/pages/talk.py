@@ -45,6 +45,7 @@ def talk(site: Site, study: Study, request: Request) -> Data:
     guest = guest_of(request)
     if guest is None:
         return show_study(site, study)
+
     own_talk = next(iter(talks_of(site.store, study.id, guest.id)), None)
     phase = _phase(site, study, own_talk) if own_talk else "welcome"
     return {
@@ -73,7 +74,10 @@ def stream(site: Site, study: Study, request: Request) -> Response:
     """Send what the systems say while they say it, a line a part, and a last line when all have answered."""
     guest = _participant(request)
     own_talk = next(iter(talks_of(site.store, study.id, guest.id)), None)
-    return StreamingResponse(_told(site, own_talk.id if own_talk else ""), media_type=links.NDJSON)
+    return StreamingResponse(
+        _told(site, own_talk.id if own_talk else ""),
+        media_type=links.NDJSON,
+    )
 
 
 async def _told(site: Site, talk_id: str) -> AsyncIterator[str]:
@@ -92,7 +96,9 @@ async def _told(site: Site, talk_id: str) -> AsyncIterator[str]:
                     "text": text if begins else text[len(known_text) :],
                 }
                 yield json.dumps(part, ensure_ascii=False) + "\n"
+
             sent[position] = text
+
         if over:
             yield json.dumps({"ended": True}) + "\n"
             return
@@ -107,15 +113,26 @@ def start(site: Site, study: Study, request: Request) -> Done:
         if not (talks := talks_of(site.store, study.id, guest.id)):
             number = site.store.value("SELECT count(*) FROM talks WHERE study = ?", [study.id])
             row = TalkRow(
-                secrets.token_hex(6), study.id, number, guest.id, *study.session(number), now()
+                secrets.token_hex(6),
+                study.id,
+                number,
+                guest.id,
+                *study.session(number),
+                now(),
             )
             site.store.keep([row])
+
     return guest.page, {"talk": talks[0].id if talks else row.id}
 
 
 @post(f"{WRITE}/turns")
 def turn(
-    site: Site, study: Study, request: Request, text: Message, ms: Typed = 0, edits: Place = 0
+    site: Site,
+    study: Study,
+    request: Request,
+    text: Message,
+    ms: Typed = 0,
+    edits: Place = 0,
 ) -> Done:
     """Keep a message, and ask the systems; the page tells when they have answered."""
     with _session(site, study, request, "talk") as talk_session:
@@ -127,7 +144,12 @@ def turn(
             TalkTurnRow(talk_session.id, side.position, "user", text, moment, ms, edits)
             for side in sides
         )
-        _ask(site, study, talks_of(site.store, study.id, talk_session.annotator)[0])
+        _ask(
+            site,
+            study,
+            talks_of(site.store, study.id, talk_session.annotator)[0],
+        )
+
     return _page_of(talk_session)
 
 
@@ -140,25 +162,45 @@ def again(site: Site, study: Study, request: Request) -> Done:
 
 
 @post(f"{WRITE}/end")
-def end(site: Site, study: Study, request: Request, why: Literal["talked", "left"]) -> Done:
+def end(
+    site: Site,
+    study: Study,
+    request: Request,
+    why: Literal["talked", "left"],
+) -> Done:
     """End talking with a system, or the whole session."""
     phases: tuple[Phase, ...] = ("talk",) if why == TALKED else ("talk", "failed", "sheet")
     with _session(site, study, request, *phases) as talk_session:
         sides = talk_session.open(study) or talk_session.sides
         moment = now()
         if why == TALKED and min(side.said for side in sides) < study.turns[0]:
-            raise Clash(f"send at least {study.turns[0]} messages", remedy="go on talking, or stop")
+            raise Clash(
+                f"send at least {study.turns[0]} messages",
+                remedy="go on talking, or stop",
+            )
+
         site.store.keep(TalkEndRow(talk_session.id, side.position, why, moment) for side in sides)
+
     return _page_of(talk_session)
 
 
 @post(f"{WRITE}/sheet")
-def keep(site: Site, study: Study, request: Request, position: Position, answers: Answers) -> Done:
+def keep(
+    site: Site,
+    study: Study,
+    request: Request,
+    position: Position,
+    answers: Answers,
+) -> Done:
     """Keep the answers about one system; they are on the disk before this answers."""
     with _session(site, study, request, "sheet") as talk_session:
         due = talk_session.sheet(study)
         if due is None or due.position != position:
-            raise Clash("these answers are about another system", remedy="load the page again")
+            raise Clash(
+                "these answers are about another system",
+                remedy="load the page again",
+            )
+
         questions = due.asked(study.questions)
         moment = now()
         answer_rows = [
@@ -169,10 +211,13 @@ def keep(site: Site, study: Study, request: Request, position: Position, answers
                 if question not in questions
             ),
         ]
-        about = [(question, pack(value), skip) for question, value, skip in answer_rows]
+        about = []
+        for question, value, skip in answer_rows:
+            about.append((question, pack(value), skip))
         site.store.keep(
             TalkAnswerRow(talk_session.id, due.position, *answer, moment) for answer in about
         )
+
     return _page_of(talk_session)
 
 
@@ -183,18 +228,31 @@ def _page_of(talk: Talk) -> Done:
 def _participant(request: Request) -> Guest:
     guest = guest_of(request)
     if guest is None:
-        raise Forbidden("only participants talk", remedy="make a link for one on the study's page")
+        raise Forbidden(
+            "only participants talk",
+            remedy="make a link for one on the study's page",
+        )
+
     return guest
 
 
 @contextmanager
-def _session(site: Site, study: Study, request: Request, *phases: Phase) -> Iterator[Talk]:
+def _session(
+    site: Site,
+    study: Study,
+    request: Request,
+    *phases: Phase,
+) -> Iterator[Talk]:
     """Hold a participant's session. Raises Clash where it is not in one of these phases."""
     guest = _participant(request)
     with site.turn:
         own_talk = next(iter(talks_of(site.store, study.id, guest.id)), None)
         if own_talk is None or _phase(site, study, own_talk) not in phases:
-            raise Clash("your session is somewhere else by now", remedy="load the page again")
+            raise Clash(
+                "your session is somewhere else by now",
+                remedy="load the page again",
+            )
+
         yield own_talk
 
 
@@ -207,9 +265,15 @@ def _ask(site: Site, study: Study, talk: Talk) -> None:
     for name in study.systems:
         if name in site.profiles and name not in site.memory_of(Spoken).budgets:
             site.memory_of(Spoken).budgets[name] = Budget(site.profiles[name].limits)
-    words_so_far = None if study.whole else site.memory_of(Spoken).parts.setdefault(talk.id, {})
+
+    if study.whole:
+        words_so_far = None
+    else:
+        words_so_far = site.memory_of(Spoken).parts.setdefault(talk.id, {})
+
     if words_so_far:
         words_so_far.clear()
+
     site.working[talk.id] = site.at_work.submit(
         replies,
         site.store,
