@@ -247,9 +247,12 @@ def note_run(run: str) -> None:
 
 @contextmanager
 def listen_for_outputs() -> Iterator[WrittenOutputs]:
-    """Collect what is written until the block ends; an inner block has what is its own."""
+    """Collect what is written until the block ends; an inner block has the files that are its own."""
+    outer = _WRITTEN.get()
     token = _WRITTEN.set(written := WrittenOutputs())
     try:
         yield written
     finally:
         _WRITTEN.reset(token)
+        if outer is not None and written.run:
+            outer.run = written.run

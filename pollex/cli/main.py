@@ -17,11 +17,18 @@ from typing import ClassVar
 import click
 
 from pollex.children import SAFE_PATH
-from pollex.cli.generator import command_in, command_with, resume_command, secrets_given
+from pollex.cli.generator import (
+    command_in,
+    command_with,
+    resume_command,
+    secrets_given,
+    typed_command,
+)
 from pollex.cli.help import Group
 from pollex.cli.settings import spell
 from pollex.errors import SPELLING, Interrupted, LimitReached, Options, PollexError, WrongUse
 from pollex.gateway.langsmith import switch_tracing
+from pollex.outputs import listen_for_outputs
 from pollex.rooms import module_named, modules_in
 
 GONE = {errno.EPIPE, errno.EIO}
@@ -177,24 +184,24 @@ def carry_out_typed() -> int:
     Raises:
         GoOn: The person at the terminal goes on with another one.
     """
-    try:
-        refuse_early_clock()
-        if len(sys.argv) == 1 and opens_a_browser():
-            sys.argv.append("serve")
-        refuse_blank_places(running(), sys.argv[1:])
-        code = pollex.main(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
-    except PollexError as error:
-        fail(error)
-    except (click.Abort, KeyboardInterrupt):
-        fail(Interrupted("interrupted"))
-    except OSError as error:
-        fail(on_disk(error), error)
-    except Exception as error:
-        fail(out_of_memory() if is_memory(error) else unexpected(error), error)
-
+    with listen_for_outputs() as written:
+        try:
+            refuse_early_clock()
+            if len(sys.argv) == 1 and opens_a_browser():
+                sys.argv.append("serve")
+            refuse_blank_places(running(), sys.argv[1:])
+            code = pollex.main(standalone_mode=False)
+        except click.ClickException as error:
+            error.show()
+            sys.exit(2)
+        except PollexError as error:
+            fail(error, has_run=bool(written.run))
+        except (click.Abort, KeyboardInterrupt):
+            fail(Interrupted("interrupted"), has_run=bool(written.run))
+        except OSError as error:
+            fail(on_disk(error), error)
+        except Exception as error:
+            fail(out_of_memory() if is_memory(error) else unexpected(error), error)
     return code if isinstance(code, int) else 0
 
 
@@ -278,8 +285,12 @@ def unexpected(error: Exception) -> PollexError:
     )
 
 
-def fail(error: PollexError, cause: Exception | None = None) -> None:
-    """Print an error with its remedy and exit; with POLLEX_DEBUG set, raise it."""
+def fail(error: PollexError, cause: Exception | None = None, *, has_run: bool = False) -> None:
+    """Print an error with its remedy and exit; with POLLEX_DEBUG set, raise it.
+
+    Args:
+        has_run: Whether a run began, so that there is one to go on with.
+    """
     from pollex.gateway.redaction import redact
     from pollex.text import one_line, printable  # neither is needed where nothing fails
 
@@ -306,9 +317,11 @@ def fail(error: PollexError, cause: Exception | None = None) -> None:
         )
         if goes_on(of_words=bool(error.options.keys() & {"columns", "roles"})):
             raise GoOn(shlex.split(command)[1:])
-
-    if isinstance(error, Interrupted | LimitReached) and (command := resume_command()):
-        click.echo(f"Go on with: {command}", err=True)
+    if isinstance(error, Interrupted | LimitReached):
+        # before a run is in the store there is nothing to resume
+        resumes = has_run or "--resume" in sys.argv
+        if command := resume_command() if resumes else typed_command():
+            click.echo(f"Go on with: {command}", err=True)
     if os.environ.get("POLLEX_DEBUG"):
         raise cause or error
 
