@@ -59,8 +59,9 @@ def with_values_by_id(rows: list[Any], beside: Mapping[str, Any]) -> list[Any]:
 
 
 def _may_be_by_id(values: object) -> bool:
-    scalars = isinstance(values, dict) and bool(values)
-    return scalars and not any(isinstance(value, list) for value in values.values())
+    if not isinstance(values, dict) or not values:
+        return False
+    return not any(isinstance(value, list) for value in values.values())
 
 
 def _have_owners(rows: list[dict[str, Any]]) -> bool:

@@ -547,11 +547,13 @@ def _thumb_in(fields: Fields, name: str) -> str:
 
     names = (*LABEL_NAMES, *RATING_NAMES, "value", "score")
     there = [inner for inner in names if value.get(inner) is not None]
-    sure = (
+    thumb = (
         len(there) == 1
         and is_usual(value[there[0]])
         and (there[0] in THUMB_VALUES or _are_words(value[there[0]]))
     )
+    rating = len(there) == 1 and name in RATING_NAMES and bool(as_number(value[there[0]]))
+    sure = thumb or rating
     return f"{name}.{there[0]}" if sure else name
 
 

@@ -194,6 +194,23 @@ def test_exchanges_of_which_a_column_names_the_session_are_no_talks_of_one_excha
     assert [talk for _, talk in talks_in(read_as_proposed(rows)).values()] == TALKS
 
 
+def test_a_rating_in_an_object_is_read_with_its_comment() -> None:
+    rows = [
+        {
+            "session_id": f"k{n}",
+            "messages": [{"from": role, "content": text} for role, text in talk],
+            "rating": {"stars": 5 - 4 * (n % 2), "comment": f"remark {n}"},
+        }
+        for n, talk in enumerate(TALKS)
+    ]
+    assert any("to take them" in note for note in read_rows(rows).notes)
+    logs = read_rows(rows, options=ReadOptions(positive=">=4", negative="<=2"))
+    assert [conversation.label.value for conversation in logs] == ["positive", "negative"] * 3
+    assert [conversation.feedback[0].comment for conversation in logs] == [
+        f"remark {n}" for n in range(6)
+    ]
+
+
 @pytest.mark.parametrize(
     "word",
     ["no rating", "keine Bewertung", "sans avis", "brak oceny", "미응답", "未评价", "評価なし"],
