@@ -13,7 +13,7 @@ from pollex.formats.fields import OnDuplicate, Redact
 from pollex.outputs import write_text
 from pollex.reports.learning import learning_page
 from pollex.rubrics import rubric_set
-from pollex.services.hooks import SetForms, forms_of
+from pollex.services.hooks import set_forms
 from pollex.services.learn_result import LearnResult
 from pollex.services.logs import Data, logs_given
 from pollex.usecases.families import read_options
@@ -49,7 +49,7 @@ class RubricSet(rubric_set.RubricSet):
 
     def export(self, *, to: str) -> dict[str, str]:
         """Return the files of the set in another tool's form, such as `promptfoo`."""
-        return dict(forms_of(SetForms).texts(self, to))
+        return dict(set_forms().texts(self, to))
 
 
 def read_logs(sources: Data, **options: Unpack[ReadArguments]) -> Logs:

@@ -376,9 +376,10 @@ def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
 
 def questions_of(store: Store, run: Run) -> Mapping[str, Question]:
     """Return the questions of a run by id, if it did not ask about rubrics."""
-    for asked in hooks_of(AskedQuestions):
-        if asked.command == run.command:
-            return asked.questions(store, run.id)
+    kinds: tuple[AskedQuestions, ...] = hooks_of(AskedQuestions)
+    for kind in kinds:
+        if kind.command == run.command:
+            return kind.questions(store, run.id)
     return {}
 
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
@@ -131,18 +131,29 @@ class SetForms(ABC):
         """Return the files of a set in another tool's form, as texts by name."""
 
 
-Forms = TypeVar("Forms", ScoreForms, SetForms)
-
-
-def forms_of(kind: type[Forms]) -> Forms:
-    """Return what knows the forms of other tools.
+def score_forms() -> ScoreForms:
+    """Return what writes scores for other tools.
 
     Raises:
         WrongUse: Its room isn't installed.
     """
-    for forms in hooks_of(kind):
-        return forms
-    raise WrongUse(
+    for forms in hooks_of(ScoreForms):
+        known_forms: ScoreForms = forms
+        return known_forms
+    raise no_other_tools()
+
+
+def set_forms() -> SetForms:
+    """Return what writes rubric sets for other tools; raises as `score_forms`."""
+    for forms in hooks_of(SetForms):
+        known_forms: SetForms = forms
+        return known_forms
+    raise no_other_tools()
+
+
+def no_other_tools() -> WrongUse:
+    """Return the error for a room that isn't installed."""
+    return WrongUse(
         "the room that knows other tools is not installed",
         remedy="pip install 'pollex[all]' has all rooms",
     )
@@ -169,7 +180,8 @@ def work_of(verb: str, option: str) -> str:
     Raises:
         WrongUse: The room that has it isn't installed.
     """
-    for work in hooks_of(OptionWork):
+    works: tuple[OptionWork, ...] = hooks_of(OptionWork)
+    for work in works:
         if (work.verb, work.option) == (verb, option):
             return work.does
     raise WrongUse(

@@ -95,9 +95,9 @@ class ScoreResult(Shown):
 
     def export(self, *, as_: str, logs: Iterable[Conversation] = ()) -> list[dict[str, Any]]:
         """Return the scores as another tool's requests, such as `langfuse`; see `pollex.export_scores`."""
-        from pollex.services.hooks import ScoreForms, forms_of  # other tools alone need it
+        from pollex.services.hooks import score_forms  # other tools alone need it
 
-        forms = forms_of(ScoreForms)
+        forms = score_forms()
         return forms.requests(as_, self.scores or (), self.rubrics, logs)
 
     def told(self) -> Told:
@@ -193,9 +193,9 @@ def score(
         annotators = ()
 
     if form is not None and out is not None:
-        from pollex.services.hooks import ScoreForms, forms_of  # as in `export`
+        from pollex.services.hooks import score_forms  # as in `export`
 
-        forms_of(ScoreForms).require(form)
+        score_forms().require(form)
         require_writable(out, *files_of(rubrics, logs))
     elif out is not None:
         require_format(out, *files_of(rubrics, logs))
@@ -421,9 +421,9 @@ def write_form(
     progress: Progress,
 ) -> None:
     """Write the scores as another tool's requests; say for which conversations there is none."""
-    from pollex.services.hooks import ScoreForms, forms_of  # as in `export`
+    from pollex.services.hooks import score_forms  # as in `export`
 
-    forms = forms_of(ScoreForms)
+    forms = score_forms()
     for id_, why in forms.write(out, form, scores, rubric_set, read.conversations):
         progress.note(f"Note: nothing is written for {id_:.60}: {why}")
 

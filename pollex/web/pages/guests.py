@@ -45,7 +45,8 @@ def invite(
             {"ok": True, "links": [{"name": name, "link": link} for name, link in addresses]}
         )
     base = f"{request.url.scheme}://{request.url.netloc}"
-    about = {"page": links.SHARED if room == READS else shown, "reads": room == READS}
+    back = links.SHARED if room == READS else shown
+    about: Data = {"page": back, "reads": room == READS}
     return frame.page("invited.html", site=site.id, here="", told=addresses, base=base, **about)
 
 

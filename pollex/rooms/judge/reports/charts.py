@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from pollex.reports.charts import SHARES, Frame
-from pollex.reports.numbers import known
-from pollex.reports.svg import disc, svg
+from pollex.reports.numbers import SHARES, known
+from pollex.reports.svg import Frame, disc, svg
 from pollex.rooms.judge.selection.consensus import TauPoint
 
 LEGEND = [("positive", "right, DE ≤ τ"), ("negative", "right, DE > τ"), ("ink", "coverage")]
