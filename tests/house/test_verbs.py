@@ -6,7 +6,15 @@ from verbs import LOGS, counts, verbs
 from pollex.cli.main import pollex
 from pollex.cli.settings import SetOption
 
-MOST = {"learn": 31, "judge": 22, "check": 22, "refit": 23, "remedy run": 23, "remedy plan": 23}
+MOST = {
+    "learn": 31,
+    "judge": 22,
+    "check": 22,
+    "serve": 23,
+    "refit": 23,
+    "remedy run": 23,
+    "remedy plan": 23,
+}
 """Maximum numbers of options; 21 for any other verb."""
 
 
