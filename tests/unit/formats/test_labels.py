@@ -176,7 +176,7 @@ SEEN: list[tuple[list[Any], tuple[int, int], str]] = [
     (["4/5", "1/5", "3/5"], (0, 0), "are .* positive='>=4', negative='<=2'"),
     (["⭐⭐⭐⭐⭐", "★★☆☆☆", "3 stars", "4,5"], (0, 0), "are .* positive='>=4', negative='<=2'"),
     (["80 %", "20%", "100%"], (0, 0), "are .* positive='>=70', negative='<=40'"),
-    (["up", {"score": 1}], (1, 0), "an object (1) is .* label_field='rating.NAME'"),
+    (["up", {"level": 1}], (1, 0), "an object (1) is .* label_field='rating.NAME'"),
 ]
 """Values of a field of ratings, how many are up and down, and what is said of the others."""
 
