@@ -41,13 +41,13 @@ def bundled_sets() -> list[str]:
 
 
 def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
-    """Return the rubrics of a file, or of a bundled set, in their order.
+    """Return the rubrics of a file, or of a bundled set, in their order; equal ones are left as they are.
 
     Args:
         source: A path, or a name of `bundled`.
 
     Raises:
-        BadRubrics: It can't be read, something in it is missing or wrong, or a rubric occurs twice.
+        BadRubrics: It can't be read, or something in it is missing or wrong.
     """
     if str(source) in bundled_sets():
         path = HOME / f"{source}.toml"
@@ -64,13 +64,6 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
                 text=e.text,
                 polarity=e.polarity,
             )
-        )
-
-    if len({rubric.id for rubric in rubrics}) < len(rubrics):
-        raise BadRubrics(
-            "a rubric occurs twice",
-            where=str(source),
-            remedy="remove one of them",
         )
 
     return tuple(rubrics)

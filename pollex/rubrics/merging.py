@@ -45,4 +45,6 @@ def merge_equal(rubrics: Sequence[R]) -> tuple[tuple[R, ...], dict[str, str]]:
         stays[first.id] = merge([first, *others]) if others else first
         merged |= {rubric.id: first.id for rubric in others}
 
-    return tuple(stays[rubric.id] for rubric in rubrics if rubric.id in stays), merged
+    # a rubric that somebody wrote twice in the same words has one id
+    in_order = dict.fromkeys(rubric.id for rubric in rubrics if rubric.id in stays)
+    return tuple(stays[id_] for id_ in in_order), merged

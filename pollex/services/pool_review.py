@@ -12,6 +12,7 @@ from pollex.graphs.run import compile_on, graph_of, state_after, state_now, thre
 from pollex.outputs import write_text
 from pollex.prompts.domain import toml_value
 from pollex.rubrics.edits import Row, edited_pool, read_rubrics
+from pollex.rubrics.merging import merge_equal
 from pollex.rubrics.rubric import Rubric
 from pollex.services.runs import FORMAT, same_settings, versions
 from pollex.store.resume import extractions_of, facts_of, find_run, rubrics_of, settings_behind
@@ -80,12 +81,13 @@ def written_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
 
 
 def pool_in(path: Path) -> list[Row]:
-    """Return the rows of an edited file.
+    """Return the rows of an edited file; rubrics of equal text on one side are one.
 
     Raises:
         BadRubrics: It can't be read, or a rubric of it is wrong.
     """
-    return match_rows(rows_of(read_rubrics(path)), [])
+    rubrics, _ = merge_equal(read_rubrics(path))
+    return match_rows(rows_of(rubrics), [])
 
 
 def rows_of(rubrics: Sequence[Rubric]) -> list[Row]:

@@ -221,13 +221,13 @@ def test_a_run_waits_at_its_pool_for_an_edited_file_and_refuses_a_wrong_one_whil
     assert "waits for you at its pool" in ended.err
     assert "--review pool --resume" in ended.err
     before = read_rubrics(pool)
-    first, *others = pool.read_text("utf-8").split("[[rubrics]]")[1:]
-    for wrong, why in (("", "Field required"), (f"[[rubrics]]{first}" * 2, "occurs twice")):
-        pool.write_text(wrong, encoding="utf-8")
-        assert why in pollex(*asked, "--resume").err
-        assert not Path("mine.json").exists()
+    others = pool.read_text("utf-8").split("[[rubrics]]")[2:]
+    pool.write_text("", encoding="utf-8")
+    assert "Field required" in pollex(*asked, "--resume").err
+    assert not Path("mine.json").exists()
     own = "The assistant says when it will be back."
-    rest = "".join(f"[[rubrics]]{one}" for one in others)
+    # the same text twice is one rubric
+    rest = "".join(f"[[rubrics]]{one}" for one in [*others, others[0]])
     pool.write_text(f'{rest}\n[[rubrics]]\ntext = "{own}"\npolarity = "sat"\n', encoding="utf-8")
     assert pollex(*asked, "--resume", "--rubrics-from", pool).code in (0, 3)
     found = RubricSet.load(Path("mine.json"))

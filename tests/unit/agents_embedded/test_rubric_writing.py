@@ -154,7 +154,6 @@ def test_a_set_without_vectors_says_so_and_one_by_likeness_costs_its_embedding()
             '[[rubrics]]\ntext = "The user laughs."\npolarity = "sat"\nweight = 2',
             "rubrics.0.weight",
         ),
-        ('[[rubrics]]\ntext = "A b."\npolarity = "sat"\n' * 2, "occurs twice"),
     ],
 )
 def test_a_list_with_a_fault_is_refused_with_its_place(
