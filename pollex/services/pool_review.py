@@ -81,19 +81,19 @@ def written_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
 
 
 def pool_in(path: Path) -> list[Row]:
-    """Return the rows of an edited file; rubrics of equal text on one side are one.
+    """Return the rows of an edited file.
 
     Raises:
         BadRubrics: It can't be read, or a rubric of it is wrong.
     """
-    rubrics, _ = merge_equal(read_rubrics(path))
-    return match_rows(rows_of(rubrics), [])
+    return match_rows(rows_of(read_rubrics(path)), [])
 
 
 def rows_of(rubrics: Sequence[Rubric]) -> list[Row]:
-    """Return rubrics that people wrote as rows of a pool."""
+    """Return rubrics that people wrote as rows of a pool; those of equal text on one side are one."""
+    distinct, _ = merge_equal(rubrics)
     rows: list[Row] = []
-    for rubric in rubrics:
+    for rubric in distinct:
         rows.append(
             {
                 "id": "",
