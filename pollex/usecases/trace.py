@@ -32,7 +32,6 @@ class TraceRun(Stored, UseCase["RunTree | ConversationHistory | NodeState"]):
       refit     learn's from fit_judge on
       score     judge_sat, judge_dsat, compute_netsat
       ask       ask_questions
-      simulate  converse, check_quality
       all of these but the first three have plan_batch, commit_batch and finish, too
     """
 
