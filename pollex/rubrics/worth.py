@@ -216,6 +216,7 @@ def given_chosen(
     if not error:
         return worth
 
+    # the difference in standard errors, less what being chosen adds to it
     z = sign * (there.value - elsewhere.value) / error
     shrunk = given_selected(z, threshold_of(z, p, passed))
     gap = Figure(
@@ -231,6 +232,7 @@ def given_chosen(
         for end in (gap.low or 0.0, gap.value or 0.0, gap.high or 0.0):
             ends.append(overall + sign * part * end)
 
+        # two errors add up as squares: that of the gap, and that of the share itself
         half = Z * sqrt(overall * (1 - overall) / units_of_share)
         low, high = (hypot(ends[1] - end, half) for end in (min(ends), max(ends)))
         value = min(max(ends[1], 0.0), 1.0)
@@ -271,6 +273,7 @@ def _moved_alike(
     if within is None or within.value is None or within.low is None or within.high is None:
         return within
 
+    # the share moves; its interval grows by the uncertainty of the gap
     value = within.value + (after.value or 0.0) - (before.value or 0.0)
     spread = held * ((gap.high or 0.0) - (gap.value or 0.0))
     low = value - hypot(within.value - within.low, spread)
@@ -298,6 +301,7 @@ def signal_in_words(signal_share: SignalShare) -> str:
     if there.value is None or elsewhere.value is None:
         return ""
 
+    # a field of yes and no is named as it is; of ratings the bad ones are counted
     name, _, side = signal_share.signal.rpartition(":")
     if name and side in ("up", "down"):
         named = name

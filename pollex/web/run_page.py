@@ -189,6 +189,7 @@ def _active(
     low: float,
     high: float,
 ) -> Floats:
+    # a span opens in one stretch and closes in another: counts of both, added up `[stretch]`
     is_shown = (began <= high) & (began + ms >= low)
     width = (high - low) / BINS
     starts = np.clip((began[is_shown] - low) // width, 0, BINS - 1).astype(np.int64)
@@ -247,6 +248,7 @@ def drawing(
     for source, target, chosen in graph["edges"]:
         edges.append((str(source), str(target), bool(chosen)))
 
+    # a column for each distance from the start, and the nodes of a column one below another
     depth = layers(edges)
     columns: dict[int, list[str]] = defaultdict(list)
     for name in depth:
@@ -258,6 +260,7 @@ def drawing(
         for row, name in enumerate(names):
             place[name] = ((column - 1) * (WIDE + GAP) + 4, 8 + row * ROW)
 
+    # room below the boxes for edges that lead back
     height = max((y for _, y in place.values()), default=0) + HIGH + 44
     width = max((x for x, _ in place.values()), default=0) + WIDE + 8
     lines = []

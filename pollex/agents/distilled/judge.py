@@ -120,10 +120,12 @@ def learn_student(
         [row for row, came in zip(features, came_up, strict=True) if came],
         values[came_up],
     )
+    # columns are standardized `[conversation, feature]`, so that one penalty fits all
     middle = x.mean(axis=0)
     spread = np.where(x.std(axis=0) > 0, x.std(axis=0), 1.0)
     scaled = (x - middle) / spread
     y = values[came_up]
+    # the penalty whose predictions of conversations left out are nearest
     inner = np.arange(len(y)) % INNER
     unseen = {penalty: _unseen(scaled, y, inner, penalty) for penalty in PENALTIES}
     best = min(
@@ -131,6 +133,7 @@ def learn_student(
         key=lambda penalty: float(np.square(unseen[penalty] - y).sum()),
     )
     weight, intercept = ridge(scaled, y, best)
+    # back to the features' own units; four digits are enough
     weight = np.array([float(f"{w:.4g}") for w in weight / spread])
     intercept = float(intercept - weight @ middle)
     student = Student(
@@ -139,6 +142,7 @@ def learn_student(
         [0],
         [[0.0] * 3],
     )
+    # answers are learned from predictions that did not see the conversation, as new ones are
     z = np.array([student.value(row) for row in features])
     z[came_up] = np.clip(unseen[best], 0, 10)
     classes, curve = _curve(z / 10, picked)
@@ -166,6 +170,7 @@ def matrix(features: Sequence[Features], y: Floats) -> tuple[list[str], Floats]:
         for name in row_features:
             counts[name] = counts.get(name, 0) + 1
 
+    # only features that enough conversations have
     names = sorted(name for name, n in counts.items() if n >= FEWEST)
     place = {name: i for i, name in enumerate(names)}
     x = np.zeros((len(features), len(names)))
@@ -174,6 +179,7 @@ def matrix(features: Sequence[Features], y: Floats) -> tuple[list[str], Floats]:
             if name in place:
                 x[row, place[name]] = value
 
+    # by correlation with `y`: a feature that never varies has none
     centered = x - x.mean(axis=0)
     scale = np.sqrt(np.square(centered).sum(axis=0))
     strength = np.abs((y - y.mean()) @ centered) / np.where(scale > 0, scale, np.inf)
@@ -243,6 +249,7 @@ def features_of(conversation: Conversation, embedder: Embedder) -> dict[str, flo
         features |= {f"w:{party}:{first} {second}": 1.0 for first, second in pairwise(words)}
 
     features |= {name: log1p(count) for name, count in features.items() if name.startswith("n:")}
+    # signals as the built-in judge measures them
     for name, signal in SEEN.items():
         values = measure_marks(signal.marks(view), view.of(signal.party))
         features |= {
@@ -251,6 +258,7 @@ def features_of(conversation: Conversation, embedder: Embedder) -> dict[str, flo
             if v
         }
 
+    # events of any topic, by how sure they are
     reading = view.reading("{}", NO_TOPICS)
     features |= {
         f"e:{event.pattern}": reading.sure(event)

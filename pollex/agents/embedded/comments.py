@@ -108,6 +108,7 @@ def _telling(named: dict[tuple[str, ...], set[int]], comments: int) -> list[tupl
         for stems, places in named.items()
         if len(places) >= max(FEWEST, LEAST_SHARE * comments)
     }
+    # a part says no more than the longer phrase that nearly always holds it
     whole = [
         stems
         for stems, places in often.items()

@@ -105,6 +105,7 @@ class LlmDeduplicator(Role):
             self.tally[value.outcome] += 1
             return self._of_both(group), []
 
+        # a set that mixes the sides is two sets: rubrics of both sides are never one
         same = []
         for numbers_alike in disjoint_sets(value["same"], len(group)):
             for kind in ("sat", "dsat"):
@@ -114,6 +115,7 @@ class LlmDeduplicator(Role):
         for numbers_mirrored in disjoint_sets(value.get("mirrored") or [], len(group)):
             pairs.append([group[i - 1] for i in numbers_mirrored])
 
+        # a mirror is one rubric of each side, and nothing else
         apart = []
         for pair in pairs:
             if len(pair) == 2 and pair[0].polarity != pair[1].polarity:
@@ -173,6 +175,7 @@ def near_groups(
             max(at_least, alike),
         )
         for group in ([members[i] for i in component] for component in components_of(pairs)):
+            # small enough to ask about; else linked more tightly; else cut, as nothing parts it
             if len(group) <= MOST_IN_A_GROUP:
                 groups.append(group)
             elif at_least + _TIGHTER < 1:

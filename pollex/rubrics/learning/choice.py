@@ -55,6 +55,7 @@ def candidates(material: Material) -> Candidates:
 
     conversations = pool.conversations
     rubrics = pool.rubrics
+    # each step sees only what the one before it left
     rubrics, constant = _without_constant(material, conversations, rubrics)
     rubrics, rare = _without_rare(material, conversations, rubrics)
     rubrics, twins = _without_twins(material, conversations, rubrics)
@@ -163,6 +164,7 @@ def _without_twins(
     rubrics: Sequence[Rubric],
 ) -> tuple[list[Rubric], dict[str, Any]]:
     values, _ = material.table.matrix(conversations, rubrics)
+    # `[rubric, rubric]`; the one with the most reasons stays, and ids decide between equals
     alike = np.abs(correlations(values)) >= TWINS
     order = sorted(
         range(len(rubrics)),
@@ -228,12 +230,14 @@ def count_never(material: Material) -> tuple[Material, list[str]]:
     pool = _answered(material)
     judged = [rubric for rubric in pool.rubrics if not rubric.answered_by]
     counts = never_values(table, pool.conversations, judged)
+    # how many of the answers are “never came up”, for the note
     answers = sum(
         rubric.id in table.distributions.get(c.id, {})
         for c in pool.conversations
         for rubric in judged
     )
     never = sum((c.id, rubric.id) in table.never for c in pool.conversations for rubric in judged)
+    # all rubrics of a side have the same value, so that one of each tells it
     by_side = {}
     for rubric in judged:
         if rubric.id in counts:
@@ -293,6 +297,7 @@ def choose(material: Material) -> dict[str, Any]:
         shares = None if len(selection.steps) == len(pool.ids) else shares
 
     notes += never_notes
+    # a missing answer is filled, which a reader should know
     if missing := int((~pool.answered).sum()):
         notes.append(
             f"{missing} of {pool.answered.size} training answers are missing; each counts as its rubric's mean"

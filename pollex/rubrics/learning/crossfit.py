@@ -209,6 +209,7 @@ class Weighed:
             values = pool.values[rows]
             up = pool.labels[rows]
             came_up = None if pool.came_up is None else pool.came_up[rows]
+            # what many random halvings of these conversations prove of each rubric
             proved = multi_split(
                 values,
                 up,
@@ -220,11 +221,13 @@ class Weighed:
                 came_up,
             )
             proved = self._with_deeds_alone(proved, rows)
+            # mined words were found on these labels: only halvings that mine anew count for them
             proofs = self.word_proofs(rows)
             proved = MultiSplit(
                 np.where(self.mined, [proof.p for proof in proofs], proved.p),
                 np.where(self.mined, [proof.chosen for proof in proofs], proved.chosen),
             )
+            # families are compared on one conversation a user, as independent tests need
             alone = one_each(
                 np.ones(len(up), dtype=bool),
                 self.blocks[rows],
@@ -266,6 +269,7 @@ class Weighed:
             self.policy,
             None if deeds.came_up is None else deeds.came_up[rows],
         )
+        # the smaller p-value of the two, times their number (Bonferroni)
         p = proved.p.copy()
         chosen = proved.chosen.copy()
         chosen[columns] = np.where(
@@ -291,6 +295,7 @@ class Weighed:
         values = pool.values[rows]
         up = pool.labels[rows]
         order = narrowed.base
+        # nothing is proven or likely: the policy chooses what a reader may look at
         if hints or not len(order):
             order = with_hints(
                 values,
@@ -303,6 +308,7 @@ class Weighed:
                 self.policy,
             )
 
+        # a set has one rubric at least: the one that separates best
         if not len(order):
             order = np.argsort(one_sided(pool.held[rows], up, self.sat), kind="stable")[:1]
 
@@ -394,6 +400,7 @@ class Mixed(Weighed):
                         for leader, family in narrowed.members.items()
                     }
 
+            # what is in no family is left to choose from
             in_families = np.concatenate([*members.values(), np.zeros(0, dtype=np.intp)]).astype(
                 np.intp
             )

@@ -160,6 +160,7 @@ def dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[Dropp
         }
         return DroppedRubric(**about, reason=reason, **more)
 
+    # what was merged away, what was reworded, and last what the policy left out
     duplicates = []
     for id_, into in material.merged.items():
         if into in texts:  # people may have taken it out
@@ -227,12 +228,14 @@ def caveats(
     notes = [*material.logs.lost_labels, *material.logs.note_on_repeats]
     held_out = len(material.held_out)
     truth = positives(unseen.conversations)
+    # what the figures don't cover
     if not unseen.folds and (left_out := held_out - len(truth)):
         notes.append(
             f"Left out of all figures: {left_out} of {count(held_out, 'held-out conversation')}, because some rubric "
             "has no answer there, so that there is no score."
         )
 
+    # no figures at all, or figures of few conversations
     if not (held_out or unseen.folds):
         notes.append("Nothing was held out, so there are no figures for new conversations.")
         notes.append(
@@ -244,6 +247,7 @@ def caveats(
             "split, so read the intervals rather than the figures; a figure without an interval says little."
         )
 
+    # conversations that aren't independent of each other
     labelled = (*material.training, *material.held_out)
     if (apart := len(blocks(labelled))) < len(labelled):
         notes.append(
@@ -252,6 +256,7 @@ def caveats(
             f"{FEWEST}. A window with a guarantee does not: it promises too much if conversations of a group are alike."
         )
 
+    # a budget that the pool couldn't fill, as far as it is one and no maximum
     fixed = material.settings.budget is not None and not (material.by_evidence or material.by_both)
     budget = material.settings.limits if fixed else (0, 0)  # else it is a maximum
     n_sat, n_dsat = (sum(r.polarity == kind for r in material.chosen) for kind in ("sat", "dsat"))
