@@ -235,7 +235,7 @@ def chosen_rubrics(
     occasions = occasions_judged(table, chosen, measured) | occasions_of(
         [rubric for rubric in chosen if by[rubric.id] == "event"], measured
     )
-    worths = worths_of(chosen, unseen, occasions)
+    worths: Mapping[str, Worth] = worths_of(chosen, unseen, occasions)
     standings = standings_of(material, selection, training)
     worths = with_borne_out(material, training, standings, worths)
     alone = alone_by_id(material, training, by)

@@ -131,7 +131,9 @@ def locate(conversation: Conversation, text: str, turn: int) -> Quote | None:
     escapes resolved.
     """
     texts = {i: turn_there.shown for i, turn_there in enumerate(conversation.turns)}
-    texts |= {-1 - i: feedback.text for i, feedback in enumerate(conversation.feedback)}
+    for i, feedback in enumerate(conversation.feedback):
+        texts[-1 - i] = feedback.text
+
     nearest = sorted(texts, key=lambda i: (i != turn, i < 0, abs(i - turn), i))
     candidates = dict.fromkeys((text, resolve_escapes(text)))
     for find in (_as_written, own_words):

@@ -42,16 +42,18 @@ def with_values_by_id(rows: list[Any], beside: Mapping[str, Any]) -> list[Any]:
     by_name = {name: values for name, values in beside.items() if _may_be_by_id(values)}
     objects = by_name and all(isinstance(row, dict) for row in rows)
     id_name = next(
-        (name for name in ("id", "_id") if objects and all(name in row for row in rows)), ""
+        (name for name in ("id", "_id") if objects and all(name in row for row in rows)),
+        "",
     )
     if not id_name:
         return rows
+
     ids = {str(row[id_name]) for row in rows}
-    joined = {
-        name: values
-        for name, values in by_name.items()
-        if ids.issuperset(values) and name not in rows[0]
-    }
+    joined = {}
+    for name, values in by_name.items():
+        if ids.issuperset(values) and name not in rows[0]:
+            joined[name] = values
+
     return [
         {**row, **{name: values.get(str(row[id_name])) for name, values in joined.items()}}
         for row in rows
@@ -100,8 +102,12 @@ def _by_id(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     rows = list(value.values())
     if len(rows) > 1 and all(isinstance(row, list) for row in rows):
         if any(rows) and all(isinstance(turn, dict) for row in rows for turn in row):
-            yield from ({"id": name, "messages": row} for name, row in value.items() if row)
+            for name, row in value.items():
+                if row:
+                    yield {"id": name, "messages": row}
+
         return
+
     if len(rows) > 1 and all(isinstance(row, dict) for row in rows):
         common = set.intersection(*(set(row) for row in rows))
         if common:

@@ -925,11 +925,13 @@ def _guess_roles(
     for side, spelling in options.roles:
         named_roles[plain(spelling)] = (side, spelling)
 
-    side_of_name = {
-        name: named_roles[plain(name)][0] if plain(name) in named_roles else _usual_side(name)
-        for name in names
-        if name
-    }
+    side_of_name = {}
+    for name in names:
+        if name:
+            side_of_name[name] = (
+                named_roles[plain(name)][0] if plain(name) in named_roles else _usual_side(name)
+            )
+
     if (
         all(side_of_name.values())
         and "" not in names
@@ -938,7 +940,11 @@ def _guess_roles(
         yield options.roles
         return
 
-    sides = {name: side_of_name[name] or side_of(name) for name in names if name}
+    sides = {}
+    for name in names:
+        if name:
+            sides[name] = side_of_name[name] or side_of(name)
+
     sides |= {
         name: NO_ROLE for name in sides if not side_of_name[name] and plain(name) in NO_TURN_WORDS
     }
@@ -983,7 +989,10 @@ def _guess_roles(
         yield _as_pairs(sides | {asks: "assistant", other: "user"}, options)
     elif len(open_names) > 2:
         answers = max(open_names, key=lambda name: met.get(name, 0))
-        others = [met.get(name, 0) for name in open_names if name != answers]
+        others = []
+        for name in open_names:
+            if name != answers:
+                others.append(met.get(name, 0))
         if met.get(answers, 0) < IN_MOST or max(others) >= IN_MOST:
             return
         yield _as_pairs(
@@ -1016,12 +1025,12 @@ def _as_pairs(sides: Mapping[str, str | None], options: ReadOptions) -> tuple[tu
     for name, side in sides.items():
         by_side.setdefault(side or "system", []).append(name)
 
-    pairs = [
-        (side, name)
-        for side in order
-        for name in by_side.get(side, ())
-        if _usual_side(name) != side
-    ]
+    pairs = []
+    for side in order:
+        for name in by_side.get(side, ()):
+            if _usual_side(name) != side:
+                pairs.append((side, name))
+
     many = max(by_side, key=lambda side: len(by_side[side]))
     if len(pairs) > MANY_SPEAKERS:
         pairs = [(side, name) for side, name in pairs if side != many] + [(many, ANY_OTHER)]

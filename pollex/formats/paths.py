@@ -160,9 +160,14 @@ def pairs_as_objects(value: Any) -> Any:
     pairs = bool(turns) and all(isinstance(pair, list) and len(pair) == 2 for pair in turns)
     if pairs and all(isinstance(text, str | None) for pair in turns for text in pair):
         return [{"0": first, "1": second} for first, second in turns]
+
     if len(turns) > 1 and all(isinstance(turn, dict) and len(turn) == 1 for turn in turns):
         spoken = [next(iter(turn.items())) for turn in turns]
         several = 1 < len({name for name, _ in spoken}) <= MOST_KEYS
         if several and all(isinstance(text, str) for _, text in spoken):
-            return [{"role": name, "content": text} for name, text in spoken]
+            rows = []
+            for name, text in spoken:
+                rows.append({"role": name, "content": text})
+            return rows
+
     return value

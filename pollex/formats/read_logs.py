@@ -1362,6 +1362,7 @@ def _read_or_propose(
             if again:
                 _require_owner(opened, options, logs, where)
             return logs
+
         return _with_plain_label(opened, options, where, label, notes) or logs
     except NotText:
         raise
@@ -1433,7 +1434,10 @@ def _require_named(
 
 
 def _require_owner(
-    opened: Callable[[], Sources], options: ReadOptions, logs: Logs, where: str
+    opened: Callable[[], Sources],
+    options: ReadOptions,
+    logs: Logs,
+    where: str,
 ) -> None:
     """Require that somebody says so where exchanges of one conversation are read as several.
 
@@ -1443,27 +1447,40 @@ def _require_owner(
     exchanges = set(logs.account.general) == {EXCHANGE} and not logs.account.formats
     if not exchanges or options.columns or options.id_field:
         return
+
     rows = first_rows(opened())
     columns = columns_in(rows)
-    owners = [
-        column
-        for column in columns
-        if is_called(column.path, "conversation")
-        and not is_called(column.path, "text")
-        and owner_likelihood(column) > 0.1
-    ]
+    owners = []
+    for column in columns:
+        if (
+            is_called(column.path, "conversation")
+            and not is_called(column.path, "text")
+            and owner_likelihood(column) > 0.1
+        ):
+            owners.append(column)
+
     for owner in owners[:1]:
         candidate = Candidate({"conversation": owner.path})
 
         def read_all(candidate_options: ReadOptions) -> Logs:
-            return _read_sources(opened(), candidate_options, where, Strange())
+            return _read_sources(
+                opened(),
+                candidate_options,
+                where,
+                Strange(),
+            )
 
         for reading in readings_of_all(candidate, options, read_all):
             if reading.holds:
                 begins = (
                     f"{owner.path!r:.60} has one value for several exchanges; its columns are\n"
                 )
-                raise proposing(reading, columns, begins + table(columns, reading), where)
+                raise proposing(
+                    reading,
+                    columns,
+                    begins + table(columns, reading),
+                    where,
+                )
 
 
 def _with_plain_label(

@@ -56,6 +56,7 @@ def holds_talks(lines: Sequence[str]) -> bool:
     talks = [part for part in _parts_of(lines) if part.text]
     if len(talks) > 1 and not talks[0].is_talk and len(talks[0].lines) <= MOST_ABOVE:
         talks = talks[1:]  # the title of the file
+
     told = [part.is_talk for part in talks]
     return any(told) and sum(told) >= 0.5 * len(told)
 
@@ -65,13 +66,22 @@ def rows_of_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
     parts = [part for part in _parts_of(text.splitlines()) if part.text]
     if len(parts) > 1 and not parts[0].is_talk and len(parts[0].lines) <= MOST_ABOVE:
         parts = parts[1:]
+
     name = Path(source).stem
     ids = set[str]()
     for number, part in enumerate(parts, start=1):
         id_ = str(part.fields.get("id") or (name if len(parts) == 1 else f"{name}#{number}"))
         id_ = f"{id_}#{number}" if id_ in ids else id_
         ids.add(id_)
-        yield LogRow(source, number, {**part.fields, "id": id_, "transcript": part.text})
+        yield LogRow(
+            source,
+            number,
+            {
+                **part.fields,
+                "id": id_,
+                "transcript": part.text,
+            },
+        )
 
 
 def _parts_of(lines: Sequence[str]) -> list[Part]:
@@ -83,11 +93,14 @@ def _parts_of(lines: Sequence[str]) -> list[Part]:
             parts[-1].lines.append(line)
         else:
             parts.append(Part(fields=_fields_between(between["inside"])))
+
     for part in parts:
         _take_edges(part)
+
     for above, part in pairwise(parts):
         if not above.text:
             part.fields = {**above.fields, **part.fields}
+
     return parts
 
 
@@ -109,13 +122,18 @@ def _fields_between(inside: str) -> dict[str, Any]:
             fields[_folded(pair["name"])] = pair["value"]
         else:
             fields.setdefault("id", piece)
+
     return fields
 
 
 def _take_edges(part: Part) -> None:
     """Move lines that say something of a talk, and no turn, from a part's edges to its fields."""
     lines = part.lines
-    pairs = [_FIELD.fullmatch(line) for line in lines if line.strip()]
+    pairs = []
+    for line in lines:
+        if line.strip():
+            pairs.append(_FIELD.fullmatch(line))
+
     speaks = part.is_talk or any(
         pair is not None and _letters(pair["name"]) in ("q", "a") for pair in pairs
     )
@@ -123,14 +141,22 @@ def _take_edges(part: Part) -> None:
         part.fields |= {_folded(pair["name"]): pair["value"] for pair in pairs if pair is not None}
         part.lines = []
         return
+
     # reactions below a message are thumbs
     reactions = [line for line in lines if _REACTIONS.fullmatch(line)]
     if reactions:
         part.lines = [line for line in lines if not _REACTIONS.fullmatch(line)]
-        thumbs = [sign for line in reactions for sign, _ in _REACTION.findall(line)]
+        thumbs = []
+        for line in reactions:
+            for sign, _ in _REACTION.findall(line):
+                thumbs.append(sign)
         part.fields.setdefault("thumb", thumbs if len({*thumbs}) > 1 else thumbs[0])
+
     # a label or a comment below the last turn
-    speakers = {str(message["role"]).casefold() for message in messages_in(part.text)}
+    speakers = set()
+    for message in messages_in(part.text):
+        speakers.add(str(message["role"]).casefold())
+
     while part.lines:
         pair = _FIELD.fullmatch(part.lines[-1])
         if not part.lines[-1].strip():
@@ -140,6 +166,7 @@ def _take_edges(part: Part) -> None:
             part.lines.pop()
         else:
             break
+
     # and above the first
     for number, line in enumerate(part.lines[:MOST_ABOVE]):
         pair = _FIELD.fullmatch(line)

@@ -25,7 +25,10 @@ _SEPARATORS = (",", ";", "\t")
 
 def kind_of_lines(lines: Iterable[str]) -> str:
     """Return what lines of text are: `pairs`, `bars`, `prefixed`, a `dump` of a database, `table`, or `prose`."""
-    begin = [line.rstrip("\r\n") for line in islice(lines, LOOKED_AT)]
+    begin = []
+    for line in islice(lines, LOOKED_AT):
+        begin.append(line.rstrip("\r\n"))
+
     filled = [line for line in begin if line.strip()]
     if _DUMP.search("\n".join(filled)):
         return "dump"
@@ -89,9 +92,19 @@ def rows_of_prefixed(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
     for number, line in enumerate(lines, start=1):
         if text := line.strip():
             fields = _object_in(text)
-            before = text[: text.index("{")].strip() if fields else ""
-            prefix = {"prefix": before} if before and "prefix" not in fields else {}
-            yield LogRow(source, number, {**prefix, **fields} if fields else {"line": text})
+            before = ""
+            if fields:
+                before = text[: text.index("{")].strip()
+            if before and "prefix" not in fields:
+                prefix = {"prefix": before}
+            else:
+                prefix = {}
+
+            yield LogRow(
+                source,
+                number,
+                {**prefix, **fields} if fields else {"line": text},
+            )
 
 
 def _object_in(line: str) -> dict[str, Any]:
@@ -99,10 +112,12 @@ def _object_in(line: str) -> dict[str, Any]:
     start = line.find("{")
     if start < 1 or not line.rstrip().endswith("}"):
         return {}
+
     try:
         value = parse_json(line[start:].strip())
     except ValueError:
         return {}
+
     return value if isinstance(value, dict) else {}
 
 

@@ -368,7 +368,11 @@ def trim(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
 
 def most_wrong(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
     """Return held-out conversations whose thumb was least probable, less probable than the other at least."""
-    held_out = [score for score in scores if score.side == "held_out" and known(score.probability)]
+    held_out = []
+    for score in scores:
+        if score.side == "held_out" and known(score.probability):
+            held_out.append(score)
+
     wrong = [score for score in held_out if of_thumb(score) < 0.5]
     return sorted(wrong, key=lambda score: (of_thumb(score), score.conversation_id))[:WRONG]
 

@@ -234,14 +234,13 @@ def _edited(entry: Entry, before: ChosenRubric | None) -> ChosenRubric:
 
 def judged_anew(rubric: ChosenRubric) -> ChosenRubric:
     """Return a rubric without what it was judged by: its words say what to look for, as if a person had added it."""
-    return rubric.model_copy(
-        update={
-            "source": PERSON,
-            "quotes": (),
-            "written": "",
-            "answered_by": "",
-        }
-    )
+    update = {
+        "source": PERSON,
+        "quotes": (),
+        "written": "",
+        "answered_by": "",
+    }
+    return rubric.model_copy(update=update)
 
 
 Row = Mapping[str, Any]

@@ -41,7 +41,11 @@ class Headline:
 
 def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]:
     """List what leads on a side, most thumbs explained first, without what went the other way."""
-    of_side = [rubric for rubric in in_order(rubrics) if rubric.polarity == side and _leads(rubric)]
+    of_side = []
+    for rubric in in_order(rubrics):
+        if rubric.polarity == side and _leads(rubric):
+            of_side.append(rubric)
+
     mixed = has_models(rubrics)
     of_side.sort(
         key=lambda rubric: (mixed and rubric.answered_by == BUILT_IN, -thumbs_explained(rubric))
@@ -69,11 +73,11 @@ def has_models(rubrics: Sequence[Rubric]) -> bool:
 
 def outcomes_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List what tells how conversations end, most thumbs explained first: it restates the thumb, and is no cause."""
-    outcomes = [
-        rubric
-        for rubric in rubrics
-        if rubric.outcome and rubric.stands != "hint" and not rubric.circumstance
-    ]
+    outcomes = []
+    for rubric in rubrics:
+        if rubric.outcome and rubric.stands != "hint" and not rubric.circumstance:
+            outcomes.append(rubric)
+
     return sorted(
         (rubric for rubric in outcomes if not went_the_other_way(rubric)),
         key=lambda rubric: (rubric.polarity, -thumbs_explained(rubric)),
@@ -130,11 +134,11 @@ def strongest_hints(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Cho
     Each differs clearly by itself, without regard to how many others were looked at.
     """
     deeds = [rubric for rubric in hints_of(rubrics) if rubric.polarity == side]
-    clear = [
-        rubric
-        for rubric in deeds
-        if rubric.kind == "deed" and rubric.worth and not doubt(rubric.worth, side)
-    ]
+    clear = []
+    for rubric in deeds:
+        if rubric.kind == "deed" and rubric.worth and not doubt(rubric.worth, side):
+            clear.append(rubric)
+
     clear = [rubric for rubric in clear if not (rubric.unsure or rubric.unexpected)]
     return sorted(clear, key=lambda rubric: -thumbs_explained(rubric))[:STRONGEST]
 

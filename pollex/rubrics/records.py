@@ -771,7 +771,11 @@ class CalibratorRecord(Record):
     @property
     def behind(self) -> str:
         """Say which model has better probabilities than the one that is taken, beyond chance; empty for none."""
-        others = [row for row in self.compared if row.low is not None and row.low > 0]
+        others = []
+        for row in self.compared:
+            if row.low is not None and row.low > 0:
+                others.append(row)
+
         if not others:
             return ""
 

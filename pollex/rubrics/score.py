@@ -594,11 +594,15 @@ class NetSat:
             weights: Mapping[str, float] = {id_: 10.0 * sign for id_, sign in self.signs.items()}
         else:
             weights = self.thumb_model.weight_by_rubric
-        return {
-            answer.question_id: weights[answer.question_id] * (self.counted(answer) - NEUTRAL) / 10
-            for answer in answers
-            if isinstance(answer, Answer) and answer.question_id in weights
-        }
+
+        moves: dict[str, float] = {}
+        for answer in answers:
+            if isinstance(answer, Answer) and answer.question_id in weights:
+                moves[answer.question_id] = (
+                    weights[answer.question_id] * (self.counted(answer) - NEUTRAL) / 10
+                )
+
+        return moves
 
     def _likelihoods(self, rows: Floats, judges: Sequence[str]) -> dict[str, list[Any]]:
         model = self.thumb_model

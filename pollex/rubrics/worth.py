@@ -365,7 +365,9 @@ def why_elsewhere(worth: Worth) -> str:
         return ""
 
     n = worth.down_within.n
-    return f" (all others, as only {n} more are of its occasion)" if n else ""
+    if n:
+        return f" (all others, as only {n} more are of its occasion)"
+    return ""
 
 
 def shares_told(worth: Worth) -> str:

@@ -213,18 +213,24 @@ def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sampl
         )
 
     names = sorted(masks, key=lambda name: name != baseline)
-    rows = {name: np.flatnonzero(masks[name]).tolist() for name in names}
-    return [
-        (
-            name,
+    rows = {}
+    for name in names:
+        rows[name] = np.flatnonzero(masks[name]).tolist()
+
+    pairs: list[tuple[str, Sample]] = []
+    for name in names:
+        pairs.append(
             (
-                [conversations[row] for row in rows[name]],
-                [scores[row] for row in rows[name]],
-                folded,
-            ),
+                name,
+                (
+                    [conversations[row] for row in rows[name]],
+                    [scores[row] for row in rows[name]],
+                    folded,
+                ),
+            )
         )
-        for name in names
-    ]
+
+    return pairs
 
 
 def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
@@ -654,7 +660,9 @@ def compare_two(
         "netsat": np.append(a.netsat, b.netsat),
     }
     answers = np.concatenate([a.values, b.values])
-    columns |= {rubric.id: answers[:, place] for place, rubric in enumerate(rubric_set.rubrics)}
+    for place, rubric in enumerate(rubric_set.rubrics):
+        columns[rubric.id] = answers[:, place]
+
     differences = mean_differences(
         columns,
         second,
@@ -668,20 +676,24 @@ def compare_two(
 
     watched = watch(a, b, rubric_set, rng)
     drift = watched.stability["netsat"]
-    of_rubrics = {rubric.id: differences[rubric.id] for rubric in rubric_set.rubrics}
+    of_rubrics = {}
+    for rubric in rubric_set.rubrics:
+        of_rubrics[rubric.id] = differences[rubric.id]
+
     changed = names_that_moved(of_rubrics)
-    rubrics = [
-        RubricDifference(
-            rubric.id,
-            rubric.polarity,
-            rubric.text,
-            float(np.nanmean(a.values[:, place])),
-            float(np.nanmean(b.values[:, place])),
-            differences[rubric.id],
-            rubric.id in changed,
+    rubrics = []
+    for place, rubric in enumerate(rubric_set.rubrics):
+        rubrics.append(
+            RubricDifference(
+                rubric.id,
+                rubric.polarity,
+                rubric.text,
+                float(np.nanmean(a.values[:, place])),
+                float(np.nanmean(b.values[:, place])),
+                differences[rubric.id],
+                rubric.id in changed,
+            )
         )
-        for place, rubric in enumerate(rubric_set.rubrics)
-    ]
 
     return Comparison(
         first=a.name,

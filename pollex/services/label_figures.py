@@ -372,11 +372,11 @@ def _pulls(
 ) -> tuple[tuple[Pull, ...], int]:
     surprise = np.abs(table.up[rows] - whole[rows])
     tried = rows[np.argsort(-surprise, kind="stable")[:TRIED]].tolist()
-    without = {
-        row: table.fit(rows[rows != row], table.answers)
-        for row in tried
-        if table.varied(rows[rows != row])
-    }
+    without = {}
+    for row in tried:
+        if table.varied(rows[rows != row]):
+            without[row] = table.fit(rows[rows != row], table.answers)
+
     change = {row: np.abs(p - whole) for row, p in without.items()}
     most = sorted(change, key=lambda row: -float(np.delete(change[row], row).mean()))[:SHOWN]
     losses_drawn = []

@@ -90,7 +90,10 @@ def list_readings(store: Path, *, kept_only: bool = True) -> list[LogReading]:
     folders = (store / FOLDER).glob("*") if (store / FOLDER).is_dir() else ()
     read = (_read(folder) for folder in folders if _ID.fullmatch(folder.name))
     readings = [reading for reading in read if reading is not None]
-    listed = [reading for reading in readings if reading.is_kept or not kept_only]
+    listed = []
+    for reading in readings:
+        if reading.is_kept or not kept_only:
+            listed.append(reading)
 
     return sorted(
         listed,

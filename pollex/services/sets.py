@@ -750,11 +750,10 @@ def lint_rubrics(
     """
     rubric_set = read_set(rubrics, store_of(run), arrays=False)
     reasons = {reason.id: reason for reason in rubric_set.reasons}
-    marks = [
-        mark
-        for rubric in rubric_set.rubrics
-        for mark in (*marks_on_words(rubric), *marks_on_answers(rubric, reasons))
-    ]
+    marks: list[Mark] = []
+    for rubric in rubric_set.rubrics:
+        marks.extend((*marks_on_words(rubric), *marks_on_answers(rubric, reasons)))
+
     embedder = embedder_for(run.store if run is not None and run.store.is_dir() else None)
     marks += marks_on_pairs(
         rubric_set.rubrics,

@@ -138,6 +138,10 @@ class ServeStore(AtTerminal):
         """Serve pages, or scores."""
         from pollex.services.hooks import work_of  # verbs alone that run load services
 
-        server = "pollex.web.server.serve" if self.score is None else work_of("serve", "score")
+        if self.score is None:
+            server = "pollex.web.server.serve"
+        else:
+            server = work_of("serve", "score")
+
         code: int = found_at(server)(self)
         return code

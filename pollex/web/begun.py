@@ -167,7 +167,11 @@ def _words(controls: Sequence[Control], values: Mapping[str, Any]) -> list[str]:
     options = [control.option for control in controls if control.option.name in values]
     options.sort(key=lambda option: option.place != "argument")
     options_set = [option for option in options if values[option.name] != option.usual]
-    return [word for option in options_set for word in words_of(option, values[option.name])]
+    words: list[str] = []
+    for option in options_set:
+        words.extend(words_of(option, values[option.name]))
+
+    return words
 
 
 def _value(

@@ -227,7 +227,9 @@ def one_line(text: str, limit: int = 120) -> str:
 
 def short_id(id_: str, limit: int = 40) -> str:
     """Write a conversation's id: of one that is a digest, as where a log has none, its beginning."""
-    return id_.removeprefix("sha256-")[:8] if id_.startswith("sha256-") else one_line(id_, limit)
+    if id_.startswith("sha256-"):
+        return id_.removeprefix("sha256-")[:8]
+    return one_line(id_, limit)
 
 
 def given(value: object) -> str:

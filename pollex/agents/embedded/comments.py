@@ -109,13 +109,13 @@ def _telling(named: dict[tuple[str, ...], set[int]], comments: int) -> list[tupl
         if len(places) >= max(FEWEST, LEAST_SHARE * comments)
     }
     # a part says no more than the longer phrase that nearly always holds it
-    whole = [
-        stems
-        for stems, places in often.items()
+    whole = []
+    for stems, places in often.items():
         if not any(
             _holds(longer, stems) and len(often[longer]) >= WITHIN * len(places) for longer in often
-        )
-    ]
+        ):
+            whole.append(stems)
+
     whole.sort(key=lambda stems: (-len(often[stems]), -len(stems), stems))
     chosen: list[tuple[str, ...]] = []
     for stems in whole:

@@ -127,7 +127,11 @@ class EmbeddedJudge:
         """Learn a scale for each rubric from the labeled conversations, in all and per fold."""
         # sums depend on their order, in the last digit
         ordered = sorted(training, key=lambda c: (c.text_hash, c.id))
-        labelled = [c for c in ordered if c.label is not Label.NONE and not c.not_scorable]
+        labelled = []
+        for c in ordered:
+            if c.label is not Label.NONE and not c.not_scorable:
+                labelled.append(c)
+
         positive = np.array([c.label is Label.POSITIVE for c in labelled], dtype=bool)
         evidence = []
         for rubric in rubrics:

@@ -61,7 +61,11 @@ class EmbeddedExtractor:
     async def fit(self, training: Sequence[Conversation]) -> None:
         """Learn which signals, phrases and events separate the labeled conversations."""
         ordered = sorted(training, key=lambda c: (c.text_hash, c.id))
-        labelled = [c for c in ordered if c.label is not Label.NONE and not c.not_scorable]
+        labelled = []
+        for c in ordered:
+            if c.label is not Label.NONE and not c.not_scorable:
+                labelled.append(c)
+
         positive = positives(labelled)
         if not positive.any() or positive.all():
             self.clues = []
@@ -278,9 +282,11 @@ class EmbeddedSummarizer:
             )
 
         counts = {word: sum(word in words for words in quoted) for word in self.domain_words}
-        frequent = [
-            word for word, count in counts.items() if count >= max(2, LEAST_SHARE * len(reasons))
-        ]
+        frequent = []
+        for word, count in counts.items():
+            if count >= max(2, LEAST_SHARE * len(reasons)):
+                frequent.append(word)
+
         return sorted(frequent, key=lambda word: -counts[word])[:MOST_WORDS]
 
 

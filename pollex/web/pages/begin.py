@@ -207,7 +207,10 @@ def begin_from_form(
     """Begin what a form asks for; or show its plan, or its command alone."""
     door = door_named(door_id)
     # a browser ends lines of a text as no file of ours does
-    lines = {name: str(value).replace("\r\n", "\n") for name, value in typed.items()}
+    lines = {}
+    for name, value in typed.items():
+        lines[name] = str(value).replace("\r\n", "\n")
+
     form_fields = lines | {"profile": profile}
     try:
         keys = ("", "") if do == LOOK else (key, key_of_assistant)

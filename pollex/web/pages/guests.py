@@ -26,12 +26,21 @@ Names = Annotated[str, Field(max_length=8000)]
 
 @post("/api/guests")
 def invite(
-    site: Site, request: Request, room: Short, place: str, names: Names = "", count: Number = 0
+    site: Site,
+    request: Request,
+    room: Short,
+    place: str,
+    names: Names = "",
+    count: Number = 0,
 ) -> Response:
     """Make links for new guests; they are shown once."""
     shown = _page_of(site, room, place)
     before = len(links_to(site.store, shown))
-    every = [name.strip()[:80] for name in names.splitlines() if name.strip()]
+    every = []
+    for name in names.splitlines():
+        if name.strip():
+            every.append(name.strip()[:80])
+
     every += [f"P{before + len(every) + i + 1}" for i in range(count)]
     # the store keeps digests of tokens alone
     tokens = [(name, secrets.token_hex(16)) for name in every]
@@ -39,15 +48,30 @@ def invite(
         AnnotatorRow(secrets.token_hex(6), name, digest_of(token), now(), shown)
         for name, token in tokens
     )
-    addresses = [(name, links.address(links.ENTER, token=token)) for name, token in tokens]
+    addresses = []
+    for name, token in tokens:
+        addresses.append((name, links.address(links.ENTER, token=token)))
+
     if request.headers.get("content-type", "").startswith("application/json"):
         return JSONResponse(
-            {"ok": True, "links": [{"name": name, "link": link} for name, link in addresses]}
+            {
+                "ok": True,
+                "links": [{"name": name, "link": link} for name, link in addresses],
+            }
         )
+
     base = f"{request.url.scheme}://{request.url.netloc}"
     back = links.SHARED if room == READS else shown
     about: Data = {"page": back, "reads": room == READS}
-    return frame.page("invited.html", site=site.id, here="", told=addresses, base=base, **about)
+
+    return frame.page(
+        "invited.html",
+        site=site.id,
+        here="",
+        told=addresses,
+        base=base,
+        **about,
+    )
 
 
 @page("/api/guests")
@@ -60,10 +84,12 @@ def _page_of(site: Site, room: str, place: str) -> str:
     """Return the page that a guest's link opens. Raises NotThere where there is none."""
     if room == READS:
         return links.HOME
+
     for door in hooks_of(GuestDoor):
         if door.name == room:
             door.require(site, place)
             return f"{door.pages}/{place}"
+
     raise NotThere("there are no such pages", remedy="a queue or a study has guests")
 
 
@@ -75,5 +101,6 @@ def revoke(site: Site, guest_id: str) -> Done:
         raise NotThere("there is no such link", remedy="the page has those there are")
     if not site.store.value("SELECT annotator FROM revocations WHERE annotator = ?", [guest_id]):
         site.store.keep([RevocationRow(guest_id, now())])
+
     back = links.SHARED if shown == links.HOME else shown
     return back or links.LABEL, {"guest": guest_id}

@@ -136,16 +136,21 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
             groups[root(noun, parent)].append(noun)
 
     tops = sorted(groups, key=lambda top: (-nouns.share[top], top))[:MOST]
-    topics = [
-        LogTopic(
-            top,
-            most_frequent_form(top, nouns),
-            {noun: nouns.key[noun] * (1.0 if noun == top else PART_WEIGHT) for noun in groups[top]},
-            "",
-            nouns.share[top],
+    topics = []
+    for top in tops:
+        topics.append(
+            LogTopic(
+                top,
+                most_frequent_form(top, nouns),
+                {
+                    noun: nouns.key[noun] * (1.0 if noun == top else PART_WEIGHT)
+                    for noun in groups[top]
+                },
+                "",
+                nouns.share[top],
+            )
         )
-        for top in tops
-    ]
+
     return with_deeds(Topics(topics), log, nouns, deeds)
 
 

@@ -377,17 +377,15 @@ async def grade_cases(
         await store.write_step(run.id, PROFILE, profile.model_dump(mode="json"))
         answers = answers_of(store, run.id)
         again = setting.retry_outcomes
-        left = [
-            case
-            for case in cases
-            if not _complete(profile, case, answers.get(case.id, {}), plain, again)
-        ]
+        left = []
+        for case in cases:
+            if not _complete(profile, case, answers.get(case.id, {}), plain, again):
+                left.append(case)
         pending = {case.id: None for case in left}
-        types = {
-            id_: {TYPE: case_answers[TYPE]}
-            for id_, case_answers in answers.items()
-            if _settled(case_answers.get(TYPE), again)
-        }
+        types = {}
+        for id_, case_answers in answers.items():
+            if _settled(case_answers.get(TYPE), again):
+                types[id_] = {TYPE: case_answers[TYPE]}
         live = GradeWork(
             **setting.of_run(run.id),
             stage="grade",

@@ -51,11 +51,10 @@ class Tallied:
     @cached_property
     def waiting(self) -> list[str]:
         """List undecided conversations that wait for people: highest entropy first, without votes last."""
-        left = [
-            id_
-            for id_, tally in self.tallies.items()
-            if tally.scorable and id_ not in self.people and self.rule.chosen(tally.votes) is None
-        ]
+        left = []
+        for id_, tally in self.tallies.items():
+            if tally.scorable and id_ not in self.people and self.rule.chosen(tally.votes) is None:
+                left.append(id_)
         return sorted(left, key=lambda id_: -_entropy(self.tallies[id_].votes))
 
     def counts(self, ids: Iterable[str]) -> dict[str, int]:

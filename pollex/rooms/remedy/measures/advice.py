@@ -20,7 +20,11 @@ def advice_of(edit: Mapping[str, Any]) -> tuple[str, str]:
     """Return what to do with a change, and why, by the rules of `RULES`."""
     verdict = edit["verdict"]
     effect = edit["primary"]["effect"]
-    why = f"{verdict}; {edit['against'][0]}" if edit["against"] else verdict
+    if edit["against"]:
+        why = f"{verdict}; {edit['against'][0]}"
+    else:
+        why = verdict
+
     if verdict in FALLS:
         return "Don't", why
     if verdict == "better, people agree":
@@ -36,6 +40,7 @@ def advice_on(record: Mapping[str, Any]) -> tuple[str, str]:
     """Return what to do with the best change, or with none that came to a proof."""
     if record["edits"]:
         return advice_of(record["edits"][0])
+
     has_headroom = record.get("headroom") is not None
     return ("Don't" if has_headroom else "Not enough seen"), str(
         record["ended"] or record["verdict"]

@@ -453,9 +453,10 @@ async def carried_out(
     }
     record = without_nan(record | record_of(live, state, gathered) | {"edits": state["verdicts"]})
     # rows of replies and pairs, as files have them
-    replies = [
-        row for trial in live.trials.values() for row in rows_of(trial, arms_of(state, trial.name))
-    ]
+    replies = []
+    for trial in live.trials.values():
+        replies.extend(rows_of(trial, arms_of(state, trial.name)))
+
     if "prove" in live.trials:
         pairs = pairs_of(live.trials["prove"], arms_of(state, "prove"))
     else:

@@ -24,11 +24,11 @@ CHOICES = "choices.jsonl"
 
 def draw_pairs(trial: Trial, arm: int, seed: int) -> list[int]:
     """Return contexts of traffic in random order, whose replies are there under both prompts."""
-    there = [
-        n
-        for n in range(len(trial.contexts))
-        if trial.arrays.stratum[n] != FINE and trial.pair(arm, n)
-    ]
+    there = []
+    for n in range(len(trial.contexts)):
+        if trial.arrays.stratum[n] != FINE and trial.pair(arm, n):
+            there.append(n)
+
     return sorted(
         there,
         key=lambda n: chance_of(f"pair {trial.contexts[n].id}", seed),

@@ -140,7 +140,10 @@ class PromptText:
 
     def rendered(self, values: dict[str, str]) -> str | None:
         """Fill the places; None where a value is missing: nothing is ever filled with emptiness."""
-        names = {match[1] or match[2] for match in PLACE.finditer(self.text)}
+        names = set()
+        for match in PLACE.finditer(self.text):
+            names.add(match[1] or match[2])
+
         if names - values.keys():
             return None
         return PLACE.sub(lambda match: values[match[1] or match[2]], self.text)

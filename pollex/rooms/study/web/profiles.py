@@ -45,21 +45,35 @@ class SpeakerTable(ModelTable):
         """
         within_limits = self.within(max_wait=MAX_WAIT)
         try:
-            system = None if self.system is None else systems_named([self.system])[0]
+            system = None
+            if self.system is not None:
+                system = systems_named([self.system])[0]
         except WrongUse as error:
-            raise BadInput(error.what, where=str(file), remedy=f"system: {error.advice}") from error
+            raise BadInput(
+                error.what,
+                where=str(file),
+                remedy=f"system: {error.advice}",
+            ) from error
+
         finds = system is not None and system.retrieval != "none"
         if finds != (self.documents is not None):
             what = f"{self.system or self.model} {'finds' if finds else 'takes no'} documents, and there are "
-            remedy = (
-                'add `documents = "FOLDER"` to it'
-                if finds
-                else "remove `documents`, or let it be DS2 or DS3"
+            if finds:
+                remedy = 'add `documents = "FOLDER"` to it'
+            else:
+                remedy = "remove `documents`, or let it be DS2 or DS3"
+
+            raise BadInput(
+                what + ("none" if finds else "some"),
+                where=str(file),
+                remedy=remedy,
             )
-            raise BadInput(what + ("none" if finds else "some"), where=str(file), remedy=remedy)
         if system is None:
             return within_limits
+
         documents = read_documents(self.documents and file.parent / self.documents)
         return Speaker(
-            **vars(within_limits), system=system, passages=Passages(passages_of(documents))
+            **vars(within_limits),
+            system=system,
+            passages=Passages(passages_of(documents)),
         )

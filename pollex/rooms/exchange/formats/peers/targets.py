@@ -193,7 +193,8 @@ def _read_targets() -> Iterator[Target]:
     for folder in folders_of("formats/peers"):
         if (file := folder / "targets.toml").is_file():
             tables = tomllib.loads(file.read_text("utf-8"))
-            yield from (Target(name, **row) for name, row in tables.items())
+            for name, row in tables.items():
+                yield Target(name, **row)
 
 
 TARGETS = {target.name: target for target in _read_targets()}
