@@ -278,7 +278,7 @@ def with_borne_out(
     training: Sequence[Conversation],
     standings: Mapping[str, StandingRecord],
     worths: Mapping[str, Worth],
-) -> Mapping[str, Worth]:
+) -> dict[str, Worth]:
     """Add what halvings bear out and no fold has measured: its shares among all, which are shrunk for the choice."""
     unmeasured = []
     for rubric in material.chosen:

@@ -189,8 +189,8 @@ class Findings:
 
     @property
     def any_leads(self) -> bool:
-        """Whether anything is told to go along with the thumbs: deeds, or words."""
-        return any(self.leading.values()) or bool(self.said)
+        """Whether any deed is told to go along with the thumbs."""
+        return any(self.leading.values())
 
     @property
     def any_corrected(self) -> bool:

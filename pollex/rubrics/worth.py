@@ -501,20 +501,23 @@ def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
             f"along with the {', the '.join(along)}, and within each of these there is hardly a difference left."
         )
 
-    wide, narrow = (thumbs_needed(data.down, gap) for gap in (WIDE_GAP, GAP))
-    takes = (
-        f"Something that happens in a fifth of the conversations needs about {wide:,} thumbs, each of another user, to "
-        f"be proven where it shifts thumbs by {100 * WIDE_GAP:.0f} points, and {narrow:,} where by {100 * GAP:.0f}."
-    )
+    takes = ""
+    needed = [(thumbs_needed(data.down, gap), gap) for gap in (WIDE_GAP, GAP)]
+    if more := [(number, gap) for number, gap in needed if number > thumbs]:
+        number, gap = more[0]
+        takes = (
+            f" Collect about {number - thumbs:,} more, each of another user, and learn again: {number:,} thumbs mostly "
+            f"prove something that happens in a fifth of the conversations and shifts thumbs by {100 * gap:.0f} points."
+        )
     if any(rubric.stands in ("proven", "likely") for rubric in rubrics):
         return (
             f"With {thumbs} thumbs nothing that the assistant does is sure to go along with them; how conversations "
-            f"end, or how people sound, does. {takes}"
+            f"end, or what is said there, does.{takes}"
         )
 
     return (
         f"With {thumbs} thumbs nothing that the assistant does is sure to go along with them: what stands out is "
-        f"listed as hints, some of which will be luck. {takes}"
+        f"listed as hints, some of which will be luck.{takes}"
     )
 
 

@@ -83,7 +83,7 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         leading[side] = headlines(rubrics.rubrics, side)
 
     words_said = said_of(rubrics.rubrics)
-    if not any(leading.values()) and not words_said:
+    if not any(leading.values()):
         yield nothing_leads(rubrics.rubrics, rubrics.data)
 
     shown_above: set[str] = set()
@@ -93,11 +93,11 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         yield from _group(STRONGEST[side], map(Headline, strongest), verbose)
         shown_above |= {rubric.id for rubric in strongest}
 
+    yield from _group(ENDS, map(Headline, outcomes_of(rubrics.rubrics)), verbose)
     for side in SIDES:
         of_side = [rubric for rubric in words_said if rubric.polarity == side]
         yield from _group(SAID[side], map(Headline, of_side), verbose)
 
-    yield from _group(ENDS, map(Headline, outcomes_of(rubrics.rubrics)), verbose)
     yield from _group(ALONG, map(Headline, along_with(rubrics.rubrics)), verbose)
     yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
     borne_out = also_borne_out(rubrics.rubrics)
