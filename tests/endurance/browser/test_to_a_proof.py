@@ -71,7 +71,7 @@ def test_a_log_is_brought_learned_labeled_compared_and_a_change_is_proved(
     page.get_by_label("New conversations").select_option(index=1)
     page.get_by_label("Those of before").select_option(index=1)
     page.get_by_role("button", name="Check", exact=True).click()
-    page.get_by_text("The gate is open").wait_for(timeout=MINUTES_10)
+    page.get_by_role("heading", name="The gate is open").wait_for(timeout=MINUTES_10)
     assert page.locator("main svg").count() > 2
     assert visitor.findings() == []
 
