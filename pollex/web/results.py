@@ -74,16 +74,14 @@ def with_titles(site: Site, value: Any) -> Any:
 
 def figures_of(table: Mapping[str, Any], n: int) -> dict[str, Figure]:
     """Return the measures of a result that has values, intervals and reasons apart."""
-    return {
-        name: Figure(
-            table.get(name),
-            *table["intervals"].get(name, (None, None)),
-            n=n,
-            undefined=table["undefined"].get(name, ""),
-        )
-        for name in table
-        if name in table["intervals"] or name in table["undefined"] or name in MEASURES
-    }
+    figures: dict[str, Figure] = {}
+    for name, value in table.items():
+        is_figure = name in table["intervals"] or name in table["undefined"] or name in MEASURES
+        if is_figure:
+            low, high = table["intervals"].get(name, (None, None))
+            why = table["undefined"].get(name, "")
+            figures[name] = Figure(value, low, high, n=n, undefined=why)
+    return figures
 
 
 def evaluation_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
