@@ -139,9 +139,10 @@ def replay(
             recording,
         )
         if endpoint.composed:
-            how_composed = "judging replies are put together from answers to the same statements in other prompts"
             click.echo(
-                f"\n{len(endpoint.composed):,} {how_composed}; see examples/recorded.",
+                f"\n{len(endpoint.composed):,} of the model's replies weren't recorded as a whole: "
+                "each is made up of the answers that the model gave to the same questions about "
+                "the same conversation; see examples/recorded.",
                 err=as_json,
             )
 

@@ -272,7 +272,8 @@ class Logs:
             "labeled conversations have",
         )
         return [
-            f"{have} the text of another one{example}: a text counts once, with the label most of it have{split}"
+            f"{have} the text of another one{example}: each text counts once, with the label that "
+            f"most of its copies have{split}"
         ]
 
     @property

@@ -33,6 +33,11 @@ from pollex.measures.intervals import (
     share_interval,
 )
 
+CLEAR_CASES = 20
+"""Conversations outside the window from which on people are told how often these are right."""
+
+TOO_FEW_CLEAR = "too few clear cases to say"
+
 
 @dataclass(frozen=True)
 class Assessment:
@@ -56,6 +61,13 @@ class Assessment:
     delta_netsat: Figure
     yield_rate: Figure
     confident_accuracy: Figure
+
+    def shown(self, name: str) -> Figure:
+        """Return a figure as people read it: where few cases are clear, it says so instead."""
+        figure: Figure = getattr(self, name)
+        if name == "confident_accuracy" and figure.value is not None and figure.n < CLEAR_CASES:
+            return Figure(None, n=figure.n, undefined=TOO_FEW_CLEAR)
+        return figure
 
 
 @dataclass(frozen=True)

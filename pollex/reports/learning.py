@@ -36,7 +36,6 @@ from pollex.reports.transcript import MarkedText, cut_turns, marked_parts, marke
 from pollex.rubrics.headlines import (
     along_with,
     also_borne_out,
-    has_models,
     headlines,
     hints_of,
     outcomes_of,
@@ -79,6 +78,12 @@ ENDS = "How such conversations end"
 """Title of what tells how a conversation came out."""
 
 SOUNDS = "How people sound"
+
+NOTHING: dict[Polarity, str] = {
+    "dsat": "Nothing to mend is proven.",
+    "sat": "Nothing to copy is proven.",
+}
+"""What is said of a side on which nothing leads."""
 
 FIRST = 5
 """Rubrics of a side before anything is unfolded."""
@@ -178,13 +183,15 @@ class Findings:
 
     def none_of(self, side: Polarity) -> str:
         """Say what there is of a side on which nothing leads."""
-        nothing = "Nothing that the assistant does is proven or likely on this side."
-        if any(finding.rubric.polarity == side for finding in self.beside):
-            return f"{nothing} Something else is: see “{BESIDE}”, below."
-        if any(finding.rubric.polarity == side for finding in self.said):
-            return f"{nothing} Some words are: see “What is said”, below."
-        if any(finding.rubric.polarity == side for finding in self.outcomes):
-            return f"{nothing} How it ends is: see “{ENDS}”, below."
+        nothing = NOTHING[side]
+        elsewhere = {
+            BESIDE: self.beside,
+            "What is said": self.said,
+            ENDS: self.outcomes,
+        }
+        for title, findings in elsewhere.items():
+            if any(finding.rubric.polarity == side for finding in findings):
+                return f"{nothing} See “{title}”, below."
         return nothing
 
     @property
@@ -627,7 +634,10 @@ def cost_of(rubrics: Sequence[Rubric]) -> str:
 
 
 CHANCE = 0.5
-CORRECTED = "Differences are told a little smaller than counted: what is picked for standing out does so by luck, too."
+CORRECTED = (
+    "What is picked for standing out does so by luck, too: all shares of thumbs down on this page "
+    "are corrected for that, so they differ a little less than the plain counts."
+)
 ASSOCIATIONS = "They say what goes along with thumbs; that need not be what causes them."
 TOO_FEW = 10
 """Fewer conversations than this say nothing about probabilities."""
@@ -751,13 +761,7 @@ def how_measured(rubrics: RubricSet) -> str:
     data = rubrics.data
     if not data.folds:
         return f"measured on {count(data.held_out, 'conversation')} that took no part in learning."
-    if has_models(rubrics.rubrics):
-        return (
-            f"measured on all {data.held_out:,} conversations with a thumb. The model had read these when it wrote the "
-            "rubrics; which of the rubrics count was chosen anew without each."
-        )
-
-    return f"measured on all {data.held_out:,} conversations with a thumb, each by rubrics learned without it."
+    return f"measured on {rubrics.measured_on}."
 
 
 def anything_is_borne_out(rubrics: Sequence[ChosenRubric]) -> bool:
@@ -794,7 +798,7 @@ def verdict(rubrics: RubricSet) -> str:
     auc = (rubrics.held_out or rubrics.training).auc
     where = f"On {count(rubrics.training.n, 'conversation')} that they were learned from"
     if held_out:
-        where = f"Measured on {rubrics.data.measured_on}"
+        where = f"Measured on {rubrics.measured_on}"
     if not known(auc.value):
         return f"{where}, how well the rubrics rank could not be measured: {auc.undefined or 'there is no figure'}."
 
@@ -816,7 +820,7 @@ def learned_from(rubrics: RubricSet, findings: Findings | None = None) -> str:
     if not rubrics.held_out:
         tested = "; nothing was held out"
     elif not data.folds:
-        tested = f"; measured on {data.measured_on} ({_classes(rubrics.held_out)})"
+        tested = f"; measured on {rubrics.measured_on} ({_classes(rubrics.held_out)})"
 
     where = ""
     if findings:

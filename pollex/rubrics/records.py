@@ -598,15 +598,6 @@ class DataRecord(Record):
     folds: int = 0
 
     @property
-    def measured_on(self) -> str:
-        """What figures are of, in words."""
-        if self.folds:
-            return (
-                f"all {self.held_out:,} labeled conversations, each by rubrics learned without it"
-            )
-        return count(self.held_out, "held-out conversation")
-
-    @property
     def thumbs(self) -> int:
         """Conversations with a thumb."""
         return self.positives + self.negatives

@@ -21,6 +21,7 @@ from pollex.outputs import require_output, write_whole
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Question
 from pollex.rubrics.edits import apply_edits, edits_beside, entries_of, read_edits, toml_of
+from pollex.rubrics.headlines import has_models
 from pollex.rubrics.records import (
     AdaptedRubric,
     Baseline,
@@ -45,6 +46,7 @@ from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import Calibration, GuaranteedWindow, Window
 from pollex.text import (
     NAMED,
+    count,
     finite,
     html_table,
     is_name,
@@ -490,6 +492,19 @@ class RubricSet(Record):
         if figures is None or figures.brier.value is None:
             return sqrt(share * (1 - share) / max(self.data.thumbs, 1))
         return sqrt(figures.brier.value / (figures.brier.units or figures.n))
+
+    @property
+    def measured_on(self) -> str:
+        """What figures are of, and what of the rubrics saw these conversations before."""
+        data = self.data
+        if not data.folds:
+            return count(data.held_out, "held-out conversation")
+        labeled = f"all {data.held_out:,} labeled conversations"
+        if has_models(self.rubrics):
+            return (
+                f"{labeled} (the model had read them; which rubrics count was chosen without each)"
+            )
+        return f"{labeled}, each by rubrics learned without it"
 
     @property
     def at_chance(self) -> str:

@@ -127,6 +127,13 @@ class ToneRecord(Record):
         )
 
     @property
+    def clear(self) -> bool:
+        """Whether it makes a difference beyond chance: the interval of what it adds leaves out 0."""
+        low = self.adds.low
+        high = self.adds.high
+        return low is not None and high is not None and not low <= 0 <= high
+
+    @property
     def told(self) -> str:
         """Say in one line what it is made of, and what it adds."""
         if self.adds.value is None:
@@ -134,11 +141,14 @@ class ToneRecord(Record):
 
         bounds = f"95 % interval {self.adds.low:+.3f} to {self.adds.high:+.3f}, n = {self.adds.n}"
         figure = f"log-loss is {self.adds.value:.3f} lower with it ({bounds})"
+        if not self.clear:
+            return f"Wording alone makes no clear difference. {MADE_OF}: {figure}."
         if not self.weight:
-            return f"{MADE_OF} doesn't count: {figure}, no more than by chance."
+            return f"{MADE_OF} doesn't count: {figure}."
 
         named = "; ".join(signal.rstrip(".") for signal in self.signals)
-        return f"{MADE_OF} helps to tell how likely a thumb up is: {figure}. What counts most in it: {named}."
+        helps = f"{MADE_OF} helps to tell how likely a thumb up is"
+        return f"{helps}: {figure}. What counts most in it: {named}."
 
 
 MADE_OF = "Tone (wording, mood and length as one number, beside the rubrics)"

@@ -365,9 +365,9 @@ def why_elsewhere(worth: Worth) -> str:
         return ""
 
     n = worth.down_within.n
-    if n:
-        return f" (all others, as only {n} more are of its occasion)"
-    return ""
+    if not n:
+        return " (all other conversations: it holds whenever it could)"
+    return f" (all other conversations: in only {n} more could it have held)"
 
 
 def shares_told(worth: Worth) -> str:

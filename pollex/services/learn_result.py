@@ -11,6 +11,7 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.write import require_apart, require_writable
+from pollex.measures.classification import Assessment
 from pollex.outputs import write_text
 from pollex.reports.learning import LeftOut, behind_plain, caveats, learning_page, named_in
 from pollex.reports.page import file_of
@@ -153,7 +154,7 @@ class LearnResult(Shown):
             yield Line(caveat, "bold")
 
         yield from rubrics_told(rubrics, verbose)
-        if rubrics.tone is not None:
+        if rubrics.tone is not None and rubrics.tone.clear:
             yield rubrics.tone.told
         if behind := behind_plain(rubrics):
             yield behind
@@ -182,11 +183,9 @@ class LearnResult(Shown):
             side, assessment = next(
                 (side, assessment) for side, assessment in sides.items() if assessment is not None
             )
-            figures = "; ".join(
-                f"{FIGURES[name]} {getattr(assessment, name)}" for name in KEY_FIGURES
-            )
+            figures = "; ".join(_figure_told(assessment, name) for name in KEY_FIGURES)
             if rubrics.held_out:
-                on = f"Measured on {rubrics.data.measured_on}"
+                on = f"Measured on {rubrics.measured_on}"
             else:
                 on = f"{side.capitalize()} (n = {assessment.n})"
 
@@ -238,6 +237,14 @@ class LearnResult(Shown):
             }
             | usage_json(self.usage)
         )
+
+
+def _figure_told(assessment: Assessment, name: str) -> str:
+    """Write a figure with its name, or why it is none."""
+    figure = assessment.shown(name)
+    if figure.value is None:
+        return f"{FIGURES[name]}: {figure.undefined}"
+    return f"{FIGURES[name]} {figure}"
 
 
 def _details(rubrics: RubricSet) -> Told:

@@ -294,7 +294,7 @@ def figures_told(sides: Mapping[str, Assessment | None]) -> Told:
     )
     rows = []
     for name, title in FIGURES.items():
-        rows.append((title, *(getattr(figures, name) for figures in shown.values())))
+        rows.append((title, *(figures.shown(name) for figures in shown.values())))
 
     yield Rows(("", *heads), rows)
     if any(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pollex.measures.classification import CLEAR_CASES, TOO_FEW_CLEAR
 from pollex.measures.intervals import Figure
 from pollex.reports.charts import axis, scale_of, whisker
 from pollex.reports.share import forest
@@ -87,6 +88,10 @@ def figures_of(table: Mapping[str, Any], n: int) -> dict[str, Figure]:
 def evaluation_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the figures of an evaluation."""
     figures = figures_of(result, result["n"])
+    when_clear = figures.get("confident_accuracy")
+    clear_cases = round((result["yield_rate"] or 0.0) * result["n"])
+    if when_clear and when_clear.value is not None and clear_cases < CLEAR_CASES:
+        figures["confident_accuracy"] = Figure(None, undefined=TOO_FEW_CLEAR)
     return {
         "figures": figures,
         "measures": MEASURES,

@@ -344,3 +344,26 @@ def test_how_far_a_set_reaches_is_told_with_intervals_and_n() -> None:
         "Not measured: a model would have to be paid for it." in Reader(page(reach=without)).words
     )
     assert "Not known: nothing was held out" in Reader(page(reach=None)).words
+
+
+def test_few_cases_outside_the_window_say_nothing_of_how_often_these_are_right() -> None:
+    few = figures(figure(0.7), confident_accuracy=Figure(0.0, 0.0, 0.975, 1))
+    words = Reader(page(held_out=few)).words
+    assert "too few clear cases to say" in words
+    assert "0.97" not in words
+    enough = figures(figure(0.7), confident_accuracy=Figure(0.9, 0.8, 0.97, 20))
+    assert "too few clear cases" not in Reader(page(held_out=enough)).words
+
+
+def test_how_sure_words_are_is_explained_once() -> None:
+    words = Reader(page()).words
+    assert words.count("at most 5 of 100 logs") == 1
+
+
+@pytest.mark.parametrize("source", ["summarize_dsat@1", "event:fails"])
+def test_figures_of_a_models_rubrics_are_not_of_what_was_learned_without_each(source: str) -> None:
+    data = rubric_set().data.model_copy(update={"folds": 5})
+    by_model = rubric(1, "dsat").model_copy(update={"source": source})
+    words = Reader(page(data=data, rubrics=(by_model, rubric(2, "sat")))).words
+    assert ("each by rubrics learned without it" in words) == (source == "event:fails")
+    assert ("the model had read them" in words) == (source != "event:fails")

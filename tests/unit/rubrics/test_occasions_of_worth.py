@@ -79,8 +79,11 @@ def test_the_occasion_is_named_with_shares_of_both_sides_of_it() -> None:
 
 def test_too_few_of_the_occasion_are_told_and_an_occasion_without_words_too() -> None:
     assert in_words(worth(others=4, down_within=1)) == (
-        "Holds in 20 % of conversations; 80 % thumbs down there, 51 % elsewhere (all others, as "
-        "only 4 more are of its occasion)."
+        "Holds in 20 % of conversations; 80 % thumbs down there, 51 % elsewhere (all other "
+        "conversations: in only 4 more could it have held)."
+    )
+    assert "all other conversations: it holds whenever it could" in in_words(
+        worth(others=0, down_within=0)
     )
     judged = worth_of(HELD, thumbs(32, 6, 20), None, np.arange(N) < 60)
     assert in_words(judged).startswith("Where it could happen (60 of 200 conversations): 80 %")
