@@ -34,6 +34,7 @@ from pollex.reports.numbers import (
 from pollex.reports.page import REASON, render, short
 from pollex.reports.transcript import MarkedText, cut_turns, marked_parts, marked_turns
 from pollex.rubrics.headlines import (
+    UNEXPECTED,
     along_with,
     also_borne_out,
     headlines,
@@ -42,7 +43,9 @@ from pollex.rubrics.headlines import (
     said_of,
     sounds_of,
     strongest_hints,
+    to_check,
     told_as_words,
+    too_thin,
     topics_apart,
     turned,
     why_beside,
@@ -129,6 +132,7 @@ class Finding:
         quote: The best one, with the words that decided marked.
         source: Where it stands.
         why_beside: Why it doesn't lead though labels bear it out; empty where it does.
+        to_check: What is odd about its side; empty for most.
         marks: What makes it hard to judge.
         also: Near twins, which stand under it.
         apart: Cases of another kind in its family, each with its best quote.
@@ -143,6 +147,7 @@ class Finding:
     source: Quote | None
     examples: tuple[Example, ...]
     why_beside: str = ""
+    to_check: str = ""
     marks: Sequence[Mark] = ()
     also: tuple[Finding, ...] = ()
     apart: tuple[Apart, ...] = ()
@@ -161,11 +166,13 @@ class Findings:
         beside: Those that labels bear out and that don't lead all the same.
         hints: Those of which too few thumbs can tell, but for the strongest.
         turned: Those whose thumbs on held-out conversations went the other way.
+        to_check: Those that one would expect on the other side.
         sounds: Those that tell how people sound.
         topics: Segments, those least like the rest first, each with its conversations and how these
             begin.
         wrong: The held-out conversations that the set gets most wrong, each with how it begins.
         shown: The conversations that are in the page, as the template takes them.
+        thin: Rubrics that say too little to be shown.
     """
 
     leading: Mapping[Polarity, Sequence[Finding]]
@@ -176,10 +183,12 @@ class Findings:
     beside: Sequence[Finding]
     hints: Sequence[Finding]
     turned: Sequence[Finding]
+    to_check: Sequence[Finding]
     sounds: Sequence[Finding]
     topics: Sequence[tuple[Segment, tuple[tuple[Example, str], ...]]]
     wrong: Sequence[tuple[LabelledScore, Example, str]]
     shown: Sequence[Mapping[str, object]]
+    thin: int = 0
 
     def none_of(self, side: Polarity) -> str:
         """Say what there is of a side on which nothing leads."""
@@ -216,7 +225,9 @@ class Findings:
             "also proven or likely": len(self.beside),
             "as hints": len(self.hints) + sum(map(len, self.strongest.values())),
             "contradicted by new conversations": len(self.turned),
+            "to check": len(self.to_check),
             f"for the score alone (“{SOUNDS}”)": len(self.sounds),
+            "in the file only, too thin to show": self.thin,
         }
         return listed([f"{n:,} {what}" for what, n in numbers.items() if n])
 
@@ -302,10 +313,12 @@ def findings_of(
         beside=findings(also_borne_out(every)),
         hints=findings(hints),
         turned=findings(turned(every)),
+        to_check=findings(to_check(every)),
         sounds=findings(sounds_of(every), 0),
         topics=topics,
         wrong=wrong,
         shown=prepare(rubrics, places),
+        thin=len(too_thin(every)),
     )
 
 
@@ -333,6 +346,7 @@ def finding(
         source=quote,
         examples=tuple(map(places.example, quoted_in(rubric)[:examples])),
         why_beside=why_beside(rubric) if also_borne_out([rubric]) else "",
+        to_check=UNEXPECTED[rubric.polarity] if to_check([rubric]) else "",
         marks=places.marks.get(rubric.id, ()),
         also=tuple(finding(twin, places, total, examples) for twin in also),
         apart=tuple(apart(case, places) for case in rubric.apart),

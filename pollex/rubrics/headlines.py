@@ -8,8 +8,8 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.records import ChosenRubric, Segment
-from pollex.rubrics.rubric import BUILT_IN, Polarity, Rubric
-from pollex.rubrics.worth import doubt, speaks_against
+from pollex.rubrics.rubric import BUILT_IN, Polarity, Rubric, is_built_in
+from pollex.rubrics.worth import doubt, nearly_constant, speaks_against
 from pollex.selection.multi_split import ALIKE, correlations
 
 MOSTLY = 0.5
@@ -63,7 +63,65 @@ def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]
 
 
 def _leads(rubric: ChosenRubric) -> bool:
-    return rubric.headlined and rubric.kind == "deed" and not went_the_other_way(rubric)
+    shown = rubric.headlined and rubric.kind == "deed"
+    return shown and not (went_the_other_way(rubric) or says_too_little(rubric))
+
+
+RARELY = ("event", "rate")
+"""Detectors of what happens seldom: that most conversations have one answer is no fault of theirs."""
+
+HOLDS_NOT = frozenset({"Strongly Disagree", "Disagree", "Never came up"})
+"""Answers of a model by which a rubric doesn't hold."""
+
+
+def says_too_little(rubric: ChosenRubric) -> bool:
+    """Tell whether a rubric is too thin to be shown: it counts for the score, and stays in the file.
+
+    Its answer is nearly always the same, it was found in one conversation alone, or it held in none
+    of the conversations that test it.
+    """
+    worth = rubric.worth
+    if worth is not None and worth.holds.n and not worth.down_with.n:
+        return True
+    if worth is not None and len(rubric.reason_ids) == 1 and is_built_in(rubric.source):
+        return True
+    return _has_one_answer(rubric)
+
+
+def _has_one_answer(rubric: ChosenRubric) -> bool:
+    """Tell whether a rubric is answered alike nearly everywhere, though it isn't something rare."""
+    alone = rubric.alone
+    kind = rubric.source.partition(":")[0]
+    if alone is None or kind in RARELY or not nearly_constant(alone):
+        return False
+    if kind == "phrase":  # words may be rare: what labels bear out of them is shown
+        return rubric.stands not in ("proven", "likely")
+    return is_built_in(rubric.source) or alone.commonest not in HOLDS_NOT
+
+
+def too_thin(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List what isn't shown, since it says too little."""
+    return [
+        rubric for rubric in rubrics if says_too_little(rubric) and not went_the_other_way(rubric)
+    ]
+
+
+def to_check(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List deeds and outcomes that go along with the thumb that one would least expect."""
+    return [
+        rubric
+        for rubric in in_order(rubrics)
+        if rubric.unexpected
+        and (rubric.leads or rubric.outcome)
+        and not (rubric.circumstance or went_the_other_way(rubric) or says_too_little(rubric))
+    ]
+
+
+UNEXPECTED: dict[Polarity, str] = {
+    "sat": "usually a bad sign, and thumbs don't show that: read its conversations",
+    "dsat": "usually a good sign, and thumbs don't show that: read its conversations",
+}
+"""What is said of a rubric that one would expect on the other side, by the side that it has."""
 
 
 def has_models(rubrics: Sequence[Rubric]) -> bool:
@@ -79,7 +137,7 @@ def outcomes_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
             outcomes.append(rubric)
 
     return sorted(
-        (rubric for rubric in outcomes if not went_the_other_way(rubric)),
+        (rubric for rubric in outcomes if _is_shown(rubric)),
         key=lambda rubric: (rubric.polarity, -thumbs_explained(rubric)),
     )
 
@@ -88,9 +146,15 @@ def said_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List words that labels bear out, most thumbs explained first, in whatever language they are."""
     worded = [rubric for rubric in rubrics if told_as_words(rubric)]
     return sorted(
-        (rubric for rubric in worded if not went_the_other_way(rubric)),
+        (rubric for rubric in worded if _is_shown(rubric)),
         key=lambda rubric: (rubric.polarity, -thumbs_explained(rubric)),
     )
+
+
+def _is_shown(rubric: ChosenRubric) -> bool:
+    """Tell whether a rubric may be told as what goes along with the thumb of its side."""
+    aside = went_the_other_way(rubric) or says_too_little(rubric)
+    return not (aside or rubric.unexpected)
 
 
 def told_as_words(rubric: ChosenRubric) -> bool:
@@ -107,7 +171,9 @@ def topics_apart(segments: Sequence[Segment]) -> list[Segment]:
 def along_with(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List what goes along with a circumstance that explains its difference: what it says is no cause to act on."""
     return [
-        rubric for rubric in in_order(rubrics) if rubric.circumstance and rubric.stands != "hint"
+        rubric
+        for rubric in in_order(rubrics)
+        if rubric.circumstance and rubric.stands != "hint" and not says_too_little(rubric)
     ]
 
 
@@ -139,7 +205,7 @@ def strongest_hints(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Cho
         if rubric.kind == "deed" and rubric.worth and not doubt(rubric.worth, side):
             clear.append(rubric)
 
-    clear = [rubric for rubric in clear if not (rubric.unsure or rubric.unexpected)]
+    clear = [rubric for rubric in clear if not rubric.unsure]
     return sorted(clear, key=lambda rubric: -thumbs_explained(rubric))[:STRONGEST]
 
 
@@ -150,8 +216,6 @@ def also_borne_out(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
 
 def why_beside(rubric: ChosenRubric) -> str:
     """Say why a rubric that labels bear out doesn't lead."""
-    if rubric.unexpected:
-        return "one would expect it on the other side"
     if rubric.unsure:
         return "what finds it isn't known to be right often enough: read its conversations"
     return "found by a program; beside a model's sentences, one of these leads only if it is proven"
@@ -161,9 +225,7 @@ def _not_leading(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     return [
         rubric
         for rubric in in_order(rubrics)
-        if rubric.leads
-        and not (rubric.headlined or _told_elsewhere(rubric))
-        and not went_the_other_way(rubric)
+        if rubric.leads and not (rubric.headlined or _told_elsewhere(rubric)) and _is_shown(rubric)
     ]
 
 
@@ -175,9 +237,9 @@ def sounds_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List rubrics of tone, how people sound, without what went the other way."""
     sounds: list[ChosenRubric] = []
     for rubric in in_order(rubrics):
-        if not (
-            rubric.leads or _told_elsewhere(rubric) or told_as_words(rubric)
-        ) and not went_the_other_way(rubric):
+        elsewhere = rubric.leads or _told_elsewhere(rubric) or told_as_words(rubric)
+        aside = went_the_other_way(rubric) or says_too_little(rubric)
+        if not (elsewhere or aside or (rubric.unexpected and rubric.outcome)):
             sounds.append(rubric)
 
     return sounds

@@ -18,6 +18,7 @@ from pollex.reports.transcript import MarkedText
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.edits import Entry, edits_beside, entries_of, toml_of
 from pollex.rubrics.headlines import (
+    UNEXPECTED,
     Headline,
     along_with,
     also_borne_out,
@@ -27,6 +28,8 @@ from pollex.rubrics.headlines import (
     said_of,
     sounds_of,
     strongest_hints,
+    to_check,
+    too_thin,
     turned,
     went_the_other_way,
     why_beside,
@@ -67,6 +70,7 @@ SCORES: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the sc
 """The side of a rubric, where the heading doesn't say it."""
 
 TURNED = "New conversations contradict these"
+CHECK = "To check: one would expect these on the other side"
 BESIDE = "Also proven or likely, but not among the findings"
 ALONG = "What goes along with a circumstance, which explains it"
 HINTS = "Hints: not enough thumbs to tell them from luck"
@@ -103,13 +107,17 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
     borne_out = also_borne_out(rubrics.rubrics)
     hints = [rubric for rubric in hints_of(rubrics.rubrics) if rubric.id not in shown_above]
     against = turned(rubrics.rubrics)
+    odd = to_check(rubrics.rubrics)
     sounds = sounds_of(rubrics.rubrics)
+    thin = too_thin(rubrics.rubrics)
     if verbose:
         yield from _group(BESIDE, map(Headline, borne_out), verbose)
         yield from _group(HINTS, map(Headline, hints), verbose)
         yield from _group(TURNED, map(Headline, against), verbose)
+        yield from _group(CHECK, map(Headline, odd), verbose)
         people = "How people sound: these count for the score, but give nothing to act on"
         yield from _group(people, map(Headline, sounds), verbose)
+        yield from _thin_told(len(thin))
         return
 
     if borne_out:
@@ -119,10 +127,19 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
 
     counts += [count(len(hints), "hint")] if hints else []
     counts += [f"{len(against)} that new conversations contradict"] if against else []
+    counts += [f"{len(odd)} to check"] if odd else []
     counts += [f"{len(sounds)} of how people sound"] if sounds else []
     if counts:
-        more = len(borne_out) + len(hints) + len(against) + len(sounds)
+        more = len(borne_out) + len(hints) + len(against) + len(odd) + len(sounds)
         yield f"{count(more, 'more rubric')} ({'; '.join(counts)}): in the report, or here with -v"
+    yield from _thin_told(len(thin))
+
+
+def _thin_told(number: int) -> Told:
+    """Yield how many rubrics say too little to be shown; nothing for none."""
+    if number:
+        are = "rubric says", "rubrics say"
+        yield f"{count(number, *are)} too little to be shown: in the file of the rubric set"
 
 
 def _remarks(remarks: Iterable[Remark]) -> Told:
@@ -170,10 +187,11 @@ def rubric_line(text: str, figures: Sequence[str]) -> Line:
 def figures_of(rubric: ChosenRubric) -> list[str]:
     """Return a rubric's worth in a few words, and why it can't be relied on."""
     stands = [rubric.stands] if rubric.standing else []
+    aside = []
     if also_borne_out([rubric]):
-        aside = [f"not among the findings: {why_beside(rubric)}"]
-    else:
-        aside = []
+        aside.append(f"not among the findings: {why_beside(rubric)}")
+    if to_check([rubric]):
+        aside.append(UNEXPECTED[rubric.polarity])
 
     if rubric.worth is None:
         return [

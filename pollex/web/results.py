@@ -89,8 +89,8 @@ def evaluation_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the figures of an evaluation."""
     figures = figures_of(result, result["n"])
     when_clear = figures.get("confident_accuracy")
-    clear_cases = round((result["yield_rate"] or 0.0) * result["n"])
-    if when_clear and when_clear.value is not None and clear_cases < CLEAR_CASES:
+    clear_cases = round((result.get("yield_rate") or 0.0) * result["n"])
+    if when_clear and when_clear.value is not None and 0 < clear_cases < CLEAR_CASES:
         figures["confident_accuracy"] = Figure(None, undefined=TOO_FEW_CLEAR)
     return {
         "figures": figures,

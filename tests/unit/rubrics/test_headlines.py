@@ -13,6 +13,8 @@ from pollex.rubrics.headlines import (
     outcomes_of,
     said_of,
     sounds_of,
+    to_check,
+    too_thin,
     turned,
     twins,
     why_beside,
@@ -30,6 +32,7 @@ NOWHERE = worth_of(np.zeros(40, bool), UP)
 
 def event(number: int, pattern: str = "fail_no_way", **changes: Any) -> ChosenRubric:
     whole = {"id": f"event{number}", "source": f"event:{pattern}", "worth": BAD, "tells": "deed"}
+    whole |= {"reason_ids": ("reason1", "reason2")}
     return rubric(number, "dsat").model_copy(update=whole | changes)
 
 
@@ -140,6 +143,65 @@ def test_words_that_labels_bear_out_are_a_list_of_their_own_and_others_are_how_p
     rubrics = (word, tone, hint, likely, turned_round)
     assert [one.id for one in said_of(rubrics)] == ["event1", "event4"]
     assert [one.id for one in sounds_of(rubrics)] == ["event2", "event3"]
+
+
+def lists_of(rubric: ChosenRubric) -> dict[str, int]:
+    """In how many entries of each list a rubric stands."""
+    by_name = {
+        "leads": headlines((rubric,), rubric.polarity),
+        "hints": hints_of((rubric,)),
+        "outcomes": outcomes_of((rubric,)),
+        "said": said_of((rubric,)),
+        "beside": also_borne_out((rubric,)),
+        "sounds": sounds_of((rubric,)),
+        "check": to_check((rubric,)),
+        "thin": too_thin((rubric,)),
+    }
+    return {name: len(entries) for name, entries in by_name.items() if entries}
+
+
+def answered(commonest: str, share: int) -> Alone:
+    return Alone(
+        by="signal",
+        spread=1.0,
+        commonest=commonest,
+        share=share_of(share, 100),
+        auc=share_of(60, 100),
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"worth": NOWHERE}, "thin"),
+        ({"worth": NOWHERE, "tells": "outcome"}, "thin"),
+        ({"reason_ids": ("reason1",)}, "thin"),
+        ({"reason_ids": ("reason1",), "source": "summarize_dsat@1"}, "leads"),
+        ({"source": "signal:stray", "alone": answered("Neutral", 92)}, "thin"),
+        ({"source": "signal:stray", "alone": answered("Neutral", 80)}, "leads"),
+        ({"source": "signal:hedges", "tells": "tone", "alone": answered("Neutral", 99)}, "thin"),
+        ({"source": "summarize_dsat@1", "alone": answered("Agree", 95)}, "thin"),
+        ({"source": "summarize_dsat@1", "alone": answered("Never came up", 95)}, "leads"),
+        ({"alone": answered("Disagree", 95)}, "leads"),
+        ({"source": "phrase:user:x", "alone": answered("Neutral", 95)}, "said"),
+        (
+            {"source": "phrase:user:x", "alone": answered("Neutral", 95), "standing": HINT},
+            "thin",
+        ),
+    ],
+)
+def test_what_rests_on_nearly_nothing_is_shown_nowhere(changes: dict[str, Any], place: str) -> None:
+    proven = {"standing": PROVEN, "text": "The assistant fails."}
+    assert lists_of(event(1, **(proven | changes))) == {place: 1}
+
+
+@pytest.mark.parametrize("standing", [PROVEN, LIKELY, HINT])
+@pytest.mark.parametrize("tells", ["deed", "outcome", "manners"])
+def test_what_goes_along_with_the_unexpected_thumb_is_to_be_checked_and_no_finding(
+    tells: str, standing: StandingRecord
+) -> None:
+    odd = event(1, "invented_value", tells=tells, standing=standing, unexpected=True)
+    assert lists_of(odd) == {"check": 1}
 
 
 def test_twins_stand_under_one_entry_without_those_that_went_the_other_way() -> None:
