@@ -40,6 +40,7 @@ FEWEST = 3
 """Conversations that a feature is in at least."""
 WORDS = 200
 """Features that a rubric is learned from at most: those that go most with its answers."""
+# penalties that are tried, and the folds by which the best one is found
 PENALTIES = (30.0, 100.0, 300.0, 1000.0)
 INNER = 5
 
@@ -69,9 +70,11 @@ class Student:
 
     def probabilities(self, features: Features, options: int) -> Floats:
         """Predict the probability of each option, and of "Never came up" `[option + 1]`."""
+        # z from 0 to 1; the largest logit is taken off, so that exp can't overflow
         z = self.value(features) / 10
         logits = np.array(self.curve) @ np.array([1.0, z, z * z])
         shares = np.exp(logits - logits.max())
+        # options that the model never chose keep probability 0
         out = np.zeros(options + 1)
         out[self.classes] = shares / shares.sum()
 
@@ -113,6 +116,7 @@ def learn_student(
         picked: Place of the answer; one past the options for "Never came up" `[conversation]`.
     """
     came_up = ~np.isnan(values)
+    # too few values, or no difference between them: nothing to regress on
     if came_up.sum() < 2 * INNER or np.ptp(values[came_up]) == 0:
         return _constant(values, picked)
 
@@ -136,6 +140,7 @@ def learn_student(
     # back to the features' own units; four digits are enough
     weight = np.array([float(f"{w:.4g}") for w in weight / spread])
     intercept = float(intercept - weight @ middle)
+    # its curve is a stand-in: this student predicts values only
     student = Student(
         intercept,
         {n: w for n, w in zip(names, weight.tolist(), strict=True) if w},
@@ -153,6 +158,7 @@ def learn_student(
 def _constant(values: Floats, picked: Ints) -> Student:
     present = values[~np.isnan(values)]
     classes, counts = np.unique(picked, return_counts=True)
+    # one logit for each answer by its count, the same at any value
     curve = [[float(np.log(n)), 0.0, 0.0] for n in counts]
 
     return Student(
@@ -165,6 +171,7 @@ def _constant(values: Floats, picked: Ints) -> Student:
 
 def matrix(features: Sequence[Features], y: Floats) -> tuple[list[str], Floats]:
     """Return the features that go most with `y`, and their values `[conversation, feature]`."""
+    # in how many conversations each feature is
     counts: dict[str, int] = {}
     for row_features in features:
         for name in row_features:
@@ -183,6 +190,7 @@ def matrix(features: Sequence[Features], y: Floats) -> tuple[list[str], Floats]:
     centered = x - x.mean(axis=0)
     scale = np.sqrt(np.square(centered).sum(axis=0))
     strength = np.abs((y - y.mean()) @ centered) / np.where(scale > 0, scale, np.inf)
+    # the strongest features, back in the order of their names
     strongest = np.sort(np.argsort(-strength, kind="stable")[:WORDS])
     return [names[i] for i in strongest], x[:, strongest]
 
@@ -192,6 +200,7 @@ def ridge(x: Floats, y: Floats, penalty: float) -> tuple[Floats, float]:
     mean = y.mean()
     column = x.mean(axis=0)
     centered = x - column
+    # one unknown for each conversation, from which the features' weights follow
     dual = np.linalg.solve(centered @ centered.T + penalty * np.eye(len(y)), y - mean)
     weight = centered.T @ dual
 
@@ -227,6 +236,7 @@ def _curve(z: Floats, picked: Ints) -> tuple[list[int], list[list[float]]]:
     for b, w in zip(fitted.intercept_, fitted.coef_, strict=True):
         rows.append([float(b), *map(float, w)])
 
+    # two classes get a single row of weights: those of the first are 0
     return classes.tolist(), rows if len(rows) > 1 else [[0.0, 0.0, 0.0], *rows]
 
 
@@ -241,6 +251,7 @@ def features_of(conversation: Conversation, embedder: Embedder) -> dict[str, flo
     """Compute the features that are not 0, by name: `w:PARTY:WORD`, `s:SIGNAL:MEASURE`, `e:EVENT` and `n:PARTY`."""
     view = View(conversation, embedder)
     features = dict[str, float]()
+    # words and pairs of neighboring words of each party, and how many words it has
     for turn in conversation.turns:
         party = turn.role[:1]
         words = _WORD.findall(turn.content.casefold())
@@ -248,6 +259,7 @@ def features_of(conversation: Conversation, embedder: Embedder) -> dict[str, flo
         features |= {f"w:{party}:{word}": 1.0 for word in words}
         features |= {f"w:{party}:{first} {second}": 1.0 for first, second in pairwise(words)}
 
+    # numbers of words count on a log scale
     features |= {name: log1p(count) for name, count in features.items() if name.startswith("n:")}
     # signals as the built-in judge measures them
     for name, signal in SEEN.items():
@@ -338,6 +350,7 @@ class DistilledJudge(Judge):
         if not self.lessons:
             return
 
+        # sums depend on their order, in the last digit
         ordered = sorted(
             (c for c in training if not c.not_scorable),
             key=lambda c: (c.text_hash, c.id),
@@ -347,6 +360,7 @@ class DistilledJudge(Judge):
             features.append(features_of(conversation, self.embedder))
 
         hashes = [conversation.text_hash for conversation in ordered]
+        # the built-in judge's folds: by class, and copies of a text together
         folds = deal(
             hashes,
             np.array([c.label is Label.POSITIVE for c in ordered], dtype=bool),
@@ -371,6 +385,7 @@ class DistilledJudge(Judge):
         students = {}
         for rubric in rubrics:
             lessons = self.lessons.get(rubric.id, {})
+            # only conversations that the model answered about teach the rubric
             rows = []
             for row, text in zip(features, hashes, strict=True):
                 if text in lessons:
@@ -409,6 +424,7 @@ class DistilledJudge(Judge):
         if why := conversation.not_scorable:
             return no_answers(questions, "not_scorable", why, NAME)
 
+        # what was learned without its own fold answers a conversation of the lessons
         fold = self._folds.get(conversation.text_hash)
         students = self.students if fold is None else self._fold_students[fold]
         features = features_of(conversation, self.embedder)
@@ -441,12 +457,14 @@ class DistilledJudge(Judge):
 
         options = len(question.options)
         shares = student.probabilities(features, options)
+        # “Never came up” needs a question that allows it; else the options share its mass
         never = int(np.argmax(shares)) == options and question.may_never
         if never:
             p = np.zeros(options)
         else:
             p = shares[:options] / max(shares[:options].sum(), 1e-12)
 
+        # the features that move the value most in this conversation
         heaviest = sorted(
             student.weights, key=lambda name: -abs(student.weights[name] * features.get(name, 0.0))
         )[:3]
@@ -469,6 +487,7 @@ class LocalJudge(Divided):
         learned: Mapping[str, Any],
         lessons: Lessons | None = None,
     ) -> None:
+        # a student is stored with `weights`, a scale of the built-in judge with `weight`
         scales = {id_: stored for id_, stored in learned.items() if "weights" not in stored}
         taught = {id_: stored for id_, stored in learned.items() if "weights" in stored}
         super().__init__(

@@ -81,6 +81,7 @@ class EmbeddedJudge:
     ) -> None:
         self.embedder = embedder
         self.vectors = any(evidence_of(rubric, embedder).vectors for rubric in rubrics)
+        # the scale of tone is stored among those of the rubrics, under a name of its own
         stored_by_id = dict(learned or {})
         tone = stored_by_id.pop(TONE, None)
         if tone is None:
@@ -89,10 +90,12 @@ class EmbeddedJudge:
             self.tone = ToneScale.from_json(tone, len(OF_WORDS) * len(MEASURES))
 
         self.scales = {id_: scale_from_json(id_, stored) for id_, stored in stored_by_id.items()}
+        # scales learned without each fold, and the fold of each text that was studied
         self._fold_scales: list[dict[str, LearnedScale]] = []
         self._folds: dict[str, int] = {}
         self._fingerprint: str | None = None
         self._replicate: int | None = None
+        # views by text, evidence by rubric, and answers by what their turns are marked with
         self._views: dict[str, View] = {}
         self.remembered = REMEMBERED
         self._evidence: dict[str, tuple[Rubric, Signal]] = {}
@@ -108,6 +111,7 @@ class EmbeddedJudge:
     @property
     def fingerprint(self) -> str:
         if self._fingerprint is None:
+            # all that answers depend on: version, embedder, and everything learned
             scales = sorted(f"{id_} {scale.to_json()}" for id_, scale in self.scales.items())
             scales += [] if self.tone is None else [f"{TONE} {self.tone.to_json()}"]
             self._fingerprint = content_id(
@@ -127,6 +131,7 @@ class EmbeddedJudge:
         """Learn a scale for each rubric from the labeled conversations, in all and per fold."""
         # sums depend on their order, in the last digit
         ordered = sorted(training, key=lambda c: (c.text_hash, c.id))
+        # a scale is learned from conversations with a label and both parties
         labelled = []
         for c in ordered:
             if c.label is not Label.NONE and not c.not_scorable:
@@ -142,6 +147,7 @@ class EmbeddedJudge:
             views_of(labelled, self.embedder, vectors=self.vectors),
             evidence,
         )
+        # copies of a text share its fold, so that no scale that saw one answers another
         folds = deal([c.text_hash for c in labelled], positive)
         self._folds = dict(
             zip(
@@ -150,6 +156,7 @@ class EmbeddedJudge:
                 strict=True,
             )
         )
+        # it named what was learned before
         self._fingerprint = None
         self.scales = scales_of(measures, positive, rubrics, evidence)
         self._fold_scales = [
@@ -161,6 +168,7 @@ class EmbeddedJudge:
         """Return the judge on resampled turns; see `agents.votes.Repeatable`."""
         other = copy(self)
         other._replicate = replicate
+        # answers depend on the turns that are drawn; views and evidence don't, and are shared
         other._known = {}
 
         return other
@@ -198,6 +206,7 @@ class EmbeddedJudge:
             )
             self._asked = prepared
 
+        # a conversation that was studied is answered without its own fold
         fold = self._folds.get(conversation.text_hash)
         view = self._view(conversation)
         scales = self.scales if fold is None else self._fold_scales[fold]
@@ -209,6 +218,7 @@ class EmbeddedJudge:
 
     def _view(self, conversation: Conversation) -> View:
         view = self._views.get(conversation.text_hash)
+        # one text may have two ids, and rubrics leave out quotes of the conversation itself
         if view is None or view.conversation.id != conversation.id:
             if len(self._views) >= self.remembered:
                 del self._views[next(iter(self._views))]
@@ -230,8 +240,10 @@ class EmbeddedJudge:
         if evidence is None:
             return self._tone_answer(view, question)
 
+        # a view hands out one array of zeros, so that silence is told without comparing numbers
         marks = evidence.marks(view)
         silent = marks is view.silent
+        # turns are drawn for each conversation, so that no other one shares the answer
         if self._replicate is not None and not silent:
             return self._answered(
                 view,
@@ -246,6 +258,7 @@ class EmbeddedJudge:
         marked = () if silent else (marks.tobytes(), *view.places(evidence.party))
         key = question.id, len(question.options), *marked
         cached = self._known.get(key)
+        # a fit makes new scales, and a rubric of the same id may have other evidence now
         if cached is None or cached[0] is not evidence or cached[1] is not scale:
             if len(self._known) >= KNOWN:
                 self._known.clear()
@@ -287,6 +300,7 @@ class EmbeddedJudge:
         scale: LearnedScale | None,
         marks: list[float],
     ) -> Answer:
+        # measures are of the turns drawn, while the turns named are chosen from all
         turns = view.places(evidence.party)
         turns_drawn = turns
         if self._replicate is not None:
@@ -322,6 +336,7 @@ class EmbeddedJudge:
     def _look_for(self, rubrics: Sequence[Rubric]) -> None:
         events = filter(None, (event_source(rubric.source) for rubric in rubrics))
         patterns = self._patterns.union(event.event.pattern for event in events)
+        # views were read for the old patterns alone
         if patterns != self._patterns:
             self._patterns = patterns
             self._views = {}
@@ -370,6 +385,7 @@ def deal(hashes: Sequence[str], positive: Flags) -> Indices:
 
     Conversations with the same text share a fold.
     """
+    # within each class, texts in the order of their hashes go to the folds in turn
     order = {}
     for label in (True, False):
         for rank, text in enumerate(
@@ -426,9 +442,11 @@ def nearest_source(rubric: Rubric, embedder: Embedder) -> str:
     Embeddings hardly see a “not”: a sentence that is denied in one of the two texts only is not
     near.
     """
+    # sentences of all signals and events, with the source that each stands for
     sources_by_sentence = {
         signal.statement: f"signal:{signal.name}" for signal in SIGNALS.values()
     } | dict(plain_events())
+    # only sentences that deny, or don't, as the rubric does
     alike = []
     for sentence in sources_by_sentence:
         if is_negated(sentence) == is_negated(rubric.text):
@@ -439,6 +457,7 @@ def nearest_source(rubric: Rubric, embedder: Embedder) -> str:
     if cosines[nearest] >= NEAR:
         return sources_by_sentence[alike[nearest]]
 
+    # nothing is near: the words that the rubric quotes, unless it denies them
     quoted = _QUOTED.search(rubric.text)
     party = party_of(rubric)
     if quoted is None or is_negated(rubric.text) or party == "both":
@@ -469,6 +488,7 @@ class LearnedScale:
 
     def odds(self, measures: Floats) -> Floats:
         """Return the log-odds e of measures [..., measure]."""
+        # one extreme measure can't outweigh all others
         z = np.clip((measures - self.middle) / self.spread, -FARTHEST, FARTHEST)
         return np.asarray(GAIN * (z * self.weight).sum(axis=-1))
 
@@ -498,6 +518,7 @@ class LearnedScale:
                 strict=True,
             )
         )
+        # measures without weight add nothing, and most scales have some
         pairs: list[tuple[int, float, float, float]] = []
         for place, figures in every:
             if figures[2]:
@@ -520,6 +541,7 @@ def scale_from_json(rubric: str, stored: Any) -> LearnedScale:
             *(np.array(stored[name], dtype=np.float64) for name in ("middle", "spread", "weight"))
         )
     except (KeyError, TypeError, ValueError):
+        # no numbers at all: refused with other wrong shapes below
         scale = LearnedScale(np.empty(0), np.empty(0), np.empty(0))
 
     if any(
@@ -541,6 +563,7 @@ def round_six(values: Floats) -> Floats:
 
 # For a rubric that was never studied: cosines of unrelated turns lie around 0.1 to 0.3.
 UNSTUDIED = LearnedScale(
+    # middle, spread and weight of share, amount, ending and trend
     np.array([0.2, 1.0, 0.35, 0.0]),
     np.array([0.15, 0.5, 0.2, 0.2]),
     np.array([0.5, 0.0, 1.0, 0.25]),
@@ -580,6 +603,7 @@ def separation(
     Measures are [conversation, ..., measure], a lean of each thing is [..., 1].
     """
     spread = measures.std(axis=0)
+    # a measure that never varies isn't divided by 0
     spread = np.where(spread > 1e-9, spread, 1.0)
     high = measures[positive].mean(axis=0)
     low = measures[~positive].mean(axis=0)
@@ -587,6 +611,7 @@ def separation(
     observed = (high - low) / spread
 
     return (
+        # shrunk as if so many more conversations had shown what is known of it in general
         (n * observed + PRIOR_CONVERSATIONS * PRIOR_DIFFERENCE * lean) / (n + PRIOR_CONVERSATIONS),
         (high + low) / 2,
         spread,

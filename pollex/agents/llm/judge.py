@@ -128,10 +128,12 @@ def canary(
     if any(question.options != LIKERT for question in questions):
         return None
 
+    # one digest stands for all random draws: the side, the word and the place
     identity = "\x1f".join([conversation.text_hash, *(question.id for question in questions)])
     digest = hmac.digest(salt, identity.encode("utf-8", "replace"), "sha256")
     true = _side(questions, digest[0])
     all_text = "\n".join(turn.content for turn in conversation.turns).casefold()
+    # a true canary takes a word of the first message, a false one a word that no turn has
     if true:
         words = _opening_words(conversation)
     else:
@@ -149,6 +151,7 @@ def canary(
 
     return Canary(
         text,
+        # without a word, the statement holds of any conversation
         true or not word,
         1 + int.from_bytes(digest[9:17]) % (len(questions) + 1),
     )
@@ -159,6 +162,7 @@ def _side(questions: Sequence[Question], byte: int) -> bool:
     for question in questions:
         polarities.add(question.rubric.polarity if question.rubric else None)
 
+    # rubrics of both sides or of none: the digest decides
     if polarities != {"sat"} and polarities != {"dsat"}:
         return byte % 2 == 1
     return polarities == {"dsat"}
@@ -170,6 +174,7 @@ def _opening_words(conversation: Conversation) -> list[str]:
         :_OPENING
     ]
     words = sorted({match.group()[:_LONGEST] for match in _WORD.finditer(opening)})
+    # labels of options are left out: in a statement they would look like answers
     labels = {option.text.casefold() for option in LIKERT}
     words = [word for word in words if word.casefold() not in labels]
     return [word for word in words if len(word) > 4] or words
@@ -189,24 +194,29 @@ def straight_lined(questions: Sequence[Question], answers: Sequence[Answer | Una
     of satisfaction and dissatisfaction alike or all for one reason, contradicts them, whatever the
     canaries say. That no rubric's occasion came up is never a sign.
     """
+    # only answers on the scale of agreement, to rubrics whose occasion came up
     pairs = []
     for question, answer in zip(questions, answers, strict=True):
         if isinstance(answer, Answer) and question.options == LIKERT and not answer.never_came_up:
             pairs.append((question, answer))
 
+    # too few, not all alike, or all in the middle: no sign
     options = {answer.chosen for _, answer in pairs}
     if len(pairs) < FEWEST or len(options) > 1 or options == {_NEUTRAL}:
         return ""
 
     chosen = options.pop()
     option = LIKERT[chosen].text
+    # a canary in another call about this conversation was answered wrong
     if any(isinstance(answer, Unanswered) and answer.outcome == "suspect" for answer in answers):
         return (
             f"{option} to all {len(pairs)} other rubrics, beside a canary that was answered wrong"
         )
+    # few rubrics, or disagreement with all of them, contradict nothing
     if len(pairs) < MANY or chosen < _NEUTRAL:
         return ""
 
+    # agreement with both sides contradicts itself
     polarities = [question.rubric.polarity for question, _ in pairs if question.rubric]
     if min(polarities.count("sat"), polarities.count("dsat")) >= FEWEST:
         return f"{option} to {len(pairs)} rubrics of satisfaction and dissatisfaction alike"
@@ -270,6 +280,7 @@ class Elicitation(ABC):
         by_group = await asyncio.gather(
             *(self._group(conversation, group, replicate) for group in groups)
         )
+        # groups are in another order than the questions, so answers are put back by id
         by_id = {}
         for answers in by_group:
             for answer in answers:
@@ -319,6 +330,7 @@ class Independent(Elicitation):
         if probe:
             rubric = Rubric(id="canary", text=probe.text, polarity="sat")
 
+        # the canary is asked on the scale of the questions that it stands among
         scale: ScaleName
         if any(question.may_never for question in questions):
             scale = "occasion"
@@ -329,6 +341,7 @@ class Independent(Elicitation):
         answers = await asyncio.gather(
             *(self._ask(conversation, question, replicate) for question in with_probe)
         )
+        # nothing was checked, or nothing was answered: the canary's own answer is left out
         if probe is None or not any(isinstance(answer, Answer) for answer in answers):
             return answers[: len(questions)]
 
@@ -351,6 +364,7 @@ class Independent(Elicitation):
         if not isinstance(outcome, Completed):
             return failure(outcome, self.judge, question.id)
 
+        # what a model thinks before its answer is no part of it
         outcome = replace(outcome, text=without_thoughts(outcome.text))
         option = _letter_or_option(outcome.text, _shown(question))
         if option is None:
@@ -370,9 +384,11 @@ class Independent(Elicitation):
         replicate: int,
     ) -> Call:
         logprobs = self.asker.capabilities.logprobs
+        # with log-probabilities one token, the letter, is all that is needed
         settings = self.asker.sampling(replicate) | ({"max_tokens": 1} if logprobs else {})
         options = _shown(question)
         evidence = self.asker.evidence(conversation)
+        # a question about no rubric is no statement to agree with
         if question.rubric:
             without = evidence.without
         else:
@@ -401,18 +417,22 @@ class Independent(Elicitation):
     ) -> Answer | Unanswered:
         letters = list(ascii_uppercase[: len(_shown(question))])
         options = len(question.options)
+        # the first token's alternatives give a probability to each letter
         tokens = Tokens.of(outcome.logprobs, outcome.text)
         capital = outcome.text.strip()[:1] in letters
         distribution = None
         if tokens:
             distribution = tokens.distribution(0, letters, folded=not capital)
 
+        # an endpoint may list no alternative that is a letter
         listed = distribution is not None and any(distribution)
         if not listed and self.asker.settings.require == "logprobs":
             return error_without_logprobs(question, self.judge)
 
+        # the option past the question's own says that the occasion never came up
         came_up = option < options
         self.tally["never came up"] += not came_up
+        # without log-probabilities all mass lies on the letter that was written
         if distribution and listed:
             probabilities = distribution
         else:
@@ -420,6 +440,7 @@ class Independent(Elicitation):
 
         return Answer(
             question_id=question.id,
+            # the mass of “never came up” is left out, so that the rest may sum to less than 1
             probabilities=probabilities[:options] if came_up else (0.0,) * options,
             chosen=option,
             source="logprobs" if listed else "point",
@@ -469,6 +490,7 @@ class Batched(Elicitation):
             alike[self._side(question), options].append(question)
 
         size = self.asker.settings.batch
+        # each group is cut in the order of ids, so that the same rubrics share a call again
         batches: list[list[Question]] = []
         for group in map(in_order_of_rubrics, alike.values()):
             for start in range(0, len(group), size):
@@ -498,6 +520,7 @@ class Batched(Elicitation):
             missing,
             replicate + self.asker.settings.samples,
         )
+        # second answers fill gaps only: the first ones stay
         second = {answer.question_id: answer for answer in again}
         return [second.get(answer.question_id, answer) for answer in answers]
 
@@ -519,12 +542,14 @@ class Batched(Elicitation):
                 replicate,
             )
         )
+        # a call that failed has no gaps to ask about again
         if not isinstance(outcome, Completed):
             return [failure(outcome, self.judge, question.id) for question in questions], []
 
         count = len(questions) + (probe is not None)
         sheet = Sheet.of(outcome, self._labels(questions), count)
         self.tally["unknown answers"] += sheet.unknown
+        # places of the questions on the sheet: all but the canary's
         places = []
         for place in range(1, count + 1):
             if probe is None or place != probe.place:
@@ -549,6 +574,7 @@ class Batched(Elicitation):
             isinstance(answer, Answer) and answer.never_came_up for answer in answers
         )
         missing = [question for question, place in pairs if sheet.missing(place)]
+        # an empty sheet says nothing of the canary
         if probe is None or len(missing) == len(questions):
             why = ""
         else:
@@ -564,9 +590,11 @@ class Batched(Elicitation):
         replicate: int,
     ) -> Call:
         texts = [question.text for question in questions]
+        # the canary stands among the other statements, without a mark
         if probe:
             texts.insert(probe.place - 1, probe.text)
 
+        # the labels that are listed, and the plain words that the prompt explains
         labels = self._labels(questions)[0]
         spelled = self._labels(questions)[-1]
         evidence = self.asker.evidence(conversation)
@@ -591,6 +619,7 @@ class Batched(Elicitation):
         texts = [option.text for option in questions[0].options] + [NEVER_CAME_UP] * questions[
             0
         ].may_never
+        # a letter before each option lets the first token tell them apart
         if self.asker.capabilities.logprobs:
             return [code_options(texts), texts]
         return [texts]
@@ -685,6 +714,7 @@ class LlmJudge(Role, Judge):
                 self.elicitation.judge,
             )
 
+        # known answers are not asked for again, and go back to their places among the fresh ones
         stored = await self.known_about(conversation)
         left = [question for question in questions if question.digest not in stored]
         self.known_answers += len(questions) - len(left)
@@ -700,6 +730,7 @@ class LlmJudge(Role, Judge):
 
         by_id = {answer.question_id: answer for answer in fresh_answers}
         return [
+            # answers are known by the question's digest; its id may be another one now
             stored[question.digest].model_copy(update={"question_id": question.id})
             if question.digest in stored
             else by_id[question.id]
@@ -716,6 +747,7 @@ class LlmJudge(Role, Judge):
     async def _recall(
         self, text_hashes: Sequence[str]
     ) -> dict[str, Mapping[str, Answer | Unanswered]]:
+        # texts without any answer are kept, too: they are not looked up a second time
         nothing: dict[str, Mapping[str, Answer | Unanswered]] = {
             text_hash: {} for text_hash in text_hashes
         }
@@ -740,6 +772,7 @@ class LlmJudge(Role, Judge):
             questions,
             replicate,
         )
+        # all answers about the conversation are compared, while a canary covers one call
         why = ""
         if self.asker.settings.straight_lining:
             why = straight_lined(questions, answers)

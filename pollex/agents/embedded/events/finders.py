@@ -49,6 +49,7 @@ def searches(x: Exchange) -> Iterator[Firing]:
 
     act_in_reply = (x.here, "none_found")
     yield x.fire("found_none", act_in_reply)
+    # what the reply goes on with after the empty search; without it, the search is a dead end
     way = next(
         (act for act in ("offers_other", "offers", "proposes") if act in x.here.acts),
         "",
@@ -58,6 +59,7 @@ def searches(x: Exchange) -> Iterator[Firing]:
     elif way == "offers_other" and "offers" not in x.here.acts:
         yield x.fire("none_widen", act_in_reply, (x.here, way))
 
+    # the user takes what the reply named in place of what wasn't found
     if way == "offers" and x.after is not None and x.after.has("accepts"):
         yield x.fire(
             "none_taken",
@@ -66,10 +68,12 @@ def searches(x: Exchange) -> Iterator[Firing]:
             (x.after, "accepts"),
         )
 
+    # the user's move before the assistant's earlier one: a feature that is lacking isn't a search
     before = x.moves[x.index - 3] if x.index > 2 else None
     if x.earlier is not None and found_none(x.earlier, before):
         yield x.fire("none_again", act_in_reply, (x.earlier, "none_found"))
 
+    # the user drops the search, and neither asks on nor takes anything
     for act in ("gives_up", "leaves"):
         if (
             x.after is not None
@@ -115,6 +119,7 @@ def advice(x: Exchange) -> Iterator[Firing]:
     """Advice of one exchange."""
     if general_list(x):
         yield x.fire_at("general_list", x.here, sentences_of_advice(x.here), 0.85)
+    # a report, an offer or a farewell without code is no advice
     if x.here.has("offers", "done", "confirms", "anything_else") and not x.here.code:
         return
     if x.here.has("asks_back") and brings_evidence(x):
@@ -165,6 +170,7 @@ def shared_name(user: Move, here: Move) -> tuple[str, Sentence] | None:
         shared = sorted(
             name
             for name in names(sentence.text)
+            # a long name may stand in the user's prose, where it isn't spelled as code
             if name in user_names or (len(name) > 5 and name in user.text)
         )
         if shared:
@@ -186,6 +192,7 @@ def _helped(x: Exchange) -> Iterator[Firing]:
         return
 
     yield from _comes_back(x, after)
+    # one verdict at most: trouble that the user reports rules out that the advice works
     if after.has("solves_alone"):
         yield x.fire("solved_alone", (after, "solves_alone"))
     elif after.has(*BACK):
@@ -197,11 +204,13 @@ def _helped(x: Exchange) -> Iterator[Firing]:
 
 
 def _comes_back(x: Exchange, after: Move) -> Iterator[Firing]:
+    # of several acts, the first in the order of `BACK` counts
     back = next((act for act in BACK if act in after.acts), "")
     if back:
         yield x.fire("fix_back", (after, back))
         yield x.fire(BACK[back], (after, back))
 
+    # the same trouble before and after this advice: it was the second try
     if "still_fails" in after.acts and x.user is not None and x.user.has("still_fails"):
         yield x.fire(
             "fix_fails_again",
@@ -250,6 +259,7 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
     question = (user, "asks")
     marks = (Chars.of(user.acts["asks"]),)
     feature = feature_question(user)
+    # one case at most: how the reply deals with the question, the clearest case first
     if x.here.has("doesnt_know", "refers") and not x.here.has("offers", "done"):
         yield x.fire(
             "answer_unknown",
@@ -278,6 +288,7 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
             marks,
         )
 
+    # values that the question asks for by name, and which of them the reply neither gives nor names
     asked_values = values_asked_for(
         " ".join(sentence.low for sentence in user.sentences if "asks" in sentence.hits)
     )
@@ -286,6 +297,7 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
         if not value.search(x.here.low) and not mentions(name, x.here.low):
             missing.append(name)
 
+    # the reply acts on the user's consent, and the question beside it is lost
     if (
         missing
         and user.has("accepts")
@@ -327,6 +339,7 @@ def same_way(question: str, answer: str) -> bool:
     ways_of_question, ways_of_answer = (set(WAY.findall(low)) for low in (question, answer))
     if ways_of_question:
         return ways_of_question == ways_of_answer
+    # a question that names no end may be of the end that was given
     return True
 
 
@@ -341,6 +354,7 @@ def mentions(slot: str, low: str) -> bool:
 
 def _no(x: Exchange, question: tuple[Move, str]) -> Iterator[Firing]:
     act_in_reply = (x.here, "says_no")
+    # another way in the same reply, or a “but”, softens the no
     if (
         x.here.has("offers_other", "offers", "refers")
         or " but " in x.here.low
@@ -360,15 +374,18 @@ def _no(x: Exchange, question: tuple[Move, str]) -> Iterator[Firing]:
 
 def _asked_back(x: Exchange) -> Iterator[Firing]:
     asking = [sentence for sentence in x.here.sentences if "asks_back" in sentence.hits]
+    # the reply asks for a value that the user's last move already gives
     if x.user is not None:
         for name, question, value in ASKED:
             for sentence in asking:
                 if (
                     question.search(sentence.low)
                     and (user_value := value.search(x.user.low))
+                    # “after five” and “five or six” leave the exact value open
                     and not BOUND.search(x.user.low[: user_value.start()])
                     and same_way(sentence.low, x.user.low)
                     and " or " not in x.user.low[user_value.end() : user_value.end() + 5]
+                    # after a failure another value is needed, so that asking again is right
                     and not x.here.has("fails", "unavailable", "offers")
                 ):
                     marks = span_in_move(x.user, user_value), Chars.of(sentence)
@@ -386,6 +403,7 @@ def _asked_back(x: Exchange) -> Iterator[Firing]:
     if len(asking) >= 2:
         yield x.fire_at("ask_many", x.here, asking, 0.9)
 
+    # the user objects that it was said already
     if (
         x.after is not None
         and "complains" in x.after.acts
@@ -420,6 +438,7 @@ def do_one_act(sentences: list[Sentence], act: str) -> bool:
 
 def span_in_move(move: Move, match: re.Match[str]) -> Chars:
     """Map a match in a move's joined sentences back to its turns."""
+    # `Move.low` joins the sentences by one space each
     offset = 0
     for sentence in move.sentences:
         if match.start() < offset + len(sentence.low) + 1:
@@ -442,6 +461,7 @@ def failure(move: Move | None, before: Move | None) -> str:
         return ""
     if "fails" in move.acts:
         return "fails"
+    # what isn't available is a failure only where an action was asked for, and none is reported
     if (
         "unavailable" in move.acts
         and "done" not in move.acts
@@ -464,12 +484,14 @@ def alternative(here: Move, failed: str) -> str:
     for act in ALTERNATIVES:
         sentence = here.acts.get(act)
         if (
+            # an alternative stands in the sentence of the failure or behind it
             sentence is None
             or (sentence.turn, sentence.start) < (start.turn, start.start)
             or "anything_else" in sentence.hits
         ):
             continue
 
+        # questions, read-backs and proposals count only where they name another value
         if (
             act in ("offers_other", "offers")
             or OTHER_WORDS.search(sentence.low)
@@ -482,6 +504,7 @@ def alternative(here: Move, failed: str) -> str:
 
 def describe_offer(sentence: Sentence) -> str:
     """Describe what an alternative changes; empty if it names nothing."""
+    # the noun behind “another” is used where the sentence names neither a time nor a day
     match = re.search(
         r"\b(?:another|a different|different|other) ((?:price |star )?[a-z]+)\b",
         sentence.low,
@@ -496,6 +519,7 @@ def describe_offer(sentence: Sentence) -> str:
         return "another day"
 
     noun = match.group(1) if match else ""
+    # words that follow “other” and name no thing
     if noun and noun not in (
         "or",
         "one",
@@ -519,6 +543,7 @@ def describe_offer(sentence: Sentence) -> str:
 def failures(x: Exchange) -> Iterator[Firing]:
     """Yield failures and recoveries of one exchange."""
     failed = failure(x.here, x.user)
+    # whether the assistant's move before had failed
     before = failure(x.earlier, x.moves[x.index - 3] if x.index > 2 else None)
     if failed:
         yield from _failed(x, failed, before)
@@ -529,6 +554,7 @@ def failures(x: Exchange) -> Iterator[Firing]:
         and x.here.has("done")
         and not x.user.has("rejects")
     ):
+        # who found the way out: the assistant with its alternative, or the user with another try
         by_user = not alternative(x.earlier, before)
         if by_user and x.user.has("changes", "requests"):
             name = "recovered_by_user"
@@ -551,6 +577,7 @@ def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
         if x.here.has("anything_else"):
             yield x.fire("fail_else", act_in_reply, (x.here, "anything_else"))
 
+    # the user gives up, and neither tries again nor takes anything
     after = x.after
     if after is not None and not after.has("accepts", "changes", "requests", "asks", "asks_other"):
         for act in ("gives_up", "leaves"):
@@ -558,6 +585,7 @@ def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
                 yield x.fire("fail_left", act_in_reply, (after, act))
                 break
 
+    # the reply named nothing else, and the user comes up with another try
     if after is not None and not other and not after.has("leaves", "gives_up"):
         for act in ("changes", "requests"):
             if act in after.acts and (
@@ -569,6 +597,7 @@ def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
     if before and x.earlier is not None:
         yield x.fire("fail_again", act_in_reply, (x.earlier, before))
 
+    # the user was made to confirm before the first failure, so the check came too late
     if (
         x.earlier is not None
         and x.earlier.has("confirms")
@@ -583,6 +612,7 @@ def _with_other(x: Exchange, failed: str, other: str) -> Iterator[Firing]:
     sentence = x.here.acts[other]
     act_in_reply = (x.here, failed)
     way = (x.here, other)
+    # a value, or a word with a capital in an offer: a name
     named = names_a_value(sentence.low) or (
         other == "offers" and sentence.text[1:] != sentence.text[1:].lower()
     )
@@ -631,6 +661,7 @@ def outcomes(x: Exchange) -> Iterator[Firing]:
 def _done(x: Exchange) -> Iterator[Firing]:
     act_in_reply = (x.here, "done")
     yield x.fire("done", act_in_reply)
+    # sentences that repeat when it is or what it costs
     telling = []
     for sentence in x.here.sentences:
         if not sentence.asking and (
@@ -638,6 +669,7 @@ def _done(x: Exchange) -> Iterator[Firing]:
         ):
             telling.append(sentence)
 
+    # the most that the report tells counts: a reference, a detail, or no figure at all
     if REFERENCE.search(x.here.low):
         yield x.fire("done_number", act_in_reply)
     elif telling:
@@ -655,6 +687,7 @@ def _done(x: Exchange) -> Iterator[Firing]:
     if x.after is None:
         return
 
+    # an objection counts before a question
     for act in ("corrects", "complains"):
         if act in x.after.acts:
             yield x.fire("done_wrong", (x.after, act), act_in_reply)
@@ -672,6 +705,7 @@ def _confirms(x: Exchange) -> Iterator[Firing]:
     act_in_reply = (x.here, "confirms")
     if x.earlier is not None and x.earlier.has("confirms") and not x.earlier.has("fails"):
         yield x.fire("confirm_twice", act_in_reply, (x.earlier, "confirms"))
+    # a read-back that the user accepts is neither wrong nor changed
     if x.after is None or x.after.has("accepts"):
         return
 
@@ -696,6 +730,7 @@ def suggestions(x: Exchange) -> Iterator[Firing]:
     if x.here.has("proposes") and not x.here.has("fails", "offers_other"):
         yield from _proposes(x)
 
+    # the user wants another suggestion, and there is none
     if x.user is not None and "asks_other" in x.user.acts and x.here.has("none_found", "fails"):
         yield x.fire(
             "offer_no_next",
@@ -706,11 +741,13 @@ def suggestions(x: Exchange) -> Iterator[Firing]:
 
 def _offer(x: Exchange) -> Iterator[Firing]:
     act_in_reply = (x.here, "offers")
+    # a number of options without the name of one is no suggestion yet
     counted = COUNT.search(x.here.acts["offers"].low) and not PROPER_NAME.search(x.here.text)
     if counted and x.here.has("asks_back", "offers_other"):
         yield x.fire("many_options", act_in_reply)
         return
 
+    # a first reply that names a suggestion at once
     concrete = next(
         (
             sentence
@@ -733,6 +770,7 @@ def _offer(x: Exchange) -> Iterator[Firing]:
     if x.after is None:
         return
 
+    # an objection, or the wish for another, counts before consent and refusal
     for act, name in (
         ("knows_already", "offer_known"),
         ("complains", "offer_against"),
@@ -742,6 +780,7 @@ def _offer(x: Exchange) -> Iterator[Firing]:
             yield x.fire(name, act_in_reply, (x.after, act))
             return
 
+    # beside a proposal or a question, the no may be to that
     if x.after.has("rejects") and not x.here.has(
         "proposes", "confirms", "asks_back", "anything_else", "offers_other"
     ):
@@ -793,6 +832,7 @@ def _proposes(x: Exchange) -> Iterator[Firing]:
         and x.user is not None
         and not x.user.has("accepts", "requests")
     ):
+        # what the two proposals are about: the same verb twice is insisting
         verbs = []
         for move in (x.here, x.earlier):
             verbs.append(move.acts["proposes"].hits["proposes"].detail)
@@ -831,6 +871,7 @@ def troubles(x: Exchange) -> Iterator[Firing]:
         yield x.fire("refused", (x.here, "refuses"))
 
     yield from _repeats(x)
+    # the user takes leave and wants nothing more, and the reply starts something all the same
     if (
         x.user is not None
         and x.user.has("leaves")
@@ -857,6 +898,7 @@ def _reaction(x: Exchange) -> Iterator[Firing]:
     if after.has("complains"):
         yield x.fire("complained", (after, "complains"))
 
+    # a no to a read-back, a proposal or an offer is an answer to it
     if (
         after.has("corrects")
         and not x.here.has("confirms", "proposes", "offers")
@@ -878,6 +920,7 @@ def corrects_the_reply(reply: Move, after: Move) -> bool:
 
 
 def _repeats(x: Exchange) -> Iterator[Firing]:
+    # a request or question of the user's that comes back in nearly the same words
     if x.user is not None and x.after is not None:
         for sentence in x.after.sentences:
             if {"requests", "asks"} & sentence.hits.keys() and (
@@ -892,6 +935,7 @@ def _repeats(x: Exchange) -> Iterator[Firing]:
                 )
                 break
 
+    # courtesy and questions may be alike without repeating anything
     if x.earlier is not None:
         for sentence in x.here.sentences:
             if (
@@ -915,6 +959,7 @@ def twin(sentence: Sentence, others: list[Sentence]) -> Sentence | None:
         return None
 
     for other in others:
+        # shared stems over all stems of both
         if len(sentence.content & other.content) >= ALIKE * len(sentence.content | other.content):
             return other
     return None

@@ -42,16 +42,20 @@ from pollex.conversations.splits import block_ids
 from pollex.rubrics.records import Segment
 from pollex.rubrics.worth import share_among
 
+# bound of the false discovery rate
 RATE = 0.2
+# an event has to occur in this share of conversations, in 3 at least and 6 at most
 FEWEST = 3
 MOST_NEEDED = 6
 SHARE = 0.03
+# correlation above which two events are one
 MOST_ALIKE = 0.6
 REST = 6
 """Conversations with the broader event alone that a comparison with it takes."""
 STANDS_OUT = 0.05
 """Highest p of an event of one object against the same of others with which it is a rubric of its own."""
 PER_PATTERN = 2
+# factor for an event of one topic, and what the usual side and a doing of the assistant add
 NARROW = 0.75
 EXPECTED = 1.0
 ACTING = 0.4
@@ -101,7 +105,9 @@ def candidates(
     """
     from scipy.stats import fisher_exact  # half a second; only learning needs it
 
+    # all events are compared on the same two halves
     half = stratified_half(up, rng)
+    # each pattern's column without topic and object: its narrower events are compared with it
     broader = {}
     for column, event in enumerate(events):
         if event.topic == ANYWHERE and not event.detail:
@@ -112,9 +118,11 @@ def candidates(
     markers = []
     for column, event in enumerate(events):
         h = held[:, column]
+        # too rare, too common, told more closely by another event, or without words
         if min(h.sum(), (~h).sum()) < least or column in covered or not usable(event):
             continue
         gap = up[h].mean() - up[~h].mean()
+        # a narrow event has to tell more than each of its broader ones: topic, pattern, any object
         wider = broader.get(PATTERNS[event.pattern].within)
         if gap == 0 or (
             event.topic != ANYWHERE and not tells_more(h, on_topic[:, event.topic], up, gap)
@@ -128,6 +136,7 @@ def candidates(
         ):
             continue
 
+        # conversations with and without the event, each with thumbs up and down
         side = 1 if gap > 0 else -1
         table = []
         for rows in (h, ~h):
@@ -143,6 +152,7 @@ def candidates(
             )
         )
 
+    # the smallest p first: the bounded rate is a bound on each rank
     markers.sort()
     bound = last_within(np.array([p for p, *_ in markers]))
     return [
@@ -194,8 +204,10 @@ def said_more_closely(
     columns = set[int]()
     for event in events:
         wider = broader.get(PATTERNS[event.pattern].within)
+        # rates count beside their cases, and a case has to occur in this log
         if wider is None or PATTERNS[events[wider].pattern].rate or event.pattern not in broader:
             continue
+        # the broader event hardly ever happens alone
         if int((held[:, wider] & ~held[:, broader[event.pattern]]).sum()) < REST:
             columns.add(wider)
 
@@ -221,6 +233,7 @@ def both_halves(
     for part in (half, ~half):
         with_ = h & part
         without = ~h & part
+        # a half in which all conversations have the event, or none, shows no sign
         if (
             not with_.any()
             or not without.any()
@@ -236,6 +249,7 @@ def last_within(p: Floats) -> int:
     if not len(p):
         return 0
 
+    # the last p under the bound of its rank, and all before it
     within = np.flatnonzero(p <= RATE * np.arange(1, len(p) + 1) / len(p))
     if len(within):
         return int(within[-1]) + 1
@@ -257,6 +271,7 @@ def choose_events(
         sure: [conversation, event], from 0 to 1.
         budget: Good and bad ones at most.
     """
+    # places left on each side
     left = {1: budget[0], -1: budget[1]}
     out: list[Marker] = []
     per_pattern: Counter[str] = Counter()
@@ -266,6 +281,7 @@ def choose_events(
             waiting.append(f)
 
     while waiting and any(left.values()):
+        # a model of the events so far: what it leaves unexplained ranks those that wait
         model = [*chosen_before, *out]
         p = fit_shrunk(
             sure[:, [f.column for f in model]],
@@ -276,12 +292,14 @@ def choose_events(
         for f in waiting:
             gains.append(gain(sure[:, f.column], up, p, f, events[f.column]))
         best = int(np.argmax(gains))
+        # none of them improves the model any more
         if gains[best] <= 0:
             break
         marker = waiting.pop(best)
         out.append(marker)
         left[marker.side] -= 1
         per_pattern[events[marker.column].pattern] += 1
+        # left out: full sides, patterns with enough rubrics, twins of the event just chosen
         waiting = [
             f
             for f in waiting
@@ -297,6 +315,7 @@ def twins(sure: Floats, a: Marker, b: Marker) -> bool:
     """Return whether two events happen in the same conversations."""
     x = sure[:, a.column]
     y = sure[:, b.column]
+    # an event that happens everywhere or nowhere tells nothing beside another one
     if not x.std() or not y.std():
         return True
     return abs(float(np.corrcoef(x, y)[0, 1])) > MOST_ALIKE
@@ -310,10 +329,12 @@ def gain(
     event: Event,
 ) -> float:
     """Score the gain of adding an event [conversation]; actionable events get a bonus."""
+    # score test of one more column: what it explains of the residuals, over its standard error
     w = p * (1 - p)
     centered = x - (w @ x) / w.sum()
     z = marker.side * float(centered @ (up - p)) / float(np.sqrt((w * centered**2).sum() + 0.5))
     pattern = PATTERNS[event.pattern]
+    # a z below .3 is worth no rubric
     worth = z * (NARROW if event.topic != ANYWHERE else 1.0) - 0.3
     if worth <= 0:
         return worth
@@ -338,10 +359,12 @@ def weights(
     Weights are shrunk toward `toward` times the sides.
     """
     design = np.hstack([x, np.ones((len(x), 1))])
+    # weights are pulled toward their sides, the intercept is practically free
     aim = np.append(toward * sides, 0.0)
     penalty = np.diag(np.append(np.full(x.shape[1], pull), 1e-6))
     theta = aim.copy()
     for _ in range(25):
+        # gradient and curvature of the penalized loss give Newton's step
         p = 1 / (1 + np.exp(-(design @ theta)))
         slope = design.T @ (p - up) + penalty @ (theta - aim)
         bend = (design * (p * (1 - p))[:, None]).T @ design + penalty
@@ -375,6 +398,7 @@ def fit(
 ) -> list[EventRubric]:
     """Choose events, and put them into words with their quotes."""
     events = sorted({event for reading in readings for event in reading.firings})
+    # probability of each event `[conversation, event]`
     sure = np.array([[reading.sure(event) for event in events] for reading in readings]).reshape(
         len(up),
         len(events),
@@ -387,11 +411,13 @@ def fit(
         rng,
         lambda event: can_be_said(event, topics),
     )
+    # significant, or likely and of the usual side; a difference of one half alone must be usual
     pool = []
     for f in markers:
         if (f.within_bound or (f.p < FILL and f.expected)) and (f.both_halves or f.expected):
             pool.append(f)
 
+    # rates come after the events to act on, with a budget of their own, in one model with them
     rates = {f.column for f in pool if PATTERNS[events[f.column].pattern].rate}
     best = choose_events(
         events,
@@ -419,18 +445,21 @@ def rubric_of(
     topics: Topics,
 ) -> EventRubric:
     """Make a rubric from a chosen event."""
+    # the topic and object of each happening
     firings = []
     for reading in readings:
         for f in reading.firings.get(event, ()):
             firings.append((reading.topics[f.move], f.detail))
 
     named = named_topics(event, topics, [topic for topic, _ in firings])
+    # the topic that each happening really names, or none
     descriptions = []
     for reading in readings:
         for firing in reading.firings.get(event, ()):
             descriptions.append(told_of(reading, firing, topics))
 
     good = marker.side > 0
+    # quotes from conversations with the rubric's label come first
     quotes = evidence(event, readings, named, topics, [bool(label) == good for label in up])[:MOST]
     return EventRubric(
         event=event,
@@ -465,6 +494,7 @@ def segments_of(
     if not shown or language_of(training) != ENGLISH:
         return (), {}
 
+    # topics come from the whole training log, shares from the conversations that are shown
     log = [mark_acts(conversation) for conversation in training]
     topics = learn_topics(log)
     names = readable_names(topics, log)
@@ -487,6 +517,7 @@ def segments(
     """Rank topics by how much their share of thumbs down differs from the rest."""
     by_topic = []
     about = topic_table(readings, len(topics))
+    # dependent conversations count together in the shares' intervals
     together = block_ids([reading.conversation for reading in readings])
     for index, topic in enumerate(topics):
         rows = about[:, index]
@@ -520,6 +551,7 @@ def unlikeness(segment: Segment) -> float:
     if a.value is None or b.value is None:
         return 0.0
 
+    # both shares as one, and the standard error of their difference
     pooled = (a.value * a.n + b.value * b.n) / (a.n + b.n)
     spread = np.sqrt(max(pooled * (1 - pooled), 1e-9) * (1 / a.n + 1 / b.n))
     return abs(float((a.value - b.value) / spread))
