@@ -75,6 +75,7 @@ def _answered(material: Material) -> Candidates:
     written = material.kept
     rubrics = []
     unjudged = {}
+    # a rubric that is answered for fewer than half of the conversations is out
     _, answered = table.matrix(material.training, written)
     for rubric, share in zip(written, answered.mean(axis=0), strict=True):
         if share >= LEAST_ANSWERED:
@@ -88,6 +89,7 @@ def _answered(material: Material) -> Candidates:
             remedy="see `pollex trace` of this run for what went wrong",
         )
 
+    # of conversations without any answer to these rubrics there is nothing to learn
     conversations = table.judged(material.training, rubrics)
     return _pool_of(material, conversations, rubrics, unjudged)
 
@@ -126,6 +128,7 @@ def _without_constant(
             constant[rubric.id] = _out(why="it is answered alike in every conversation")
 
     varied = [rubric for rubric in rubrics if rubric.id not in constant]
+    # where all are constant, all stay: a choice needs something to choose from
     if varied:
         return (varied, constant)
     return (list(rubrics), {})
@@ -140,7 +143,9 @@ def _without_rare(
     frequent = []
     rare = {}
     for rubric in rubrics:
+        # in how large a share its occasion came up
         share = sum((c.id, rubric.id) not in never for c in conversations) / len(conversations)
+        # one reason, and an occasion that hardly ever comes up: too little to go by
         if (
             not rubric.answered_by
             and rubric.source
@@ -153,6 +158,7 @@ def _without_rare(
         else:
             frequent.append(rubric)
 
+    # where all are rare, all stay
     if frequent:
         return (frequent, rare)
     return (list(rubrics), {})
@@ -170,6 +176,7 @@ def _without_twins(
         range(len(rubrics)),
         key=lambda i: (-len(rubrics[i].reason_ids), rubrics[i].id),
     )
+    # in this order each rubric is compared with those that stay before it
     leading: list[int] = []
     twins = {}
     for i in order:
@@ -178,6 +185,7 @@ def _without_twins(
         else:
             twins[rubrics[i].id] = _out(why=f"it is answered as “{rubrics[twin].text}” is")
 
+    # back to the order of the pool
     return [rubrics[i] for i in sorted(leading)], twins
 
 
@@ -191,11 +199,13 @@ def _without_mirrors(
     gone = dict[str, Any]()
     up = positives(conversations)
     for pair in material.mirrors:
+        # an earlier pair may have taken one of the two out
         both = []
         for id_ in pair:
             if id_ in by_id and id_ not in gone:
                 both.append(by_id[id_])
         if len(both) == 2 and up.any() and not up.all():
+            # a pool of the two alone, which says with which of them the loss is smaller
             values, _ = material.table.matrix(conversations, both)
             pool = Pool.of(
                 values,
@@ -228,6 +238,7 @@ def count_never(material: Material) -> tuple[Material, list[str]]:
         return material, []
 
     pool = _answered(material)
+    # those that the main judge answers, no built-in ones beside them
     judged = [rubric for rubric in pool.rubrics if not rubric.answered_by]
     counts = never_values(table, pool.conversations, judged)
     # how many of the answers are “never came up”, for the note
@@ -283,6 +294,7 @@ def choose(material: Material) -> dict[str, Any]:
     material, never_notes = count_never(material)
     pool = candidates(material)
     settings = material.settings
+    # labels decide on pools that were written; what was given is chosen up to the budget
     by_labels = material.by_evidence or material.by_both
     if by_labels:
         chosen = chosen_by_labels(material, pool)
@@ -294,6 +306,7 @@ def choose(material: Material) -> dict[str, Any]:
     selection = chosen.selection
     if material.pool and (nothing := nothing_to_choose(pool, settings)):
         notes.append(nothing)
+        # where every rubric is in, halves could not have chosen otherwise
         shares = None if len(selection.steps) == len(pool.ids) else shares
 
     notes += never_notes
@@ -303,11 +316,13 @@ def choose(material: Material) -> dict[str, Any]:
             f"{missing} of {pool.answered.size} training answers are missing; each counts as its rubric's mean"
         )
 
+    # by column of the pool
     if shares is None:
         stability = [None] * len(pool.ids)
     else:
         stability = shares.tolist()
 
+    # columns become ids, as the result is stored as JSON
     return {
         "alpha": chosen.alpha,
         "alphas": chosen.table,
@@ -344,6 +359,7 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
     """Choose as many rubrics as labels bear out, whoever wrote them, and measure that choice by folds."""
     settings = material.settings
     every = np.ones(len(pool.labels), dtype=bool)
+    # `Mixed` where a model's rubrics and built-in ones are chosen together
     kind = Weighed if material.by_evidence else Mixed
     weighed = kind.of(
         pool,
@@ -357,6 +373,7 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
             remedy="see `pollex trace` of this run for what went wrong, or learn without a model",
         )
 
+    # folds first: they say which α is best, and whether hints help
     fit = cross_fit(material, pool)
     proofs, narrowed = weighed.weigh(every)
     order = weighed.order(every, fit.alpha, hints=fit.hints)
@@ -369,9 +386,11 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
         turned = order[:0]
 
     order = order[~np.isin(order, turned)]
+    # scores out of folds are less θ, and go on the scale of this one
     theta = theta_c(pool.values[:, order].sum(axis=1), pool.labels)
 
     notes = list(fit.notes)
+    # what readers should know of the choice, and why other rubrics are out
     if isinstance(weighed, Mixed):
         notes += [SEEN.format(n=len(material.training))] if material.crossfitted else []
         notes += told_of_no_model(weighed, order)
@@ -401,6 +420,7 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
     # A model's words come from these conversations: where others are held out, these alone can
     # prove them.
     held_out_tells = material.by_both and not material.crossfitted
+    # the order is settled, so no limit may cut it: each side has room for all
     n = len(pool.rubrics)
 
     return Chosen(
@@ -435,6 +455,7 @@ def chosen_to_budget(material: Material, pool: Candidates) -> Chosen:
 
 def why_out_of_both(weighed: Mixed, order: Ints) -> dict[int, dict[str, str]]:
     """Say why columns of a model's pool would be out."""
+    # columns that could be chosen on all conversations
     entering = weighed.entering(np.ones(len(weighed.pool.labels), dtype=bool)).tolist()
     full = len(order) >= weighed.most
     if full:
@@ -475,6 +496,7 @@ def nothing_to_choose(pool: Candidates, settings: LearnSettings) -> str:
     """Say that a pool is too small for a choice to mean much; empty where it isn't."""
     n = len(pool.ids)
     room = min(settings.most, sum(settings.limits))
+    # a choice among fewer than two rubrics a place means little
     if n >= 2 * room:
         return ""
 
@@ -490,7 +512,9 @@ def turned_of(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
     """Return the columns that conversations speak against which other choices of them did not see, not all of them."""
     rubrics = [pool.rubrics[column] for column in order.tolist()]
     up = pool.labels
+    # where a choice that did not see the conversation has the rubric `[conversation, rubric]`
     held, unseen = fit.held_of(rubrics)
+    # what a queue preferred is no fair test
     unseen &= ~preferred(pool.conversations)[:, None]
     worths = []
     for held_there, unseen_there in zip(held.T, unseen.T, strict=True):
@@ -499,6 +523,7 @@ def turned_of(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
     against = np.array(
         [speaks_against(worth, r.polarity) for worth, r in zip(worths, rubrics, strict=True)]
     )
+    # if all are spoken against, the first stays: a set has one rubric at least
     against[0] &= not against.all()
     return np.asarray(order[against])
 
@@ -510,6 +535,7 @@ def _why_out(
     hints: str,
 ) -> dict[int, dict[str, str]]:
     """Say by evidence why a column would be out: its family has another, or its labels don't bear it out."""
+    # by member, the rubric that leads its family
     leads = {}
     for first, members in narrowed.members.items():
         for member in members.tolist():
@@ -541,11 +567,13 @@ def chosen_by(
     settings = material.settings
     about = (pool.values[rows], pool.labels[rows], pool.kinds, pool.ids)
     selection = select(*about, settings.limits, alpha, rng, settings.policy)
+    # a pool has a maximum in all, beside that of each side
     if material.pool:
         order = selection.chosen[: settings.most]
     else:
         order = selection.chosen
 
+    # the order was cut: losses of its steps are worked out for what is left
     if len(order) == len(selection.steps):
         return selection
     return in_order(Pool.of(*about, settings.limits), alpha, order)
@@ -565,6 +593,7 @@ def cross_validated_alpha(
         alpha = ALPHA if settings.alpha is None else settings.alpha
         return alpha, [], None, [f"α = {alpha:g} was not cross-validated: {error.what}"]
 
+    # None: cross-validation tries a grid of its own
     grid = None if settings.alpha is None else (settings.alpha,)
     choice = choose_alpha(
         pool.values,
@@ -598,6 +627,7 @@ def stable_shares(
     rng = np.random.default_rng([settings.seed, 1])
     halves = halvings(pool.labels, block_ids(pool.conversations), rng)
     for half in halves:
+        # a half with one kind of thumb can't choose
         if (up := pool.labels[half]).any() and not up.all():
             times_chosen[chosen_by(material, pool, half, alpha, rng).chosen] += 1
 

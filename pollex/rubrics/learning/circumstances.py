@@ -64,6 +64,7 @@ def circumstances_of(
         languages: Of each conversation.
         label_field: Where thumbs came from.
     """
+    # fields are compared with the thumb, to find those that restate it
     up = np.array(
         [conversation.label is Label.POSITIVE for conversation in conversations],
         dtype=bool,
@@ -80,6 +81,7 @@ def circumstances_of(
         Circumstance("length", binned(lengths)),
         Circumstance("number of turns", binned(turns)),
     ]
+    # of several topics the first counts, and 0 is none
     if topics:
         about = np.column_stack([*topics.values()])
         circumstances.append(
@@ -89,6 +91,7 @@ def circumstances_of(
             )
         )
 
+    # weeks are compared only where every conversation says when it was
     moments = [moment_of(conversation.metadata) for conversation in conversations]
     if (has_moment := [moment is not None for moment in moments]) and all(has_moment):
         circumstances.append(
@@ -98,6 +101,7 @@ def circumstances_of(
             )
         )
 
+    # circumstances that are names, each value a stratum
     named = {
         "language": languages,
         "prompt version": [conversation.prompt for conversation in conversations],
@@ -107,14 +111,17 @@ def circumstances_of(
     }
     for name, values in named.items():
         stratum = numbered(values)
+        # very many values name single things
         if 1 < stratum.max() + 1 <= MOST_VALUES and not restates(stratum, up):
             circumstances.append(Circumstance(name, stratum))
 
+    # what is the same everywhere explains nothing
     return [circumstance for circumstance in circumstances if circumstance.stratum.max() > 0]
 
 
 def binned(values: Floats) -> Ints:
     """Put numbers into bins of about as many each `[conversation]`."""
+    # so many bins that each has about `A_STRATUM` conversations
     bins = int(np.clip(len(values) // A_STRATUM, 1, MOST_BINS))
     if len(values):
         edges = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)[1:-1]))
@@ -140,6 +147,7 @@ def restates(stratum: Ints, up: Bools) -> bool:
     if not 0 < share < 1:
         return False
 
+    # χ² over n, which is V² where one of the two has two values
     ups = np.bincount(stratum, up, minlength=len(n))
     return bool(
         (np.square(ups - n * share) / (n * share * (1 - share))).sum() / len(up) >= RESTATES**2
@@ -148,9 +156,11 @@ def restates(stratum: Ints, up: Bools) -> bool:
 
 def fields_of(conversations: Sequence[Conversation], label_field: str) -> dict[str, list[str]]:
     """Return the values of the log's own categorical fields, by path; empty text where a conversation has none."""
+    # by path and row, as a field may be missing in some conversations
     by_path: dict[str, dict[int, str]] = {}
     for row, conversation in enumerate(conversations):
         for path, value in _scalars(conversation.metadata, ""):
+            # a log with very many fields is not searched to its end
             if path in by_path or len(by_path) < MOST_FIELDS:
                 by_path.setdefault(path, {})[row] = value
 
@@ -177,9 +187,11 @@ def _scalars(values: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]
 
 def moment_of(metadata: Mapping[str, Any]) -> float | None:
     """Return when a conversation was had, as a number that grows with time; None where it doesn't say."""
+    # some tools put the log's metadata one level deeper
     inner = metadata.get("metadata")
     places = (metadata, inner if isinstance(inner, Mapping) else {})
     for value in (place[name] for place in places for name in TIMES if name in place):
+        # of several moments the first: when the conversation began
         if isinstance(value, list) and value:
             first = value[0]
         else:
@@ -218,6 +230,7 @@ def explained_by(
     if not explaining:
         return None
 
+    # what turns the difference round comes before what only takes it away
     circumstance, within = min(
         explaining,
         key=lambda pair: (not pair[1].turned, abs(pair[1].value)),

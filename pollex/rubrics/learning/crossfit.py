@@ -187,6 +187,7 @@ class Weighed:
         if self.words is None or not self.mined.any():
             return [NOTHING] * len(self.sat)
 
+        # a stream of random numbers of its own: halvings of mined words take none from other draws
         rng = np.random.default_rng([self.seed, 13])
         words = self.words.at(np.flatnonzero(rows))
         proofs = words.proofs(
@@ -203,6 +204,7 @@ class Weighed:
         Args:
             rows: Which conversations of the pool `[conversation]`.
         """
+        # proofs by the same conversations are worked out once: the key is the mask itself
         if (key := rows.tobytes()) not in self._known:
             pool = self.pool
             rng = np.random.default_rng([self.seed, 9])
@@ -316,6 +318,7 @@ class Weighed:
 
     def within_limits(self, order: Ints) -> Ints:
         """Keep the first of an order, as many of each side as the budget has."""
+        # what is left of each side's budget, by whether the side is satisfaction
         left = {True: self.limits[0], False: self.limits[1]}
         columns: list[int] = []
         for column in order.tolist():
@@ -387,9 +390,11 @@ class Mixed(Weighed):
     def weigh(self, rows: Bools) -> tuple[MultiSplit, Narrowed]:
         """Say what the labels of some conversations prove: of each side's rubrics as of that side alone."""
         if (key := rows.tobytes()) not in self._known:
+            # p-values and shares of halvings `[rubric]`, filled in part by part
             p, chosen = np.ones((2, len(self.pool.rubrics)))
             base = list[int]()
             members = dict[int, Ints]()
+            # each part is weighed alone, and its columns become columns of the whole pool
             for part, columns in ((self.gate, self.built_in), (self.own, self.models)):
                 if len(columns):
                     proofs, narrowed = part.weigh(rows)
@@ -414,11 +419,13 @@ class Mixed(Weighed):
 
     def entering(self, rows: Bools) -> Ints:
         """Return the columns to choose from: the model's that vary, and built-in ones that the gate lets in."""
+        # an answer that is the same everywhere tells no conversations apart
         spread = self.pool.values[rows][:, self.models].std(axis=0)
         models: Ints = self.models[spread > 0]
         if not len(self.built_in):
             return models
 
+        # of built-in rubrics only those that lead a proven or likely family
         base = self.built_in[self.gate.weigh(rows)[1].base]
         return np.sort(np.concatenate([models, base[np.isin(base, self.entitled)]]))
 
@@ -430,6 +437,7 @@ class Mixed(Weighed):
             self._how_many(rows, alpha, hints=hints),
             hints=hints,
         )
+        # a set has one rubric at least: the first that could be chosen, else any
         if len(order):
             return order
         if len(columns := self.entering(rows)):
@@ -455,6 +463,7 @@ class Mixed(Weighed):
 
     def _cut(self, chosen: Ints, alone: Ints, most: int) -> Ints:
         """Keep of what is chosen together the first of the model's rubrics, and add what is chosen alone."""
+        # of the model's rubrics only the first so many; built-in ones in between stay
         models = np.isin(chosen, self.models)
         first = chosen[~models | (np.cumsum(models) <= most)]
         return self.within_limits(
@@ -487,6 +496,7 @@ class Mixed(Weighed):
                 self.limits,
             )
 
+        # the same seed for every choice, so that equal conversations choose alike
         chosen = policy_named(self.policy)(
             self._pools[key],
             alpha,
@@ -496,6 +506,7 @@ class Mixed(Weighed):
 
     def _how_many(self, rows: Bools, alpha: float, *, hints: bool) -> int:
         """Return how many of the model's rubrics lower the loss on fifths of these conversations; all where too few."""
+        # as in the paper: up to the budget, whatever the losses say
         if self.fills:
             return self.most
 
@@ -507,10 +518,12 @@ class Mixed(Weighed):
                 self.seed,
             )
         except BadLabels:
+            # too few conversations to measure on: nothing is cut off
             return self.most
 
         # Each length is measured on each fifth by a choice that did not see it.
         up = self.pool.labels[inside]
+        # NetSAT less θ, by the most rubrics of the model `[most, conversation]`
         above = np.zeros((self.most + 1, len(inside)))
         for number in range(FOLDS):
             out = dealt == number
@@ -520,6 +533,7 @@ class Mixed(Weighed):
             alone = self._alone(training, alpha, hints=hints)
             for most in range(self.most + 1):
                 order = self._cut(chosen, alone, most)
+                # θ comes from outside the fifth, as the choice does
                 netsat = self.pool.values[np.ix_(inside, order)].sum(axis=1)
                 above[most, out] = netsat[out] - theta_c(netsat[~out], up[~out])
 
@@ -577,11 +591,14 @@ def families_of(weighed: Weighed, narrowed: Narrowed) -> dict[str, dict[str, Any
     together = block_ids(pool.conversations)
     families = {}
     for first, family in narrowed.members.items():
+        # where the rubric that leads holds `[conversation]`
         here = held[:, first]
         often = held.sum(axis=0)
+        # a narrower form holds in fewer conversations
         narrower = [member for member in family.tolist() if often[member] < often[first]]
         deeds, within = deeds_of(weighed, narrowed, first)
         members = []
+        # a deed consists of its narrower forms, an outcome of deeds
         for column in narrower if weighed.deeds[first] else deeds:
             rubric = pool.rubrics[column]
             among = int((here & held[:, column]).sum())
@@ -591,6 +608,7 @@ def families_of(weighed: Weighed, narrowed: Narrowed) -> dict[str, dict[str, Any
                     among,
                     worth_of(held[:, column], up, together),
                 )
+                # a deed that makes a difference within the outcome has its figures there, too
                 if column in within:
                     inside = worth_of(
                         held[here, column],
@@ -601,6 +619,7 @@ def families_of(weighed: Weighed, narrowed: Narrowed) -> dict[str, dict[str, Any
 
                 members.append(member)
 
+        # members that hold most often come first; ids decide between equals
         families[pool.ids[first]] = Family(
             n=int(here.sum()),
             members=tuple(sorted(members, key=lambda member: (-member.among, member.id))),
@@ -620,10 +639,12 @@ def deeds_of(weighed: Weighed, narrowed: Narrowed, first: int) -> tuple[list[int
         return [], []
 
     rubrics = weighed.pool.rubrics
+    # what has an entry of its own, by its detector, whatever its object
     entries = set()
     for column in narrowed.base.tolist():
         entries.add(kind_of(found_by(rubrics[column])))
 
+    # other deeds of the same side and of the same broadest pattern
     columns = []
     for column in np.flatnonzero(weighed.deeds & (weighed.sat == weighed.sat[first])).tolist():
         if (
@@ -636,6 +657,7 @@ def deeds_of(weighed: Weighed, narrowed: Narrowed, first: int) -> tuple[list[int
     if not len(candidates):
         return [], []
 
+    # thumbs are compared inside the outcome's conversations alone
     held = weighed.pool.held
     rows = held[:, first]
     p = one_sided(
@@ -680,11 +702,13 @@ def never_values(
     value_by_id = dict[str, float]()
     for side in ("sat", "dsat"):
         of_side = [rubric for rubric in rubrics if rubric.polarity == side]
+        # where the occasion never came up `[conversation, rubric]`
         never = np.array(
             [[(c.id, r.id) in table.never for r in of_side] for c in training],
             dtype=bool,
         )
         if never.any():
+            # without a learned value, “never came up” stands as neutral among the terms
             signed, answered = replace(table, never_counts={}).matrix(training, of_side)
             value = never_value(
                 signed,
@@ -710,11 +734,14 @@ def never_value(
         came_up: Where another answer was given `[conversation, rubric]`.
         up: Thumbs up `[conversation]`.
     """
+    # where all thumbs are alike, no value separates better than another
     if up.all() or not up.any():
         return NEUTRAL
 
+    # a rubric weighs as often as its occasion never came up
     weights = never.sum(axis=0)
     sign = np.sign(signed.sum()) or 1.0
+    # what a rubric of the side counts on average where its occasion came up
     if came_up.any():
         usual = float(np.abs(signed[came_up]).mean())
     else:
@@ -730,6 +757,7 @@ def never_value(
             )
         )
 
+    # neutral comes first, so that it wins between equals
     best = max((NEUTRAL, *NEVER_TRIED, usual), key=separates)
     n = int(weights.sum())
     return NEUTRAL + (best - NEUTRAL) * n / (n + HALFWAY)
@@ -780,6 +808,7 @@ class Part:
     @cached_property
     def covered(self) -> Bools:
         """Where a rubric of dissatisfaction holds that would lead `[labeled row]`."""
+        # borne out by the other folds alone: the fold's own labels take no part
         proofs, _ = self.weighed.weigh(~self.labeled_out)
         leads = self.made.leads & ~self.weighed.sat & (proofs.p <= LIKELY)
         return np.asarray(
@@ -789,10 +818,12 @@ class Part:
     def column(self, rubric: Rubric) -> int | None:
         """Return the column of a rubric that it chose, or of one of a family that leads; None where it has none."""
         _, narrowed = self.weighed.weigh(~self.labeled_out)
+        # a member of a family that leads stands for the one that is in the set
         columns = {
             *self.chosen.tolist(),
             *(member for members in narrowed.members.values() for member in members.tolist()),
         }
+        # the same rubric has another column in this fold's own pool
         named = (
             i
             for i, candidate in enumerate(self.made.rubrics)
@@ -851,6 +882,7 @@ class CrossFit:
             (2, len(self.parts[0].labeled_out), len(rubrics)),
             dtype=bool,
         )
+        # each fold fills in its own rows, from the pool that was made without it
         for part in self.parts:
             held_out = part.labeled_out
             for place, rubric in enumerate(rubrics):
@@ -920,15 +952,18 @@ def as_edited(
     rows: Sequence[Conversation],
 ) -> Made:
     """Leave of a pool made anew what people left of the first one, and add their own rubrics with the answers given."""
+    # ids of the written pool, without those that were merged away
     written = {
         rubric.id for side in material.pool.values() for rubric in side
     } - material.merged.keys()
     if not material.kept or written == {rubric.id for rubric in material.kept}:
         return remade
 
+    # rubrics of different folds are matched by side and source
     left = {key_of(rubric) for rubric in material.kept}
     by_people = [rubric for rubric in material.kept if rubric.source == PERSON]
     here = [place for place, rubric in enumerate(remade.rubrics) if key_of(rubric) in left]
+    # people's own rubrics come last, with the answers that a judge gave to them
     answers = np.concatenate(
         [remade.answers[:, here], material.table.probabilities(rows, by_people)],
         axis=1,
@@ -949,6 +984,7 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
     settings = material.settings
     rows = with_graded(material, pool)
     labels = pool.labels
+    # the α that is taken where folds can't compare any
     first = ALPHA if settings.alpha is None else settings.alpha
     try:
         dealt = folds(rows, FOLDS, settings.seed)
@@ -961,17 +997,21 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
             [f"α = {first:g} was not cross-validated: {error.what}"],
         )
 
+    # a given α is the only one that is tried
     if settings.alpha is None:
         alphas = ALPHAS[settings.policy]
     else:
         alphas = (settings.alpha,)
 
     ways = _ways_of(material, pool, alphas)
+    # a free pool is made anew without each fold; one that was paid for stays
     free = material.make is not None
     tried: list[tuple[Bools, Made, Weighed, list[Ints]]] = []
+    # AUC on the fold that a choice did not see `[fold, way]`
     aucs = np.zeros((FOLDS, len(ways)))
     for number in range(FOLDS):
         out = dealt == number
+        # conversations with a thumb stand first in `rows`
         labeled_out = out[: len(labels)]
         if free:
             pool_made, weighed = _made_anew(material, pool, rows, out)
@@ -985,6 +1025,7 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
         aucs[number] = [auc(values[:, order].sum(axis=1), labels[labeled_out]) for order in orders]
         tried.append((out, pool_made, weighed, orders))
 
+    # each fold chooses in the way that is best on the other folds
     parts = [
         Part(out, pool_made, weighed, orders[_best_way(np.delete(aucs, number, axis=0), ways)])
         for number, (out, pool_made, weighed, orders) in enumerate(tried)
@@ -1005,6 +1046,7 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
             }
         )
 
+    # α still counts where nothing is proven: the best of the ways with hints
     if free and not hints:
         alpha = ways[int(ways_told[np.argmax(aucs[:, ways_told].mean(axis=0))])][0]
 
@@ -1025,6 +1067,7 @@ def _ways_of(
     if material.make is not None:
         return [(alphas[0], False), *hinted]
 
+    # a pool without built-in rubrics has no way without hints
     built_in = any(rubric.answered_by == BUILT_IN for rubric in pool.rubrics)
     return [*((alpha, False) for alpha in alphas if built_in), *hinted]
 
@@ -1037,7 +1080,9 @@ def _best_way(aucs: Floats, ways: Sequence[tuple[float, bool]]) -> int:
     """
     hinted = np.array([hints for _, hints in ways])
     means = aucs.mean(axis=0)
+    # the best way of each kind: −1 is below any AUC
     best, bare = (int(np.argmax(np.where(among, means, -1.0))) for among in (hinted, ~hinted))
+    # what hints add to AUC `[fold]`, against one standard error of the mean
     gain = aucs[:, best] - aucs[:, bare]
     if hinted.all() or gain.mean() > gain.std(ddof=1) / len(gain) ** 0.5:
         return best
@@ -1052,6 +1097,7 @@ def _made_anew(
 ) -> tuple[Made, Weighed]:
     """Make the pool anew without a fold, as built-in roles do for nothing."""
     assert material.make is not None, "what is chosen by evidence can be made anew"
+    # only conversations with a thumb make rubrics, and these stand first in `rows`
     training = ~out & (np.arange(len(rows)) < len(pool.labels))
     remade = as_edited(material, material.make(rows, training), rows)
     left = pool_of(remade, pool.conversations, material.table.rule)
@@ -1068,6 +1114,7 @@ def _paid_for(
     out: Bools,
 ) -> tuple[Made, Weighed]:
     """Return the pool that was paid for; what "never came up" counts is learned without the fold."""
+    # those of the other folds
     training = []
     for conversation, held_out in zip(pool.conversations, out, strict=True):
         if not held_out:
@@ -1083,6 +1130,7 @@ def _paid_for(
         leads,
         material.table.probabilities(rows, pool.rubrics),
     )
+    # the same rubrics, with terms as the other folds count “never came up”
     counted = Candidates(
         pool.conversations,
         pool.rubrics,
@@ -1101,7 +1149,9 @@ def pool_of(
     rule: str,
 ) -> Candidates:
     """Return a pool made anew with its signed terms of NetSAT."""
+    # rows behind these have a grade alone
     answers = remade.answers[: len(conversations)]
+    # what each option counts, from 0 to 10
     options = np.linspace(0, EVAL_RANGE, remade.answers.shape[2])
     if rule == "mode":
         values = options[answers.argmax(axis=2)]
@@ -1109,6 +1159,7 @@ def pool_of(
         values = answers @ options
 
     signed = values * [rubric.sign for rubric in remade.rubrics]
+    # built-in roles leave nothing unanswered
     return Candidates(
         conversations,
         list(remade.rubrics),

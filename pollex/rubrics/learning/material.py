@@ -50,6 +50,7 @@ class GivenAnswers:
         distributions = self.distributions.setdefault(conversation_id, {})
         for answer in answers:
             if isinstance(answer, Unanswered):
+                # the newest word counts: a failed question takes an earlier answer away
                 values[answer.question_id] = None
                 distributions.pop(answer.question_id, None)
                 self.failures.setdefault(conversation_id, answer)
@@ -79,10 +80,12 @@ class GivenAnswers:
             len(rows),
             len(rubrics),
         )
+        # 0 only until the rubric's mean takes its place
         values = np.array([[v or 0.0 for v in row] for row in rows], dtype=np.float64).reshape(
             len(rows),
             len(rubrics),
         )
+        # a rubric without any answer has the mean 0
         counts = np.maximum(answered.sum(axis=0), 1)
         values = np.where(
             answered,

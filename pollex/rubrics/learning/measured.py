@@ -114,19 +114,23 @@ class Plain:
         self.positive = positive
         self.measured = measured
         texts = [text_of(c) for c in training]
+        # where folds measure, scores come from models without the fold, further below
         if crossfitted:
             held_out = []
         else:
             held_out = [text_of(c) for c in measured]
 
+        # features of training conversations come first
         training_features = features[: len(training)]
         rest = features[len(training) :]
+        # the constant method says of every conversation what most of training is
         constant = 1.0 if positive.mean() >= 0.5 else -1.0
         self.scores: dict[str, Scored] = {
             WORDS: by_words(texts, held_out, positive),
             CONSTANT: (np.full(len(training), constant), np.full(len(measured), constant)),
             SIGNALS: by_signals(training_features, rest, positive),
         }
+        # each way scores a fold's conversations by a model that was fitted without them
         ways: dict[str, Callable[[Bools], Floats]] = {
             WORDS: lambda out: by_words(
                 list(compress(texts, ~out)), list(compress(texts, out)), positive[~out]
@@ -137,9 +141,11 @@ class Plain:
         }
         self.strongest = WORDS
         reached = -1.0
+        # a mask of training conversations for each fold
         outs = (
             [] if fold is None else [fold[: len(training)] == number for number in np.unique(fold)]
         )
+        # the strongest method has the highest mean AUC over the folds
         for name, way in ways.items() if outs else ():
             out_of_fold = np.zeros(len(training))
             for out in outs:
@@ -150,6 +156,7 @@ class Plain:
                 self.strongest = name
                 reached = mean_auc
 
+            # the measured conversations are among the training ones, in another order
             if crossfitted:
                 own_rows = {c.id: row for row, c in enumerate(training)}
                 self.scores[name] = (
@@ -174,6 +181,7 @@ class Plain:
         training_blocks = block_ids(self.training)
         blocks = block_ids(self.measured)
         held_out = len(truth) > 0
+        # random numbers of its own, so that the other intervals don't depend on this figure
         other_rng = np.random.default_rng(13)
         baselines: list[Baseline] = []
         for name, (training_scores, unseen) in self.scores.items():
@@ -247,6 +255,7 @@ def by_signals(training: Floats, unseen: Floats, positive: Bools) -> Scored:
 
 def text_of(conversation: Conversation) -> str:
     """Return the text of all turns, without roles."""
+    # lone surrogates, which can't be encoded, become question marks
     return (
         "\n".join(turn.content for turn in conversation.turns).encode("utf-8", "replace").decode()
     )
@@ -284,12 +293,15 @@ class Teaching:
     def of(cls, material: Material, selection: Mapping[str, Any]) -> Teaching:
         """Gather the scores of both sides."""
         training, (held_out, dealt) = candidates(material).conversations, held_out_folds(material)
+        # a grade without a thumb says nothing of θ
         held_out = with_thumbs(held_out)
         values = (material.table.matrix(side, material.chosen)[0] for side in (training, held_out))
         # Added up one by one in the set's order, as `NetSat` does: NumPy's own sum goes by eights.
         scores, others = (np.asarray(terms.cumsum(axis=1)[:, -1]) for terms in values)
+        # training scores by rubrics chosen without the conversation, where there were folds
         folded = selection["held_out_scores"]
         honest = np.append(scores if folded is None else np.array(folded), others)
+        # only held-out conversations have a fold here
         fold = np.append(np.full(len(training), -1), dealt[: len(held_out)])
 
         return cls(
@@ -307,10 +319,12 @@ class Teaching:
         if theta is None:
             theta = theta_c(self.own[rows], up)
 
+        # only scores by rubrics that did not see the conversation can promise anything
         promised = None
         if self.promises:
             promised = guaranteed_window(honest, up, theta)
 
+        # a window, too, needs scores of conversations that took no part in the choice
         judged_unseen = self.promises or bool((self.fold >= 0).any())
         if judged_unseen:
             window = fit_window(honest, up, theta)
@@ -380,10 +394,13 @@ class Unseen:
         fit = cross_fit(material, pool)
         fold = np.zeros(len(pool.labels), dtype=np.int64)
         held, unseen_there = fit.held_of(material.chosen)
+        # the fold in which each training conversation was left out
         for number, part in enumerate(fit.parts):
             fold[part.labeled_out] = number
 
+        # each fold has taken its own θ off; the set's θ brings all back to one scale
         netsat = fit.above + theta
+        # what a queue preferred is no fair sample
         rows = np.flatnonzero(~preferred(pool.conversations))
         conversations = [pool.conversations[row] for row in rows.tolist()]
         taught = Teaching(netsat, netsat, pool.labels, fold, promises=False)
@@ -415,6 +432,7 @@ class Unseen:
             np.zeros(len(taught.up)),
             np.zeros((2, len(taught.up)), dtype=bool),
         )
+        # each fold by θ and windows of all others; training conversations have none
         for number in np.unique(taught.fold[taught.fold >= 0]):
             out = taught.fold == number
             thresholds = taught.bounds(~out, fixed_theta)
@@ -424,6 +442,7 @@ class Unseen:
                 thresholds.promised is not None and thresholds.promised.window.confident(scores)
             )
 
+        # by models that did not see the conversation
         probability = np.array([fitted.crossfitted[c.id] for c in conversations])
         of_rows = (
             taught.own[rows],
@@ -470,6 +489,7 @@ def worths_of(
     unit = block_ids(unseen.conversations)
     worths = {}
     for rubric, held, measured in zip(chosen, unseen.held.T, unseen.known.T, strict=True):
+        # a rubric that no fold chose has nothing measured
         if measured.any():
             words, came_up = occasions.get(rubric.id, ("", None))
             rows = None if came_up is None else came_up[measured]
@@ -506,6 +526,7 @@ def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[
         return {}
 
     unit = block_ids(unseen.conversations)
+    # a conversation without the signal is in neither share
     has = {
         name: np.array([name in conversation.signals for conversation in unseen.conversations])
         for name in names
@@ -544,6 +565,7 @@ def standings_of(
     an earlier run: where none are left, all are hints.
     """
     chosen = material.chosen
+    # halvings have tested every rubric already
     if (p := selection.get("p")) is not None:
         standings: dict[str, StandingRecord] = {}
         for r in chosen:
@@ -558,6 +580,7 @@ def standings_of(
     rubrics_given = not material.pool
     held_out = material.table.answered(material.held_out, chosen)
     learned_hashes = material.learned_from
+    # labels that taught an earlier run can't prove what it wrote
     if rubrics_given:
         testing = [c for c in (*training, *held_out) if c.text_hash[:16] not in learned_hashes]
     else:
@@ -570,9 +593,11 @@ def standings_of(
     )  # a user counts once
     up = positives(testing)
     both_thumbs = 0 < up.sum() < len(up)
+    # neither labels to test on nor labels that were used up: there is nothing to say
     if not (both_thumbs or learned_hashes):
         return {}
 
+    # where labels can't tell, p is 1, and every rubric a hint
     sat = np.array([rubric.polarity == "sat" for rubric in chosen], dtype=bool)
     if both_thumbs:
         p = holm(one_sided(material.table.held(testing, chosen), up, sat))
@@ -602,21 +627,25 @@ def merged_families(
     Nobody judged these forms: they are counted where the rubric holds, in conversations whose
     reasons they came from.
     """
+    # all rubrics that were written, merged ones too
     pool = {}
     for rubrics in material.pool.values():
         for rubric in rubrics:
             pool[rubric.id] = rubric
 
+    # by reason, the conversation that it is of
     place = {reason.id: reason.conversation_id for reason in reasons}
     families = {}
     for rubric, held in zip(
         material.chosen, material.table.held(training, material.chosen).T, strict=True
     ):
+        # conversations in which the rubric holds
         here = {c.id for c in compress(training, held)}
         forms = []
         for id_, into in material.merged.items():
             if into == rubric.id:
                 forms.append(pool[id_])
+        # in how many of these a reason of the form was given
         counted = (
             (len(here & {place.get(id_) for id_ in form.reason_ids}), form) for form in forms
         )
@@ -624,6 +653,7 @@ def merged_families(
         for among, form in counted:
             if among and form.polarity == rubric.polarity:
                 members_of_side.append(member_of(form, among))
+        # forms of most conversations first; ids decide between equals
         members = [
             member.model_dump(mode="json")
             for member in sorted(members_of_side, key=lambda member: (-member.among, member.id))
@@ -660,6 +690,7 @@ def alone_by_id(
     blocks = block_ids(training)
     up = positives(training)
     alone = {}
+    # the answer that is given most often, with its number
     for rubric, rubric_values in zip(material.chosen, values.T, strict=True):
         commonest, n = Counter(
             table.picked(c.id, rubric.id, options) for c in training
@@ -682,9 +713,11 @@ def guarantee(
     if guaranteed_window is None:
         return None
 
+    # the promise is measured on held-out conversations, never on folds
     held_out = [] if unseen.folds else unseen.conversations
     right = (unseen.netsat > unseen.theta) == positives(unseen.conversations)
     outside = unseen.promised[: len(held_out)]
+    # users or other units, of all and of those outside the window
     blocks = block_ids(held_out)
 
     return replace(
@@ -710,10 +743,12 @@ def calibrator_record(
     rng = np.random.default_rng([material.settings.seed, 4])
     model = fitted.model
     pack = pack_up(model.model, model.rating)
+    # training probabilities by models that did not see them; None where nothing was compared
     training_probability = comparison["held_out"]
     held_out = unseen.conversations
     positive = positives(training)
     truth = positives(held_out)
+    # the constant prediction that a model has to beat
     share = float(positive.mean())
     record = CalibratorRecord(
         chosen=comparison["chosen"],
@@ -731,6 +766,7 @@ def calibrator_record(
         if held_out
         else None,
         rubrics=model.rubrics,
+        # the questionnaire follows from the rubrics, and grades have a record of their own
         facts={
             name: value
             for name, value in pack.facts.items()
@@ -757,11 +793,13 @@ def rating_record(
 
     held_out, _ = held_out_folds(material)
     grades, scales = grades_on(comparison_of_grades, held_out)
+    # the first scale is the one that is predicted
     graded = ~np.isnan(grades[:, 0])
     values = scales[0].values
     measured = None
     if graded.any():
         proba = np.array([fitted.grades[conversation.id] for conversation in held_out])[graded]
+        # place of each grade on its scale
         place = np.searchsorted(values, grades[graded, 0])
         rng = np.random.default_rng([material.settings.seed, 8])
         blocks = block_ids(held_out)[graded]
@@ -778,6 +816,7 @@ def rating_record(
         )
 
     beside = {name: value for name, value in facts["beside"].items() if name != "questionnaire"}
+    # held-out grades teach as well, once they have measured
     labels = comparison_of_grades["labels"] + int(graded.sum())
     return RatingRecord(
         **comparison_of_grades | {"labels": labels},
@@ -801,6 +840,7 @@ def data_record(
     for c in material.training if written else training:
         hashes.add(c.text_hash[:16])
 
+    # a text that taught is not held out, whichever side it stands on
     if unseen.folds:
         others = set()
     else:
@@ -854,13 +894,16 @@ def reach_of(
     unit = block_ids(unseen.conversations)
     rng = np.random.default_rng([material.settings.seed, 6])
     values = material.table.matrix(unseen.conversations, material.chosen)[0]
+    # rubrics that are shown as findings of what goes wrong
     leads = []
     for rubric in rubrics:
         leads.append(rubric.headlined and rubric.polarity == "dsat")
 
     covered = np.asarray(unseen.held[:, leads].any(axis=1))
+    # good is decided from even odds on
     good = unseen.probability >= 0.5
     pool = candidates(material)
+    # where folds measure, each conversation has the findings of the fold without it
     if unseen.folds:
         rows = {c.id: row for row, c in enumerate(pool.conversations)}
         covered = cross_fit(material, pool).covered[[rows[c.id] for c in unseen.conversations]]
@@ -896,10 +939,12 @@ def curve_of(
 
     rng = np.random.default_rng([material.settings.seed, 7])
     fit = cross_fit(material, pool)
+    # labels that the whole choice had: folds leave a part of them out
     labels = round(len(pool.labels) * (1 - 1 / unseen.folds if unseen.folds else 1))
     rows = {c.id: row for row, c in enumerate(pool.conversations)}
     scores: dict[int, list[Floats]] = {}
     for share in SHARES:
+        # with fewer labels inside each fold, put together from folds that did not see the row
         if unseen.folds:
             netsat = fit.gathered([by_fewer(part, share, fit, rng) for part in fit.parts])
             scores[round(share * labels)] = [netsat[[rows[c.id] for c in unseen.conversations]]]
@@ -911,11 +956,13 @@ def curve_of(
                 material.family_of,
                 material.words_of(pool.conversations),
             )
+            # several draws, as one of so few labels says little
             orders = []
             for _ in range(DRAWS):
                 orders.append(draw(weighed, np.ones(len(rows), dtype=bool), share, fit, rng)[1])
             scores[round(share * labels)] = [pool_values[:, order].sum(axis=1) for order in orders]
 
+    # the last point is the set itself
     scores[labels] = [unseen.netsat]
     points, more = learning_curve(scores, truth, unit, rng, MORE)
     return tuple(CurvePoint(labels=size, auc=auc) for size, auc in points.items()), more
@@ -931,6 +978,7 @@ def draw(
     """Choose by a share of each class of some conversations: which were drawn, and columns of the pool."""
     drawn = np.zeros(len(rows), dtype=bool)
     up = weighed.pool.labels
+    # the same share of both classes
     for class_rows in (np.flatnonzero(rows & up), np.flatnonzero(rows & ~up)):
         drawn[rng.choice(class_rows, round(share * len(class_rows)), replace=False)] = True
 
@@ -958,6 +1006,7 @@ def why_no_curve(
     truth: Bools,
 ) -> str:
     """Say why there is no curve; empty where there can be one."""
+    # held-out conversations were asked about the chosen rubrics alone
     if pool_values is None and not unseen.folds:
         if not material.pool:
             return "rubrics were given, and none were chosen"
@@ -966,6 +1015,7 @@ def why_no_curve(
         if not material.settings.stability:
             return "resampling was left out"
         return "a model would have to be paid for answering the rubrics that were not chosen"
+    # the smallest draw needs enough of both classes
     if SHARES[0] * min(labels.sum(), (~labels).sum()) < FEWEST:
         return f"a quarter of the labels has fewer than {FEWEST} of a class"
     if truth.all() or not truth.any():

@@ -30,6 +30,7 @@ def kept_under_noise(weighed: Weighed, alpha: float, *, hints: bool) -> list[flo
     """
     rng = np.random.default_rng([weighed.seed, 11])
     up = weighed.pool.labels
+    # one conversation of each user, as exact p-values need
     alone = one_each(np.ones(len(up), dtype=bool), weighed.blocks, rng)
     plain = _chosen_at_once(weighed, up, alone, alpha, hints=hints)
     shares = []
@@ -37,6 +38,7 @@ def kept_under_noise(weighed: Weighed, alpha: float, *, hints: bool) -> list[flo
         turned = np.zeros(len(up), dtype=bool)
         turned[rng.choice(len(up), max(1, round(FLIPPED * len(up))), replace=False)] = True
         flipped = up ^ turned
+        # one kind of thumb has nothing to choose by
         if flipped[alone].any() and not flipped[alone].all():
             shares.append(
                 float(
@@ -62,6 +64,7 @@ def _chosen_at_once(
     sat = weighed.sat
     values = pool.values[alone]
     labels = up[alone]
+    # words were mined with these labels: only their own halvings can prove them
     unproven = weighed.mined & (weighed.weigh(np.ones(len(up), dtype=bool))[0].p > LIKELY)
     p = np.where(unproven, 1.0, holm(one_sided(pool.held[alone], labels, sat)))
     came_up = None if pool.came_up is None else pool.came_up[alone]
@@ -76,6 +79,7 @@ def _chosen_at_once(
         LIKELY,
         came_up,
     )
+    # hints where they help, and where nothing else is left
     if hints or not len(narrowed.base):
         order = with_hints(
             pool.values,

@@ -63,12 +63,14 @@ def labelled_scores(
     unseen: Unseen,
 ) -> Iterator[LabelledScore]:
     """NetSAT of every labelled conversation, for plots: where folds measured it, by rubrics that did not see it."""
+    # by conversation that was measured, its row in those figures
     table = material.table
     measured = {c.id: n for n, c in enumerate(unseen.conversations)}
     sides: dict[Literal["training", "held_out"], list[Conversation]] = {
         "training": [],
         "held_out": [],
     }
+    # training conversations that folds measured count as held out
     sides["training"] = [c for c in material.training if c.id not in measured]
     sides["held_out"] = [*material.held_out, *(c for c in material.training if c.id in measured)]
     for side, conversations in sides.items():
@@ -79,6 +81,7 @@ def labelled_scores(
             failure = table.failures.get(c.id)
             positive = c.label is Label.POSITIVE
             place = measured.get(c.id)
+            # by rubrics that did not see the conversation
             if place is not None:
                 likely = float(unseen.probability[place])
                 yield LabelledScore(
@@ -89,6 +92,7 @@ def labelled_scores(
                     probability=likely,
                     block=block,
                 )
+            # by the set itself, where every rubric is answered
             elif scored:
                 probability = fitted.crossfitted.get(c.id)
                 yield LabelledScore(
@@ -100,6 +104,7 @@ def labelled_scores(
                     block=block,
                 )
             else:
+                # without all answers there is no score
                 outcome = failure.outcome if failure else "incomplete"
                 yield LabelledScore(
                     c.id,
@@ -132,6 +137,7 @@ def mean_answers(material: Material) -> dict[str, tuple[float | None, float | No
         answers = (
             values.get(c.id, {}).get(rubric_id) for c in material.training if c.label is label
         )
+        # unanswered ones have no part in the mean
         present = [value for value in answers if value is not None]
         if present:
             return sum(present) / len(present)
@@ -145,6 +151,7 @@ def mean_answers(material: Material) -> dict[str, tuple[float | None, float | No
 
 
 def dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[DroppedRubric]:
+    # by id, what was written and what was left to choose from
     """List every rubric of the pool that is not in the set, duplicates first."""
     pool = {rubric.id: rubric for rubrics in material.pool.values() for rubric in rubrics}
     deduplicated = {rubric.id: rubric for rubric in material.kept}

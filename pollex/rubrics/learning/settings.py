@@ -112,6 +112,7 @@ class LearnSettings:
         Raises:
             WrongUse: Says what, and what to give instead.
         """
+        # both raise an error for a name that they don't know
         policy_named(self.policy)
         candidate(self.probability)
         if self.method not in get_args(Method):

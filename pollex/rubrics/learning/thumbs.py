@@ -62,10 +62,12 @@ def grades_of(
             dtype=np.float64,
         )
         scale = scale_of(name, grades)
+        # the main question needs three different grades; with two its labels are thumbs
         if scale is not None and (name != names[0] or len(scale.values) >= FEWEST_GRADES):
             grade_columns.append(round_grades(grades))
             scales.append(scale)
         elif name == names[0]:
+            # without grades of the main question there is nothing that others could help
             break
 
     return np.stack(grade_columns, axis=1) if grade_columns else np.zeros(
@@ -90,6 +92,7 @@ def grades_on(
         ]
     )
     grades = grades.reshape(len(conversations), len(scales))
+    # fractions become whole grades; what is then off the scale is none
     for column, scale in zip(grades.T, scales, strict=True):
         column[:] = np.where(
             np.isin(column, scale.values),
@@ -110,6 +113,7 @@ def require_grades(logs: Logs, others: Sequence[str]) -> None:
     Raises:
         WrongUse: The labels are no grades, or one of these fields holds none.
     """
+    # the main question comes first
     names = [logs.label_field or "the label", *others]
     graded_fields = {scale.question for scale in grades_of(list(logs), names)[1]}
     if missing := [name for name in names if name not in graded_fields]:
@@ -131,6 +135,7 @@ def grades_told(logs: Logs) -> str:
     if graded := graded_between(logs):
         return f"grades are learned beside thumbs, those of {len(graded)} without a thumb, too"
 
+    # more levels than a scale may have are not learned, and the reader is told
     grades = np.array([_grade(conversation, logs.label_field) for conversation in logs])
     levels = len(np.unique(round_grades(grades)[~np.isnan(grades)]))
     remedy = f"thumbs alone are learned; for grades, round them to {MOST} or fewer"
@@ -151,6 +156,7 @@ def graded_between(logs: Logs) -> tuple[Conversation, ...]:
     if not scales:
         return ()
 
+    # strictly between the ends of the scale
     low = scales[0].values[0]
     high = scales[0].values[-1]
     between: dict[tuple[str, str | None], Conversation] = {}
@@ -160,6 +166,7 @@ def graded_between(logs: Logs) -> tuple[Conversation, ...]:
             and not conversation.not_scorable
             and low < _grade(conversation, logs.label_field) < high
         ):
+            # the first of equal texts stays
             between.setdefault((conversation.text_hash, conversation.judge), conversation)
 
     return tuple(between.values())
@@ -187,6 +194,7 @@ class Sides:
 
 def sides_of(logs: Logs, test_fraction: float, seed: int) -> Sides:
     """Split what is learned from; see `conversations.splits.split`."""
+    # dealt together, so that what belongs together stays on one side
     dealt = split([*logs.learnable, *graded_between(logs)], test_fraction, seed)
     both = (dealt.train, dealt.test)
     thumbs = (
@@ -205,17 +213,20 @@ def sides_of(logs: Logs, test_fraction: float, seed: int) -> Sides:
 
 def _grade(conversation: Conversation, name: str) -> float:
     value: Any = conversation.metadata
+    # a dot leads into a nested field, unless a field has that very name
     for part in (name,) if name in conversation.metadata else name.split("."):
         if isinstance(value, Mapping):
             value = value.get(part)
         else:
             value = None
 
+    # a list holds several grades, whose mean counts
     if isinstance(value, list) and value:
         values = value
     else:
         values = [value]
 
+    # true and false are no grades
     try:
         return float(
             np.mean([float(value) for value in values if not isinstance(value, bool)] or [np.nan])
@@ -242,11 +253,13 @@ def grades_compared(
     if not scales:
         return None
 
+    # grades of the main question
     labels = int((~np.isnan(grades[:, 0])).sum())
     record: dict[str, Any] = {
         "scales": {scale.question: scale.values for scale in scales},
         "labels": labels,
     }
+    # without folds the network is taken, as it needs no comparison
     if parts is None:
         why = "models could not be compared on these conversations"
         return record | {"chosen": NETWORK, "why": why}
@@ -363,6 +376,7 @@ class FittedThumbs:
         likely = dict[str, float]()
         grades = dict[str, Floats]()
         taught, (held_out, fold) = with_graded(material, pool), held_out_folds(material)
+        # each held-out fold by models that were fitted on all other conversations
         for number in np.unique(fold):
             others, out = (
                 list(compress(held_out, rows)) for rows in (fold != number, fold == number)
@@ -377,6 +391,7 @@ class FittedThumbs:
             likely |= zip(ids, part.probability(answers).tolist(), strict=True)
             grades |= zip(ids, part.grades(answers), strict=True) if part.rating else ()
 
+        # training conversations have their probabilities from the comparison
         if held_out_training is not None:
             likely |= zip(
                 comparison["conversations"],
@@ -384,6 +399,7 @@ class FittedThumbs:
                 strict=True,
             )
 
+        # the models of the set itself see everything
         model, tone = _fitted(material, comparison, [*taught, *held_out])
         return cls(
             model,
@@ -402,6 +418,7 @@ def _fitted(
     from pollex.calibration.thumbs import fit_one
 
     rubrics, (set_weight, other) = material.in_order, comparison["weights"]
+    # the set's rubrics come first, then a starter's; either group has one weight
     weights = np.where(
         np.arange(len(rubrics)) < len(material.chosen),
         set_weight,
@@ -410,6 +427,7 @@ def _fitted(
     signs = np.array([rubric.sign for rubric in rubrics]) * weights
     ids = [rubric.id for rubric in rubrics]
     answers = material.answers(rows)
+    # tone stands last among the answers, with the weight that folds gave it
     tone = None
     if (weight := (comparison.get("tone") or {}).get("weight")) and (
         tone := tone_of(material, rows)
@@ -418,6 +436,7 @@ def _fitted(
         signs = np.append(signs, weight)
         ids.append(TONE)
 
+    # thumbs teach where there is one; grades teach on all rows
     has_thumb = np.array(
         [conversation.label is not Label.NONE for conversation in rows],
         dtype=bool,
@@ -446,6 +465,7 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
     settings = material.settings
     pool = candidates(material)
     about: dict[str, Any] = {"conversations": [c.id for c in pool.conversations]}
+    # rubrics that saw these conversations would flatter every model
     if any(c.text_hash[:16] in material.learned_from for c in pool.conversations):
         why = (
             "the rubrics were learned from these conversations, so models can't be compared on them"
@@ -460,6 +480,7 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
         return uncompared(settings.probability, why) | unknown | about
 
     rows = with_graded(material, pool)
+    # folds of the choice itself, else folds that are dealt here
     if material.by_evidence or material.by_both:
         parts = [part.fold for part in cross_fit(material, pool).parts] or None
     else:
@@ -469,10 +490,12 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
         parts = [with_starter(material, pool, selection, fold, rows) for fold in parts]
 
     about["tone"] = None
+    # beside a starter's rubrics tone isn't tried
     if parts and material.form is not None and material.starter is None:
         parts, about["tone"] = toned(material, pool, selection, parts, rows)
 
     advance = partial(material.progress.advance, "calibrate")
+    # conversations with a thumb stand first, and models of thumbs see these alone
     count = len(pool.conversations)
     thumbs = parts and [
         replace(fold, out=fold.out[:count], answers=fold.answers[:count]) for fold in parts
@@ -527,6 +550,7 @@ def toned(
         others.append(with_tone(material, fold, rows, honest))
 
     beside = [fold for fold in others if fold is not None]
+    # tone is measured only where every fold can learn it from the others
     if len(beside) < len(parts):
         too_few = Figure(
             None,
@@ -538,6 +562,7 @@ def toned(
     # How much lower log-loss is with tone, of each conversation by what did not see it.
     up = pool.labels
     blocks = block_ids(pool.conversations)
+    # log-loss without tone and with it `[way, conversation]`
     loss = np.zeros((2, count))
     for place, folds in enumerate((parts, beside)):
         for fold in folds:
@@ -559,9 +584,11 @@ def toned(
         joint_intervals(gain[:, None], blocks, np.random.default_rng(11))[0].tolist(),
     )
     adds = Figure(mean, low, high, n=count, units=len(np.unique(blocks)))
+    # less than a standard error is no gain
     if mean <= standard_error(gain, blocks):
         return parts, {"weight": 0.0, "adds": asdict(adds)}
 
+    # each fold has put the weight of tone last
     weight = float(np.mean([fold.signs[-1] for fold in beside]))
     return beside, {"weight": weight, "adds": asdict(adds)}
 
@@ -582,10 +609,12 @@ def without_each_fold(
         return None
 
     answers = material.table.probabilities(rows, rubrics)
+    # rubrics are chosen by thumbs outside the fold
     for number in range(FOLDS):
         out = fold == number
         rng = np.random.default_rng([material.settings.seed, 3, number])
         chosen = chosen_by(material, pool, ~out[: len(pool.labels)], alpha, rng).chosen
+        # by id, the one order that the network knows
         places = sorted(chosen, key=lambda place: rubrics[place].id)
         parts.append(
             Fold(
@@ -627,6 +656,7 @@ def weights_of(
     else:
         set_netsats = np.array(honest)
 
+    # the weights are of standardized NetSATs: over the spread they are of points
     if honest is not None:
         spread = set_netsats
     else:

@@ -33,11 +33,13 @@ def fit_signals(features: Floats, positive: Bools) -> tuple[Floats, float]:
     """Fit a logistic model of standardized features, balanced classes: slopes `[feature]` and intercept of raw ones."""
     from sklearn.linear_model import LogisticRegression  # a second, needed by `learn` alone
 
+    # features of all sizes are standardized; a constant one stays 0
     spread = features.std(axis=0)
     middle = features.mean(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
     model = LogisticRegression(C=PENALTY, class_weight="balanced", max_iter=2000)
     model.fit((features - middle) / scale, positive)
+    # back to raw features, so that scoring needs no mean and no spread
     slopes = np.asarray(model.coef_[0] / scale, dtype=np.float64)
 
     return slopes, float(model.intercept_[0] - middle @ slopes)
@@ -79,6 +81,7 @@ class FittedTone:
 def form_of(material: Material, conversations: Sequence[Conversation]) -> Floats:
     """Measure the form of conversations `[conversation, feature]`, each once in a process."""
     assert material.form is not None, "only called where there is something to measure"
+    # by text: what was measured before is not measured again
     by_text: dict[str, Floats] = material.once.setdefault("form", {})
     new = [conversation for conversation in conversations if conversation.text_hash not in by_text]
     by_text |= zip(
@@ -106,10 +109,12 @@ def fit_tone(
         `[conversation]`.
     """
     fold = deal(positive, blocks, seed)
+    # without any fold both kinds of thumbs must be left
     rests = [positive[fold != number] for number in range(FOLDS)]
     if any(rest.all() or not rest.any() for rest in rests):
         return None
 
+    # log-odds by models that did not see the conversation
     odds = np.zeros(len(positive))
     for number in range(FOLDS):
         out = fold == number
@@ -130,6 +135,7 @@ def deal(positive: Bools, blocks: Ints, seed: int) -> Ints:
     names = rng.permutation(np.unique(blocks))
     down = np.isin(names, blocks[~positive])
     order = [*names[down].tolist(), *names[~down].tolist()]
+    # in turn: neighbours in the order go to different folds
     place = {}
     for number, name in enumerate(order):
         place[name] = number % FOLDS
@@ -200,6 +206,7 @@ def weight_of(
         in_training: Those whose labels are looked at `[conversation]`.
         honest: See `with_tone`.
     """
+    # the expected answer, of 10; an unanswered one counts as the middle
     values = np.nan_to_num(
         answers[: len(thumbs)] @ np.linspace(0, EVAL_RANGE, answers.shape[2]),
         nan=EVAL_RANGE / 2,
@@ -212,11 +219,13 @@ def weight_of(
     else:
         netsats = np.array(honest)
 
+    # logistic weights of both sums, each with spread 1
     first, second = weigh(
         standard(netsats)[rows],
         standard(tone)[rows],
         positives(thumbs)[rows],
     )
+    # from weights of standardized sums to weights of points
     ratio = float((sums.std() or 1.0) / (tone.std() or 1.0))
     return max(second, 0.0) / max(first, LEAST_FIRST) * ratio
 
@@ -242,6 +251,7 @@ def tone_record(
     if tone is None or not alone["weight"]:
         return ToneRecord(weight=0.0, signals=(), adds=adds)
 
+    # how far a signal moves log-odds: slopes times spreads of its features, added up
     training = form_of(material, with_thumbs(material.training))
     pulls = (
         np.abs(tone.scale.slopes * training.std(axis=0))

@@ -58,14 +58,17 @@ class Words:
         if not self.sources or up.all() or not up.any():
             return {}
 
+        # words are picked on one half, and tested on the other
         for number, choosing in enumerate(halvings(up, blocks, rng)):
             picked = pick_words(self.present[choosing], up[choosing])
             if not picked:
                 continue
             columns = [column for column, _ in picked]
             sides = np.array([sat for _, sat in picked])
+            # one conversation of each user, as exact p-values need
             other = one_each(~choosing, blocks, rng)
             held = self.present[other][:, columns].toarray().astype(bool)
+            # adjusted for all that this half picked; a half that didn't pick it counts as 1
             for key, p in zip(picked, one_sided(held, up[other], sides).tolist(), strict=True):
                 tested.setdefault(key, np.ones(SPLITS))[number] = min(
                     1.0,
@@ -110,20 +113,24 @@ def pick_words(present: Any, up: Bools) -> list[tuple[int, bool]]:
     """
     counts = np.asarray(present.sum(axis=0), dtype=np.float64).ravel()
     z = contrast(present, up)
+    # a phrase of few conversations is never picked
     z[counts < max(FEWEST, LEAST_SHARE * len(up))] = 0.0
     order = np.argsort(-np.abs(z), kind="stable")
     clear = order[np.abs(z[order]) >= PICKED_Z]
     by_phrase = present.tocsc().astype(np.float64)
     used = np.zeros(present.shape[1], dtype=bool)
     picked: list[tuple[int, bool]] = []
+    # the clearest phrase first
     for first in clear.tolist():
         if len(picked) == MOST_PICKED:
             break
         if used[first]:
             continue
+        # phrases that occur in much the same conversations
         near = clear[overlaps(by_phrase, counts, first, clear) >= ALIKE]
         same = near[(z[near] * np.sign(z[first]) >= NEARLY_AS_CLEAR * abs(z[first])) & ~used[near]]
         best = max(same.tolist(), key=lambda phrase: (counts[phrase], -phrase))
+        # neighbours are used up with it, and are no finding of their own
         used[near] = True
         used[clear[overlaps(by_phrase, counts, best, clear) >= ALIKE]] = True
         picked.append((best, bool(z[best] > 0)))
@@ -149,6 +156,7 @@ def contrast(present: Any, positive: Bools) -> Floats:
     Half a conversation is added to each cell. Source: Haldane 1956,
     doi:10.1111/j.1469-1809.1955.tb01285.x.
     """
+    # conversations with and without the phrase, by class
     yes_good, yes_bad = (side.astype(np.float64) @ present + 0.5 for side in (positive, ~positive))
     no_good = positive.sum() + 1 - yes_good
     no_bad = (~positive).sum() + 1 - yes_bad
