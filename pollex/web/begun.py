@@ -65,10 +65,12 @@ class Asking:
 
     def environment(self, keys: Mapping[str, str]) -> dict[str, str]:
         """Return what the command finds in its environment: a key that was typed comes before the owner's."""
+        # the form names the model, and a variable of the server must not
         variables = {"POLLEX_MODEL": ""}
         if self.secret_address:
             variables["POLLEX_BASE_URL"] = self.base_url
 
+        # the owner's key goes only to addresses that the owner named
         owners = ""
         if self.is_named:
             owners = os.environ.get(self.key_env, "")
@@ -120,18 +122,22 @@ def read_form(
     Raises:
         PollexError: Something is missing or wrong.
     """
+    # what the form says of each field, as the use case takes it
     values: dict[str, Any] = {}
     controls = list(controls_of(door.use_case, door))
     for control in controls:
         values[control.option.name] = _value(site, control, typed, logs)
 
+    # the models that are asked; limits are left out where none is
     asking = _asking(site, door, values, typed)
     assistant = _assistant(site, values, typed)
     limited = _limited(values, is_asked=asking is not None or assistant is not None)
     named = {name: value for name, value in limited.items() if value is not None}
+    # groups of the bundled log are known, unless the form names other ones
     if BUNDLED in logs and "group_field" in {control.option.name for control in controls}:
         named.setdefault("group_field", BUNDLED_GROUP)
 
+    # the use case checks its own values; people read labels of the form, not names of options
     try:
         door.use_case(**named)
     except PollexError as error:
@@ -139,11 +145,13 @@ def read_form(
         what = f"{fields}: {error.what}" if fields else error.what
         raise Fault(what, remedy=error.remedy) from error
 
+    # keys stay in memory, by the address that they belong to; the command line has none
     if key.strip():
         site.keys[(asking or Asking("")).base_url] = key.strip()
     if assistant is not None and assistant_key.strip():
         site.keys[assistant.base_url] = assistant_key.strip()
 
+    # the command: what the form says, then where its result and the store lie
     words = _words(controls, named)
     if folder := _asked_by_files(site, door, values, typed):
         words.append(f"--assistant={folder}")
@@ -198,6 +206,7 @@ def _value(
             return None
         return word_of_set(site, site.set(chosen))
 
+    # texts go to files, whose paths the command line has
     if control.kind == "profile":
         profile = profile_from(typed)
         if profile is None:
@@ -234,9 +243,11 @@ def source_of(site: Site, value: str) -> str:
 
 def word_of_set(site: Site, named: NamedSet) -> str:
     """Return the word of a command for a rubric set: its digest, or its file where the store has it not."""
+    # a set that a run of this store made is found by its digest
     if named.run in {run.id for run in site.runs()}:
         return named.id
 
+    # any other is a file: beside the store, or where its name leads to
     for place in (site.store.folder.absolute().parent / named.name, Path(named.name)):
         if place.is_file():
             return str(place)
@@ -245,11 +256,13 @@ def word_of_set(site: Site, named: NamedSet) -> str:
 
 def kept_text(site: Site, name: str, text: str) -> str:
     """Write a text that was typed where a command can read it, for its owner alone; return its path."""
+    # the digest of the text names the folder, so that the same text is written once
     folder = site.store.folder / TEXTS / hashlib.sha256(text.encode()).hexdigest()[:16]
     make_private(folder.parent)
     make_private(folder)
     path = folder / name
     if not path.exists():
+        # nobody else can read it, from the moment that it exists
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(opened, "w", encoding="utf-8") as file:
             file.write(text)
@@ -268,14 +281,17 @@ def _asking(
     Raises:
         PollexError: It may not be asked, or has no name.
     """
+    # a profile of the server's owner stands in for the fields of the form
     profile = site.profiles.get(typed.get(PROFILE, ""))
     if profile is not None:
         return _asking_profile(values, profile)
 
+    # an address that a visitor typed is checked before anything is sent there
     base_url = values.get("base_url") or ""
     if base_url:
         require_endpoint(site, base_url)
 
+    # a use case without a field for the model asks the judge of the chosen set
     if not names_a_model(door.use_case):
         model = _judge_of(site, typed)
         is_named = not base_url or base_url in addresses_named(site)
@@ -302,6 +318,7 @@ def _asking(
 def _asking_profile(values: dict[str, Any], profile: ModelOptions) -> Asking:
     """Fill in a profile of the server's owner."""
     endpoint = profile.endpoint()
+    # an address with a key in it goes by the environment, not by the command line
     has_secret = bool(set(endpoint.secrets) - {endpoint.api_key})
     price = profile.limits.price
     if "model" in values:
@@ -344,6 +361,7 @@ def _assistant(
     if base_url:
         require_endpoint(site, base_url)
 
+    # the file names the variable that holds the key, and not the key itself
     table: dict[str, Any] = {"model": model, "key_env": ASSISTANT_KEY}
     table |= {"base_url": base_url} if base_url else {}
     if price := typed.get(f"{OF_ASSISTANT}price", "").strip():
@@ -355,12 +373,15 @@ def _assistant(
                 remedy="give one like 0.15:0.60",
             ) from None
 
+        # cost can be limited once the price is known: as the form says, or as usual
         table["max_cost"] = float(values.get("max_cost") or MOST_COST)
 
+    # lines of TOML: texts in quotes, numbers as they are
     lines = []
     for name, value in table.items():
         lines.append(f"{name} = {toml_value(value) if isinstance(value, str) else value}")
 
+    # the same model proposes the change, unless somebody typed it
     roles = ["assistant", *(["proposer"] if not values.get("edit") else [])]
     text = "\n".join("\n".join([f"[{role}]", *lines, ""]) for role in roles)
     values["profiles"] = kept_text(site, "models.toml", text)
@@ -392,6 +413,7 @@ def _asked_by_files(
             remedy=f"fill in {door.labels.get('edit') or label_of('edit')}",
         )
 
+    # what was typed names the folder: the same form finds its answers again
     digest = hashlib.sha256("\0".join(map(str, sorted(typed.items()))).encode()).hexdigest()
     return site.store.folder / ASKED / digest[:16]
 
@@ -415,8 +437,10 @@ def _limited(values: Mapping[str, Any], *, is_asked: bool) -> dict[str, Any]:
 
 def free_result(store: Path, name: str) -> Path:
     """Return a name beside the store that no file has yet: what pollex writes stands there as from a terminal."""
+    # relative to the server's own folder, in which the command works, too
     folder = Path(os.path.relpath(store.absolute().parent))
     stem, _, ending = name.rpartition(".")
+    # later files have a number before the ending, from 2 on
     number = 1
     path = folder / name
     while path.exists():
@@ -448,11 +472,13 @@ def start(site: Site, begun: Begun, *, planned: bool = False) -> Child:
     Args:
         planned: Only count the calls that it would make.
     """
+    # keys go by the environment, never by the command line
     variables = (begun.asking or Asking("")).environment(site.keys)
     if begun.assistant is not None:
         variables[ASSISTANT_KEY] = begun.assistant.environment(site.keys)[KEY]
 
     words = (*begun.words, "--json", *(("--dry-run",) if planned else ()))
+    # where the command's page leads back to: the plan's own page, or the form as it was filled in
     if planned:
         back = f"{links.PLAN}/{begun.id}"
     else:
@@ -476,6 +502,7 @@ def is_planned_first(begun: Begun) -> bool:
 def child_of(site: Site, run: Run) -> Child | None:
     """Return the command of this server that works on a run now; None where none does."""
     for child in site.children.by_id.values():
+        # a run that is carried on is known by its page, a new one by its command
         is_carried_on = child.back == links.run(run.id)
         if not child.over and (is_carried_on or run_of(site, child) == run):
             return child
@@ -492,8 +519,10 @@ def fault_of(child: Child) -> str:
 
 def run_of(site: Site, child: Child) -> Run | None:
     """Return the run that a command makes; None before it has begun one, or where it makes none."""
+    # a new run has noted the command that began it
     command = shlex.join(["pollex", *child.arguments])
     for run in site.runs():
+        # a run that is carried on was begun by another command
         if child.back == links.run(run.id):
             return run
         if run.started >= child.began and run.arguments.get("command") == command:

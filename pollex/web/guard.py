@@ -90,6 +90,7 @@ def is_same_site(
     """
     origin = headers.get("origin")
     fetched = headers.get("sec-fetch-site")
+    # reading: from own pages, by a typed address, or by a link that opens a page of its own
     if method in SAFE:
         opened = (
             headers.get("sec-fetch-mode") == "navigate"
@@ -138,6 +139,7 @@ class Door:
         """Make the conditions of a server with several names, or behind a proxy."""
         hosts = {f"{_bracketed(name)}:{port}" for name in names}
         origins = {f"http://{host}" for host in hosts}
+        # browsers see the proxy's name and scheme, not those of this server
         if behind:
             scheme, _, host = behind.rstrip("/").partition("://")
             hosts = hosts | {host}
@@ -169,11 +171,13 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
+        # start and end of the server pass; anything but HTTP gets no answer
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
 
+        # variables of the context, set anew for each request
         SERVED.set(None)
         READS.set(False)
         ASKED_FOR.set(_asked_for(scope))
@@ -184,6 +188,7 @@ class Guard:
         else:
             site: Site = self.app.state.site  # type: ignore[attr-defined] # ours, of `application`
             SERVED.set(site)
+            # a guest who only reads sees no paths of the server
             if READS.get():
                 answer = without_paths(answer, paths_of(site))
             await self._pass(scope, receive, answer)
@@ -191,6 +196,7 @@ class Guard:
     def _stopped(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         method = scope["method"]
+        # exactly one name, and one of this server's: any other may merely resolve to it
         if (
             headers.getlist("host") == []
             or len(headers.getlist("host")) > 1
@@ -210,15 +216,18 @@ class Guard:
                 "the request comes from another site",
                 "open the page in a tab of its own",
             )
+        # the token of the owner or of a guest
         if response := self._unknown(scope, headers):
             return response
         if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
             return refusal(scope, 431, "the request's head is over 16 kB", "")
 
+        # a body that announces too much is refused before it is read
         longest = self._longest(scope)
         announced = headers.get("content-length") or "0"
         if not (announced.isascii() and announced.isdigit()):
             return refusal(scope, 400, "the request's length is no number", "")
+        # twenty digits are over any limit already, and quick to read as a number
         if int(announced[:20]) > longest:
             return refusal(
                 scope,
@@ -254,11 +263,14 @@ class Guard:
         if path == links.ENTER:
             return self._enter(scope, token, _cookie(headers, self.door.cookie))
 
+        # programs send the token in a header, browsers in the cookie
         presented = headers.get("authorization", "").removeprefix("Bearer ") or _cookie(
             headers, self.door.cookie
         )
+        # the pages' own files need no token
         if path in OPEN or path.startswith(f"{links.STATIC}/") or self._is(presented, token):
             return None
+        # a guest's token opens what it was made for, even where the server has no token
         if (guest := self.door.guest_of(presented)) is not None:
             return self._as_guest(scope, guest)
         if token is None:
@@ -283,6 +295,7 @@ class Guard:
                 "open the link again that you were given",
             )
 
+        # paths are hidden from readers; who labels is handed to the page
         if guest.is_reader:
             READS.set(True)
         else:
@@ -297,6 +310,7 @@ class Guard:
     def _enter(self, scope: Scope, token: str | None, own_token: str) -> Response:
         query = parse_qs(scope["query_string"].decode("latin-1"))
         presented = query.get("token", [""])[0]
+        # the owner's token comes first; any other may be a guest's
         if self._is(presented, token):
             guest = None
         else:
@@ -304,6 +318,7 @@ class Guard:
 
         if token is not None and guest is None and not self._is(presented, token):
             return self._wrong_token(scope, presented)
+        # there is one cookie: a guest's token would replace the owner's in this browser
         if guest is not None and self._is(own_token, token):
             return refusal(
                 scope,
@@ -313,6 +328,7 @@ class Guard:
             )
 
         response = RedirectResponse(guest.page if guest else links.HOME, 303)
+        # scripts can't read the cookie
         if presented and (guest is not None or token is not None):
             response.set_cookie(
                 self.door.cookie,
@@ -326,6 +342,7 @@ class Guard:
         return response
 
     def _wrong_token(self, scope: Scope, presented: str) -> Response:
+        # times of wrong tokens within the last minute, the oldest first
         moment = time.monotonic()
         while self._wrong and moment - self._wrong[0] > MINUTE:
             self._wrong.popleft()
@@ -338,6 +355,7 @@ class Guard:
                 "wait a minute",
             )
 
+        # an address without a token is no attempt to guess it
         if presented:
             self._wrong.append(moment)
 
@@ -350,6 +368,7 @@ class Guard:
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._running += 1
+        # not empty once a part of the answer has been sent
         started = list[bool]()
 
         limit = asyncio.timeout(SECONDS)
@@ -377,6 +396,7 @@ class Guard:
             async with limit:
                 await self.app(scope, _limited(heard, longest), watched)
         except TimeoutError:
+            # an answer that has begun can't be replaced by a refusal
             if not started:
                 late = refusal(
                     scope,
@@ -390,6 +410,7 @@ class Guard:
 
 
 def _limited(receive: Receive, longest: int) -> Receive:
+    # a body may be longer than it announced: bytes are counted as they come
     total = 0
 
     async def counted() -> Message:
@@ -408,6 +429,7 @@ def _with_headers(send: Send, path: str) -> Send:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=_raw(message))
             headers.update(HEADERS)
+            # pages have people's conversations in them, and stay out of the browser's cache
             if not path.startswith(f"{links.STATIC}/"):
                 headers["Cache-Control"] = "no-store"
 
@@ -418,12 +440,14 @@ def _with_headers(send: Send, path: str) -> Send:
 
 def _asked_for(scope: Scope) -> str:
     """Return path and query of a request."""
+    # latin-1 decodes any byte, so that no query fails here
     query = scope["query_string"].decode("latin-1")
     path = quote(scope["path"])
     return f"{path}?{query}" if query else path
 
 
 def _raw(message: Message) -> MutableMapping[str, Any]:
+    # a list of its own, as servers may send headers that can't be changed
     message["headers"] = list(message.get("headers", []))
     return message
 

@@ -106,6 +106,7 @@ class ListForm(Form):
     @property
     def narrowed(self) -> dict[str, str]:
         """The parameters that leave rows out, with their values as text."""
+        # both ends of each range, under the names that the address has for them
         ends = []
         for name in RANGES:
             for end in ("from", "to"):
@@ -211,6 +212,7 @@ class Listing:
 
     def neighbors(self, conversation_id: str) -> tuple[str | None, str | None]:
         """Return the ids before and behind a conversation in the list."""
+        # a conversation that the list leaves out has no neighbors in it
         row = self.lens.place.get(conversation_id)
         places = np.flatnonzero(self.order == (-1 if row is None else row))
         if not len(places):
@@ -267,6 +269,7 @@ def scoring_run(site: Site, name: str) -> Run:
 
 def run_that_asked(site: Site, named: NamedSet) -> Run | None:
     """Return a run that asked a set's rubrics: the one that made it, else the last one that scored with it."""
+    # the run that made the set comes before those that only scored with it
     runs_of_set = [run for run in site.runs() if run.id == named.run]
     used = []
     for run in site.runs():
@@ -278,11 +281,13 @@ def run_that_asked(site: Site, named: NamedSet) -> Run | None:
 
 def lens_for(site: Site, run: Run) -> Lens:
     """Return a run's columns, cached once it has ended."""
+    # part of the cache's key: a run that goes on has another one after each beat
     ended = f"{run.finished}-{run.status}"
     if run.status == "unfinished":
         beat = site.store.value("SELECT max(beat) FROM progress WHERE run = ?", [run.id])
         ended = f"{beat or ''}"
 
+    # a run that learned has its own split; for others the set says what it was learned from
     named = site.set_of(run)
     if named and run.command != "learn":
         learned = named.rubric_set.learned_from
@@ -310,6 +315,7 @@ def measured_lens(site: Site, run: Run) -> Lens:
     if named is None or run.command == "learn" or not named.rubric_set.data.folds:
         return lens
 
+    # only the run that made the set has the scores of its folds
     made_by = next(
         (run for run in site.runs() if run.id == named.rubric_set.run and run.finished),
         None,
@@ -326,6 +332,7 @@ def measured_lens(site: Site, run: Run) -> Lens:
 
 def labeled(site: Site, lens: Lens, source: Source) -> Lens:
     """Return a run's columns with the thumbs of a source; they change as people label."""
+    # the number of the last label is part of the cache's key, so that a new label counts
     last = site.store.value("SELECT max(rowid) FROM labels")
     make = lambda: with_labels(lens, site.store, source, by_chance=False)  # noqa: E731
     if source == "log":
@@ -337,6 +344,7 @@ def listing_of(site: Site, form: ListForm) -> Listing:
     """Return what an address asks for."""
     run = scoring_run(site, form.run)
     lens = labeled(site, lens_for(site, run), form.source)
+    # lazy: the store is searched only where the cache has no hashes for these words
     every_hash = lambda: (  # noqa: E731
         text for texts, *_ in search(site.store, run.id, form.q) for text in texts
     )
@@ -358,11 +366,13 @@ def masks_of(
     Args:
         hashes: Of the texts that have its words in any turn; None looks for them in the first.
     """
+    # values that were chosen: thumbs, sides, groups and the like
     chosen = {}
     for name in CHOICES:
         if (value := getattr(form, name)) is not None:
             chosen[name] = str(value)
 
+    # a range that is open at both ends leaves nothing out
     ends = {}
     for name in RANGES:
         if (bounds := form.range_of(name)) != (None, None):
@@ -372,6 +382,7 @@ def masks_of(
     for name, end in ends.items():
         masks[name] = within(lens.column(name), *end)
 
+    # words of any turn were found in the store; those of the first turn are in the columns
     if hashes is not None:
         masks["q"] = np.fromiter(
             (text_hash in hashes for text_hash in lens.hashes),
@@ -407,6 +418,7 @@ def search(
     places = [row["seq"] for row in store.ask(run, PLACES)]
     # Texts of several runs may have the same number, and then belong to one batch.
     ends = [*dict.fromkeys([*places[batch - 1 :: batch], *places[-1:]])]
+    # each batch begins behind the end of the one before
     before = -1
     for place, end in enumerate(ends, 1):
         rows = store.ask(run, ANY_TURN, [before, end, stored, words])
@@ -466,6 +478,7 @@ def order_of(
     if sort != INFORMATION:
         return lens.order(sort, down=down)
 
+    # the ranking has a version for each ten labels: it isn't made anew after each of them
     labeled_texts = {opinion.text_hash for opinion in opinions(store, THUMB)}
     rows_shown = lens.kept if waits else lens.latest
     ranked = rows_shown(
@@ -473,6 +486,7 @@ def order_of(
         f"{len(labeled_texts) // ANEW}",
         lambda: telling(store, run, lens, labeled_texts),
     )
+    # rows that the ranking leaves out stand last, whichever way it is sorted
     rest = np.setdiff1d(np.arange(len(lens)), ranked)
     return np.concatenate([ranked if down else ranked[::-1], rest])
 
@@ -492,8 +506,10 @@ def telling(
     if not len(rows):
         return rows
 
+    # one column, as if all labels came from one judge `[row, 1]`
     p = lens.probability[rows][:, None]
     is_labeled = np.array([[lens.hashes[row] in labeled_hashes] for row in rows.tolist()])
+    # answers don't change with labels, so that their vectors are made once
     vectors = lens.kept(
         "vectors",
         "",
@@ -505,9 +521,11 @@ def telling(
 def answers_of(store: Store, run: str, lens: Lens) -> Floats:
     """Return the expected answers `[row, question]`, as places on the scale; NaN without one."""
     questions = [row["question"] for row in store.ask(run, QUESTIONS)]
+    # without questions NetSAT alone tells texts apart `[row, 1]`
     if not questions:
         return lens.netsat[:, None]
 
+    # a column for each question, whose id is a parameter and never part of the SQL
     columns = ", ".join(
         f"max(expected) FILTER (question = ?) AS q{place}" for place in range(len(questions))
     )

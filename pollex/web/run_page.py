@@ -56,12 +56,14 @@ class Spans:
 
 def spans_of(store: Store, run: Run) -> list[Spans]:
     """Read a run's spans by name, in the order in which they began."""
+    # a run's spans lie between two row numbers
     ((first, last),) = store.each(PLACES, [run.id])
     place = [first, last, run.id]
     names = list(store.each(NAMES, place))
     if not names:
         return []
 
+    # a number for each name and kind, which are parameters from the fourth on
     cases = " ".join(
         f"WHEN name = ?{2 * n + 4} AND kind = ?{2 * n + 5} THEN {n}" for n in range(len(names))
     )
@@ -69,11 +71,13 @@ def spans_of(store: Store, run: Run) -> list[Spans]:
         SPANS.format(cases=cases),
         [*place, *chain(*names)],
     )
+    # milliseconds since the run began, in the time zone of the store, UTC
     zero = np.datetime64(
         datetime.fromisoformat(run.started).replace(tzinfo=None),
         "us",
     )
     began = (_moments(started) - zero) / np.timedelta64(1, "ms")
+    # durations come as whole thousandths
     ms = _numbers(took) / 1000
     marks = _numbers(of)
     rows = [marks // 2 == n for n in range(len(names))]
@@ -94,11 +98,14 @@ def spans_of(store: Store, run: Run) -> list[Spans]:
 
 def _moments(text: str) -> Any:
     """Return times of 26 characters each, `2026-01-31T23:59:59.000000`, to the microsecond `[span]`."""
+    # a row of characters for each time `[span, 26]`
     digits = np.frombuffer(text.encode(), np.uint8).reshape(-1, 26)
+    # a run has few days: each is read as a date once
     days, which = np.unique(
         np.ascontiguousarray(digits[:, :10]).view("S10")[:, 0],
         return_inverse=True,
     )
+    # digits of hours down to microseconds, and how many microseconds each is worth
     places = [11, 12, 14, 15, 17, 18, *range(20, 26)]
     worth = np.array([36000, 3600, 600, 60, 10, 1, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6]) * 1e6
     since = (digits[:, places].astype(np.int64) - ord("0")) @ worth.round().astype(np.int64)
@@ -162,6 +169,7 @@ def times_of(
     else:
         end = 1000 * last
 
+    # not empty, as it is divided into stretches
     high = max(end, low + 1)
     return Times(tuple(_node(span, low, high) for span in spans), low, high)
 
@@ -222,6 +230,7 @@ Edges = Sequence[tuple[str, str, bool]]
 
 def layers(edges: Edges) -> dict[str, int]:
     """Return each node's distance from the start, back edges left out."""
+    # breadth first, so that a node has its shortest distance
     depths = {"__start__": 0}
     waiting = ["__start__"]
     while waiting:
@@ -323,6 +332,7 @@ def _box(
         element("text", below, x=x + WIDE / 2, y=y + 36, text_anchor="middle", class_="tick"),
     ]
     if told_here is not None:
+        # what the node changed stands below its box, cut short; the title has all of it
         if len(told_here) <= SHORT:
             short = told_here
         else:
@@ -355,11 +365,13 @@ def _edge(
     kind = "edge chosen" if chosen else "edge"
     (x, y), (to, down) = start, end
     if to > x:
+        # forward: from the right side of a box to the left side of the next
         a = x + WIDE
         b = y + HIGH / 2
         middle = (x + WIDE + to) / 2
         way = f"M{a:.0f} {b:.0f}C{middle:.0f} {b:.0f} {middle:.0f} {down + HIGH / 2:.0f} {to:.0f} {down + HIGH / 2:.0f}"
     else:
+        # back: from bottom to bottom, below all boxes
         low = height - 8
         out = x + WIDE / 2
         back = to + WIDE / 2
@@ -374,6 +386,7 @@ def strip(node: Node, bins: int) -> Markup:
     if not active.any():
         return Markup("")
 
+    # each strip has its own scale
     top = float(active.max())
     points = " ".join(f"{i},{22 - 20 * n / top:.1f}" for i, n in enumerate(active.tolist()))
     area = element(

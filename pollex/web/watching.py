@@ -115,6 +115,7 @@ class Watcher:
         watcher = cls(site)
         try:
             known = json.loads((site.store.folder / FILE).read_bytes())
+            # folders of the server's command are left out: each start names them anew
             watcher.folders = {
                 folder["path"]: WatchedFolder(**folder)
                 for folder in known["folders"]
@@ -147,6 +148,7 @@ class Watcher:
         )
         with self.lock:
             self.folders[folder.path] = folder
+            # without a last look the next tick looks at it
             self._looked.pop(folder.path, None)
             self._keep()
 
@@ -188,6 +190,7 @@ class Watcher:
             if looked is None or time.monotonic() - looked >= 60 * folder.minutes:
                 self._look_at(folder)
 
+        # files move on at each tick, whatever the minutes of their folder
         for key, file in list(self.files.items()):
             if file.state in ("settling", "new", "scoring", "checking"):
                 self._move_on(key, file)
@@ -198,6 +201,7 @@ class Watcher:
         found_new = False
         for path in _logs_in(Path(folder.path), self.site):
             mark = _mark(path)
+            # a file that was written again has another mark, and counts as a new one
             key = f"{path}\0{mark}"
             if mark and key not in self.files:
                 self._note(key, WatchedFile(path=str(path), mark=mark))
@@ -209,6 +213,7 @@ class Watcher:
 
     def _move_on(self, key: str, file: WatchedFile) -> None:
         """Do with a file what comes next."""
+        # settling, new, scoring, checking, done: one step at a look
         if file.state == "settling":
             self._settle(key, file)
         elif file.state == "new":
@@ -235,12 +240,14 @@ class Watcher:
     def _score(self, key: str, file: WatchedFile) -> None:
         """Start to score a file, unless enough waits already."""
         named = self.site.set_at_home()
+        # commands of all pages count, not those of folders alone
         waiting = [child for child in self.site.children.by_id.values() if not child.over]
         if named is None or len(waiting) >= MOST_AT_ONCE:
             return
 
         path = Path(file.path)
         try:
+            # options of reading as a log of the same columns has them; a new file for the scores
             words = ["score", file.path, f"--rubrics={word_of_set(self.site, named)}"]
             words += self._reading_words(path)
             out = free_result(self.site.store.folder, f"scores-{path.stem}.parquet")
@@ -251,6 +258,7 @@ class Watcher:
                 back=links.WATCH,
             )
         except PollexError as error:
+            # it isn't tried again: its page says why
             self._note(key, replace(file, state="failed", why=error.what))
             return
 
@@ -259,6 +267,7 @@ class Watcher:
     def _reading_words(self, path: Path) -> list[str]:
         """Return options of reading, as a log of the same columns was kept with."""
         try:
+            # what takes over a minute to read is scored with the usual options
             view = self.site.reader.look([str(path)], {}).result(60)
         except NotYet:
             return []
@@ -268,6 +277,7 @@ class Watcher:
         options = {option.name: option for option in options_of(ScoreLogs)}
         words: list[str] = []
         for name, value in (like.options if like else {}).items():
+            # options that scoring doesn't have are left out
             if name in options:
                 words.extend(words_of(options[name], _option_value(value)))
 
@@ -275,6 +285,7 @@ class Watcher:
 
     def _scored(self, key: str, file: WatchedFile, child: Child) -> None:
         """Compare what was scored with what was there before."""
+        # the run's id stands in what the command printed as JSON
         run = ""
         if isinstance(child.told, dict):
             run = child.told.get("run", "")
@@ -295,6 +306,7 @@ class Watcher:
             self._note(key, replace(file, state="done", run=run, why=why))
             return
 
+        # the gate's condition is about the mean probability
         words = ["check", run, f"--against={against}", f"--fail-if={GATE}"]
         words += [f"--rubrics={word_of_set(self.site, named)}", f"--store={self.site.store.folder}"]
         try:
@@ -312,10 +324,12 @@ class Watcher:
     def _baseline(self, run: str) -> str:
         """Return the run that others are compared with: where the set was learned, else the first that it scored."""
         named = self.site.set_at_home()
+        # the run that the set was learned from, if this store has it
         runs = {candidate.id: candidate for candidate in self.site.runs()}
         if named is not None and named.run in runs:
             return named.run
 
+        # files keep the order in which they arrived, so that the first one stays the baseline
         first = []
         for file in self.files.values():
             if file.run in runs and file.run != run:
@@ -339,6 +353,7 @@ class Watcher:
             self.alerts = [*self.alerts, *alerts][-MOST_ALERTS:]
 
         self._note(key, replace(file, state="done"))
+        # outside of the lock, as the address may be slow to answer
         if alerts and self.webhook:
             self.told = tell_webhook(
                 self.site,
@@ -355,6 +370,7 @@ class Watcher:
             return
 
         named = self.site.set_at_home()
+        # what all alerts of the file have in common
         about: dict[str, Any] = {
             "n": comparison["sizes"][1],
             "file": Path(file.path).name,
@@ -365,12 +381,14 @@ class Watcher:
         }
         for rubric in comparison["rubrics"]:
             change = rubric["difference"]
+            # worse: a DSAT rubric that holds more often, or a SAT rubric that holds less often
             if rubric["moved"] and (change["value"] > 0) == (rubric["polarity"] == "dsat"):
                 names = ("text", "polarity", "before", "after")
                 shown = {name: rubric[name] for name in names}
                 ends = {"low": change["low"], "high": change["high"]}
                 yield Alert(rubric=rubric["id"], **shown, **ends, **about)
 
+        # the mean probability, where the gate's condition failed
         change = comparison["probability"]
         if child.told["failed"]:
             before, after = comparison["means"]
@@ -404,6 +422,7 @@ class Watcher:
             "secret": self.secret,
         }
         path = self.site.store.folder / FILE
+        # written beside it and then moved there, so that the file is whole at any moment
         draft = path.with_name(f".{FILE}.{secrets.token_hex(4)}")
         opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(opened, "w", encoding="utf-8") as file:
@@ -426,9 +445,11 @@ def _logs_in(folder: Path, site: Site) -> Iterator[Path]:
     except OSError:
         return
 
+    # links are resolved, as one may lead out of the folder
     inside = folder.resolve()
     store = site.store.folder.resolve()
     for path in paths:
+        # what pollex itself writes there is no log
         is_ours = fnmatch.fnmatch(path.name, "scores-*.parquet") or path.resolve() == store
         if may_be_log(path) and not is_ours and inside in path.resolve().parents:
             yield path

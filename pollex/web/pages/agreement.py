@@ -38,8 +38,10 @@ from pollex.web.views import Data, Done, page, post, sent, table_lines
 def agree(site: Site, as_json: bool, question: str = "") -> Data:
     """Show how far annotators agree, with each other and with the log."""
     questions = asked_about(site.store)
+    # without a question: the first that people answered, which is the thumb where there is one
     question = question or next(iter(questions), QUESTION)
     opinions_here = said_about(site.store, question)
+    # people who had seen the score don't count
     people = []
     for opinion in opinions_here:
         if opinion.source == "person" and opinion.counts:
@@ -56,7 +58,9 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
             "each_with_oneself": {name: with_oneself(site.store, question, name) for name in names},
         }
 
+    # two more annotators of thumbs: the log, and what the probabilities decide
     log, rubrics = (_others(site, people, column) for column in ("label", "decided"))
+    # a question of a sheet may be a rubric, which the judge answered, too
     sheet_questions_by_id = sheet_questions(site.store)
     if question in sheet_questions_by_id:
         judge = _judged(site, people, sheet_questions_by_id[question])
@@ -64,6 +68,7 @@ def agree(site: Site, as_json: bool, question: str = "") -> Data:
         judge = []
 
     rated = _rated(site)
+    # words of questions as runs asked them, or as sheets did, which come before
     words = {rated_question.id: rated_question.text for _, rated_question, _ in rated} | {
         id_: question.text for id_, question in sheet_questions_by_id.items()
     }
@@ -98,6 +103,7 @@ def _others(
         codes = getattr(lens, column)
         texts = {person.text_hash: person for person in people if person.run == run}
         for row, text in enumerate(lens.hashes):
+            # only texts that people labeled: others have nothing to agree with
             if text in texts and codes[row] >= 0:
                 value = "up" if codes[row] else "down"
                 rows.append(
@@ -128,10 +134,12 @@ def _judged(
     rows = []
     for run in {person.run for person in people}:
         texts = {person.conversation: person for person in people if person.run == run}
+        # the judge's answer is the place of an option
         for row in site.store.ask(run, SAID, [question.id]):
             about = texts.get(row["conversation"])
             chosen = row["chosen"]
             if about is not None and chosen is not None and chosen < len(values):
+                # answers with an order are compared as numbers, others as words
                 if question.ordinal:
                     value = values[chosen]
                 else:
@@ -154,9 +162,11 @@ Rated = tuple[Run, Question, Mapping[str, str]]
 
 
 def _rated(site: Site) -> list[Rated]:
+    # how the ratings of a run are read, by its command
     readers = {kind.command: kind.ratings for kind in hooks_of(RatedTexts)}
     rated: list[Rated] = []
     for run in site.runs():
+        # unfinished runs have not rated all texts yet
         if run.command not in readers or run.finished is None:
             continue
         read_ratings = partial(readers[run.command], site.store, run)
@@ -184,6 +194,7 @@ def _ensembles(
         else:
             thumbs = {}
 
+        # the same question: options as they are; thumbs: by two options; else nothing to compare
         same = question_asked.id == question
         if same:
             values = {option: option for option in options}
@@ -192,6 +203,7 @@ def _ensembles(
         else:
             values = {}
 
+        # votes on texts that people labeled, too, as one annotator's answers
         answers = []
         for text, chosen in chosen_of.items():
             if text in texts and chosen in values:
@@ -222,6 +234,7 @@ def export(
 ) -> Response:
     """Send labels as a log for `learn`, or as a table for `calibrate`."""
     sources_wanted = sources.split(",")
+    # a table has all questions, a log has room for thumbs alone
     if shape == "long":
         questions = asked_about(site.store)
     else:
@@ -231,11 +244,13 @@ def export(
     for question in questions:
         opinions_all.extend(opinions(site.store, question))
 
+    # `all` of `drawn` takes every label, `random` those of conversations drawn by chance
     opinions_all = [
         opinion
         for opinion in opinions_all
         if opinion.counts and opinion.source in sources_wanted and drawn in ("all", opinion.drawn)
     ]
+    # a row for each answer of each person
     if shape == "long":
         heads = ("text_id", "question", "judge", "answer", "source", "drawn")
         rows = (
@@ -251,6 +266,7 @@ def export(
         )
         return sent("judgments.csv", "text/csv", table_lines([heads, *rows]))
 
+    # a log has one label for each text, so that people's answers are settled first
     return sent(
         "labels.jsonl",
         links.NDJSON,
@@ -259,6 +275,7 @@ def export(
 
 
 def _log_rows(site: Site, opinions: list[Opinion]) -> Iterator[str]:
+    # the store has conversations by run
     for run in sorted({opinion.run for opinion in opinions}):
         by_conversation = {
             opinion.conversation: opinion for opinion in opinions if opinion.run == run
@@ -293,6 +310,7 @@ THUMBS: tuple[Option, ...] = (("up", "up"), ("down", "down"))
 def adjudicate(site: Site, question: str = "") -> Data:
     """Show the text on which annotators differ most, without their names."""
     questions_by_id = sheet_questions(site.store)
+    # disputed texts by question; those of questions whose words are lost are left out
     left = {}
     for question_id in asked_about(site.store):
         if (question_id == QUESTION or question_id in questions_by_id) and (
@@ -302,6 +320,7 @@ def adjudicate(site: Site, question: str = "") -> Data:
 
     question = question or next(iter(left), QUESTION)
     of = left.get(question, {})
+    # the text whose answers lie farthest apart comes first
     text = max(of, key=lambda text_hash: spread(of[text_hash]), default="")
     opinions_here = of.get(text, [])
     conversation = None
@@ -313,6 +332,7 @@ def adjudicate(site: Site, question: str = "") -> Data:
 
     options = options_of(question, questions_by_id)
     words: dict[object, str] = dict(options)
+    # letters stand for people, so that nobody sees who said what
     answers = []
     for place, opinion in enumerate(opinions_here):
         answers.append((chr(ord("A") + place % 26), words.get(opinion.value, opinion.value)))
@@ -361,13 +381,16 @@ def decide(
     question: str = QUESTION,
 ) -> Done:
     """Keep a decision as a label of its own."""
+    # nobody else labels between the look at the answers and the decision
     with site.turn:
         questions_by_id = sheet_questions(site.store)
         options = options_of(question, questions_by_id)
+        # the form sends text, while values of options may be numbers
         chosen = next((option for option, _ in options if str(option) == value), None)
         if chosen is None:
             remedy = f"take one of {', '.join(str(value) for value, _ in options)}"
             raise Fault(f"{value[:80]!r} is no option of the question", remedy=remedy)
+        # somebody else may have decided it meanwhile
         opinions_here = disputed(opinions(site.store, question)).get(text)
         if opinions_here is None:
             raise Clash(
@@ -380,6 +403,7 @@ def decide(
             "run": opinions_here[0].run,
             "question": question,
         }
+        # drawn at random if any of the disputed labels was
         drawn = next(
             (opinion.drawn for opinion in opinions_here if opinion.drawn == "random"),
             opinions_here[0].drawn,
@@ -401,12 +425,14 @@ def asked_about(store: Store) -> list[str]:
     """Return the questions that people answered, thumbs first."""
     sql = "SELECT question, min(rowid) AS first FROM labels WHERE annotator <> '' GROUP BY question ORDER BY first"
     question_ids = [str(row["question"]) for row in store.rows(sql)]
+    # the sort is stable: other questions stay in the order of their first label
     return sorted(question_ids, key=lambda question: question != "thumb")
 
 
 def sheet_questions(store: Store) -> dict[str, SheetQuestion]:
     """Return the questions of all queues' sheets by id, as they were asked last."""
     rows = store.rows("SELECT sheet FROM queues WHERE sheet <> '' ORDER BY rowid")
+    # a later queue's words replace those of an earlier one
     questions: dict[str, SheetQuestion] = {}
     for row in rows:
         for question in questions_of(row["sheet"]):
@@ -417,6 +443,7 @@ def sheet_questions(store: Store) -> dict[str, SheetQuestion]:
 
 def with_oneself(store: Store, question: str, annotator: str = "") -> Figure:
     """Compute how far people, or one of them, agree with themselves on texts that they were shown twice."""
+    # answers to texts that were shown once more
     again = []
     for opinion in said_about(store, question, again=True):
         if annotator in ("", opinion.annotator):
@@ -426,6 +453,7 @@ def with_oneself(store: Store, question: str, annotator: str = "") -> Figure:
     for opinion in again:
         seen_twice.add((opinion.annotator, opinion.text_hash))
 
+    # first answers of the same people to the same texts
     first = []
     for opinion in said_about(store, question):
         if (opinion.annotator, opinion.text_hash) in seen_twice:
@@ -449,6 +477,7 @@ def with_oneself(store: Store, question: str, annotator: str = "") -> Figure:
 def said_about(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
     """Return `opinions` with the answers to a question without an order as words."""
     sheets = store.rows("SELECT sheet FROM queues WHERE sheet <> ''")
+    # the question as each queue with a sheet asked it
     questions = []
     for row in sheets:
         for sheet_question in questions_of(row["sheet"]):
@@ -456,6 +485,7 @@ def said_about(store: Store, question: str, *, again: bool = False) -> list[Opin
                 questions.append(sheet_question)
 
     opinions_found = opinions(store, question, again=again)
+    # values with an order are compared as numbers, others as words
     if all(sheet_question.ordinal for sheet_question in questions):
         return opinions_found
     return [replace(opinion, value=str(opinion.value)) for opinion in opinions_found]
@@ -479,6 +509,7 @@ def disputed(of: Sequence[Opinion]) -> dict[str, list[Opinion]]:
         if opinion.source == "person" and opinion.counts and opinion.text_hash not in decided:
             by_text[opinion.text_hash].append(opinion)
 
+    # only one value: people agree, or nobody else answered
     return {
         text: opinions_of_text
         for text, opinions_of_text in by_text.items()

@@ -60,12 +60,15 @@ def calibration(
 ) -> Data:
     """Show bands, tails, subgroups, and drift beside other runs."""
     calibrators = sorted(site.calibrators)
+    # nothing was scored: only calibrators that were named at the start can be shown
     if calibrators and not run and not any(run.command in SCORING for run in site.runs()):
         return {"run": None, "calibrators": calibrators}
 
     chosen = scoring_run(site, run)
+    # measured with the scores of the folds, where there are any
     lens = with_labels(measured_lens(site, chosen), site.store, source)
     every = [run for run in site.runs() if run.command in SCORING]
+    # other runs are compared by thumbs of the log alone
     if source != "log":
         others = []
     else:
@@ -120,6 +123,7 @@ PATIENCE = 0.3
 def calibrator(site: Site, calibrator_id: str) -> Data:
     """Show a calibrator that was named at the start, or that of a rubric set."""
     soon = _soon(site, calibrator_id)
+    # short work is waited for, so that the page comes with its figures
     soon.wait(PATIENCE)
     shown: Data = {"name": calibrator_id, "soon": soon}
     if calibrator_id in site.calibrators:
@@ -148,6 +152,7 @@ def opens_of(site: Site, texts: set[str]) -> dict[str, str]:
     """Return where texts are shown, of those that a run of this store has; the latest run first."""
     ids = sorted(texts)
     address_by_id: dict[str, str] = {}
+    # runs come latest first, so that an address which is there already stays
     for run in site.runs():
         rows = site.store.ask(run.id, IN_RUN, [ids])
         address_by_id = {
@@ -165,6 +170,7 @@ def live(site: Site, calibrator_id: str) -> Data:
 
 
 def _soon(site: Site, name: str) -> Soon:
+    # a calibrator that was named at the start, or else that of a rubric set
     if (folder := site.calibrators.get(name)) is not None:
         return site.kept(
             ("calibrator", name),
@@ -180,6 +186,7 @@ def _soon(site: Site, name: str) -> Soon:
 
 def _named(site: Site, name: str) -> NamedSet:
     """Return a rubric set by its id, or by the run that made or used it."""
+    # the name may be a run's, also without what stands behind its last hyphen
     if name not in site.sets() and any(
         name in (run.id, run.id.rpartition("-")[0]) for run in site.runs()
     ):
@@ -208,6 +215,7 @@ def figures_of(folder: Path, progress: Progress) -> CalibrationData:
     from pollex.services.calibration_report import measure_calibrator  # as above
     from pollex.services.training_record import training_of
 
+    # two tables: answers, then judgments
     names = training_of(folder).files
     if len(names) != 2:
         remedy = "fit it again, or see `pollex calibrate report`"
@@ -268,11 +276,13 @@ def fields_of(site: Site, run: Run, lens: Lens) -> dict[str, Values]:
     """Return the fields of a run's conversations that have one value each, by name."""
 
     def read() -> dict[str, Values]:
+        # values by field and conversation
         by_run: dict[str, dict[str, str]] = defaultdict(dict)
         for row in site.store.ask(run.id, KEPT):
             for name, value in _flat(json.loads(row["metadata"] or "{}")):
                 by_run[name][row["id"]] = value
 
+        # fields that most conversations have
         most = Counter({name: len(values) for name, values in by_run.items()}).most_common(
             MOST_FIELDS
         )
@@ -292,6 +302,7 @@ def _flat(fields: Mapping[str, object], before: str = "") -> Iterator[tuple[str,
 
 def times_among(fields: Mapping[str, Values]) -> dict[str, Values]:
     """Return the fields that hold times."""
+    # the first fifty values are enough to tell
     return {
         name: values
         for name, values in fields.items()
@@ -309,11 +320,13 @@ def moment_of(value: str) -> datetime | None:
         except ValueError:
             return None
 
+        # a time without a zone counts as UTC
         if moment.tzinfo:
             return moment
         return moment.replace(tzinfo=UTC)
 
     seconds = number / 1000 if number > LATEST else number
+    # between 1973 and 2286: other numbers are no times
     if 1e8 < seconds < 1e10:
         return datetime.fromtimestamp(seconds, UTC)
     return None
@@ -329,6 +342,7 @@ def learned_netsat(site: Site, named: NamedSet | None) -> Floats | None:
         return None
 
     lens = lens_for(site, run)
+    # scores of the conversations that the set was learned from
     netsats = lens.netsat[np.fromiter((side == "train" for side in lens.sides), bool, len(lens))]
     netsats = netsats[~np.isnan(netsats)]
     return netsats if len(netsats) else None
@@ -345,6 +359,7 @@ def weeks(
     Args:
         learned: NetSAT of the conversations that the set was learned from `[n]`.
     """
+    # rows of each week, by its Monday
     rows: dict[date, list[int]] = defaultdict(list)
     for id_, value in values.items():
         if (moment := moment_of(value)) is not None and id_ in lens.place:

@@ -51,10 +51,12 @@ def compare(
     run: str = "",
 ) -> Data | Response:
     """Show two runs side by side."""
+    # runs that were ticked in the list: their comparison has an address of its own
     if run:
         return _of_ticked(site, request.query_params.getlist("run"))
 
     scoring = [run for run in site.runs() if run.command in SCORING]
+    # without two runs the page only offers those that can be chosen
     if not (a and b) and not as_json:
         return {"runs": scoring, "a": None, "b": None}
 
@@ -62,12 +64,14 @@ def compare(
     after = site.run(b)
     of_a = lens_for(site, before)
     of_b = lens_for(site, after)
+    # a set is None where nobody has its file any more
     sets = [site.set_of(run) for run in (before, after)]
     pairs, figures = _compared(site, of_a, of_b, sets)
     if as_json:
         return _told(pairs, figures)
 
     behind = [settings_behind(site.store, run) for run in (before, after)]
+    # θ of each set is a line of the drawing
     thetas = []
     for named in sets:
         thetas.append(named.rubric_set.theta if named else None)
@@ -109,6 +113,7 @@ def _of_ticked(site: Site, names: list[str]) -> Response:
             remedy="tick two in the list of runs",
         )
 
+    # runs are listed latest first, so that the order is reversed
     every = [run.id for run in site.runs()]
     a, b = sorted(
         (site.run(name).id for name in names),
@@ -125,6 +130,7 @@ def _compared(
     sets: Sequence[NamedSet | None],
 ) -> tuple[Pairs, dict[str, object]]:
     def make() -> tuple[Pairs, dict[str, object]]:
+        # texts that one side has scores of the folds for have these on both sides
         first = a.scored_by(b, b.measured - a.folded)
         second = b.scored_by(a, a.measured - b.folded)
         pairs = pairs_of(first, second)
@@ -238,20 +244,24 @@ class Pairs:
 
 def pairs_of(a: Lens, b: Lens) -> Pairs:
     """Pair two runs' conversations by their text, each once; answers by folds alone meet only others."""
+    # reversed, so that of equal texts the first row stays
     first = {text: row for row, text in reversed(list(enumerate(a.hashes)))}
     second = {text: row for row, text in reversed(list(enumerate(b.hashes)))}
     shared = [text for text in first if text in second]
     measured = a.measured | b.measured
+    # one run answered them by a fold of its own, the other didn't, and neither measured them
     unlike = (a.folded ^ b.folded) - measured
     both = []
     for text in shared:
         if text not in unlike:
             both.append((first[text], second[text]))
 
+    # rows of both runs `[pair, run]`
     rows = np.array(both, dtype=np.int64).reshape(len(both), 2)
     first_rows = rows[:, 0]
     other = rows[:, 1]
     netsat = a.netsat[first_rows], b.netsat[other]
+    # −1 is no label, and doesn't count as a change
     differ = (
         (a.predicted[first_rows] >= 0)
         & (b.predicted[other] >= 0)
@@ -289,17 +299,21 @@ def differences(
     from pollex.measures.share import mean_differences
 
     rng = np.random.default_rng(0)
+    # pairs with a score on both sides; of very many a sample
     rows_known = np.flatnonzero(~np.isnan(pairs.netsat[0]) & ~np.isnan(pairs.netsat[1]))
     if len(rows_known) > POINTS:
         rows_known = np.sort(rng.choice(rows_known, POINTS, replace=False))
 
     probability = a.probability[pairs.rows[0]], b.probability[pairs.rows[1]]
+    # NetSAT of two sets can't be subtracted, probabilities can
     both = ({"NetSAT": pairs.netsat} if one_scale else {}) | {"P(up)": probability}
+    # all values of the first side, then all of the second; the mask tells them apart
     second = np.repeat([False, True], len(rows_known))
     values = {}
     for name, sides in both.items():
         values[name] = np.concatenate([side[rows_known] for side in sides])
 
+    # conversations of one user depend on each other, and count as one unit
     rows = pairs.rows[0][rows_known]
     unit = numbers_of(
         ("user", a.groups[row]) if a.groups[row] is not None else ("id", a.ids[row]) for row in rows
@@ -309,6 +323,7 @@ def differences(
     for name, figure in means.items():
         differences[name] = replace(figure, n=len(rows_known))
 
+    # AUC needs thumbs up and down that neither set was learned from
     labeled_rows = np.intersect1d(rows_known, labeled_unseen(pairs, a, b))
     up = pairs.label[labeled_rows] == 1
     if up.any() and not up.all():
@@ -336,11 +351,13 @@ def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:
     if not len(rows_known):
         return Markup("")
 
+    # a sample of the points is enough to see their shape
     if len(rows_known) <= DRAWN:
         shown = rows_known
     else:
         shown = np.random.default_rng(0).choice(rows_known, DRAWN, replace=False)
 
+    # the same scale on both axes, with some room around the points
     every = np.concatenate([pairs.netsat[0][rows_known], pairs.netsat[1][rows_known]])
     low = float(every.min()) - 1
     high = float(every.max()) + 1
@@ -354,6 +371,7 @@ def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:
         )
         for i in shown.tolist()
     ]  # fmt: skip
+    # the diagonal, on which both scores are equal, and θ of both sets
     lines = [
         element("line", x1=across(low), y1=up(low), x2=across(high), y2=up(high), class_="axis")
     ]
@@ -381,6 +399,7 @@ def scatter(pairs: Pairs, thetas: tuple[float | None, float | None]) -> Markup:
             )
         )
 
+    # each number stands on both axes
     labels = []
     for value in ticks(low, high, 6):
         labels.append(
@@ -417,6 +436,7 @@ def built_in_beside(site: Site, named: NamedSet) -> str | None:
     if named.rubric_set.judge.built_in:
         return None
 
+    # the same fingerprint of the data: learned from the same conversations
     data = named.rubric_set.data.fingerprint
     runs = {run.id for run in site.runs()}
     others = []
@@ -453,6 +473,7 @@ def beside(
     ):
         return []
 
+    # both sets are measured on thumbs that neither was learned from
     rows = labeled_unseen(pairs, lenses[0], lenses[1])
     up = pairs.label[rows] == 1
     return [
@@ -482,6 +503,7 @@ def _beside(
     up: np.ndarray,
 ) -> Data:
     leading = [rubric for rubric in rubric_set.rubrics if rubric.headlined]
+    # all calls, not a window of them
     calls = calls_of(site.store, run, "sent", down=False, at=0, n=-1)
     built_in_count = sum(is_built_in(rubric.source) for rubric in leading)
     tokens = (

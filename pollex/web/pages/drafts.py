@@ -99,10 +99,12 @@ def _page(
     Args:
         new: Words of a rubric that is typed, and not in the draft yet.
     """
+    # the words of the set, beside which changed words are shown
     written = {
         rubric.id: rubric.text for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)
     }
     run = run_that_asked(site, named)
+    # how much a refit would ask; the built-in judge asks nobody
     left = None
     if run and not named.rubric_set.judge.built_in:
         left = left_to_ask(site.store, run.id, _changed(named, entries))
@@ -138,6 +140,7 @@ EARLIER = (
 
 def _typed(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Entry]:
     """Return the entries with what a form says of them; those that it doesn't have as they are."""
+    # empty words leave the old ones; a box that isn't ticked sends nothing
     return [
         entry.model_copy(
             update={
@@ -158,6 +161,7 @@ def _typed(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Ent
 def _edited(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[Entry]:
     """Return the entries as a form has them, without those that it removes."""
     entries_left = [entry for entry in entries if f"remove-{entry.name}" not in form_fields]
+    # words are filled in where the form has none, so that its ticks count for every entry
     entries_typed = _typed(
         entries_left,
         {f"text-{entry.name}": entry.text for entry in entries_left} | dict(form_fields),
@@ -174,6 +178,7 @@ def _edited(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[En
                 remedy="say it in one sentence",
             ) from error
 
+        # the id follows from the words: the same rubric twice is added once
         if new.name not in [entry.name for entry in entries]:
             entries_typed.append(new.model_copy(update={"id": new.name}))
 
@@ -194,8 +199,10 @@ def keep(
     given: Typed,
 ) -> Done | Response:
     """Keep a new version of a draft; what was typed over an older one comes back beside the newer."""
+    # nobody else keeps a version between the comparison and the write
     with site.turn:
         row, entries, named = draft_of(site, draft_id)
+        # a newer version came meanwhile: both are shown, and neither is lost
         if version != row.version:
             if frame.wants_json(request.scope):
                 what = {
@@ -279,10 +286,12 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
             remedy="score with the set first",
         )
 
+    # a fixed seed: the same words give the same preview
     rng = np.random.default_rng(0)
     rubric_set = named.rubric_set
     judges = judges_of(site, named)
     judge = str(given.get("judge", ""))
+    # new words, and no model chosen to judge by them: what each would cost is shown instead
     if not rubric_set.judge.built_in and changed_in(rubric_set, on) and judge not in judges:
         plan = planned_preview(site.store, run.id, rubric_set, on, rng)
         prices = {
@@ -322,6 +331,7 @@ def _changed(named: NamedSet, entries: Sequence[Entry]) -> RubricSet:
     sides = {
         rubric.id: rubric.polarity for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off)
     }
+    # answers to words of the other side don't count
     on = tuple(
         rubric.model_copy(update={"written": ""})
         if sides.get(rubric.id, rubric.polarity) != rubric.polarity
@@ -342,6 +352,7 @@ def refit(site: Site, draft_id: str, judge: str = "") -> Done:
             remedy="take the file home, and use `pollex refit`",
         )
 
+    # the model's options stand on the command line, its key in the environment
     asking, keys = _asking(site, run, named, entries, judge)
     folder, grouped = laid_out(site, run, row, _changed(named, entries))
     arguments = [
@@ -360,6 +371,7 @@ def refit(site: Site, draft_id: str, judge: str = "") -> Done:
     ]
     arguments += ["--group-field", "group"] if grouped else []
     words = f"{row.name}, version {row.version}, is fitted again"
+    # the folder with the conversations goes once the command has ended
     child = site.children.start(
         words,
         arguments,
@@ -388,6 +400,7 @@ def _asking(
 
     options_of_refit: list[str] = []
     judges = judges_of(site, named)
+    # all answers are in the store: no model is asked, whatever the server's settings name
     if not left_to_ask(site.store, run.id, _changed(named, entries)).calls:
         return options_of_refit, {"POLLEX_MODEL": ""}
     if (options := judges.get(judge)) is None:
@@ -397,6 +410,7 @@ def _asking(
             remedy="choose a profile of it; `pollex serve --profiles FILE` names them",
         )
 
+    # the limit of the profile's owner holds here, too
     if price := options.limits.price:
         options_of_refit += ["--price", f"{price.read}:{price.written}"]
         if options.limits.max_cost is not None:
@@ -454,10 +468,12 @@ def laid_out(
         The folder, and whether the conversations have groups.
     """
     grouped = False
+    # a folder for each refit, which its owner alone can read
     folder = site.store.folder / COPIES / f"{row.id}-{row.version}-{secrets.token_hex(2)}"
     folder.mkdir(parents=True, mode=0o700)
     (folder / "draft.json").write_text(changed.to_json(), encoding="utf-8")
 
+    # the file, too, is its owner's alone
     with os.fdopen(
         os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8"
     ) as file:
@@ -468,6 +484,7 @@ def laid_out(
                 "group": conversation.group or conversation.id,
             }
             grouped |= conversation.group is not None
+            # a label that is no thumb is left out
             if conversation.label.value in THUMBS:
                 fields["thumbs"] = THUMBS[conversation.label.value]
             file.write(json.dumps(fields) + "\n")

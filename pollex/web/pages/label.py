@@ -84,6 +84,7 @@ def learning_again(site: Site) -> dict[str, object] | None:
     if number < FEW:
         return None
 
+    # the log behind the run with the most new labels, if it is still at hand
     at_hand = {log.source: log.value for log in logs_at_hand(site)}
     logs = site.run(rows[0]["run"]).arguments.get("logs")
     sources = logs if isinstance(logs, list) else [logs]
@@ -106,6 +107,7 @@ def make_queue(
 ) -> Done:
     """Make a queue of a run's conversations."""
     of = scoring_run(site, run)
+    # questions are copied into the queue, so that they stay when the set changes
     sheet = packed_sheet(_asked(site, of, ask, questionnaire))
     about = (
         secrets.token_hex(4),
@@ -160,12 +162,14 @@ def sheet(
     if lease:
         lease_row = lease_of(site.store, lease)
 
+    # an address may be typed by hand
     if lease_row and lease_row.queue != queue.id:
         raise Clash(
             "this lease is of another queue",
             remedy="ask for the next conversation",
         )
 
+    # without a lease the page only shows how far the queue is
     shown = None
     if lease_row:
         shown = next(
@@ -178,6 +182,7 @@ def sheet(
     else:
         turns = []
 
+    # questions that don't apply to this conversation are left out
     questions = []
     for question in questions_of(queue.sheet):
         if shown is None or question.applies_to(shown):
@@ -225,6 +230,7 @@ def give_next(
 
 
 def _next(site: Site, queue: QueueRow, who: str) -> Done:
+    # one after another, so that no two people get the same lease
     with site.turn:
         lease, passed = next_lease(
             site.store,
@@ -232,7 +238,9 @@ def _next(site: Site, queue: QueueRow, who: str) -> Done:
             lens_for(site, site.run(queue.run)),
             who,
         )
+        # answers to texts that chance drew afterwards count as drawn at random from now on
         rows: list[Row] = [*repeat_answers(site.store, queue, passed)]
+        # a lease that goes on is in the store already
         if lease and not site.store.value("SELECT id FROM leases WHERE id = ?", [lease.id]):
             rows.append(lease)
         if rows:
@@ -261,13 +269,16 @@ def keep(
     with site.turn:
         lease = lease_held(site, request, lease_id, who)
         queue = queue_of(site.store, lease.queue)
+        # the label that this answer replaces, by question: an answer can be changed
         earlier_labels = site.store.rows(BEFORE, [lease.id])
         before = {row["question"]: row["id"] for row in earlier_labels}
+        # an answer that counted as drawn at random still does once it is changed
         if RANDOM in {row["drawn"] for row in earlier_labels}:
             drawn = RANDOM
         else:
             drawn = lease.drawn
 
+        # milliseconds: while the page was shown, and since the lease began
         took = shown_ms or None, 1000 * seconds_since(lease.time)
         rows: list[tuple[LabelRow, SheetRow]] = []
         conversation = next(
@@ -277,6 +288,7 @@ def keep(
                 ids=[lease.conversation],
             )
         )
+        # for each question a label, and what the sheet says of it
         for question, answer, why in _answers(
             questions_of(queue.sheet), conversation, answers, value, skip
         ):
@@ -293,8 +305,10 @@ def keep(
             )
             rows.append((label, sheet))
 
+        # the main question is the last one
         label_id = keep_said(site.store, rows)[-1]
 
+    # programs get the label's id, people the next conversation
     if request.headers.get("content-type", "").startswith("application/json"):
         replaces = before.get(QUESTION)
         return JSONResponse(
@@ -326,6 +340,7 @@ def undo(
 
         lease = lease_held(site, request, lease_id, who)
         run = queue_of(site.store, lease.queue).run
+        # the answers that hold now, by question: later rows replace earlier ones
         label_ids = {}
         for row in site.store.rows(BEFORE, [lease.id]):
             label_ids[row["question"]] = row["id"]
@@ -335,6 +350,7 @@ def undo(
                 remedy="take the newer one back",
             )
 
+        # an answer without a value takes back the one before it
         rows: list[Row] = []
         for question, before in label_ids.items():
             label = LabelRow(
@@ -396,8 +412,10 @@ def _answers(
     skip: str,
 ) -> list[tuple[str, str | float | None, str]]:
     """Return question, value, and why there is none, for each question of a sheet; all that apply are wanted."""
+    # who skips the conversation skips all of its questions
     if skip and value is None:
         return [(question.id, None, skip) for question in questions] or [(QUESTION, None, skip)]
+    # a queue without questions asks for a thumb
     if not questions:
         if value is None or skip:
             raise Fault(
@@ -408,6 +426,7 @@ def _answers(
         return [(QUESTION, value, "")]
 
     applying = [question for question in questions if question.applies_to(conversation)]
+    # a question that doesn't apply has its own reason, which nobody types
     by_rule: list[tuple[str, str | float | None, str]] = []
     for question in questions:
         if question not in applying:

@@ -95,8 +95,10 @@ def interfaces() -> list[ToolInterface]:
 
 
 def _tool(interface: ToolInterface) -> Tool:
+    # an address is known where the tool has a usual one, or a variable of the server names one
     names, usual = interface.url
     is_addressed = bool(usual) or any(os.environ.get(name) for name in names)
+    # whether the server has a key is shown, and never the key
     keys, optional = (
         {name: bool(os.environ.get(name)) for name in variables}
         for variables in (interface.keys, interface.optional)
@@ -120,6 +122,7 @@ def logs(site: Site, as_json: bool) -> Data:
     readings = list_readings(site.store.folder, kept_only=False)
     if as_json:
         return {"logs": [told(reading) for reading in readings]}
+    # somebody here soon brings a log, and what reads it takes seconds to start
     if not site.read_only:
         site.reader.warm_up()
 
@@ -136,6 +139,7 @@ def logs(site: Site, as_json: bool) -> Data:
 
 def told(reading: LogReading) -> Data:
     """Return a log as JSON; no path of the server is in it."""
+    # the fields of a reading without its files and folder, which are paths of the server
     names = ("id", "name", "titles", "options", "is_kept", "conversations", "created", "notes")
     return {name: getattr(reading, name) for name in names} | {"argument": reading.argument}
 
@@ -169,6 +173,7 @@ def log_part(
 ) -> Response:
     """Show the same without its frame, for a script that puts it in place."""
     shown = _shown(site, log_id, given, name=name)
+    # tells the script whether to ask for this part again
     headers = {"X-Pollex-Ended": "" if shown["is_waiting"] else "yes"}
     about: Data = {"site": site.id, "read_only": site.read_only}
     return frame.page("log_read.html", headers=headers, **about, **shown)
@@ -186,12 +191,14 @@ def _shown(
     reading = reading_of(site, log_id)
     like: LogReading | None = None
     try:
+        # options of the form; without one as the log was kept
         if form_fields:
             options = options_asked(form_fields)
         else:
             options = dict(reading.options)
 
         view = _view(site, reading, options)
+        # a new log is read as an earlier one of the same columns, until a person says otherwise
         if not form_fields and not options and not reading.is_kept and view is not None:
             like, view = _read_as_before(site, reading, view)
     except PollexError as error:
@@ -200,6 +207,7 @@ def _shown(
     if as_json:
         return {"log": told(reading), "view": view}
 
+    # the command that fetches the log, shown while no file has come
     child = site.children.last_of(links.log(reading.id))
     return {
         "reading": reading,
@@ -234,14 +242,17 @@ def _view(
     Raises:
         WrongUse: A place of it may not be read.
     """
+    # a log that is being fetched has no files yet
     if not reading.sources:
         return None
 
+    # checked at each look, as the server may be started anew with fewer folders to read
     require_readable(reading, site.roots)
     future: Future[dict[str, Any]] = site.reader.look(reading.sources, options)
     try:
         view = future.result(seconds)
     except NotYet:
+        # reading goes on beside, and a later look finds what came of it
         return None
 
     titled: dict[str, Any] = _with_titles(reading, view)
@@ -272,10 +283,12 @@ def _read_as_before(
     """Return an earlier log of the same columns with what is read in its way; else the view as it is."""
     columns = [column["path"] for column in view["columns"]]
     like = reading_like(site.store.folder, columns)
+    # a log is not its own model, and a log without options has nothing to take over
     if like is None or like.id == reading.id or not like.options:
         return None, view
 
     in_its_way = _view(site, reading, like.options)
+    # options that this log can't be read with are dropped
     if in_its_way is not None and in_its_way["error"]:
         return None, view
     return like, in_its_way
@@ -283,6 +296,7 @@ def _read_as_before(
 
 def _without(error: PollexError, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the view of a log that wasn't read, and why."""
+    # empty lists, so that the page needs no case of its own for a log with an error
     lists = ("facts", "left_out", "notes", "columns", "values", "speakers", "talks")
     told_error = {"what": error.what, "where": error.where}
     told_error |= {"remedy": error.remedy, "advice": error.advice}
@@ -300,6 +314,7 @@ def keep(
     """Keep how a log is read, under a name."""
     reading = reading_of(site, log_id)
     try:
+        # options of the form; without one as the log was kept before
         if given:
             options = options_asked(given)
         else:
@@ -319,6 +334,7 @@ def keep(
             remedy=told_error["advice"],
         )
 
+    # nobody else takes the name between the look for a free one and the write
     with site.turn:
         kept_reading = keep_reading(
             replace(
@@ -338,6 +354,7 @@ def keep(
 def remove(site: Site, log_id: str) -> Done:
     """Remove a log with its files; what was learned from it stays."""
     reading = reading_of(site, log_id)
+    # a command that still fetches it would write into a folder that is gone
     child = site.children.last_of(links.log(reading.id))
     if child is not None:
         child.stop()
@@ -389,18 +406,22 @@ def pull(
         raise Fault(f"{tool!r:.40} can't be pulled from", remedy=f"one of: {names}")
     if interface.project and not project:
         raise Fault(f"{tool} has projects", remedy="name one")
+    # a visitor's address is checked before keys are sent there
     if url:
         require_endpoint(site, url)
 
     environment = environment_for(interface, keys, url)
     store = site.store.folder
+    # kept before any file has come, so that its page can show how far the command is
     title = f"{tool} {project}".strip()
     reading = keep_reading(new_reading(store, title.replace("/", "-")))
+    # a made-up name, as the title is a visitor's and may have any characters
     name = f"{secrets.token_hex(8)}.jsonl"
     arguments = ["pull", tool, "--out", str(reading.folder / name), "--json"]
     arguments += [f"--project={project}"] if project else []
     arguments += [f"--since={since}"] if since else []
 
+    # done once the command has ended: only then has the log a file
     def keep_pulled() -> None:
         for path in reading.folder.iterdir():
             path.chmod(0o600)
@@ -427,6 +448,7 @@ def environment_for(
         Fault: A key is none of the tool's, or missing for the address.
     """
     typed = _environment(interface, keys)
+    # the tool's address is the server's own: its keys may go there
     if not url:
         return typed
     if not _is_owners(interface, url):
@@ -446,6 +468,7 @@ def _environment(interface: ToolInterface, keys: Mapping[str, Any]) -> dict[str,
         if value:
             typed[name.removeprefix("key-")] = str(value)
 
+    # any other variable could change how the command itself works
     secrets_of_tool = (*interface.keys, *interface.optional)
     if stray := [name for name in typed if name not in secrets_of_tool]:
         raise Fault(
@@ -461,6 +484,7 @@ def _is_owners(interface: ToolInterface, url: str) -> bool:
     """Tell whether an address is one that the server's owner named, or the usual one of the tool."""
     names, usual = interface.url
     addresses = [usual, *(os.environ.get(name, "") for name in names)]
+    # with or without a slash at the end it is the same address
     return url.rstrip("/") in [address.rstrip("/") for address in addresses if address]
 
 
@@ -476,4 +500,5 @@ def _without_servers_keys(interface: ToolInterface, typed: Mapping[str, str]) ->
             remedy=f"type {' and '.join(missing)}, too",
         )
 
+    # empty ones hide those of the server, which the command would inherit
     return dict.fromkeys((*interface.keys, *interface.optional), "") | dict(typed)

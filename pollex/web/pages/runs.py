@@ -57,6 +57,7 @@ def runs(
 ) -> Data:
     """List all runs; those that go on first, as cards."""
     every = [(run, site.status(run)) for run in site.runs()]
+    # people also see that a run waits for them; to programs it is a run that ended early
     if not as_json:
         every = [(run, status_shown(site, run, now)) for run, now in every]
 
@@ -109,15 +110,18 @@ FAILED = "SELECT count(*) FROM spans WHERE run = ? AND error <> ''"
 
 def to_go_on(runs: Sequence[tuple[Run, str]]) -> list[tuple[Run, str]]:
     """Return the runs that stopped before their end, of several alike the one that a resume goes on with."""
+    # oldest first, so that of several alike the last one stays
     stopped = []
     for run, status in reversed(runs):
         if status in STOPPED:
             stopped.append((run, status))
 
+    # the same command with the same settings is the same work
     last = {}
     for run, status in stopped:
         last[run.command, *sorted(run.fingerprint.items())] = (run, status)
 
+    # latest first again, as in the list
     return [*reversed(last.values())]
 
 
@@ -128,12 +132,14 @@ def costs_of(site: Site) -> dict[str, float]:
     for row in rows:
         costs[row["run"]] = cost_so_far(unpack(row["payload"]))
 
+    # without known prices there is no cost to show
     return {run: cost for run, cost in costs.items() if cost}
 
 
 def pulse_of(site: Site, run: Run) -> dict[str, Any]:
     """Return a run's progress: stages with rate and remaining time, if known."""
     progress_rows = site.store.rows("SELECT beat, payload FROM progress WHERE run = ?", [run.id])
+    # a run that has told nothing of itself yet
     if not progress_rows:
         return {
             "beat": "",
@@ -154,6 +160,7 @@ def pulse_of(site: Site, run: Run) -> dict[str, Any]:
             }
         )
 
+    # runs of older versions have neither nodes nor errors in their progress
     status_fields = {
         "used": payload["used"],
         "nodes": payload.get("nodes", {}),
@@ -171,17 +178,20 @@ def _pace(site: Site, key: str, stage: dict[str, int]) -> dict[str, float | None
 
     Both are None in the first ten seconds.
     """
+    # looks at this stage: their time, and what was done by then
     marks = site.seen.setdefault(key, deque())
     moment = time.monotonic()
     if not marks or moment - marks[-1][0] >= APART:
         marks.append((moment, stage["done"]))
 
+    # the pace is that of the last half minute
     while moment - marks[0][0] > LATELY:
         marks.popleft()
 
     rate = median_rate(marks)
     if not rate:
         return {"rate": None, "left": None}
+    # what remains in milliseconds; the rate is per second
     return {"rate": rate, "left": 1000 * (stage["total"] - stage["done"]) / rate}
 
 
@@ -192,7 +202,9 @@ def median_rate(marks: Sequence[tuple[float, int]]) -> float | None:
         it.
     """
     at, done = np.array(marks, dtype=np.float64).T
+    # seconds from one look to another `[look, look]`
     took = at[:, None] - at
+    # each pair once, as its other direction is negative; looks close together tell little
     far = took >= SURE
     if far.any():
         return float(np.median((done[:, None] - done)[far] / took[far]))
@@ -295,6 +307,7 @@ def drawn(
     """Return the graph and the strips of a run so far; 304 if no span has come since."""
     status = site.status(run)
     spans = spans_kept(site, run)
+    # spans are only added, so that their number tells whether the page has changed
     headers = _headers(run, str(sum(len(span.ms) for span in spans)), status)
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
@@ -326,6 +339,7 @@ def live(
     """Return the live part of a page; 304 if nothing has changed."""
     status = site.status(run)
     pulse = pulse_of(site, run)
+    # progress is written at each beat, so that the beat tells whether the page has changed
     headers = _headers(run, pulse["beat"], status)
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
@@ -362,6 +376,7 @@ def call(
     key: str,
 ) -> Data:
     """Show a call: the prompt message by message, every reply, and what asked it."""
+    # all attempts of the call; SQLite's days become milliseconds
     rows = site.store.rows(
         "SELECT *, (julianday(ended) - julianday(sent)) * 86400000.0 AS ms FROM calls WHERE key = ? ORDER BY attempt",
         [key],
@@ -443,6 +458,7 @@ def spans(
     n: Window = 100,
 ) -> Data:
     """Return a window of a run's spans."""
+    # an empty name or item leaves nothing out
     where = "FROM spans WHERE run = ?1 AND ?2 IN ('', name) AND ?3 IN ('', item)"
     parameters = [run.id, name, item]
     order = f"{sort} {'DESC' if down else 'ASC'}, rowid"  # one of four names
@@ -465,6 +481,7 @@ def histogram(
 ) -> Data:
     """Return counts of a figure in bins, among all rows and among those found."""
     histogram = listing_of(site, form).histogram(of)
+    # values that are all the same have no bins
     bins = (
         {}
         if histogram is None
