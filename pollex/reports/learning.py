@@ -34,9 +34,13 @@ from pollex.reports.numbers import (
 from pollex.reports.page import REASON, render, short
 from pollex.reports.transcript import MarkedText, cut_turns, marked_parts, marked_turns
 from pollex.rubrics.headlines import (
+    SIDES,
     UNEXPECTED,
+    Habit,
     along_with,
     also_borne_out,
+    anything_leads,
+    habits_of,
     headlines,
     hints_of,
     outcomes_of,
@@ -91,7 +95,6 @@ NOTHING: dict[Polarity, str] = {
 FIRST = 5
 """Rubrics of a side before anything is unfolded."""
 
-SIDES: tuple[Polarity, ...] = ("dsat", "sat")
 EXAMPLES = 3
 SEGMENTS = 6
 WRONG = 6
@@ -171,6 +174,8 @@ class Findings:
         topics: Segments, those least like the rest first, each with its conversations and how these
             begin.
         wrong: The held-out conversations that the set gets most wrong, each with how it begins.
+        habits: What the assistant does in conversations that end so, unproven.
+        read_first: The worst conversations, each with how it begins; empty where a deed leads.
         shown: The conversations that are in the page, as the template takes them.
         thin: Rubrics that say too little to be shown.
     """
@@ -187,6 +192,8 @@ class Findings:
     sounds: Sequence[Finding]
     topics: Sequence[tuple[Segment, tuple[tuple[Example, str], ...]]]
     wrong: Sequence[tuple[LabelledScore, Example, str]]
+    habits: Sequence[tuple[Habit, Apart]]
+    read_first: Sequence[tuple[Example, str]]
     shown: Sequence[Mapping[str, object]]
     thin: int = 0
 
@@ -304,6 +311,7 @@ def findings_of(
             findings.append(finding(rubric, places, total, examples))
         return findings
 
+    worst = [] if anything_leads(every) else worst_of(scores)
     return Findings(
         leading=leading,
         strongest={side: findings(strongest[side]) for side in SIDES},
@@ -317,6 +325,11 @@ def findings_of(
         sounds=findings(sounds_of(every), 0),
         topics=topics,
         wrong=wrong,
+        habits=[(habit, apart(habit.case, places)) for habit in habits_of(every)],
+        read_first=[
+            (places.example(score.conversation_id), opening_of(score.conversation_id))
+            for score in worst
+        ],
         shown=prepare(rubrics, places),
         thin=len(too_thin(every)),
     )
@@ -349,7 +362,8 @@ def finding(
         to_check=UNEXPECTED[rubric.polarity] if to_check([rubric]) else "",
         marks=places.marks.get(rubric.id, ()),
         also=tuple(finding(twin, places, total, examples) for twin in also),
-        apart=tuple(apart(case, places) for case in rubric.apart),
+        # what the assistant does where a conversation ends so stands among the habits
+        apart=() if rubric.outcome else tuple(apart(case, places) for case in rubric.apart),
     )
 
 
@@ -398,6 +412,37 @@ def most_wrong(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
     return sorted(wrong, key=lambda score: (of_thumb(score), score.conversation_id))[:WRONG]
 
 
+READ_FIRST = 5
+NUMBERS = ("", "this conversation", "these two", "these three", "these four", "these five")
+
+
+def worst_of(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
+    """Return the held-out conversations with a thumb down that are least probably good."""
+    down = [
+        score
+        for score in scores
+        if score.side == "held_out" and not score.positive and known(score.probability)
+    ]
+    return sorted(down, key=lambda score: (score.probability or 0.0, score.conversation_id))[
+        :READ_FIRST
+    ]
+
+
+def read_first_told(scores: Sequence[LabelledScore]) -> str:
+    """Name the conversations to read first, in a line; empty where none has a probability."""
+    worst = worst_of(scores)
+    if not worst:
+        return ""
+    ids = ", ".join(short(score.conversation_id, REASON) for score in worst)
+    return f"{read_these(len(worst))}: {ids}"
+
+
+def read_these(number: int) -> str:
+    """Say how many conversations to read first, and why these."""
+    these = NUMBERS[number] if number == 1 else f"{NUMBERS[number]} conversations"
+    return f"Read {these} first (thumb down, and worst by the rubrics)"
+
+
 def of_thumb(score: LabelledScore) -> float:
     """Return the probability of the thumb that was given."""
     probability = score.probability or 0.0
@@ -419,9 +464,13 @@ def named_in(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
     topics = [
         id_ for segment in topics_apart(rubrics.segments)[:SEGMENTS] for id_ in segment.examples
     ]
-    return list(
-        dict.fromkeys([*quoted, *topics, *(score.conversation_id for score in most_wrong(scores))])
-    )
+    for habit in habits_of(rubrics.rubrics):
+        if habit.case.quote:
+            quoted.append(habit.case.quote.conversation_id)
+
+    worst = [] if anything_leads(rubrics.rubrics) else worst_of(scores)
+    looked_at = [score.conversation_id for score in (*most_wrong(scores), *worst)]
+    return list(dict.fromkeys([*quoted, *topics, *looked_at]))
 
 
 def is_shown(rubric: ChosenRubric) -> bool:
@@ -693,6 +742,7 @@ def learning_page(
         rubrics=rubrics,
         found=findings,
         first=FIRST,
+        read_these=read_these(len(findings.read_first)) if findings.read_first else "",
         beside_title=BESIDE,
         ends_title=ENDS,
         corrected=CORRECTED if findings.any_corrected else "",
@@ -732,7 +782,9 @@ def learning_page(
 
 def caveats(rubrics: RubricSet) -> list[str]:
     """List what the report begins with, sentence by sentence: how far to trust the rubrics, and for what."""
-    return [f"{trust(rubrics)} {ASSOCIATIONS}", *first_notes(rubrics)]
+    nothing = nothing_leads(rubrics.rubrics, rubrics.data)
+    first = [] if anything_leads(rubrics.rubrics) else [nothing]
+    return [*first, f"{trust(rubrics)} {ASSOCIATIONS}", *first_notes(rubrics)]
 
 
 def first_notes(rubrics: RubricSet) -> list[str]:

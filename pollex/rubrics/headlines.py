@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
-from pollex.rubrics.records import ChosenRubric, Segment
-from pollex.rubrics.rubric import BUILT_IN, Polarity, Rubric, is_built_in
+from pollex.rubrics.records import ChosenRubric, Member, Segment
+from pollex.rubrics.rubric import BUILT_IN, Polarity, Rubric, is_built_in, kind_of_sentence
 from pollex.rubrics.worth import doubt, nearly_constant, speaks_against
 from pollex.selection.multi_split import ALIKE, correlations
 
@@ -51,8 +51,14 @@ def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]
         key=lambda rubric: (mixed and rubric.answered_by == BUILT_IN, -thumbs_explained(rubric))
     )
     by_id = {rubric.id: rubric for rubric in of_side}
+    # words that are said where a deed is done, or where it isn't, are no finding of their own
+    said_there = [
+        rubric
+        for rubric in in_order(rubrics)
+        if told_as_words(rubric) and rubric.twin_of in by_id and _is_shown(rubric)
+    ]
     groups: dict[str, list[ChosenRubric]] = {}
-    for rubric in of_side:
+    for rubric in (*of_side, *said_there):
         groups.setdefault(_first_of(rubric, by_id), []).append(rubric)
 
     leads: list[Headline] = []
@@ -60,6 +66,11 @@ def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]
         leads.append(Headline(first, tuple(rest)))
 
     return leads
+
+
+def anything_leads(rubrics: Sequence[ChosenRubric]) -> bool:
+    """Tell whether labels bear out any deed of the assistant."""
+    return any(map(_leads, rubrics))
 
 
 def _leads(rubric: ChosenRubric) -> bool:
@@ -142,9 +153,43 @@ def outcomes_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     )
 
 
+@dataclass(frozen=True)
+class Habit:
+    """What the assistant does in conversations that end in some way, which labels don't bear out by itself.
+
+    Attributes:
+        ending: The outcome in whose conversations it was looked for.
+    """
+
+    case: Member
+    ending: ChosenRubric
+
+    @property
+    def figures(self) -> str:
+        """How often it is done, or its thumbs beside the rest, and in which conversations."""
+        ending = self.ending.text.removesuffix(".")
+        return f"{self.case.figures}, of those where this holds: “{ending}”"
+
+
+def habits_of(rubrics: Sequence[ChosenRubric]) -> list[Habit]:
+    """List deeds to check in conversations that end as labels bear out, without those shown otherwise."""
+    strongest = [rubric for side in SIDES for rubric in strongest_hints(rubrics, side)]
+    shown = {rubric.text for rubric in (*filter(_leads, rubrics), *strongest)}
+    habits = []
+    for ending in outcomes_of(rubrics):
+        for case in (*ending.apart, *ending.deeds):
+            if case.text not in shown and kind_of_sentence(case.text) == "deed":
+                habits.append(Habit(case, ending))
+                shown.add(case.text)
+    return habits
+
+
 def said_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
-    """List words that labels bear out, most thumbs explained first, in whatever language they are."""
-    worded = [rubric for rubric in rubrics if told_as_words(rubric)]
+    """List words that labels bear out, most thumbs explained first, without those that stand under a deed."""
+    leading = {rubric.id for rubric in rubrics if _leads(rubric)}
+    worded = [
+        rubric for rubric in rubrics if told_as_words(rubric) and rubric.twin_of not in leading
+    ]
     return sorted(
         (rubric for rubric in worded if _is_shown(rubric)),
         key=lambda rubric: (rubric.polarity, -thumbs_explained(rubric)),
@@ -189,6 +234,8 @@ def hints_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List deeds and outcomes of which too few thumbs can tell, without what went the other way."""
     return [rubric for rubric in _not_leading(rubrics) if rubric.stands in ("hint", "unknown")]
 
+
+SIDES: tuple[Polarity, ...] = ("dsat", "sat")
 
 STRONGEST = 3
 """Hints of a side that stand with its findings."""
@@ -314,7 +361,25 @@ def twins(
                 earlier_twins[rubrics[later].id] = rubrics[earlier].id
                 break
 
-    return earlier_twins
+    return earlier_twins | _words_of_deeds(rubrics, held)
+
+
+def _words_of_deeds(rubrics: Sequence[Rubric], held: Bools) -> dict[str, str]:
+    """Return the first deed of each phrase that is said where it is done, or, on the other side, where it isn't."""
+    deeds = [place for place, rubric in enumerate(rubrics) if rubric.kind == "deed"]
+    together = correlations(held.astype(np.float64))
+    beneath: dict[str, str] = {}
+    for place, rubric in enumerate(rubrics):
+        if not rubric.source.startswith("phrase:"):
+            continue
+
+        for deed in deeds:
+            sign = 1 if rubrics[deed].polarity == rubric.polarity else -1
+            if sign * together[deed, place] >= SAYS:
+                beneath[rubric.id] = rubrics[deed].id
+                break
+
+    return beneath
 
 
 def much_the_same(rubrics: Sequence[Rubric], held: Bools) -> Bools:

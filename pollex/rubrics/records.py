@@ -425,7 +425,7 @@ class ChosenRubric(Rubric):
         if self.family is None or not self.family.members:
             return self.text, ""
         if self.outcome:
-            return self.text, self._deeds_of_outcome
+            return self.text, ""
 
         first = self.lead
         alike = [
@@ -453,25 +453,11 @@ class ChosenRubric(Rubric):
         return f"{self.text.removesuffix('.')}:", f"{how} {', '.join(parts)}."
 
     @property
-    def _deeds_of_outcome(self) -> str:
-        """What the assistant does in some of the conversations that end so, most often first; empty for nothing."""
+    def deeds(self) -> tuple[Member, ...]:
+        """What happens in some of the conversations that end so, without a clear difference to the rest of them."""
         members = self.family.members if self.family else ()
-        events = []
-        for case in members:
-            if case.kind.startswith("event:") and not case.within:
-                events.append(case)
-
-        if not events:
-            return ""
-
-        parts = []
-        for case in events[:MOST_MEMBERS]:
-            parts.append(f"“{case.text.removesuffix('.')}” ({case.among})")
-
-        return (
-            "In some of these conversations, without a clear difference to the rest of them: "
-            f"{', '.join(parts)}."
-        )
+        events = [case for case in members if case.kind.startswith("event:") and not case.within]
+        return tuple(events)[:MOST_MEMBERS]
 
     @property
     def plain(self) -> Rubric:

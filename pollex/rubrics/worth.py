@@ -501,24 +501,30 @@ def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
             f"along with the {', the '.join(along)}, and within each of these there is hardly a difference left."
         )
 
-    takes = ""
-    needed = [(thumbs_needed(data.down, gap), gap) for gap in (WIDE_GAP, GAP)]
-    if more := [(number, gap) for number, gap in needed if number > thumbs]:
-        number, gap = more[0]
-        takes = (
-            f" Collect about {number - thumbs:,} more, each of another user, and learn again: {number:,} thumbs mostly "
-            f"prove something that happens in a fifth of the conversations and shifts thumbs by {100 * gap:.0f} points."
-        )
+    nothing = "Nothing that the assistant does is proven or likely to go along with the thumbs"
+    rest = "what stands out is listed as hints, some of which will be luck"
     if any(rubric.stands in ("proven", "likely") for rubric in rubrics):
-        return (
-            f"With {thumbs} thumbs nothing that the assistant does is sure to go along with them; how conversations "
-            f"end, or what is said there, does.{takes}"
-        )
+        rest = "how conversations end, or what is said in them, does"
+    return f"{nothing}; {rest}. {more_thumbs(thumbs, data.down)}"
 
-    return (
-        f"With {thumbs} thumbs nothing that the assistant does is sure to go along with them: what stands out is "
-        f"listed as hints, some of which will be luck.{takes}"
-    )
+
+def more_thumbs(thumbs: int, down: float) -> str:
+    """Say in one sentence how many more thumbs would settle it.
+
+    Args:
+        thumbs: As many as there are.
+        down: Share of thumbs down among them.
+    """
+    often = "something that happens in a fifth of the conversations"
+    for gap in (WIDE_GAP, GAP):
+        shifts = f"shifts thumbs by {100 * gap:.0f} points"
+        more = thumbs_needed(down, gap) - thumbs
+        if more > 0:
+            return (
+                f"You have {thumbs:,} thumbs; about {10 * ceil(more / 10):,} more, from different "
+                f"users, would settle whether {often} {shifts}."
+            )
+    return f"You have {thumbs:,} thumbs: enough to see whether {often} {shifts}."
 
 
 NEARLY_ALL = 0.9

@@ -13,9 +13,17 @@ from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.write import require_apart, require_writable
 from pollex.measures.classification import Assessment
 from pollex.outputs import write_text
-from pollex.reports.learning import LeftOut, behind_plain, caveats, learning_page, named_in
+from pollex.reports.learning import (
+    LeftOut,
+    behind_plain,
+    caveats,
+    learning_page,
+    named_in,
+    read_first_told,
+)
 from pollex.reports.page import file_of
 from pollex.rubrics.edits import edits_beside
+from pollex.rubrics.headlines import anything_leads
 from pollex.rubrics.learning.results import LabelledScore, Learned
 from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import CalibratorRecord, guarantee_in_words
@@ -153,6 +161,8 @@ class LearnResult(Shown):
         for caveat in caveats(rubrics):
             yield Line(caveat, "bold")
 
+        if not anything_leads(rubrics.rubrics) and (worst := read_first_told(self.scores)):
+            yield worst
         yield from rubrics_told(rubrics, verbose)
         if rubrics.tone is not None and rubrics.tone.clear:
             yield rubrics.tone.told

@@ -19,9 +19,11 @@ from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.edits import Entry, edits_beside, entries_of, toml_of
 from pollex.rubrics.headlines import (
     UNEXPECTED,
+    Habit,
     Headline,
     along_with,
     also_borne_out,
+    habits_of,
     headlines,
     hints_of,
     outcomes_of,
@@ -42,7 +44,6 @@ from pollex.rubrics.worth import (
     BY,
     doubt,
     ends,
-    nothing_leads,
     percent,
     shares_told,
     signal_in_words,
@@ -87,9 +88,6 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         leading[side] = headlines(rubrics.rubrics, side)
 
     words_said = said_of(rubrics.rubrics)
-    if not any(leading.values()):
-        yield nothing_leads(rubrics.rubrics, rubrics.data)
-
     shown_above: set[str] = set()
     for side, leading_here in leading.items():
         yield from _group(SIDES[side], leading_here, verbose)
@@ -97,6 +95,7 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         yield from _group(STRONGEST[side], map(Headline, strongest), verbose)
         shown_above |= {rubric.id for rubric in strongest}
 
+    yield from _habits_told(habits_of(rubrics.rubrics))
     yield from _group(ENDS, map(Headline, outcomes_of(rubrics.rubrics)), verbose)
     for side in SIDES:
         of_side = [rubric for rubric in words_said if rubric.polarity == side]
@@ -142,6 +141,14 @@ def _thin_told(number: int) -> Told:
         yield f"{count(number, *are)} too little to be shown: in the file of the rubric set"
 
 
+def _habits_told(habits: Sequence[Habit]) -> Told:
+    """Yield what the assistant does in conversations that end so, one a line."""
+    if habits:
+        yield Line("Habits to check, unproven:", "bold")
+    for habit in habits:
+        yield rubric_line(habit.case.text, [habit.figures])
+
+
 def _remarks(remarks: Iterable[Remark]) -> Told:
     for remark in remarks:
         of = f"{count(remark.share.n, 'comment')} with thumbs {'up' if remark.polarity == 'sat' else 'down'}"
@@ -157,12 +164,11 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
         if not number:
             yield Line(f"{heading}:", "bold")
         for rubric in (entry.rubric, *entry.also):
-            text = " ".join(
-                filter(
-                    None,
-                    ("nearly the same:" * (rubric is not entry.rubric), *rubric.entry),
-                )
-            )
+            before = ""
+            if rubric is not entry.rubric:
+                same_side = rubric.polarity == entry.rubric.polarity
+                before = "nearly the same:" if same_side else "where it doesn't hold:"
+            text = " ".join(filter(None, (before, *rubric.entry)))
             headed = (*SIDES.values(), *STRONGEST.values(), *SAID.values())
             side = [SCORES[rubric.polarity]] if heading not in headed else []
             if verbose:
@@ -175,7 +181,7 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
             figures = [*figures_of(rubric), *side, *details, f"id {rubric.id[:ID]}"]
             whole = ["the wider finding:"] if rubric.lead else []
             yield rubric_line(text, [" ".join((*whole, figures[0])), *figures[1:]])
-            for case in rubric.apart:
+            for case in () if rubric.outcome else rubric.apart:
                 yield rubric_line(f"{WITHIN}: {case.text}", [case.figures])
 
 

@@ -47,7 +47,7 @@ def home(site: Site) -> Data:
     else:
         words_said = []
 
-    found_anything = any(sides.values()) or bool(words_said)
+    found_anything = any(sides.values())
     if rubric_set:
         strongest = {}
         for kind, title in SIDES:

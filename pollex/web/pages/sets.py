@@ -109,7 +109,7 @@ def supported(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubric]:
     for headline in headlines(rubric_set.rubrics, kind):
         groups.append((headline.rubric, *headline.also))
 
-    leading = [rubric for group in groups for rubric in group]
+    leading = [rubric for group in groups for rubric in group if rubric.polarity == kind]
     rest = []
     for rubric in in_order(rubric_set.rubrics):
         if rubric.polarity == kind and rubric not in leading:

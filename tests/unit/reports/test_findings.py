@@ -10,10 +10,25 @@ from rubric_set_by_hand import figure, figures, rubric, rubric_set, scores
 
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.measures.intervals import Figure
-from pollex.reports.learning import LONGEST_QUOTE, findings_of, learning_page, named_in, trim
+from pollex.reports.learning import (
+    LONGEST_QUOTE,
+    findings_of,
+    learning_page,
+    named_in,
+    read_first_told,
+    trim,
+)
 from pollex.reports.transcript import MarkedText, marked_parts
+from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.lint import Mark
-from pollex.rubrics.records import Baseline, ChosenRubric, Segment, StandingRecord
+from pollex.rubrics.records import (
+    Baseline,
+    ChosenRubric,
+    Family,
+    Member,
+    Segment,
+    StandingRecord,
+)
 from pollex.rubrics.rubric import Quote
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import share_of, worth_of
@@ -221,7 +236,7 @@ def test_rubrics_hold_only_where_something_that_happens_is_borne_out() -> None:
 
     page = whole_page(rubric_set(rubrics=(hint, rubric(2, "sat")), held_out=side))
 
-    assert "nothing that the assistant does is sure to go along with them" in page
+    assert "Nothing that the assistant does is proven or likely to go along with the thumbs" in page
     assert "none is proven or likely by itself" in page
 
 
@@ -263,3 +278,55 @@ def test_the_first_sentence_says_how_far_to_trust_it() -> None:
         side = None if held_out is None else figures(held_out, n=60)
         rubrics = (event(1), rubric(2, "sat"))
         assert said in whole_page(rubric_set(rubrics=rubrics, held_out=side, baselines=(baseline,)))
+
+
+def judged(id_: str, probability: float, positive: bool = False) -> LabelledScore:
+    return LabelledScore(id_, "held_out", positive, 0.0, probability=probability)
+
+
+def test_where_no_deed_is_proven_the_worst_conversations_are_named_to_read_first() -> None:
+    hint = event(1, standing=StandingRecord(p=0.9, n=60, by="halvings"))
+    word = event(2, "The user says “great”.", source="phrase:user:great").model_copy(
+        update={"standing": StandingRecord(p=0.01, n=60, by="halvings")}
+    )
+    down = [judged(f"bad {rank}", rank / 10) for rank in (6, 1, 3, 2, 5, 4)]
+    judgments = [*down, judged("good", 0.05, positive=True)]
+    line = read_first_told(judgments)
+    assert line.endswith(": bad 1, bad 2, bad 3, bad 4, bad 5")
+    assert "these five conversations first" in line
+    assert read_first_told([]) == ""
+    assert "this conversation first" in read_first_told(down[:1])
+
+    page = whole_page(rubric_set(rubrics=(hint, word)), scores=judgments)
+    words = Reader(page).words
+    assert "Read these five conversations first" in words
+    assert words.index("Read these five") < words.index("What goes wrong", words.index("Nothing"))
+    anchor = re.search('<a href="#(c-[0-9]+)">bad 1</a>', page)
+    assert anchor
+    assert f'id="{anchor[1]}"' in page
+    proven = event(1, standing=StandingRecord(p=0.01, n=60, by="halvings"))
+    assert "Read these" not in whole_page(rubric_set(rubrics=(proven,)), scores=judgments)
+
+
+def test_habits_of_an_ending_are_a_list_of_their_own() -> None:
+    quote = Quote(conversation_id="talk 7", turn=1, text="Which other time?")
+    asks = Member(
+        id="asks",
+        text="The assistant asks for another time without naming one.",
+        among=27,
+        quote=quote,
+        source="event:asks",
+    )
+    ending = event(
+        1,
+        "The assistant gives a negative answer.",
+        tells="outcome",
+        standing=StandingRecord(p=0.01, n=60, by="halvings"),
+        family=Family(n=60, members=(asks,)),
+    )
+    words = Reader(whole_page(rubric_set(rubrics=(ending,)))).words
+    assert "Habits to check, unproven" in words
+    assert words.count("asks for another time without naming one") == 1
+    assert "27 conversations" in words
+    assert "Which other time?" in words
+    assert words.index("Habits to check, unproven") < words.index("What came of it")

@@ -8,6 +8,7 @@ from rubric_set_by_hand import figure, rubric, rubric_set
 
 from pollex.rubrics.headlines import (
     also_borne_out,
+    habits_of,
     headlines,
     hints_of,
     outcomes_of,
@@ -22,7 +23,15 @@ from pollex.rubrics.headlines import (
 from pollex.rubrics.lint import marks_on_answers, marks_on_pairs, marks_on_words
 from pollex.rubrics.records import Alone, ChosenRubric, Family, Member, StandingRecord, Worth
 from pollex.rubrics.rubric import Quote, Rubric, surest_first
-from pollex.rubrics.worth import difference, doubt, nothing_leads, share_of, thumbs_needed, worth_of
+from pollex.rubrics.worth import (
+    difference,
+    doubt,
+    more_thumbs,
+    nothing_leads,
+    share_of,
+    thumbs_needed,
+    worth_of,
+)
 
 UP = np.arange(40) >= 20
 BAD = worth_of(np.arange(40) < 15, UP)
@@ -114,9 +123,12 @@ def test_proven_and_likely_rubrics_lead_and_hints_stand_apart() -> None:
 
 def test_where_nothing_leads_the_thumbs_are_those_that_tested_the_rubrics() -> None:
     data = rubric_set().data
-    assert "With 40 thumbs" in nothing_leads([event(1), event(2, standing=HINT)], data)
-    assert f"With {data.thumbs} thumbs" in nothing_leads([event(1)], data)
-    assert f"{thumbs_needed(data.down, 0.3):,} thumbs mostly prove" in nothing_leads([], data)
+    assert "You have 40 thumbs" in nothing_leads([event(1), event(2, standing=HINT)], data)
+    assert f"You have {data.thumbs} thumbs" in nothing_leads([event(1)], data)
+    missing = thumbs_needed(data.down, 0.3) - data.thumbs
+    assert f"about {10 * -(-missing // 10):,} more, from different users" in nothing_leads([], data)
+    assert "enough to see" in more_thumbs(1504, 0.5)
+    assert "15 points" in more_thumbs(1000, 0.5)
     assert thumbs_needed(0.5) == 1504  # 3.5 × (1.645 + .842)² × .25 / (.16 × .0225), by hand
 
 
@@ -143,6 +155,53 @@ def test_words_that_labels_bear_out_are_a_list_of_their_own_and_others_are_how_p
     rubrics = (word, tone, hint, likely, turned_round)
     assert [one.id for one in said_of(rubrics)] == ["event1", "event4"]
     assert [one.id for one in sounds_of(rubrics)] == ["event2", "event3"]
+
+
+def test_words_said_where_a_deed_is_done_or_is_not_stand_under_it_and_nowhere_else() -> None:
+    rows = np.arange(40)
+    done = rows < 15
+    held = np.stack([done, done & (rows != 3), ~done, rows % 2 == 0], axis=1)
+    deed = event(1, standing=PROVEN)
+    there, apart, other = (
+        event(number, source=f"phrase:assistant:{number}", polarity=side, standing=PROVEN)
+        for number, side in ((2, "dsat"), (3, "sat"), (4, "dsat"))
+    )
+    apart = apart.model_copy(update={"worth": GOOD})
+    pool = [deed, there, apart, other]
+    beneath = twins(pool, held, None)
+    assert beneath == {"event2": "event1", "event3": "event1"}
+    nested = [rubric.model_copy(update={"twin_of": beneath.get(rubric.id, "")}) for rubric in pool]
+    assert listed(*nested) == [["event1", "event2", "event3"]]
+    assert [rubric.id for rubric in said_of(nested)] == ["event4"]
+    words = {rubric.id for rubric in said_of(nested[1:])}
+    assert words == {"event2", "event3", "event4"}, "without the deed they stand by themselves"
+
+
+def test_deeds_in_conversations_that_end_badly_are_habits_to_check_and_no_part_of_the_ending() -> (
+    None
+):
+    asks, user = (
+        case(name, f"event:{name}", LESS, 9).model_copy(update={"text": text})
+        for name, text in (
+            ("asks", "It asks, and the assistant names no time."),
+            ("user", "After that, the user has to try again."),
+        )
+    )
+    family = Family(n=26, members=(asks, user, CONFIRMED), worth=WIDE)
+    ending = event(
+        1,
+        text="The assistant gives a negative answer.",
+        source="signal:refusal",
+        tells="outcome",
+        family=family,
+        standing=PROVEN,
+    )
+    assert ending.entry == (ending.text, "")
+    habits = habits_of((ending,))
+    assert [habit.case.id for habit in habits] == ["confirmed", "asks"]
+    assert "The assistant gives a negative answer" in habits[1].figures
+    leads = event(2, text=asks.text, standing=PROVEN)
+    assert [habit.case.id for habit in habits_of((ending, leads))] == ["confirmed"]
 
 
 def lists_of(rubric: ChosenRubric) -> dict[str, int]:
