@@ -64,6 +64,7 @@ class TablesRead:
     @classmethod
     def of(cls, table: AnswerTable, judged: JudgmentTable) -> TablesRead:
         judgments = judged.judgments
+        # only labels of the main question decide whether there are enough
         of_main = judged.judgments.of_question(judged.questionnaire.index())
         return cls(
             main=judged.questionnaire.main,
@@ -200,6 +201,7 @@ class Predicted(Result):
     def optimism(self) -> list[str]:
         """Warn of predictions for texts that the calibrator may have been fitted on."""
         better = "predictions of those look better than they are"
+        # without a record nobody can tell which texts it has seen
         if self.learned_from is None:
             why = f"there is no {TRAINING} of this calibrator, so it isn't known which texts it was fitted on"
             return [f"{why}: {better}"]
@@ -254,8 +256,10 @@ def calibrate(
         WrongUse: No such model, question, or column; or `out` can't be written.
     """
     progress = progress or NullProgress()
+    # before the long work: files must be there, and nothing may be replaced
     require_writable(out / JSON_NAME, answers, judgments, named=False)
     find_files([answers, judgments])
+    # who says something about the choice wants a model that chooses
     model = model or ("best" if network or shift is not None else "network")
     if not (kind := model_named(model)).uses_labels:
         what = f"{model!r}, the {kind.title}, learns nothing from judgments, so there is nothing to fit"
@@ -264,6 +268,7 @@ def calibrate(
             remedy="name another model; `pollex calibrate report` has this one beside every other",
         )
 
+    # settings that this kind of model has, and those of the network
     estimator = kind(
         **settings_for(kind, seed, shift, network=network)
         | settings_of_network(kind, settings or {})
@@ -274,11 +279,13 @@ def calibrate(
         nominal=[],
     )
     judged = read_judgments(judgments, table, main=main, nominal=nominal)
+    # without settings from the user, the network begins as ordinal mixed effects
     if model == "network" and not settings:
         estimator.set_params(**begun_settings(judged.questionnaire))
 
     stage = f"Fitting: {kind.title or model}"
     progress.start(stage, 1)
+    # each group is left out in turn while the model is chosen
     groups = None
     if shift is not None:
         estimator.set_params(shift=True)
@@ -291,8 +298,10 @@ def calibrate(
         groups=groups,
     )
     progress.advance(stage)
+    # every other question that people answered gets a calibrator of its own
     others, refused = ([], {}) if main_only else _others(fitted, table, judged, groups, progress)
     file = save(fitted, out, others)
+    # which texts it saw is kept beside it, for warnings when it predicts these
     read = TablesRead.of(table, judged)
     keep_training(file, table, judged, shift, [answers, judgments])
 
@@ -336,13 +345,16 @@ def predict_judgments(
     """
     require_format(out, answers)
     find_files([answers])
+    # answers are read by the scales of the main question's calibrator, which all share
     calibrators = load_each(folder)
     main, model = next(iter(calibrators.items()))
     table = read_answers(answers, scales=model.questionnaire_.asked)
     training = training_of(folder)
     progress = progress or NullProgress()
     progress.start("predict", 1)
+    # each question once, in the order in which it was asked for
     questions_wanted = list(dict.fromkeys(questions)) or [main]
+    # before it was tuned, the network knew all questions; else only those with a calibrator
     if "all" in questions_wanted:
         if pre_trained:
             questions_wanted = [scale.question for scale in model.questionnaire_.scales]
@@ -359,6 +371,7 @@ def predict_judgments(
 
     rows: list[dict[str, Any]] = []
     for name in questions_wanted:
+        # fails for a question that the questionnaire doesn't have
         model.questionnaire_.index(name)
         if not pre_trained and name not in calibrators:
             what = f"the calibrator was fitted for {', '.join(calibrators)}, and not for {name!r}"
@@ -383,6 +396,7 @@ def predict_judgments(
             name,
         )
 
+    # questions have different options: what one row lacks is empty there
     columns = columns_of(rows)
     write_rows(out, [dict.fromkeys(columns) | row for row in rows], columns)
     progress.advance("predict")
@@ -411,6 +425,7 @@ def settings_for(
     Raises:
         WrongUse: The model doesn't choose among others, and something is said of how.
     """
+    # settings that the kind doesn't know are refused where the user gave them, else left out
     param_names = kind._get_param_names()
     settings = {"seed": seed}
     for name, is_set in {"shift": shift is not None, "network": network}.items():
@@ -433,6 +448,7 @@ def settings_of_network(kind: type[JudgedEstimator], settings: Mapping[str, Any]
     Raises:
         WrongUse: Another model was named.
     """
+    # only the network has settings of its own
     if settings and kind is not model_named("network"):
         first = next(iter(settings))
         what = f"{first} is a setting of the calibration network, and the model is another"
@@ -442,6 +458,7 @@ def settings_of_network(kind: type[JudgedEstimator], settings: Mapping[str, Any]
             option={"model": "network", first: None},
         )
 
+    # what the user sets goes before what the recipe sets
     return {**(AUTHORS if settings.get("recipe") == "authors" else {}), **settings}
 
 
@@ -451,6 +468,7 @@ def begun_settings(questions: Questionnaire) -> dict[str, Any]:
     from pollex.calibration.models.ordinal import OrdinalMixedEffects
     from pollex.calibration.thumbs import STRENGTHS, UNITS
 
+    # without an order of answers there are no ordinal mixed effects to begin from
     if not questions.scale().ordinal:
         return {}
 
@@ -480,6 +498,7 @@ def _others(
     if getattr(main, "search", None):
         unfitted.set_params(search=None)  # once, for the main question
 
+    # questions with judgments, besides the main one
     judged_too = sorted(set(judged.judgments.question.tolist()) - {judged.questionnaire.index()})
     notes = []
     refused = {}
@@ -487,6 +506,7 @@ def _others(
     if judged_too:
         progress.start(stage, len(judged_too))
 
+    # the same answers and judgments, with another question as the main one
     for number in judged_too:
         questions = replace(
             judged.questionnaire,
@@ -504,6 +524,7 @@ def _others(
                     )
                 )
         except WrongUse as error:
+            # too few judgments of one question are no reason to give up the others
             refused[questions.main] = error.what
 
         progress.advance(stage)
@@ -513,6 +534,7 @@ def _others(
 
 def groups_of(table: AnswerTable, judged: JudgmentTable) -> dict[str, tuple[str, ...]]:
     """Return the group columns of both tables, those of the answers first."""
+    # a table without a column leaves it to the other table to say the group
     names = dict.fromkeys([*table.groups, *judged.groups])
     empty = ("",) * len(table.texts)
     groups: dict[str, tuple[str, ...]] = {}
@@ -546,6 +568,7 @@ def shift_groups(
 
         raise WrongUse(f"no column is called {column!r}", remedy=others)
 
+    # a single group can't be left out
     if len(set(groups[column])) < 2:
         raise WrongUse(
             f"all texts have the same {column!r}",
@@ -592,6 +615,7 @@ def faults_told(faults: Iterable[Issue]) -> Told:
 def faults_json(faults: Iterable[Issue]) -> dict[str, Any]:
     """Return what was left out and what is worth knowing as JSON values."""
     report: dict[str, list[dict[str, Any]]] = {"left_out": [], "notes": []}
+    # two lists: what is missing from the figures, and what is only worth knowing
     for fault in map(asdict, faults):
         report["left_out" if fault.pop("left_out") else "notes"].append(fault)
     return report

@@ -158,6 +158,7 @@ def as_fitted(
         shift: The column of groups that the kept one chose by.
     """
     judged_estimator: JudgedEstimator = clone(model)
+    # each fold searches too: they share out the time of one search
     if judged_estimator.get_params().get("search"):
         seconds = judged_estimator.get_params()["search_seconds"] / FOLDS
         judged_estimator.set_params(search_seconds=seconds)
@@ -166,9 +167,11 @@ def as_fitted(
             None,
             f"inside each of the folds settings were searched for {seconds:.0f} seconds only",
         )
+    # a model that was not chosen by leaving groups out takes no groups
     if not judged_estimator.get_params().get("shift"):
         return judged_estimator, None, ""
 
+    # only groups with a judged text count
     labels = groups_of(table, judged).get(shift or "", ())
     if labels:
         names = {labels[row] for row in judged.judgments.row.tolist()}
@@ -207,6 +210,7 @@ def bench_of(
     """
     questions = judged.questionnaire
     y = judged.judgments
+    # only texts with a judgment of the main question can be held out
     rows = np.unique(y.of_question(questions.index()).row)
     if len(rows) < 2:
         raise BadInput(
@@ -214,6 +218,7 @@ def bench_of(
             remedy="give judgments of more texts",
         )
 
+    # folds number the places of these rows; the bench wants the rows themselves
     folds = assign_folds(
         np.arange(len(rows)),
         min(FOLDS, len(rows)),
@@ -264,6 +269,7 @@ def measure_saved(
     if seen_texts != 0:
         return []
 
+    # a prediction for each judgment, as this model expects it of this judge
     judgments = bench.given
     proba = model.predict_proba(bench.X[judgments.row], judgments.names().tolist())
     predictions = predictions_beside(proba, judgments, bench.questions.scale())
@@ -291,6 +297,7 @@ def baselines(
 ) -> Iterator[ComparedModel]:
     """Yield all quick models with usual settings, and how far each is behind."""
     for name in NAMES:
+        # neither slow models nor the calibrator's own kind are a baseline
         kind = None
         if name not in SLOW:
             kind = model_named(name)
@@ -299,6 +306,7 @@ def baselines(
         try:
             compared, predictions = crossfit_model(bench, kind.title, kind())
         except WrongUse as error:
+            # a model that doesn't suit these tables is listed with the reason
             yield ComparedModel(kind.title, None, why_not=error.what)
         else:
             yield replace(
@@ -318,20 +326,24 @@ def quick_of(model: JudgedEstimator, ordinal: bool = True) -> JudgedEstimator:
     Args:
         ordinal: Whether the main question is; if not, the network alone looks at the texts.
     """
+    # an ensemble has members; any other model is its own only member
     members = getattr(model, "members_", (model,))
     weights = getattr(model, "weights_", np.ones(1))
     slow = SLOW if ordinal else SLOW - {STAND_IN_OF_CLASSES}
     quick = [place for place, member in enumerate(members) if name_of(member) not in slow]
+    # of several members, those that ignore the other questions can't tell what these are worth
     if len(members) == 1:
         telling = quick
     else:
         telling = [place for place in quick if name_of(members[place]) not in BLIND]
 
+    # no member is quick enough or can tell: another model stands in
     if not telling:
         stand_in = model_named(STAND_IN if ordinal else STAND_IN_OF_CLASSES)()
     else:
         stand_in = clone(members[max(telling, key=lambda place: float(weights[place]))])
 
+    # a network that is fitted a hundred times does without a search and with few seeds
     if name_of(stand_in) == STAND_IN_OF_CLASSES:
         stand_in.set_params(search=None, seeds=FEW_SEEDS)
 
@@ -346,6 +358,7 @@ def subgroups_of(
 ) -> dict[str, dict[str, Quality]]:
     """Measure figures by group, for columns of few groups, and by judge."""
     rows = bench.given.row.tolist()
+    # the group of each judgment's text, from columns of few groups
     columns = {}
     for column, of_text in groups_of(table, judged).items():
         if len(set(of_text)) <= MOST_GROUPS:
@@ -353,6 +366,7 @@ def subgroups_of(
                 of_text[row] or "none" for row in rows
             ]
 
+    # the people who judged are groups, too
     judges = []
     for name in bench.given.names().tolist():
         judges.append(name or "nobody known")
@@ -360,6 +374,7 @@ def subgroups_of(
     if len(set(judges)) <= MOST_JUDGES:
         columns[JUDGE] = judges
 
+    # a column of a single group would repeat the figures of all texts
     assessments = {}
     for column, labels in columns.items():
         if len(set(labels)) > 1:
@@ -379,14 +394,17 @@ def subgroups_of(
 
 def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
     """Measure how much log-loss rises without the answers to each question, cross-fitted."""
+    # without its only question a model has nothing to predict from
     questions = [scale.question for scale in bench.questions.asked]
     if len(questions) < 2:
         return ()
 
+    # log-loss with every question, which the others are subtracted from
     whole = bench.predictions(model, bench.X, bench.questions)
     rows = []
     for question in questions:
         with stage(bench.progress, f"Without question {question}"):
+            # the question counts as not asked, and its columns of X go
             scales = tuple(
                 replace(s, asked=s.asked and s.question != question) for s in bench.questions.scales
             )
@@ -401,6 +419,7 @@ def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
                     Questionnaire(scales, bench.questions.main),
                 )
             except WrongUse as error:
+                # not every model can be fitted to the questions that are left
                 gain = Figure(None, n=len(whole), undefined=error.what)
             else:
                 gain = difference(
@@ -478,11 +497,13 @@ def predicted_of(
         groups: By column, the group of each text.
         logs: Conversations by the id of the text.
     """
+    # objects, not fixed-width strings, so that a mask selects ids as they are
     named = np.array(texts, dtype=object)
     for question, model in models.items():
         scale = model.questionnaire_.scale(question)
         if not scale.ordinal or not len(named):
             continue
+        # the prediction of many judges takes long: some of them stand for all
         judges = model.judges_
         if len(judges) > MOST_JUDGES:
             judges = tuple(
@@ -493,6 +514,7 @@ def predicted_of(
                 )
             )
 
+        # `[text, judge]`, expected answers; densities are drawn over the whole scale
         predicted = model.predict_each(X, judges, question)
         mesh = np.linspace(min(scale.values), max(scale.values), PLACES)
         for column, group, rows in _subsets(groups, len(named)):
@@ -509,6 +531,7 @@ def predicted_of(
 
 
 def _subsets(groups: Mapping[str, Sequence[str]], texts: int) -> Iterator[tuple[str, str, Ints]]:
+    # all texts first, then each group of columns that have few
     yield "", "", np.arange(texts)
     for column, labels in groups.items():
         names = sorted({label for label in labels if label}, key=natural_key)
@@ -527,20 +550,24 @@ def _predicted(
     logs: Mapping[str, Conversation],
     rng: np.random.Generator,
 ) -> PredictedScores:
+    # a text's score is the mean over its judges
     scores = predicted.mean(axis=1)
     kernel = _kernel(mesh, scores)
     count, judges = predicted.shape
     draws = []
     means = []
+    # texts and judges are both samples: each resample draws both anew
     for _ in range(RESAMPLES if count >= FEWEST else 0):
         weights = rng.multinomial(count, np.full(count, 1 / count))
         again = predicted @ (rng.multinomial(judges, np.full(judges, 1 / judges)) / judges)
         draws.append(kernel @ _counts(mesh, again, weights))
         means.append(float(again @ weights) / count)
 
+    # the interval of the density at each place `[place]`, and that of the mean
     tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
     low, high = np.quantile(draws, tails, axis=0).tolist() if draws else ([], [])
     least, most = np.quantile(means, tails).tolist() if means else (None, None)
+    # texts of the lower tail, the lowest first
     order = np.argsort(scores, kind="stable")[: min(LONGEST_TAIL, max(1, round(TAIL * count)))]
 
     return PredictedScores(
@@ -562,6 +589,7 @@ def _predicted(
 
 
 def _counts(mesh: Floats, scores: Floats, weights: Floats | Ints) -> Floats:
+    # each score counts at the nearest place, as a share of all weights
     step = mesh[1] - mesh[0]
     nearest = np.clip(np.rint((scores - mesh[0]) / step), 0, len(mesh) - 1).astype(np.int64)
     return np.asarray(np.bincount(nearest, weights, len(mesh)) / weights.sum())
@@ -572,11 +600,14 @@ def _kernel(mesh: Floats, scores: Floats) -> Floats:
 
     Its width is Silverman's rule of thumb (1986, "Density Estimation", eq. 3.31).
     """
+    # the range between quartiles is robust, but 0 where most scores are the same
     middle = np.subtract(*np.quantile(scores, [0.75, 0.25])) / 1.34
     spread = min(float(scores.std()), float(middle)) or float(scores.std())
+    # a width of less than a step and a half would show the mesh, not the scores
     width = max(0.9 * spread * len(scores) ** -0.2, 1.5 * (mesh[1] - mesh[0]))
     first = mesh[0]
     last = mesh[-1]
+    # reflections at both ends give back what the curve loses beyond them
     images = (mesh, 2 * first - mesh, 2 * last - mesh)
     away = []
     for image in images:
@@ -608,10 +639,12 @@ class CalibrationReport(Result):
         yield from self.tables.told()
         data = self.data
         rows: list[tuple[str, ...]] = []
+        # a row for each model; of one that could not be fitted the reason
         for model in data.compared:
             if (assessment := model.assessment) is None:
                 rows.append((model.title, f"not fitted: {model.why_not}"))
                 continue
+            # where only the calibrator's smECE has an interval, that of others is a plain number
             resampled = (
                 assessment.smece.low is not None
                 or data.own.smece.low is None
@@ -645,6 +678,7 @@ class CalibrationReport(Result):
 
     def as_json(self) -> dict[str, Any]:
         data = self.data
+        # the first is the calibrator itself, whose figures stand on their own
         others = {}
         for m in data.compared[1:]:
             others[m.title] = {
@@ -710,6 +744,7 @@ def report_calibrator(
         BadCalibrator: There is no calibrator, or it can't be trusted.
         BadInput: A table can't be read, or only one text has a judgment of the main question.
     """
+    # before the long work: the page must be writable, and must not replace an input
     require_writable(
         out,
         answers,
@@ -719,6 +754,7 @@ def report_calibrator(
         folder / TRAINING,
         *texts,
     )
+    # logs serve only to show the turns of the texts that are predicted lowest
     if texts:
         read = logs_from(texts, ReadOptions(), progress or NullProgress()).conversations
     else:
@@ -753,7 +789,9 @@ def measure_calibrator(
     find_files([answers, judgments])
     calibrators = load_each(folder)
     training = training_of(folder)
+    # all questions share the tables; the first calibrator is that of the main one
     model = next(iter(calibrators.values()))
+    # tables are read by the scales that the calibrator knows, not by what they hold
     table = read_answers(answers, scales=model.questionnaire_.asked)
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
     refitted, groups, unlike = as_fitted(model, training.shift, table, judged)
@@ -771,6 +809,7 @@ def measure_calibrator(
         "answers": answers,
         "judgments": judgments,
     }
+    # how many judgments came from where, if the table says so
     if sources := (named := groups_of(table, judged)).get(SOURCE):
         rows = judged.judgments.of_question(judged.questionnaire.index()).row.tolist()
         counted = Counter(sources[row] or "unknown" for row in rows)
@@ -785,9 +824,11 @@ def measure_calibrator(
             refitted,
             is_main=True,
         )
+        # judgments of the main question, which all figures are about
         judged_rows = bench.given
         scale = bench.questions.scale()
         level: Level = "ordinal" if scale.ordinal else "nominal"
+        # gains and the learning curve take many fits: a quick model stands in for the calibrator
         worker = quick_of(model, scale.ordinal)
         mesh, responses = response_curves(model, bench.X, judged_rows)
         data = CalibrationData(

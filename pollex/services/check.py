@@ -83,6 +83,7 @@ class Condition:
             WrongUse: It has none of the known forms, or names no rubric of the set.
         """
         plain = " ".join(text.split())
+        # differences have a direction, drift and unlikeness only grow
         if match := DIFFERENCE.fullmatch(plain):
             sign = -1 if match["way"] == "drops" else 1
             condition = cls(
@@ -108,6 +109,7 @@ class Condition:
                 option="fail_if",
             )
 
+        # `of` has to name something that is measured of this set
         names = {"p", "netsat", "share"} | {rubric.id for rubric in rubric_set.rubrics}
         if condition.of not in names:
             what = f"{condition.of!r} is neither p nor netsat nor the id of a rubric of this set"
@@ -177,6 +179,7 @@ class CheckResult(Result):
     @property
     def failed(self) -> bool:
         """Whether the gate is shut."""
+        # undecided conditions shut the gate only if the user wants it strict
         shut = {"failed", "undecided"} if self.strict else {"failed"}
         return any(verdict.status in shut for verdict in self.verdicts)
 
@@ -211,6 +214,7 @@ class CheckResult(Result):
             "The gate is shut: exit code 4." if self.failed else "The gate is open.",
             "bold",
         )
+        # GitHub reads annotations from lines of the output
         if github:
             for workflow_command in workflow_commands(self.table, strict=self.strict):
                 yield Line(workflow_command, DATA)
@@ -256,16 +260,19 @@ def check(
         WrongUse: A condition can't be read, or can't be looked at again and again.
     """
     rubric_set = read_unedited(rubrics, run.store)
+    # rubrics that the store knows as mended, each with the hook that knows its state
     mended = {}
     for rubrics_of in hooks_of(MendedRubrics):
         for id_, state in rubrics_of.mended_in(run.store, rubric_set).items():
             mended[id_] = (rubrics_of, state)
 
+    # mended rubrics are looked at without any condition, too
     if fail_if or not mended:
         conditions = conditions_of(fail_if, rubric_set, again=again)
     else:
         conditions = []
 
+    # before the work: neither file may replace an input
     written = tuple(path for path in (page, xml) if path is not None)
     for path in written:
         require_writable(path, *files_of([new, against], rubrics, labels))
@@ -282,6 +289,7 @@ def check(
     if labels is not None:
         thumbs = read_labels(labels, reading)[0]
 
+    # the sample size is planned for the limit of the first condition
     comparison = compare_two(
         arms[0],
         arms[1],
@@ -290,12 +298,14 @@ def check(
         drawn,
         conditions[0].limit or 0.05 if conditions else 0.05,
     )
+    # a mended rubric that holds again fails the gate, whatever the conditions
     back = {}
     for id_, (_, state) in mended.items():
         if result := came_back(id_, state, arms, rubric_set):
             back[id_] = result
 
     verdicts = (*_verdicts(conditions, comparison, arms, rubric_set, again=again), *back.values())
+    # the hooks mark it in the store as back, with what showed it
     why = f"{arms[1].name} against {arms[0].name}"
     for rubrics_of in {mended[id_][0] for id_ in back}:
         rubrics_of.mark_back(run.store, rubric_set, back.keys(), why)
@@ -343,6 +353,7 @@ def check_runs(
         WrongUse: A condition can't be read, or can't be looked at again and again.
     """
     conditions = conditions_of(fail_if, rubric_set, again=again)
+    # samples are read again only where the comparison doesn't have what is needed
     if again or comparison is None:
         arms = []
         for name in (against, new):
@@ -377,6 +388,7 @@ def _verdicts(
     *,
     again: bool,
 ) -> tuple[ConditionResult, ...]:
+    # bounds for every look need the conversations themselves, not the comparison
     if again:
         a, b, _ = keep_comparable(arms[0], arms[1])
 
@@ -403,6 +415,7 @@ def came_back(
     """
     a, b, _ = keep_comparable(arms[0], arms[1])
     figure = at_every_look(f"{HOLDS}{id_}", a, b, rubric_set)
+    # a rise counts only if the whole interval is above 0
     if figure.low is None or figure.low <= 0:
         return None
 
@@ -440,6 +453,7 @@ def conditions_of(
             option="fail_if",
         )
 
+    # shares, drift and unlikeness have intervals for a single look only
     if again and (
         once := [
             condition.text
@@ -470,6 +484,7 @@ def figure_of(condition: Condition, comparison: Comparison) -> Figure:
             stability.after,
         )
 
+    # a share needs labels at random on both sides
     if condition.of == "share":
         share = comparison.share
         if share is None:
@@ -496,8 +511,10 @@ def at_every_look(
     α each. A user counts once, with their first conversation: later ones would change a value that
     was already counted.
     """
+    # bounds are made for values in 0 … 1, and differences in −1 … 1
     low, high = range_of(of, rubric_set)
     before, after = (_first_of_users(of, arm, rubric_set) for arm in (a, b))
+    # each conversation or user of the new sample is in the baseline, too: pairs bound more tightly
     if len(both := [key for key in after if key in before]) == len(after):
         pairs = []
         for side in (before, after):
@@ -506,6 +523,7 @@ def at_every_look(
         value = float((pairs[1] - pairs[0]).mean())
         n = len(both)
     else:
+        # independent samples: half of α for each, and the outer ends of both
         sides = []
         for side in (before, after):
             sides.append(np.array(list(side.values())))
@@ -515,6 +533,7 @@ def at_every_look(
         bounds = second.low - first.high, second.high - first.low
         value = float(sides[1].mean() - sides[0].mean())
         n = len(sides[1])
+        # a sequence without a mean that fits gives no bounds: crossed ones say so below
         if first.empty or second.empty:
             bounds = 1.0, 0.0
 
@@ -527,6 +546,7 @@ def at_every_look(
             undefined="the mean drifts within a sample: no single mean fits it",
         )
 
+    # back from the scaled values to the figure's own unit
     return Figure(
         value,
         bounds[0] * (high - low),
@@ -542,6 +562,7 @@ def range_of(of: str, rubric_set: RubricSet) -> tuple[float, float]:
     if of != "netsat":
         return 0.0, TOP
 
+    # NetSAT is the sum of SAT answers less the sum of DSAT answers, each of 0 … 10
     sides = []
     for side in ("dsat", "sat"):
         sides.append(sum(rubric.polarity == side for rubric in rubric_set.rubrics))
@@ -558,6 +579,7 @@ def _first_of_users(of: str, arm: Arm, rubric_set: RubricSet) -> dict[tuple[str,
         else:
             key = ("user", conversation.group)
 
+        # the first answer stands; a missing one leaves the place to a later conversation
         if not np.isnan(value):
             first_values.setdefault(key, value)
 
@@ -568,6 +590,7 @@ def _column(of: str, arm: Arm, rubric_set: RubricSet) -> Floats:
     if of in ("p", "netsat"):
         return arm.probability if of == "p" else arm.netsat
 
+    # NaN is no answer, and doesn't count as a rubric that doesn't hold
     values = arm.values[
         :, [rubric.id for rubric in rubric_set.rubrics].index(of.removeprefix(HOLDS))
     ]
@@ -588,11 +611,13 @@ def verdict(condition: Condition, figure: Figure) -> ConditionResult:
             message=why,
         )
 
+    # in the direction that fails, so that the larger end is always the worse one
     worse = sorted(condition.sign * end for end in ends)
     sure = 0.0
     most = condition.limit
     reached = condition.sign * figure.value >= most
     status: Status
+    # a failure takes the limit in value, and an interval that excludes no change at all
     if reached and worse[0] > sure:
         status = "failed"
     elif worse[1] < most:
@@ -605,6 +630,7 @@ def verdict(condition: Condition, figure: Figure) -> ConditionResult:
         "undecided": "neither shown nor ruled out: more conversations decide",
         "passed": "the limit is ruled out",
     }[status]
+    # only differences have a sign; drift and shares of texts are positive
     plus = "+" if condition.kind == "difference" else ""
     numbers = f"{figure.value:{plus}.3f}, 95 % interval {ends[0]:{plus}.3f} … {ends[1]:{plus}.3f}, n = {figure.n}"
 

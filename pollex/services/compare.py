@@ -83,6 +83,7 @@ class Arm:
 
     def without(self, texts: frozenset[str]) -> Arm:
         """Return the sample without these texts."""
+        # rows of all arrays and of the conversations stay parallel
         rows = []
         for row, conversation in enumerate(self.conversations):
             if conversation.text_hash not in texts:
@@ -99,11 +100,13 @@ class Arm:
 
     def with_figures_of(self, other: Arm, texts: frozenset[str]) -> Arm:
         """Return the sample with the other's scores and answers of these texts, of those that both have."""
+        # the other's row of each text that is to be taken over
         theirs = {}
         for row, conversation in enumerate(other.conversations):
             if conversation.text_hash in texts:
                 theirs[conversation.text_hash] = row
 
+        # rows here that the other has, and its rows in the same order
         rows = []
         for row, conversation in enumerate(self.conversations):
             if conversation.text_hash in theirs:
@@ -116,6 +119,7 @@ class Arm:
         for row in rows:
             other_rows.append(theirs[self.conversations[row].text_hash])
 
+        # copies, as the arrays of this sample stay what they are
         columns = {}
         for name in ("probability", "netsat", "values"):
             columns[name] = getattr(self, name).copy()
@@ -155,6 +159,7 @@ def arms_of(
         return list(logs), list(result.scores or ()), frozenset()
 
     def sample(name: str) -> Sample:
+        # what exists or looks like a path is a file; anything else names a run of the store
         if Path(name).exists() or any(sign in name for sign in "*?[./"):
             return scored(logs_from(name, reading, progress))
 
@@ -169,10 +174,12 @@ def arms_of(
                 option="by",
             )
 
+        # each name is a sample of its own; with a field, one log is cut into samples
         named = [(name, sample(name)) for name in map(str, samples)]
     else:
         named = _cut(scored(logs_from(samples, reading, progress)), by, baseline)
 
+    # the number without a score is what the arms have lost
     arms = [_arm(name, sample, rubric_set) for name, sample in named]
     return arms, sum(len(scores) for _, (_, scores, _) in named) - sum(
         len(arm.conversations) for arm in arms
@@ -212,6 +219,7 @@ def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sampl
             remedy="name another field",
         )
 
+    # the baseline comes first; sorting is stable, so that the others stay in their order
     names = sorted(masks, key=lambda name: name != baseline)
     rows = {}
     for name in names:
@@ -234,11 +242,13 @@ def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sampl
 
 
 def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
+    # only conversations with a score and a probability can be compared
     both = []
     for c, s in zip(*sample[:2], strict=True):
         if s.netsat is not None and s.probability is not None:
             both.append((c, s))
 
+    # answers of the set's rubrics, without those that may follow them
     width = len(rubric_set.rubrics)
     values = [[expected_of(answer) for answer in score.answers[:width]] for _, score in both]
     return Arm(
@@ -304,6 +314,7 @@ def watch(
     rng: np.random.Generator,
 ) -> Watch:
     """Compare two samples without labels."""
+    # the score's two forms first, then each rubric
     differences = {
         "p": stability(a.probability, b.probability, rng),
         "netsat": stability(a.netsat, b.netsat, rng),
@@ -315,6 +326,7 @@ def watch(
         if then.any() and now.any():
             differences[rubric.id] = stability_of_counts(then, now, rng)
 
+    # log-loss on labels that were held out, to compare the expected one with
     measured = rubric_set.calibrator and rubric_set.calibrator.held_out
     return Watch(
         stability=differences,
@@ -334,6 +346,7 @@ def novelty(
     A user's conversations, and those of one id, are predicted by a classifier that has seen none of
     them.
     """
+    # a classifier of few texts tells nothing
     if min(len(before), len(after)) < FEWEST_TEXTS:
         return Figure(
             None,
@@ -341,10 +354,12 @@ def novelty(
             undefined=f"fewer than {FEWEST_TEXTS} conversations on a side",
         )
 
+    # as many a side as the classifier can be trained on in little time
     drawn = []
     for sample in (before, after):
         drawn.append(some_of(sample, MOST, rng))
 
+    # the first sample's conversations, then the second's; `second` says which is which
     second = np.repeat([False, True], [len(sample) for sample in drawn])
     conversations = [*drawn[0], *drawn[1]]
     unit = units_of(conversations)
@@ -355,10 +370,12 @@ def novelty(
             undefined=f"fewer than {2 * FOLDS} users",
         )
 
+    # all turns of a conversation are one text
     texts = []
     for conversation in conversations:
         texts.append(" ".join(turn.content for turn in conversation.turns))
 
+    # a random fold for each unit, so that a user is never in two of them
     return share_unlike(
         _taken_for_second(texts, second, rng.permutation(unit.max() + 1)[unit] % FOLDS),
         second,
@@ -381,6 +398,7 @@ def _taken_for_second(
         token_pattern=WORD,
     )
     x = words.fit_transform(texts)  # weights of words, which no label enters
+    # each fold is predicted by a model of the others; one side alone can't teach any
     in_fold = np.zeros(len(second), dtype=bool)
     for number in range(FOLDS):
         of_fold = fold == number
@@ -502,6 +520,7 @@ class CompareResult(Shown):
         )
 
     def records(self) -> list[dict[str, Any]]:
+        # a record for each rubric of each comparison
         rows = []
         for comparison in self.comparisons:
             for rubric in comparison.rubrics:
@@ -527,6 +546,7 @@ class CompareResult(Shown):
                 (probability, f"{comparison.probability:+.3f}", n),
                 ("mean NetSAT", f"{comparison.netsat:+.3f}", n),
             ]
+            # labels at random on both sides measure the difference itself
             if (share := comparison.share) is not None:
                 labels = f"{comparison.labels[0]} and {comparison.labels[1]} labels"
                 ends = f"[{share.low:+.3f}, {share.high:+.3f}]"
@@ -582,6 +602,7 @@ def compare(
     Raises:
         WrongUse: There are fewer than two samples, or no such value.
     """
+    # fails before the work if the page would replace an input
     if page is not None:
         require_writable(page, *files_of(samples, rubrics, labels))
 
@@ -601,6 +622,7 @@ def compare(
     if labels is not None:
         given_labels = read_labels(labels, reading)[0]
 
+    # the first sample is what all others are compared with
     comparisons = []
     for arm in arms[1:]:
         comparisons.append(
@@ -644,6 +666,7 @@ def compare_two(
     Raises:
         WrongUse: One has no score, or none but of such texts.
     """
+    # texts that only one side can judge fairly would pass for a difference
     a, b, left_out = keep_comparable(a, b)
     for arm in (a, b):
         if not arm.conversations:
@@ -653,6 +676,7 @@ def compare_two(
                 remedy="look at `pollex score` on it",
             )
 
+    # both samples one below the other, with a fixed seed: the same samples, the same intervals
     rng = np.random.default_rng(0)
     second = np.repeat([False, True], [len(a.conversations), len(b.conversations)])
     columns = {
@@ -669,6 +693,7 @@ def compare_two(
         units_of([*a.conversations, *b.conversations]),
         rng,
     )
+    # the share of good ones, if each side has enough labels at random
     (left, n), (right, m) = (_labeled(arm, labels, drawn, rubric_set) for arm in (a, b))
     share = None
     if left and right:
@@ -676,6 +701,7 @@ def compare_two(
 
     watched = watch(a, b, rubric_set, rng)
     drift = watched.stability["netsat"]
+    # which rubrics moved is decided over rubrics alone, without the two scores
     of_rubrics = {}
     for rubric in rubric_set.rubrics:
         of_rubrics[rubric.id] = differences[rubric.id]
@@ -704,6 +730,7 @@ def compare_two(
         good=(good_of(a, rubric_set), good_of(b, rubric_set)),
         probability=differences["p"],
         netsat=differences["netsat"],
+        # what moved comes first, the largest change in front
         rubrics=tuple(
             sorted(
                 rubrics, key=lambda rubric: (not rubric.moved, -abs(rubric.difference.value or 0.0))
@@ -731,7 +758,9 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
     the same figures. Where some were held out, those that taught are left out.
     """
     notes = []
+    # texts that one run learned from and the other did not
     mixed = a.folded ^ b.folded
+    # the sample that did not learn from a text takes the figures of the one that did
     if a.by_folds and mixed:
         a, b = a.with_figures_of(b, b.folded - a.folded), b.with_figures_of(a, a.folded - b.folded)
         taught = []
@@ -744,8 +773,10 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
         notes.append(
             f"conversations that the set was learned from, {taught_of_each}, are compared {BY_FOLDS}"
         )
+        # compared by folds, nothing is left out for having taught
         mixed = frozenset()
 
+    # what is left out of both samples, with the reason for the note
     for texts, what, why in (
         (mixed, "that the set was learned from", TAUGHT),
         (
@@ -764,6 +795,7 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
                 f"left out are conversations {what}, {lost[0]} of {a.name} and {lost[1]} of {b.name}: {why}"
             )
 
+        # the second reason applies to what the first one left
         a = first
         b = second
 
@@ -776,10 +808,12 @@ def _labeled(
     drawn: str | None,
     rubric_set: RubricSet,
 ) -> tuple[Labeled | None, int]:
+    # labels of a file belong to a sample by their id; without a file the logs have them
     ids = {c.id for c in arm.conversations}
     arm_labels = labels_in(arm.conversations, drawn or "") if labels is None else [
         label._replace(drawn=label.drawn or drawn or "") for label in labels if label.id in ids
     ]  # fmt: skip
+    # too few labels at random: their number alone is of use
     if (n := len({label.id for label in arm_labels if label.drawn == RANDOM})) < FEWEST:
         return None, n
 
@@ -795,10 +829,12 @@ def _labeled(
 def _plan(see: float, a: Arm, share: Share | None) -> SampleSize:
     mean = float(a.probability.mean())
     spread = float(a.probability.std())
+    # the correlation that labels showed; without labels the one that calibration implies
     human_correlation = None if share is None else share.correlation
     # of a calibrated probability and its label
     expected = min(spread / max(np.sqrt(mean * (1 - mean)), 1e-6), 0.99)
     correlation = expected if human_correlation is None else human_correlation
+    # the share is kept low enough that adding the difference doesn't exceed 1
     with_scores, alone = (
         labels_for_difference(see, min(mean, 1 - see), r) for r in (correlation, 0.0)
     )
@@ -818,6 +854,7 @@ def _notes(
     drift: Stability,
     b: Arm,
 ) -> list[str]:
+    # without labels at random a reader would underestimate the difference
     notes = [] if share else [UNDERSTATED]
     if share is None and n + m:
         notes.append(

@@ -84,6 +84,7 @@ class Evaluation(results.Shown):
 
         return f"AUC {value} (n = {self.n})"
 
+    # the titles of figures stand for their names in the code
     def records(self) -> list[dict[str, Any]]:
         named = {}
         for name, title in results.FIGURES.items():
@@ -126,6 +127,7 @@ class Evaluation(results.Shown):
     @property
     def at_chance(self) -> str:
         """Say that these conversations don't show the set to be better than chance; empty where they do."""
+        # only an interval that lies above chance shows that a set is better
         auc = self.figures.auc
         if auc.value is None or (auc.low is not None and auc.low > CHANCE):
             return ""
@@ -147,6 +149,7 @@ class Evaluation(results.Shown):
             f"yield {_of(measured.yield_rate)}; right outside it {_of(measured.accuracy)}"
         )
         yield f"Window with a guarantee ({guarantee_text(record)}): {figures_text}"
+        # each side has its threshold; one of them may not exist
         for side, label, place, precision in (
             (record.upper, "positive", "over", measured.positive),
             (record.lower, "negative", "at most", measured.negative),
@@ -155,6 +158,7 @@ class Evaluation(results.Shown):
                 yield f"  {label} {place} {side.threshold:.1f}: right {_of(precision)}"
 
     def as_json(self) -> dict[str, Any]:
+        # thresholds, what was promised, and what these conversations show
         record = self.rubrics.guaranteed
         guaranteed = None
         if record is not None and self.guarantee is not None:
@@ -204,6 +208,7 @@ def evaluate(
         BadLabels: No conversation has a label.
         BadRubrics: The rubrics were edited after θ was fitted.
     """
+    # rubrics that were edited have no θ that fits them
     rubric_set = read_unedited(rubrics, run.store)
     read = labeled_logs(logs, reading, run.store, progress)
     labelled = labelled_in(read, logs)
@@ -226,6 +231,7 @@ def evaluate(
             "evaluate",
             scores.extend,
         )
+        # figures of NetSAT are of conversations that have one
         pairs = []
         for s, c in zip(scores, labelled, strict=True):
             if s.netsat is not None:
@@ -233,6 +239,7 @@ def evaluate(
         netsat = np.array([value for value, _ in pairs], float)
         conversations = [c for _, c in pairs]
         up = positives(conversations)
+        # conversations that depend on each other are drawn together in resamples
         blocks = block_ids(conversations)
         sure = rubric_set.window.confident(netsat)
         figures = assess(
@@ -243,6 +250,7 @@ def evaluate(
             np.random.default_rng(0),
             together=blocks,
         )
+        # any outcome but a score leaves the run partial, so that a resume asks again
         report = {"outcomes": (counts := dict(scored.counts)), "auc": figures.auc.value}
         status: Status = "partial" if counts.keys() - {"scored"} else "done"
         opened.store.finish(
@@ -252,6 +260,7 @@ def evaluate(
             result=report,
         )
 
+    # a score may lack a probability: its figures have their own conversations
     probability, area = likelihoods(rubric_set, labelled, scores)
     window = None
     if rubric_set.guaranteed:
@@ -280,6 +289,7 @@ def labelled_in(read: Logs, source: object) -> list[Conversation]:
     Raises:
         BadLabels: None has one.
     """
+    # conversations that a queue preferred would make figures of hard ones only
     if labelled := [c for c in read if c.label is not Label.NONE and not c.preferred]:
         return labelled
 
@@ -308,6 +318,7 @@ def too_good(seen_by_kind: Mapping[str, int]) -> list[str]:
 
 def seen_before(rubric_set: RubricSet, labelled: Sequence[Conversation]) -> dict[str, int]:
     """Count the conversations that the set was made from, by use; see `SEEN`."""
+    # a set keeps the beginnings of hashes, and so only these are compared
     hashes = {
         "learned_from": rubric_set.learned_from,
         "fitted_to": rubric_set.only_fitted_to,
@@ -330,6 +341,7 @@ def likelihoods(
 
     probability = np.array([p for p, _ in pairs], float)
     scored = [c for _, c in pairs]
+    # a forecast by the share of the training labels is what probabilities have to beat
     share = rubric_set.training.positives / rubric_set.training.n
     up = positives(scored)
     blocks = block_ids(scored)
@@ -341,6 +353,7 @@ def likelihoods(
         blocks,
         smooth=True,
     )
+    # a starter changes the order that NetSAT gives, so that probabilities have an AUC of their own
     if rubric_set.starter is None:
         return figures, None
     return figures, auc_of_scores(probability, up, np.random.default_rng(0), together=blocks)
@@ -469,6 +482,7 @@ def fit_turns(
     if scores is not None:
         require_format(scores, *files_of(rubrics, logs))
 
+    # only labels can teach; what can't be scored has no beginning, either
     read = logs_from(logs, reading, progress)
     labeled = []
     for conversation in labelled_in(read, logs):
@@ -481,20 +495,24 @@ def fit_turns(
             remedy=f"give at least {FEWEST}",
         )
 
+    # one scorer for all beginnings, so that its judge is built once
     scorer = BatchScorer(rubric_set)
     records = []
     progress.start("turns", len(turns))
 
     for number in turns:
+        # conversations that ended before have no such beginning
         begun = [conversation for conversation in labeled if user_turns(conversation) >= number]
         if (record := measured_after(number, begun, scorer)) is not None:
             records.append(record)
         progress.advance("turns")
 
+    # the set gets the curves, whether or not they help: each says so itself
     fitted = rubric_set.model_copy(update={"turns": tuple(records)})
     if out is not None:
         fitted.save(out)
 
+    # scored by the set that has the curves now, which decide where a probability is given
     if scores is not None:
         after = BatchScorer(fitted)
         rows = (
@@ -528,12 +546,15 @@ def measured_after(
     conversations = [conversation for conversation, _ in scored_pairs]
     positive = positives(conversations)
     netsat = np.array([value for _, value in scored_pairs], float)
+    # each fold needs both classes to learn from
     if len(conversations) < FEWEST or min(positive.sum(), (~positive).sum()) < FOLDS:
         return None
 
+    # the model and the share are both fitted without the fold: the comparison is fair
     probability, share = cross_fitted(netsat, positive, conversations)
     losses = loss_of(probability, positive)
     constant = loss_of(share, positive)
+    # the gain is a mean of differences on the same conversations, with an interval of its own
     measures = {
         "log_loss": Measure(mean_of(losses)),
         "share_log_loss": Measure(mean_of(constant)),
@@ -545,6 +566,7 @@ def measured_after(
         np.random.default_rng(0),
     )
 
+    # the curve for new conversations is fitted to all of them
     return TurnRecord(
         turns=number,
         n=len(conversations),
@@ -587,6 +609,7 @@ def user_turns(conversation: Conversation) -> int:
 
 def beginning(conversation: Conversation, number: int) -> Conversation:
     """Return a conversation until the user's next turn after so many of theirs."""
+    # a beginning has the assistant's reply to its last turn, and ends before the user's next one
     users = [place for place, turn in enumerate(conversation.turns) if turn.role == "user"]
     if len(users) > number:
         end = users[number]
@@ -612,16 +635,19 @@ def after_turns(
         where it is not better than the share of thumbs up, or where nobody measured that.
     """
     numbers = range(1, min(user_turns(conversation), MOST_BEGINNINGS) + 1)
+    # each beginning has an id of its own, as all are scored in one batch
     parts = []
     for n in numbers:
         parts.append(beginning(conversation, n).model_copy(update={"id": f"{n}"}))
 
+    # a curve that doesn't help is noted as None: no probability rather than an earlier curve's
     curves = {}
     for record in records:
         curves[record.turns] = record.calibration if record.helps else None
 
     records_json = []
     for n, score in zip(numbers, scored(parts), strict=True):
+        # the curve for the most turns that the beginning has already
         curve = curves.get(max((turns for turns in curves if turns <= n), default=0))
         probability = None
         if curve is not None and score.netsat is not None:

@@ -165,6 +165,7 @@ def next_conversations(
             scores.extend,
             judges_needed,
         )
+        # likeness of conversations is by the set's embedding model, once the user confirmed it
         embedder = embedder_for(
             opened.store.folder,
             embeds_with(rubric_set.judge, model.settings.embedding_model),
@@ -178,6 +179,7 @@ def next_conversations(
             count,
         )
 
+    # each row has its conversation as the log does, so that the labeled file can be read like it
     if out is not None:
         by_id = {conversation.id: conversation for conversation in read}
         logged = []
@@ -208,6 +210,7 @@ def picked_rows(
     count: int,
 ) -> list[Request]:
     """Return the conversations to label next, a row for each; those with a label are known."""
+    # without a probability nothing is known about what a label would tell
     both = []
     for c, s in zip(read, scores, strict=True):
         if s.probability is not None:
@@ -216,10 +219,12 @@ def picked_rows(
     if not both:
         return []
 
+    # `[conversation, judge]`; one column where judges are not told apart
     p = np.array(
         [[s.judges[judge] for judge in judges] if judges else [s.probability] for _, s in both],
         np.float64,
     )
+    # a label is known of its annotator alone, or of anybody where nobody is named
     labelled = np.array([[c.label is not Label.NONE] for c, _ in both], dtype=bool)
     who = np.array([[c.judge] for c, _ in both], dtype=object)
     if judges:
@@ -227,6 +232,7 @@ def picked_rows(
     else:
         is_known = labelled
 
+    # likeness is by answers to rubrics and by embeddings
     answers = []
     for _, s in both:
         answers.append([a.expected() for a in s.answers if isinstance(a, Answer)])
@@ -235,6 +241,7 @@ def picked_rows(
         np.array(answers),
         embeddings_of([c for c, _ in both], embedder),
     )
+    # the variance of a thumb is its doubt; a conversation with any label is not asked about again
     picked = select_queries(
         vectors,
         p * (1 - p),
@@ -278,6 +285,7 @@ def as_logged(
     Field names are those of the log, so that the same options read both: a row that lost its group
     would be split from the others of its user.
     """
+    # predictions are noted beside the conversation, as far as the row has them
     noted = {}
     for name in ("probability", "entropy", DRAWN):
         if name in row:
@@ -289,6 +297,7 @@ def as_logged(
     if "judge" in row:
         metadata[reading.judge_field or "judge"] = row["judge"]
 
+    # the thumb is left empty, for a person to fill in
     return metadata | {
         reading.messages_field or "messages": messages_of(conversation),
         label_field or "thumbs": None,
@@ -332,6 +341,7 @@ class DrawnConversations(Shown):
         of = f"{self.population:,} conversations"
         yield f"{number:,} of {of}, drawn at random: only a random sample speaks for all."
 
+        # widths are of shares only; the empty name stands for all conversations
         for name, half in self.half_width.items() if self.purpose == "share" else ():
             if name:
                 drawn = f" of {name} ({self.groups[name]} labels)"
@@ -346,11 +356,13 @@ class DrawnConversations(Shown):
             yield f"Wrote {self.out}. Fill in the answers, then: pollex calibrate fit ANSWERS {self.out} --out DIR"
         else:
             then = f"pollex share LOGS --labels {self.out}"
+            # the last row of an id wins, so that labels replace the rows without one
             if self.purpose == "model":
                 then = f"pollex learn LOGS {self.out} --set on_duplicate=last"
             yield f"Wrote {self.out}. Fill in the thumbs, then: {then}"
 
     def as_json(self) -> dict[str, Any]:
+        # the conversation as the log has it is for the file alone
         shown = []
         for row in self.rows:
             shown.append({name: value for name, value in row.items() if name != LOGGED})
@@ -383,11 +395,13 @@ def draw_for_share(
         require_format(out, *files_of(logs), formats=FORMATS)
 
     read = logs_from(logs, reading, progress)
+    # left out: what can't be scored, and what was drawn at random and labeled before
     open_ = []
     for c in read:
         if not c.not_scorable and not (c.label is not Label.NONE and drawn_of(c) == RANDOM):
             open_.append(c)
 
+    # a first model needs labels that aren't there yet
     if purpose == "model":
         open_ = [c for c in open_ if c.label is Label.NONE]
 
@@ -397,11 +411,13 @@ def draw_for_share(
     else:
         masks = conversations_by_group(open_, by)
 
+    # as many from each group, or all that it has
     places = {}
     for name, mask in masks.items():
         if mask.any():
             places[name] = rng.permutation(np.flatnonzero(mask))[:count].tolist()
 
+    # the width depends on the share itself: any labels give a first idea of it
     positive = []
     for c in read:
         if c.label is not Label.NONE:
@@ -412,6 +428,7 @@ def draw_for_share(
     else:
         share = 0.5
 
+    # segments may overlap: a conversation that two groups drew is listed once
     rows = []
     for place in dict.fromkeys(place for chosen in places.values() for place in chosen):
         conversation = open_[place]
@@ -499,6 +516,7 @@ def next_texts(
 
     find_files([answers, *([judgments] if judgments else [])])
     model = load(calibrator)
+    # a judge that the calibrator never saw has no prediction of its own
     if unknown := sorted(set(judges) - set(model.judges_)):
         judge_names = ", ".join(model.judges_) or "none"
         raise WrongUse(
@@ -506,8 +524,10 @@ def next_texts(
             remedy=f"it knows {judge_names}",
         )
 
+    # read by the calibrator's scales, so that columns are those that it was fitted to
     answered = read_answers(answers, scales=model.questionnaire_.asked)
     faults = answered.faults
+    # labels that there are make their texts known, and are not asked for again
     given_judgments = None
     if judgments is not None:
         judged = read_judgments(
@@ -551,12 +571,14 @@ def text_rows(
 ) -> list[Request]:
     """Return the labels to ask for next: judgments without answers, with predictions."""
     sheet = model.questionnaire_
+    # `[text, judge, answer]`; without judges one column for an unknown one
     who: list[str | None] = [*judges] or [None]
     proba = np.stack(
         [model.predict_proba(X, [judge] * len(X)) for judge in who],
         axis=1,
     )
     is_labeled = known_labels(judgments, sheet, len(X), judges)
+    # likeness is by the judge's answers, doubt by the spread of the predicted answer
     picked: LabelQueries = select_queries(
         vectors_of(columns_of(sheet, X)),
         predictive_variance(proba, sheet),
@@ -568,6 +590,7 @@ def text_rows(
         p = proba[row, judge]
         question_fields = {"question": sheet.main} | ({"judge": judges[judge]} if judges else {})
         (expected,) = expected_of(p[None], sheet.scale())
+        # what is predicted, to be compared with the label when it comes
         figures = {
             "expected": expected,
             "entropy": float(entropy(p)),
@@ -590,10 +613,12 @@ def known_labels(
         return is_labeled
 
     main = judgments.of_question(sheet.index())
+    # nobody is named: any judge's label makes a text known
     if not judges:
         is_labeled[main.row, 0] = True
         return is_labeled
 
+    # labels of judges that are not asked for have the code −1
     coded = main.coded(judges)
     of_judges = coded.judge >= 0
     is_labeled[coded.row[of_judges], coded.judge[of_judges]] = True
@@ -605,6 +630,7 @@ def columns_of(sheet: Questionnaire, X: Floats) -> Floats:
     """Return features `[row, column]`: expected answers, or shares of options without order."""
     expected = sheet.expected(X)
     parts = []
+    # shares of options add up to 1, so that the last one says nothing new
     for place, (scale, block) in enumerate(zip(sheet.asked, sheet.blocks.values(), strict=True)):
         parts.append(expected[:, [place]] if scale.ordinal else X[:, block][:, :-1])
 

@@ -112,9 +112,11 @@ class Planner:
 
     async def ask(self, call: Call) -> Outcome:
         """See `agents.llm.asker.ModelClient`."""
+        # a call that is counted several times is a stand-in: no reply to it can be in the store
         exactly_known = self.times == 1 and self.known(self.endpoint.request(call).key)
         prompt = prompt_estimate(call.messages)
         completion = estimate_tokens(call)
+        # the upper bound, and beside it what is likely
         for table, times in ((self.table, self.times), (self.likely, self.likely_times)):
             row = table.stage(call.stage)
             row.asked += times
@@ -128,11 +130,13 @@ class Planner:
                 row.prompt += times * prompt
                 row.completion += times * completion
 
+        # a failed call tells roles nothing, so that they go on without using a reply
         return Failed(fault="planned")
 
     @contextmanager
     def estimating(self, times: Size | int = 1) -> Iterator[None]:
         """Count calls in this context as up to so many calls, and as those that are likely."""
+        # contexts may be nested: each puts back what was before it
         before = self.times, self.likely_times, self.certainty
         if isinstance(times, int):
             size = Size(times, times)
@@ -150,8 +154,10 @@ class Planner:
 
 def estimate_tokens(call: Call) -> int:
     """Estimate the tokens of a model's reply."""
+    # an answer that is read from log-probabilities is one token
     if call.max_tokens == 1:
         return 1
+    # other stages say themselves how much they write
     if call.stage not in ("judge", "grade"):
         return call.written
     return TOKENS_OF_AN_ANSWER * max(1, len((call.schema or {}).get("properties", {})))
@@ -180,6 +186,7 @@ class Plan:
     ) -> Plan:
         """Make a plan for the named endpoint; the store is read, not created."""
         endpoint = model.endpoint()
+        # keys of calls depend on the store's secret; without a store nothing is known anyway
         salt = kept_secret(run.store) or secrets.token_bytes(32)
         settings = model.settings.but(seed=seed, place=endpoint.shown)
         planner = Planner(endpoint, keys_paid_for(run).__contains__)
@@ -198,10 +205,12 @@ class Plan:
         judge = LlmJudge(self.asker, memory=self.memory)
         scale = self.asker.settings.scale
         questions = []
+        # rubrics that are judged without a model cost no call
         for rubric in rubrics:
             if not rubric.answered_by:
                 questions.append(Question.about(rubric, scale))
 
+        # answers of earlier runs are looked up for many conversations in one query
         for start in range(0, len(conversations), CONVERSATIONS_IN_A_QUERY):
             batch = conversations[start : start + CONVERSATIONS_IN_A_QUERY]
             await judge.prepare(batch)
@@ -216,6 +225,7 @@ class Plan:
     ) -> UsageTable:
         """Plan to adapt rubrics to the domain, then to judge every conversation on what may be left of them."""
         await adapt_rubrics(self.asker, rubrics)
+        # adapted rubrics have other words, so that no earlier answer counts
         for side in KINDS:
             calls = ceil(sum(rubric.polarity == side for rubric in rubrics) / MOST_IN_A_CALL)
             if calls:
@@ -227,12 +237,14 @@ class Plan:
         """Plan all calls of `learn`; those after the extraction are upper bounds."""
         sides = sides_of(logs, settings.share, settings.seed)
         extractor = LlmExtractor(self.asker)
+        # extraction depends on no answer: its calls are exact
         for conversation in sides.train:
             await extractor.extract(conversation)
 
         if settings.method == "spur":
             return await self._spur(sides, settings)
 
+        # the most rubrics that the reasons of each side can become
         pool = {}
         for kind, label in KINDS.items():
             pool[kind] = await self._summaries(
@@ -251,6 +263,7 @@ class Plan:
             start=NONE,
         )
         await self._judging(sides.judged_train, batches)
+        # only chosen rubrics are asked about conversations that are held out
         chosen = NONE
         for most, size in zip(settings.limits, pool.values(), strict=True):
             chosen += Size(min(most, size.at_most), min(most, size.likely)).batches(MOST_IN_A_CALL)
@@ -271,6 +284,7 @@ class Plan:
         updater = LlmUpdater(self.asker)
         for (kind, label), most in zip(KINDS.items(), settings.limits, strict=True):
             batches = self._reasons(sides, label).batches(settings.mini_batch)
+            # stand-ins of usual length: of their texts only the size matters
             shown = []
             for number in range(settings.mini_batch):
                 shown.append(_reason(number, kind))
@@ -283,6 +297,7 @@ class Plan:
                         most,
                     )
 
+        # both parts are judged by as many rubrics as each side may have
         judged = sum(ceil(most / MOST_IN_A_CALL) for most in settings.limits)
         for side in (sides.judged_train, sides.judged_test):
             await self._judging(side, Size(judged, judged))
@@ -303,6 +318,7 @@ class Plan:
         for number in range(settings.mini_batch):
             shown.append(_reason(number, kind))
 
+        # a batch may bring as many new rubrics as the setting allows; most bring fewer
         rubrics = Size(
             batches.at_most * most,
             ceil(batches.likely * min(most, LIKELY_NEW_RUBRICS)),
@@ -321,6 +337,7 @@ class Plan:
 
     async def _deduplication(self, rubrics: Size) -> None:
         """Plan a call for every two rubrics, or, with built-in ones, for each: groups are disjoint."""
+        # two rubrics of usual length stand for every pair
         items = []
         for number in (1, 2):
             items.append({"i": number, "rubric": _rubric(number, "sat").text})
@@ -347,6 +364,7 @@ class Plan:
                 }
             )
 
+        # likely few rubrics have marks, so that one call holds them all
         with self.planner.estimating(Size(ceil(rubrics.at_most / REWORDED), 1)):
             await self.planner.ask(self.asker.call(load("reword"), items, {}))
 
@@ -423,6 +441,7 @@ class CallPlan(Result):
 
     def as_json(self) -> dict[str, Any]:
         tables = {name: usage.by_stage() for name, usage in self.models}
+        # the first model's plan, then those of the panel by name
         first, *others = tables.values() if tables else [{}]
         if others:
             panel = {"panel": dict(list(tables.items())[1:])}
@@ -453,6 +472,7 @@ class Planned(Exception):
 
 def costs_of(planned: Sequence[ModelUsage]) -> dict[str, float]:
     """Return the cost at once and by batch, each model's at its price; empty where none has one."""
+    # each stage with the price of its model, as models cost differently
     rows = []
     for model in planned:
         if model.price:
@@ -463,6 +483,7 @@ def costs_of(planned: Sequence[ModelUsage]) -> dict[str, float]:
         return {}
 
     at_once = sum(price.cost(row.prompt, row.completion) for row, price in rows)
+    # a discount is for calls that can wait, as they don't need each other's replies
     saved = sum(
         price.discount * price.cost(row.prompt, row.completion) for row, price in rows if row.apart
     )
@@ -487,6 +508,7 @@ def plan_scoring(
         )
         return CallPlan(((rubrics.judge.name, usage),), (NOTHING_LEFT,))
 
+    # the endpoint is taken to be able to do what it could when θ was fitted
     model = options_as_before(model, rubrics.judge)
     able = rubrics.judge.options.capabilities
     plan = Plan.of(model, rubrics.domain, run, seed_of(rubrics.judge), able)
@@ -542,6 +564,7 @@ def plan_learning(
         return NO_CALLS
 
     plan = Plan.of(model, profile, run, settings.seed)
+    # rubrics that exist are adapted or fitted; without them a set is learned
     if adapt:
         work = plan.adapting(logs.learnable, rubrics)
     else:
@@ -557,6 +580,7 @@ def plan_learning(
         probed=False,
         known_answers=plan.planner.known_answers,
     )
+    # of rubrics that exist, the plan needs no likely figures beside it
     if rubrics:
         likely = None
     else:
@@ -599,6 +623,7 @@ def call_plan(
     notes = [
         "Nothing was asked. Tokens are estimates; a call is sent again where the endpoint fails."
     ]
+    # upper bounds are explained only where the plan has some
     if any(usage.table.total.outcomes[AT_MOST] for _, usage in models):
         notes.append(
             "Stages with “at most” depend on answers: their true figures are lower, often several times."
@@ -612,6 +637,7 @@ def call_plan(
             f"Where it gives no log-probabilities, {model.settings.samples} samples judge so many times as often."
         )
 
+    # the cost leaves out models without a price, which is said
     if costs := costs_of([usage for _, usage in models]):
         cost_text = f"{costs['at_once']:.4g} at once, {costs['by_batch']:.4g} with --batch"
         unpriced = ", ".join(name for name, usage in models if usage.price is None)

@@ -110,6 +110,7 @@ class Workers:
         if self.gateway is None:
             return {}
 
+        # totals over all roles, as the run's progress and its record keep them
         total = self.gateway.used.total
         price = self.gateway.limits.price
         return {
@@ -131,6 +132,7 @@ class Workers:
         if self.gateway is None or self.capabilities is None:
             return {}
 
+        # abilities of the endpoint, settings and prompts: a change of any changes answers
         able = {}
         for name in CAPABILITIES:
             able[f"can {name}"] = getattr(self.capabilities, name)
@@ -172,6 +174,7 @@ class Workers:
         Raises:
             WrongUse: SPUR, and no model.
         """
+        # only SPUR has a role of its own, and it takes a model
         if method != "spur":
             return self.roles
         if self.gateway is None:
@@ -192,6 +195,7 @@ class Workers:
         """Return workers whose pool is of both sides; these where no model works or the user wants that."""
         from pollex.agents.mixed import mix_roles  # what works with a model alone needs
 
+        # without a model both sides would be the same
         if self.gateway is None or BUILT_IN in without:
             return self
         return self._with(mix_roles(self.roles, built_in))
@@ -204,6 +208,7 @@ class Workers:
         """
         from pollex.agents.distilled.judge import LocalJudge
 
+        # only the rubrics that are answered without a model need the second judge
         own_ids = {rubric.id for rubric in rubrics if rubric.answered_by}
         if self.record.built_in or not own_ids:
             return self
@@ -223,6 +228,7 @@ class Workers:
         """Return workers whose model judges what `local` doesn't."""
         from pollex.agents.mixed import MixedJudge
 
+        # one that is mixed already keeps its model and gets another local side
         if isinstance(self.roles.judge, MixedJudge):
             judge = self.roles.judge.model
         else:
@@ -231,6 +237,7 @@ class Workers:
         return self._with(replace(self.roles, judge=MixedJudge(judge, local)))
 
     def _with(self, roles: Roles) -> Workers:
+        # a local judge embeds: the record says with what, as another model would answer differently
         options = self.record.options.but(embedding_model=self.embedder.model)
         return replace(
             self,
@@ -267,6 +274,7 @@ async def hire(
         ModelUnavailable: It can't be reached.
     """
     embedder = embedder_for(store.folder, options.settings.embedding_model)
+    # without a model: options that only a model can follow are refused
     if options.name is None:
         if options.settings.scale not in DOMAIN_SCALES:
             raise WrongUse(
@@ -293,6 +301,7 @@ async def hire(
     from pollex.store.ledger import StoreLedger
     from pollex.store.resume import StoredAnswers
 
+    # abilities come from a recording, from the options, or from asking the endpoint
     endpoint = options.chat or options.endpoint()
     if isinstance(endpoint, RecordedEndpoint):
         capabilities = endpoint.capabilities
@@ -303,8 +312,10 @@ async def hire(
     else:
         capabilities = await probe(endpoint, max_wait=options.limits.max_wait)
 
+    # calls are recorded in the store; prompts only if texts may be
     ledger = StoreLedger(store)
     store.prompts = store.texts and not options.no_prompts
+    # refusals are final unless the user wants them asked again
     refused: frozenset[Literal["refused"]] = frozenset({"refused"} if options.retry_refused else ())
     retry_outcomes = SENT_AGAIN | refused
     desk = desk_for(options, endpoint, store, ledger, together)
@@ -317,9 +328,11 @@ async def hire(
         budget=budget,
         desk=desk,
     )
+    # results of earlier batches come first, so that nothing is paid for twice
     if desk is not None:
         await desk.fetch()
 
+    # answers of earlier runs are known, unless everything is to be asked again
     if options.again:
         memory = None
     else:
@@ -335,6 +348,7 @@ async def hire(
         seed,
         memory,
     )
+    # a desk without a destination only fetches
     by_batch = desk is not None and bool(desk.to)
     return replace(
         workers,
@@ -381,17 +395,20 @@ def llm_workers(
     from pollex.agents.llm.rewording import LlmRewriter
     from pollex.agents.llm.summarizer import LlmSummarizer
 
+    # the settings that answers depend on, which the rubric set remembers
     settings = options.settings.but(
         seed=seed,
         place=gateway.endpoint.shown,
         capabilities=capabilities,
     )
     asker = Asker(gateway, capabilities, profile, settings, salt)
+    # all roles ask through one gateway, which has the limits and the budget
     roles = Roles(
         extractor=LlmExtractor(asker),
         summarizer=LlmSummarizer(asker),
         deduplicator=LlmDeduplicator(asker, embedder),
         judge=LlmJudge(asker, memory=memory),
+        # the paper's prompts know no rewriting
         rewriter=None if options.settings.prompts == "paper" else LlmRewriter(asker),
     )
     record = JudgeRecord(
@@ -466,6 +483,7 @@ def build(
     Raises:
         BadRubrics: There is no judge of this kind, or what it learned can't be used.
     """
+    # the kind that is built in, then the one that was learned from a model's answers
     if record.kind == EMBEDDED:
         return EmbeddedJudge(embedder, record.learned, rubrics)
     if record.kind == DISTILLED:
@@ -527,6 +545,7 @@ async def hire_judge(
             confirmed.
     """
     record = rubric_set.judge
+    # the set's judge is a model: its answers may all be in the store
     if not record.built_in:
         if conversations is not None and not options.again and options.name in (None, record.name):
             recalling = await workers_from_memory(
@@ -538,6 +557,7 @@ async def hire_judge(
             if recalling is not None:
                 return recalling
 
+        # else the same model is asked with the same settings
         options_asked = options_as_before(options, record)
         hired = await hire(
             options_asked,
@@ -549,6 +569,7 @@ async def hire_judge(
         )
         hired.notes += warn_of_changes(record, hired.capabilities)
 
+        # some rubrics are judged without it, by embeddings
         if any(rubric.answered_by for rubric in rubric_set.all_rubrics):
             hired.embedder = embedder_for(
                 store.folder,
@@ -557,6 +578,7 @@ async def hire_judge(
 
         return hired.leaving(rubric_set.all_rubrics, rubric_set.asked_judge.learned)
 
+    # the built-in judge takes up what it learned
     staff = embedded_workers(
         rubric_set.domain,
         embedder_for(store.folder, embedding_confirmed(options, record)),
@@ -578,6 +600,7 @@ async def workers_from_memory(
     Args:
         embedding_model: The one that the user names.
     """
+    # no endpoint is reached: either every answer is known, or nothing is done here
     record = rubric_set.judge
     from pollex.services.known_answers import (  # sets of a model alone need it
         all_answers_known,
@@ -592,6 +615,7 @@ async def workers_from_memory(
     ):
         return None
 
+    # rubrics that are judged without a model are judged anew: that costs nothing
     embedder = embedder_for(store.folder, embeds_with(record, embedding_model))
     workers = embedded_workers(rubric_set.domain, embedder).judging_by(judge, record)
     return workers.leaving(rubric_set.all_rubrics, rubric_set.asked_judge.learned)
@@ -603,6 +627,7 @@ def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOption
     A rubric set may come from anybody: an address in it is not asked, and sent no key, unless the
     user names it too.
     """
+    # another model answers differently: θ would not fit
     model_name = options.name
     if model_name not in (None, record.name):
         raise WrongUse(
@@ -611,6 +636,7 @@ def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOption
             option={"model": record.name},
         )
 
+    # the address in a set is only a claim until the user names it as well
     place = record.options.place
     if options.chat is None and options.base_url is None and place != Endpoint(record.name).place:
         is_langchain = place.startswith(LANGCHAIN)
@@ -623,6 +649,7 @@ def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOption
 
         raise WrongUse(what, remedy="confirm it", option={"base_url": place})
 
+    # the record's settings, but for what the user decides about this endpoint
     settings = record.options.but(
         require=options.settings.require,
         embedding_model=embeds_with(record, options.settings.embedding_model),
@@ -643,6 +670,7 @@ def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
 
 def warn_of_changes(record: JudgeRecord, now: Capabilities | None) -> list[str]:
     """Warn if the endpoint's capabilities changed since θ was fitted."""
+    # nothing known of then or now, or no difference: nothing to warn of
     before = record.options.capabilities
     if before is None or now is None or bool(before.logprobs) == bool(now.logprobs):
         return []
@@ -666,6 +694,7 @@ def embeds_with(record: JudgeRecord, model_name: str) -> str:
     A rubric set may come from anybody: a model that it names is neither fetched nor read, and the
     files of a folder not even hashed, unless the user names it too.
     """
+    # the default model is safe; any other must be named by the user, too
     made_with = record.options.embedding_model
     if made_with not in (DEFAULT_MODEL, model_name):
         raise WrongUse(

@@ -192,6 +192,7 @@ def score(
     else:
         annotators = ()
 
+    # another tool's requests, or rows in a format that the ending names
     if form is not None and out is not None:
         from pollex.services.hooks import score_forms  # as in `export`
 
@@ -200,6 +201,7 @@ def score(
     elif out is not None:
         require_format(out, *files_of(rubrics, logs))
 
+    # labels are not needed for scores
     read = logs_from(logs, reading.for_scores(), progress)
     if run.dry_run:
         # the roles of a model come with it
@@ -207,18 +209,21 @@ def score(
 
         raise Planned(plan_scoring(read.conversations, rubric_set, run, model))
 
+    # rows get a page and columns; requests of another tool don't
     file = out if form is None else None
     with (
         _sending(events, rubric_set) as emit,
         workspace(run, progress, read) as opened,
         ScoreSinks(rubric_set, file, annotators, full, wide=wide, emit=emit) as scores,
     ):
+        # said before the run begins, as everything that is stored depends on it
         opened.store.texts = not no_texts
         arguments = {
             "logs": names_of(logs),
             "rubrics": names_of(rubrics)[0],
             "out": out and str(out),
         }
+        # with a cascade scores are final only after the model was asked
         first = list[Score]()
         doubtful = None
         report = scores.take if full is None else first.extend
@@ -247,11 +252,13 @@ def score(
                 costs,
             )
             scores.take(better)
+        # where nothing was paid for, the time of a conversation is worth knowing
         elif rubric_set.judge.built_in and len(read) >= FEWEST:
             progress.note(scores.cost(len(read)))
 
         if form is not None and out is not None:
             write_form(out, form, scores.each(), rubric_set, read, progress)
+        # only a model's replies can be unreadable
         if usage is not None:
             not_read = unread(opened.store, scored.run)
         else:
@@ -311,6 +318,7 @@ class ScoreSinks:
             len(rubrics.spread.counts) if rubrics.spread else 0,
             np.int64,
         )
+        # without a file the batches stay in memory
         self._file = (
             scores_out(file, rubrics, judges, other, wide=wide)
             if file
@@ -332,11 +340,13 @@ class ScoreSinks:
 
     def take(self, scores: ScoreColumns) -> None:
         """Take the scores of a batch, in the order of the conversations."""
+        # counts in the bins of the set, whose own counts they are compared with
         if (learned := self._rubrics.spread) is not None:
             netsats = [netsat for netsat in scores.column("netsat") if netsat is not None]
             bins = np.searchsorted(learned.edges, netsats, side="right")
             self._counts += np.bincount(bins, minlength=len(self._counts))
 
+        # events go out one by one, the file gets the whole batch
         for score in scores if self._emit else ():
             self._emit(score)  # type: ignore[misc]  # only where there is one
 
@@ -371,6 +381,7 @@ def drift_from(learned: SpreadRecord, counts: Sequence[int]) -> Stability | None
     if min(sum(counts), sum(learned.counts)) < FEWEST:
         return None
 
+    # the seed is fixed: the same counts give the same interval
     then, now = (np.array(bin_counts, dtype=np.float64) for bin_counts in (learned.counts, counts))
     return stability_of_counts(then, now, np.random.default_rng(0))
 
@@ -390,6 +401,7 @@ def with_doubtful_asked(
     Returns:
         The scores, the model's in place of the first; how many were in doubt; the model's usage.
     """
+    # a score that is missing is not in doubt: `confident` is None there
     doubtful = [c for c, score in zip(read, first, strict=True) if score.confident is False]
     logs = Logs(conversations=tuple(doubtful), fingerprint=read.fingerprint)
     second = list[Score]()
@@ -403,8 +415,10 @@ def with_doubtful_asked(
         second.extend,
         costs=costs,
     )
+    # where the model gave no score, the first one stays
     better = {score.conversation_id: score for score in second if score.netsat is not None}
     merged = [better.get(score.conversation_id, score) for score in first]
+    # the columns of both sets, each rubric once
     ids = tuple(
         dict.fromkeys(rubric.id for asked_set in (rubrics, full) for rubric in asked_set.rubrics)
     )
@@ -484,6 +498,7 @@ def scored_by(
             costs.
         workers: Processes that score batches, and `trace` the run's spans; see `score`.
     """
+    # whole batches are scored where nobody is asked, and nobody wants to see each conversation
     whole = rubric_set.judge.built_in and rubric_set.starter is None and trace == "batch"
 
     async def scored() -> tuple[Scored, ModelUsage | None]:
@@ -501,6 +516,7 @@ def scored_by(
                 staff.embedder.model,
                 judge,
             )
+            # worker processes are of use only for whole batches
             with (
                 ScoringPool.for_log(scorer, len(logs), workers) if whole else nullcontext() as pool
             ):
@@ -517,6 +533,7 @@ def scored_by(
 
             return scored_run, ModelUsage.of(staff)
 
+    # otherwise the scores are read from the store, in the order of the log
     scored_run, usage = opened.run(scored())
     for batch_scores in (
         ()
@@ -547,6 +564,7 @@ async def run_scoring(
     """
     from pollex.graphs.score import ScoreContext, ScoreWork, build
 
+    # a second start with the same data, rubrics and judge resumes the run
     fingerprint = {
         "data": data_fingerprint[:12],
         "rubrics": digest(rubric_set.model_dump(mode="json")),
@@ -561,12 +579,15 @@ async def run_scoring(
             # so that a trace can tell what was asked
             store.put(rubric_rows(run.id, rubric_set.all_rubrics))
 
+        # a resumed run has stored some conversations already; whole batches need none
         stored_ids = kept_ids(store, run.id)
         for start in range(0, 0 if whole else len(conversations), BATCH):
             new = [c for c in conversations[start : start + BATCH] if c.id not in stored_ids]
             await store.write(conversation_rows(run.id, new))
         shelf = ConversationIndex(conversations)
+        # outcomes that may be others the next time count as not done
         done = scored_ids(store, run.id, setting.retry_outcomes)
+        # whole batches cost little, and are scored again rather than read from the store
         live = ScoreWork(
             **setting.of_run(run.id),
             stage="score",

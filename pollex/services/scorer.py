@@ -88,6 +88,7 @@ class BatchScorer:
         self.rubrics = rubrics
         self.costs = costs
         self.embedding_model = embedding_model
+        # unknown names fail here, not at the first batch
         if judges:
             self.judges = judges_wanted(rubrics.thumb_model, judges)
         else:
@@ -95,6 +96,7 @@ class BatchScorer:
 
         self._at_once = at_once
         self._questions = rubrics.questions
+        # takes the place of the cached property
         if judge is not None:
             self.judge = judge
 
@@ -134,6 +136,7 @@ class BatchScorer:
         Args:
             judges: Others than the scorer's.
         """
+        # without a model conversations are read in turn; a model is asked about many at once
         answers = await (
             self._read(conversations) if self._at_once is None else self._asked(conversations)
         )
@@ -146,6 +149,7 @@ class BatchScorer:
 
     async def _read(self, conversations: Sequence[Conversation]) -> list[list[Answer | Unanswered]]:
         answers = list[list[Answer | Unanswered]]()
+        # the answers of the built-in judge need no check
         ours = isinstance(self.judge, EmbeddedJudge)
         for start in range(0, len(conversations), TOGETHER):
             batch = conversations[start : start + TOGETHER]
@@ -162,6 +166,7 @@ class BatchScorer:
     async def _asked(
         self, conversations: Sequence[Conversation]
     ) -> list[list[Answer | Unanswered]]:
+        # rubrics of both sides are asked side by side, for so many conversations at a time
         free = asyncio.Semaphore(self._at_once or 1)
         await self.judge.prepare(conversations)
 
@@ -216,11 +221,13 @@ class Scorer:
                 remedy="read its file: pollex.Scorer.load(PATH)",
             )
 
+        # θ and the curve belong to the words that they were fitted to
         rubrics.require_unedited()
         if rubrics.at_chance:
             LOG.warning(rubrics.at_chance)
 
         self.rubrics = rubrics
+        # a judge that asks no model would leave a model unused: better to say so
         embedded = rubrics.judge.built_in and judge is None
         if (judge or embedded) and (model is not None or base_url is not None):
             if judge:
@@ -235,6 +242,7 @@ class Scorer:
 
         self._netsat = rubrics.scorer_of(costs)
         self._scorer: BatchScorer | None = None
+        # a judge at hand is used from the start; a model's is hired with the first conversation
         if judge is not None or embedded:
             self._scorer = BatchScorer(
                 rubrics,
@@ -247,11 +255,13 @@ class Scorer:
             # what is wrong is told now
             self._scorer.judge, self._scorer.netsat = self._scorer.judge, self._netsat
 
+        # what hiring needs later
         self._chat, self._options, self._folder = (
             model,
             ModelOptions(base_url=base_url),
             Path(store),
         )
+        # one task hires for all that wait
         self._hiring = asyncio.Lock()
         self._opened = ExitStack()
         self._background = None if self._scorer else Background()
@@ -289,10 +299,12 @@ class Scorer:
 
     async def ascore(self, conversation: Given, judges: Sequence[str] = ()) -> Score:
         """Score a conversation; see `score`."""
+        # names are checked before anything is asked
         work = self._batch(
             [conversation_from(conversation)],
             judges_wanted(self._netsat.thumb_model, judges),
         )
+        # the model is asked on the scorer's own event loop; this one only waits
         return (
             await (
                 work
@@ -317,6 +329,7 @@ class Scorer:
             conversations,
             judges_wanted(self._netsat.thumb_model, judges),
         )
+        # without a model the work never waits, so that it ends right here
         if self._background is None:
             return run_to_end(work)
         return self._background.complete(work)
@@ -340,6 +353,7 @@ class Scorer:
     async def _hired(self) -> BatchScorer:
         if self._scorer is None:
             async with self._hiring:
+                # while this task waited for the lock, another may have hired
                 if self._scorer is None:
                     await self._hire()
 
@@ -348,6 +362,7 @@ class Scorer:
 
     async def _hire(self) -> None:
         switch_tracing(on=False)
+        # what is opened is closed if hiring fails; else the scorer closes it in the end
         with ExitStack() as opened:
             store = opened.enter_context(Store.open(self._folder))
             chat = None
@@ -405,6 +420,7 @@ def conversation_from(
     if isinstance(messages, Conversation):
         return messages
 
+    # objects of other libraries become dicts; a conversation may be wrapped in `values`
     messages = in_dicts(messages)
     if isinstance(messages, Mapping) and "messages" not in messages:
         messages = messages.get("values", messages)
@@ -420,6 +436,7 @@ def conversation_from(
     else:
         fields = {"messages": list(messages)}
 
+    # read as a row of a log would be, whatever its shape
     try:
         reader = reader_of(fields)
         if reader.row_is_turn:
@@ -433,6 +450,7 @@ def conversation_from(
             remedy=SHAPES,
         ) from error
 
+    # one turn in a row has its conversation spread over rows
     if draft is None:
         raise WrongUse("not a conversation, but a part of one", remedy=SHAPES)
 
@@ -444,6 +462,7 @@ def conversation_from(
 
 def number_all(records: Iterable[Given]) -> Iterator[Conversation]:
     """Yield conversations of a collection; errors name the number of the item."""
+    # people count items from 1
     for number, record in enumerate(records, 1):
         try:
             yield conversation_from(record)
@@ -504,14 +523,17 @@ class ScoringPool:
         if self._workers == 1:
             return await self._scorer.batch(conversations)
 
+        # parts are small, so that little is done again when a worker dies
         cuts = []
         for start in range(0, len(conversations), TOGETHER):
             cuts.append(conversations[start : start + TOGETHER])
 
         columns_by_part = dict[int, ScoreColumns]()
         tries = Counter[int]()
+        # what a dead worker had is missing, and is sent again
         while missing := [number for number in range(len(cuts)) if number not in columns_by_part]:
             tries[missing[0]] += 1
+            # the same part in front several times: something in it ends the workers
             if tries[missing[0]] > TRIES:
                 first = cuts[missing[0]][0].id
                 last = cuts[missing[0]][-1].id
@@ -525,6 +547,7 @@ class ScoringPool:
                 columns_by_part,
             )
 
+        # in the order of the conversations, not in that in which workers finished
         return ScoreColumns.joined([columns_by_part[number] for number in range(len(cuts))])
 
     async def _do(
@@ -548,9 +571,11 @@ class ScoringPool:
                 for number, cut in cuts.items():
                     sent[number] = self._started.submit(work, packed_turns(cut))
 
+            # in order, so that after a break the first missing part is the suspect
             for number, future in sent.items():
                 columns_by_part[number] = await asyncio.wrap_future(future)
         except BrokenProcessPool:
+            # a broken pool takes no more work; the next round starts another one
             self.close()
 
     def close(self) -> None:
@@ -579,6 +604,7 @@ def begin(scorer: BatchScorer) -> None:
     """Make this process a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that began this one decides
     _scorers[:] = [scorer]
+    # what is loaded stays to the end: the collector need not look through it
     gc.freeze()
     gc.set_threshold(COLLECTED_AFTER)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -594,6 +620,7 @@ def _end_at_once() -> None:
 
 
 def _end_with_parent() -> None:
+    # without its parent a worker would wait for work for ever
     if parent := multiprocessing.parent_process():
         parent.join()
         os._exit(1)
@@ -607,6 +634,7 @@ def work(records: Sequence[Any]) -> ScoreColumns:
 def packed_turns(conversations: Sequence[Conversation]) -> list[Any]:
     """Return what a judge reads of conversations, in a form that travels quickly."""
     turns: list[Any] = []
+    # metadata, labels and ids of users stay behind
     for conversation in conversations:
         turns.append(
             (
@@ -621,6 +649,7 @@ def packed_turns(conversations: Sequence[Conversation]) -> list[Any]:
 
 def unpacked_turns(records: Sequence[Any]) -> list[Conversation]:
     """Return the conversations of `packed_turns`."""
+    # without validation, which the first process has done
     return [
         Conversation.model_construct(
             id=id_,

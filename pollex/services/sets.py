@@ -83,6 +83,7 @@ ID = 8
 
 def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
     """Yield what labels bear out, problems first; all others only if verbose."""
+    # findings lead, problems first
     leading = {}
     for side in SIDES:
         leading[side] = headlines(rubrics.rubrics, side)
@@ -91,11 +92,13 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
     shown_above: set[str] = set()
     for side, leading_here in leading.items():
         yield from _group(SIDES[side], leading_here, verbose)
+        # hints that stand out say what to look at next; they are not repeated below
         strongest = strongest_hints(rubrics.rubrics, side)
         yield from _group(STRONGEST[side], map(Headline, strongest), verbose)
         shown_above |= {rubric.id for rubric in strongest}
 
     yield from _habits_told(habits_of(rubrics.rubrics))
+    # outcomes restate the thumb, and circumstances explain it: both stand apart from causes
     yield from _group(ENDS, map(Headline, outcomes_of(rubrics.rubrics)), verbose)
     for side in SIDES:
         of_side = [rubric for rubric in words_said if rubric.polarity == side]
@@ -103,6 +106,7 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
 
     yield from _group(ALONG, map(Headline, along_with(rubrics.rubrics)), verbose)
     yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
+    # what is left is counted, and listed only if asked for
     borne_out = also_borne_out(rubrics.rubrics)
     hints = [rubric for rubric in hints_of(rubrics.rubrics) if rubric.id not in shown_above]
     against = turned(rubrics.rubrics)
@@ -119,6 +123,7 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
         yield from _thin_told(len(thin))
         return
 
+    # the same lists as numbers, without those that are empty
     if borne_out:
         counts = [f"{len(borne_out)} also proven or likely"]
     else:
@@ -163,12 +168,14 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
     for number, entry in enumerate(entries):
         if not number:
             yield Line(f"{heading}:", "bold")
+        # rubrics that mean nearly the same follow the one that stands for them
         for rubric in (entry.rubric, *entry.also):
             before = ""
             if rubric is not entry.rubric:
                 same_side = rubric.polarity == entry.rubric.polarity
                 before = "nearly the same:" if same_side else "where it doesn't hold:"
             text = " ".join(filter(None, (before, *rubric.entry)))
+            # a heading that names no side leaves it to the rubric's own line
             headed = (*SIDES.values(), *STRONGEST.values(), *SAID.values())
             side = [SCORES[rubric.polarity]] if heading not in headed else []
             if verbose:
@@ -178,6 +185,7 @@ def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
 
             if verbose and rubric.choice and rubric.choice.stability is not None:
                 details.append(f"chosen in {100 * rubric.choice.stability:.0f} % of halves")
+            # figures, then the side, then how the rubric came about, and last the id
             figures = [*figures_of(rubric), *side, *details, f"id {rubric.id[:ID]}"]
             whole = ["the wider finding:"] if rubric.lead else []
             yield rubric_line(text, [" ".join((*whole, figures[0])), *figures[1:]])
@@ -194,11 +202,13 @@ def figures_of(rubric: ChosenRubric) -> list[str]:
     """Return a rubric's worth in a few words, and why it can't be relied on."""
     stands = [rubric.stands] if rubric.standing else []
     aside = []
+    # a rubric that labels bear out, and that doesn't lead all the same
     if also_borne_out([rubric]):
         aside.append(f"not among the findings: {why_beside(rubric)}")
     if to_check([rubric]):
         aside.append(UNEXPECTED[rubric.polarity])
 
+    # nothing is known of its thumbs: there are no shares to print
     if rubric.worth is None:
         return [
             *stands,
@@ -206,11 +216,13 @@ def figures_of(rubric: ChosenRubric) -> list[str]:
             *aside,
         ]
 
+    # a standing says already how sure it is; only without one is a doubt named
     if stands:
         why = ""
     else:
         why = doubt(rubric.worth, rubric.polarity).partition(":")[0]
 
+    # signals and a circumstance, as far as it has them
     beside = filter(None, map(signal_in_words, rubric.signals))
     if rubric.circumstance:
         along = [str(rubric.circumstance)]
@@ -244,6 +256,7 @@ class RubricChange:
             return "turned round"
         if self.before.text != self.after.text:
             return "reworded"
+        # the same words in another place of the order have moved
         return "same" if self.steps[0] == self.steps[1] else "moved"
 
     @property
@@ -271,6 +284,7 @@ class RubricChange:
     @property
     def marked(self) -> str:
         """Return the words of both, those that differ in brackets."""
+        # words in one set only are all new or all gone: marks would say nothing
         if self.before and self.after:
             forms = FORMS
         else:
@@ -354,6 +368,7 @@ def diff_sets(
     Raises:
         BadRubrics: A file can't be read.
     """
+    # arrays are not read: a difference is one of words and figures
     first, second = (read_set(rubrics, store_of(run), arrays=False) for rubrics in (before, after))
     return SetDifference(
         first,
@@ -364,12 +379,14 @@ def diff_sets(
 
 def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> list[RubricChange]:
     """Pair rubrics by id, else by event and topic; what only one has comes last."""
+    # the same id is the same rubric, even in other words
     new = {rubric.id: rubric for rubric in after}
     pairs = {}
     for rubric in before:
         if rubric.id in new:
             pairs[rubric.id] = new[rubric.id]
 
+    # among rubrics without a pair, the same meaning makes one; each is used once
     paired_ids = {rubric.id for rubric in pairs.values()}
     same = {}
     for rubric in after:
@@ -381,6 +398,7 @@ def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> li
             pairs[rubric.id] = same_meaning
 
     paired = {rubric.id for rubric in pairs.values()}
+    # those of both sets in the order of the first, then what is gone, then what is new
     both = []
     for rubric in before:
         if rubric.id in pairs:
@@ -400,10 +418,12 @@ def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> li
 
 def meaning(rubric: ChosenRubric) -> Hashable:
     """Return a key that rubrics with the same event, topic and side share."""
+    # without an event behind it, only the id says what a rubric means
     source = event_source(rubric.source)
     if source is None:
         return rubric.id
 
+    # a topic's number differs from set to set: its name doesn't
     topic = ""
     if source.event.topic >= 0:
         topic = source.topics.topics[source.event.topic].name
@@ -416,10 +436,12 @@ def diff_words(before: str, after: str) -> list[MarkedText]:
     old = before.split()
     new = after.split()
     marked = []
+    # `autojunk` would ignore words that are frequent in long texts
     for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "equal":
             marked.append(MarkedText(" ".join(old[a:b])))
             continue
+        # replaced words are both: gone first, then new
         marked += [MarkedText(" ".join(old[a:b]), "del")] if b > a else []
         marked += [MarkedText(" ".join(new[c:d]), "ins")] if d > c else []
 
@@ -462,6 +484,7 @@ class EditedSet(Result):
                 yield self.judged
             return
 
+        # by side, and last what new conversations contradict, whatever its side
         groups: dict[str, list[tuple[ChosenRubric, bool]]] = {
             heading: [] for heading in (*SIDES.values(), TURNED)
         }
@@ -474,6 +497,7 @@ class EditedSet(Result):
             if listed:
                 yield Line(f"{heading}:", "bold")
             for rubric, on in listed:
+                # under the headings of a side, the side need not be said again
                 side = SCORES[rubric.polarity] if heading == TURNED else ""
                 by = f"judge {rubric.answered_by}" if rubric.answered_by else ""
                 state = (
@@ -493,6 +517,7 @@ class EditedSet(Result):
             yield self.rubrics.tone.told
 
         yield f"Judge: {self.rubrics.judge.name}"
+        # an edit counts only after the next fit
         if self.rubrics.edited:
             again = f"pollex refit LOGS --rubrics {self.path}"
             yield Line(f"Edited since θ was fitted; fit it again: {again}", "yellow")
@@ -542,6 +567,7 @@ def add_rubric(
         WrongUse: It has no words, or the set has it already.
     """
     new = Entry(text=_worded(text), polarity=polarity, note=note)
+    # the same words have the same name, so that a second copy is seen here
     entries = _entries(rubrics)
     if any(entry.name == new.name for entry in entries):
         raise WrongUse(
@@ -570,6 +596,7 @@ def remove_rubric(
         WrongUse: The set has no such rubric, or no other.
     """
     id_ = _found(rubrics, rubric)
+    # a set without an active rubric can't score
     rest = [entry for entry in _entries(rubrics) if entry.name != id_]
     if not any(entry.on for entry in rest):
         raise WrongUse(
@@ -605,10 +632,12 @@ def reword_rubric(
     words = _worded(text)
     changes: dict[str, Any] = {"text": words} | ({} if note is None else {"note": note})
     changes |= {"judge_anew": True} if judge_anew else {}
+    # only this entry changes; the order of the file stays
     worded = []
     for entry in _entries(rubrics):
         worded.append(entry.model_copy(update=changes) if entry.name == id_ else entry)
 
+    # what it is judged by is told last, as the edits must be read anew for it
     edited_set = _written(rubrics, worded, id_, progress)
     return replace(edited_set, judged=_judged(edited_set, store))
 
@@ -619,6 +648,7 @@ def _judged(edited_set: EditedSet, store: Path | None) -> str:
         for listed_rubric, _ in edited_set.rows
         if listed_rubric.id == edited_set.changed
     )
+    # judged anew: figures of both wordings, if the store can give them
     if rubric.anew:
         return (
             _foretold(edited_set, store)
@@ -632,14 +662,17 @@ def _judged(edited_set: EditedSet, store: Path | None) -> str:
 
 
 def _foretold(edited_set: EditedSet, store: Path | None) -> str:
+    # the set as it was before any edit
     before = RubricSet.load(edited_set.path, arrays=False, edits=False)
     if store is None or not store.is_dir() or not before.judge.built_in:
         return ""
 
     with Store.open(store, read_only=True) as opened:
+        # the run that the set came from may be gone from the store
         if not opened.rows("SELECT id FROM runs WHERE id = ?", [before.run]):
             return ""
         changed_rubrics = []
+        # only the reworded rubric is judged again
         for rubric in edited_set.rubrics.rubrics:
             if rubric.id == edited_set.changed:
                 changed_rubrics.append(rubric)
@@ -672,6 +705,7 @@ def _written(
         toml_of(entries, path.name).encode(),
         named=False,
     )
+    # read again from disk, so that what is returned is what was written
     edited_set = EditedSet(path, RubricSet.load(path, arrays=False), id_)
     if progress is not None and edited_set.rubrics.edited:
         progress.note(f"It counts once it is fitted: pollex refit LOGS --rubrics {path}")
@@ -681,6 +715,7 @@ def _written(
 
 def _found(path: Path, rubric: str) -> str:
     names = [entry.name for entry in _entries(path)]
+    # a whole id wins over those that merely begin like it
     near = [id_ for id_ in names if id_ == rubric] or [
         id_ for id_ in names if rubric and id_.startswith(rubric)
     ]
@@ -728,12 +763,14 @@ class LintResult(Result):
 
     def told(self) -> Told:
         """Yield each mark under its rubric."""
+        # each rubric once, in the order of its first mark
         marked = dict.fromkeys(mark.id for mark in self.marks)
         by = ""
         if self.worded_by and not self.unanswered:
             by = f"; better words by {self.worded_by}"
 
         yield f"{len(marked)} of {count(self.n, 'rubric')} marked{by}"
+        # words by rule take the place of a model's, which a reader should know
         if self.unanswered:
             why = f"{self.worded_by} gave no better words ({self.unanswered})"
             yield Line(f"{why}; those below are by rule", "yellow")
@@ -772,6 +809,7 @@ def lint_rubrics(
     Raises:
         BadRubrics: The set can't be read.
     """
+    # marks on words and answers need one rubric each, marks on twins need all
     rubric_set = read_set(rubrics, store_of(run), arrays=False)
     reasons = {reason.id: reason for reason in rubric_set.reasons}
     marks: list[Mark] = []
@@ -783,6 +821,7 @@ def lint_rubrics(
         rubric_set.rubrics,
         near_pairs(rubric_set.rubrics, embedder),
     )
+    # in the order of the set, whatever kind of mark it is
     order = {rubric.id: place for place, rubric in enumerate(rubric_set.rubrics)}
     ordered = tuple(sorted(marks, key=lambda mark: order[mark.id]))
     result = LintResult(
@@ -793,6 +832,7 @@ def lint_rubrics(
     if model is None or model.name is None:
         return result
 
+    # a model words the marked rubrics better
     with workspace(run or RunOptions(), progress or NullProgress()) as opened:
         return opened.run(_worded_by_model(opened, rubric_set, result, model))
 
@@ -806,6 +846,7 @@ async def _worded_by_model(
     from pollex.agents.llm.judge import LlmJudge
     from pollex.agents.llm.rewording import reword
 
+    # only marks on words can be mended by other words; the model is told what they are
     marked = [rubric for rubric in rubric_set.rubrics if marks_on_words(rubric)]
     why = {}
     for rubric in marked:
@@ -824,6 +865,7 @@ async def _worded_by_model(
             unanswered=f"{better.outcome}: {better.detail}",
         )
 
+    # the model's words replace those by rule, only where it was asked about this mark
     marks = tuple(
         replace(mark, better=better.get(mark.id, mark.better))
         if mark.why in why.get(mark.id, ())
@@ -835,8 +877,10 @@ async def _worded_by_model(
 
 def near_pairs(rubrics: Sequence[Rubric], embedder: Embedder) -> list[tuple[int, int]]:
     """Return the places of rubrics with near texts, except those different by design."""
+    # embeddings have length 1: their products are cosines `[rubric, rubric]`
     vectors = embedder.embed([rubric.text for rubric in rubrics])
     cosines = vectors @ vectors.T
+    # different events are different rubrics, even in nearly the same words
     by_design = []
     for rubric in rubrics:
         by_design.append(rubric.source if rubric.source.startswith(BY_DESIGN) else "")

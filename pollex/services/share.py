@@ -76,6 +76,7 @@ def crossfit_answers(
         By the model of the other folds, whether its answer is known or not: a model that has seen a
         conversation's like is surer of it, and known and unknown ones would not be alike.
     """
+    # columns are standardized, so that one penalty fits all; a constant one stays 0
     scale = features.std(axis=0)
     x = (features - features.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
     _, unit = np.unique(
@@ -84,6 +85,7 @@ def crossfit_answers(
     )
     # those of one unit share a fold
     fold = (rng.permutation(unit.max() + 1 if len(unit) else 0) % FOLDS)[unit]
+    # each fold is predicted by a model that has not seen it, labels or none
     out = np.zeros(len(x))
     for number in range(FOLDS):
         of_fold = fold == number
@@ -100,6 +102,7 @@ def _fitted(x: Floats, is_labeled: Bools, answer: Bools) -> Floats:
     else:
         share = 0.5
 
+    # labels that are all alike fit no model: their share, drawn towards one half
     if share in (0.0, 1.0) or not is_labeled.any():
         return np.full(
             len(x),
@@ -176,12 +179,14 @@ def labels_of(
         BadLabels: There are none, none in the file, or some of the file don't say how they were
             drawn.
     """
+    # labels inside the logs are voluntary where a file brings the drawn ones
     own_labels = labels_in(conversations, VOLUNTARY if labels else drawn or VOLUNTARY)
     read_in_labels, bad = ([], ()) if labels is None else read_labels(labels, reading)
     if labels is not None and not read_in_labels:
         remedy = "fill in its thumbs; answers to a questionnaire go to `pollex calibrate fit`"
         raise BadLabels("the file has no label", where=str(labels), remedy=remedy)
 
+    # a row's own word on how it was drawn goes before the option
     read_in_labels = [label._replace(drawn=label.drawn or drawn or "") for label in read_in_labels]
     if unsaid := sum(not label.drawn for label in read_in_labels):
         raise BadLabels(
@@ -191,6 +196,7 @@ def labels_of(
             option={"drawn": "random"},
         )
 
+    # a label of an unknown conversation points to the wrong logs
     known_ids = {conversation.id for conversation in conversations}
     if strangers := [label.id for label in read_in_labels if label.id not in known_ids]:
         raise BadInput(
@@ -200,6 +206,7 @@ def labels_of(
             remedy="give the logs that they were drawn from",
         )
 
+    # scores alone give no share: there must be some label
     if not own_labels and not read_in_labels:
         raise BadLabels(
             "no conversation has a label; the share of scores over θ is no estimate",
@@ -216,6 +223,7 @@ def notes_on(
 ) -> list[str]:
     """Return warnings about labels by queues, by unknown annotators, or by one user."""
     notes = []
+    # labels by queues were picked for a reason and are no sample
     ways = Counter(label.drawn for label in labels)
     if others := sum(n for way, n in ways.items() if way not in (RANDOM, VOLUNTARY)):
         left = count(
@@ -225,6 +233,7 @@ def notes_on(
         )
         notes.append(f"{left}: conversations that were picked for a reason are no sample")
 
+    # how labels were drawn changes the estimate: an assumption is told
     if drawn is None and not ways[RANDOM]:
         notes.append(
             "labels are taken as given voluntarily; if all were asked at random, say --drawn random"
@@ -235,6 +244,7 @@ def notes_on(
             f"{count(unnamed, 'label does', 'labels do')} not say who gave them (field `source`)"
         )
 
+    # labels of one user count nearly as one
     user = {}
     for conversation in conversations:
         if conversation.group is not None:
@@ -261,6 +271,7 @@ def sampled(
     A set that was learned from labeled conversations has seen them: probabilities are then
     cross-fitted anew.
     """
+    # labels at random and voluntary ones, each as the pair of whether and which
     (random, good), (voted, liked) = (
         _columns(conversations, labels, way) for way in (RANDOM, VOLUNTARY)
     )
@@ -269,11 +280,13 @@ def sampled(
     user = users_of(conversations)
     notes = []
     of_random = None
+    # scores are of use only for conversations that the set has not seen
     if rubric_set is not None and probability is not None:
         labeled = []
         for c, is_labeled in zip(conversations, random | voted, strict=True):
             if is_labeled:
                 labeled.append(c)
+        # a few seen ones do little harm; more make probabilities too sure
         seen_count = sum(seen_before(rubric_set, labeled).values())
         if seen_count > FEW_SEEN * len(labeled):
             notes.append(
@@ -287,14 +300,17 @@ def sampled(
             notes.append(
                 f"the rubric set was learned from other conversations{but}: its scores narrow the intervals"
             )
+            # scores predict labels as they are, and votes as one more feature in log-odds
             odds = np.log(np.clip(probability, 1e-6, 1) / np.clip(1 - probability, 1e-6, 1))
             of_random = probability
             features = np.column_stack([features, odds])
 
+    # without usable scores, words alone predict the labels
     if of_random is None:
         of_random = crossfit_answers(features, random, good, rng, user)
 
     of_votes = crossfit_answers(features, voted, liked, rng, user)
+    # whether somebody votes is known of every conversation
     voting = crossfit_answers(
         features,
         np.ones(len(voted), dtype=bool),
@@ -310,6 +326,7 @@ def _columns(
     labels: Sequence[GivenLabel],
     way: str,
 ) -> tuple[Bools, Bools]:
+    # the last label wins where a conversation has several
     label = {label.id: label.label for label in labels if label.drawn == way}
     is_labeled = np.array(
         [conversation.id in label for conversation in conversations],
@@ -343,14 +360,17 @@ def conversations_by_group(conversations: Sequence[Conversation], by: str) -> di
     if by == SEGMENT:
         return _segments(conversations)
 
+    # `FIELD:week` cuts times into periods; a colon before anything else belongs to the name
     name, _, period = by.rpartition(":") if by.rpartition(":")[2] in PERIODS else (by, "", "")
     prompt_given = by != PROMPT or any(
         PROMPT in conversation.metadata for conversation in conversations
     )
+    # versions of the prompt may be in any field, unless one is called so
     values = []
     for conversation in conversations:
         values.append(_value(conversation, name, period) if prompt_given else conversation.prompt)
 
+    # the fields that there are help to find the right name
     if all(value == UNSAID for value in values):
         fields = sorted(
             {field for conversation in conversations[:1000] for field in conversation.metadata}
@@ -361,6 +381,7 @@ def conversations_by_group(conversations: Sequence[Conversation], by: str) -> di
             option="by",
         )
 
+    # too many groups are no table: times may be cut into periods instead
     names = sorted(set(values))
     if len(names) > MOST_GROUPS:
         remedy = "name a field with fewer values" + (
@@ -377,6 +398,7 @@ def conversations_by_group(conversations: Sequence[Conversation], by: str) -> di
 
 
 def _value(conversation: Conversation, name: str, period: str) -> str:
+    # values that are no scalar can't name a group
     value = look_up(conversation.metadata, name)
     if value is None or isinstance(value, dict | list):
         return UNSAID
@@ -384,6 +406,7 @@ def _value(conversation: Conversation, name: str, period: str) -> str:
         return str(value)
 
     try:
+        # numbers are seconds since 1970, texts are dates in ISO 8601
         if isinstance(value, int | float):
             moment = datetime.fromtimestamp(value)
         else:
@@ -395,6 +418,7 @@ def _value(conversation: Conversation, name: str, period: str) -> str:
 
 
 def _segments(conversations: Sequence[Conversation]) -> dict[str, Bools]:
+    # topics are learned from these conversations themselves
     log = []
     for conversation in conversations:
         log.append(mark_acts(conversation))
@@ -405,6 +429,7 @@ def _segments(conversations: Sequence[Conversation]) -> dict[str, Bools]:
         [read(conversation, topics) for conversation in conversations],
         len(topics.topics),
     )
+    # the most frequent topics first; some have no conversation at all
     sizes = about.sum(axis=0)
     order = []
     for place in np.argsort(-sizes)[:MOST_GROUPS]:
@@ -461,6 +486,7 @@ class Estimates:
     @property
     def needs(self) -> str:
         """What is missing for an estimate, in words; empty where nothing is."""
+        # numbers of missing labels, by how they have to be drawn
         parts = []
         for way, n in self.missing.items():
             parts.append(f"{n} more labels {DRAWN[way]} are needed")
@@ -468,6 +494,7 @@ class Estimates:
 
     def explained(self) -> Told:
         """Yield what the figures mean, and what is missing."""
+        # random labels: what scores add to them, and what to keep in mind
         if (share := self.at_random) is not None:
             if share.gain > 1:
                 yield f"With scores, one label is worth {share.gain:.2f} labels here."
@@ -477,6 +504,7 @@ class Estimates:
         if self.adjusted is not None and self.adjusted.note:
             yield f"Votes: {self.adjusted.note}."
 
+        # only both kinds of labels together can tell whether votes depend on satisfaction
         if (test := self.dependence) is not None:
             if test.p < 0.05:
                 sentence = "Votes depend on satisfaction"
@@ -520,6 +548,7 @@ class ShareResult(Shown):
 
     @property
     def headline(self) -> str:
+        # without any estimate there is no figure to put in front
         if not self.total.known:
             return "too few labels"
 
@@ -549,6 +578,7 @@ class ShareResult(Shown):
         """Yield the estimates for all conversations, then by group."""
         total = self.total
         yield f"Share of good conversations, of {total.conversations:,} in all"
+        # estimates with their labels, then the bounds, which have no labels of their own
         rows = [(name, *cells_of(share)) for name, share in self.lines]
         for bound in total.bounds:
             name = f"of all, if good and bad ones vote up to {bound.factor:g} times unequally"
@@ -561,6 +591,7 @@ class ShareResult(Shown):
             yield f"By scores alone {share} ({interval_of(scores)})."
 
         yield from total.explained()
+        # a group without an estimate says what it lacks
         groups = []
         for segment, figures in self.group_lines:
             why_not = (
@@ -612,9 +643,11 @@ def share(
         BadLabels: There are no labels, or rows of `labels` don't say how they were drawn.
         WrongUse: No conversation has the field.
     """
+    # fails before the work if the page would replace an input
     if page is not None:
         require_writable(page, *files_of(logs, rubrics, labels))
 
+    # a conversation that can't be scored is no part of the share
     read_in = logs_from(logs, reading, progress)
     conversations = [conversation for conversation in read_in if not conversation.not_scorable]
     given_labels, bad = labels_of(conversations, labels, drawn, reading)
@@ -623,6 +656,7 @@ def share(
     if rubrics is not None:
         rubric_set = read_unedited(rubrics, run.store)
 
+    # scores narrow the intervals; without a set labels stand alone
     probability = None
     if rubric_set is not None:
         shown = Logs(
@@ -638,6 +672,7 @@ def share(
         probability,
         by,
     )
+    # notes on labels go before those on scores
     share = replace(
         share,
         notes=(*notes, *share.notes),
@@ -664,6 +699,7 @@ def share_of(
     else:
         masks = conversations_by_group(conversations, by)
 
+    # the mean of all probabilities needs no label, but a set that is better than chance
     by_scores = None
     doubts = list[str]()
     if rubric_set is not None and probability is not None:
@@ -701,6 +737,7 @@ def probabilities(
 
 def estimates(name: str, sample: Sample) -> Estimates:
     """Estimate the share of some conversations in every way that their labels allow."""
+    # labels are missing only of a kind that has some; without any, random ones are asked for
     numbers = {RANDOM: int(sample.random.sum()), VOLUNTARY: int(sample.voted.sum())}
     missing = {}
     for way, n in numbers.items():
@@ -716,12 +753,14 @@ def estimates(name: str, sample: Sample) -> Estimates:
         labels=numbers,
         missing=missing,
     )
+    # random labels estimate the share without assumptions
     if numbers[RANDOM] >= FEWEST:
         estimates = replace(
             estimates,
             at_random=share_at_random(labeled_at_random(sample)),
         )
 
+    # votes alone: who votes, what all would say if votes were fair, and bounds if they are not
     if numbers[VOLUNTARY] < FEWEST:
         return estimates
 
@@ -739,6 +778,7 @@ def estimates(name: str, sample: Sample) -> Estimates:
 
 
 def labeled_at_random(sample: Sample) -> Labeled:
+    # scores of the rest correct for which conversations the labels happened to fall on
     """Return the labels at random, and the probabilities of all other conversations."""
     is_random = sample.random
     rest = ~sample.random
