@@ -83,7 +83,7 @@ class Condition:
             WrongUse: It has none of the known forms, or names no rubric of the set.
         """
         plain = " ".join(text.split())
-        # differences have a direction, drift and unlikeness only grow
+        # only a difference has a direction; drift and unlikeness fail where they are too large
         if match := DIFFERENCE.fullmatch(plain):
             sign = -1 if match["way"] == "drops" else 1
             condition = cls(

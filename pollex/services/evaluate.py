@@ -84,8 +84,8 @@ class Evaluation(results.Shown):
 
         return f"AUC {value} (n = {self.n})"
 
-    # the titles of figures stand for their names in the code
     def records(self) -> list[dict[str, Any]]:
+        # people read the titles of figures, not their names in the code
         named = {}
         for name, title in results.FIGURES.items():
             named[title] = getattr(self.figures, name)
