@@ -133,6 +133,7 @@ class Answer(BaseModel):
     def trusted(cls, **fields: Any) -> Answer:
         """Make an answer of all fields unchecked, three times as quickly as `model_construct`, which has defaults."""
         answer = cls.__new__(cls)
+        # past pydantic's checks: `frozen` forbids plain assignment
         object.__setattr__(answer, "__dict__", fields)
         object.__setattr__(answer, "__pydantic_fields_set__", set(fields))
         object.__setattr__(answer, "__pydantic_extra__", None)
@@ -164,6 +165,7 @@ class Answer(BaseModel):
 
     def expected(self, options: tuple[Option, ...] | None = None) -> float:
         """Σ p·value / Z; without options, those of a rubric."""
+        # without options, the scale is told by the number of probabilities
         if options is None:
             return _expected_of(self.probabilities)
 

@@ -49,6 +49,7 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
     Raises:
         BadRubrics: It can't be read, or something in it is missing or wrong.
     """
+    # a bundled set's name comes before a path of that name
     if str(source) in bundled_sets():
         path = HOME / f"{source}.toml"
     else:
@@ -79,6 +80,7 @@ def _parsed(
     try:
         return kind.model_validate(parse_toml(read_lines(path)))
     except (OSError, UnicodeDecodeError) as error:
+        # where a bundled name was possible, the error lists them
         if missing and isinstance(error, FileNotFoundError):
             raise BadRubrics("there is no such file", where=where, remedy=missing) from None
         raise BadRubrics(
@@ -87,6 +89,7 @@ def _parsed(
             remedy=UNREADABLE,
         ) from error
     except ValidationError as error:
+        # the first error, with its place in the file
         first = error.errors(include_url=False, include_input=False)[0]
         raise BadRubrics(
             f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
@@ -132,6 +135,7 @@ class Entry(BaseModel):
 
     def toml(self) -> str:
         """Return the entry as a table of TOML."""
+        # id, words and side, in the order in which people read them
         words = {
             "id": self.name,
             "text": self.text,
@@ -168,6 +172,7 @@ def read_edits(path: Path) -> tuple[Entry, ...]:
     """
     entries = _parsed(_Entries, path, str(path), MEND).rubrics
     names = [entry.name for entry in entries]
+    # an id of two rubrics leaves open which of them is meant
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BadRubrics(
             f"two rubrics have the id {twice[0]}",
@@ -202,6 +207,7 @@ def apply_edits(
     off: Sequence[ChosenRubric],
 ) -> tuple[tuple[ChosenRubric, ...], tuple[ChosenRubric, ...]]:
     """Apply edits by id; return the rubrics that are on, and those off."""
+    # a rubric that was off may be on again
     by_id = {rubric.id: rubric for rubric in (*rubrics, *off)}
     edited = []
     for entry in entries:
@@ -218,6 +224,7 @@ def _edited(entry: Entry, before: ChosenRubric | None) -> ChosenRubric:
         "polarity": entry.polarity,
         "note": entry.note,
     }
+    # a new rubric has nothing but what a person wrote
     if before is None:
         return ChosenRubric(
             id=entry.name,
@@ -255,6 +262,7 @@ def row_of(rubric: Rubric, quoted: bool = True) -> dict[str, Any]:
         "polarity": rubric.polarity,
         "source": rubric.source,
     }
+    # the first quote is the best one
     quote = ""
     if rubric.quotes and quoted:
         quote = rubric.quotes[0].text
@@ -278,10 +286,12 @@ def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
 
     by_id = {rubric.id: rubric for rubric in earlier}
     sides = dict[str, tuple[str, bool]]()
+    # the last of equal ones counts
     by_words = {}
     for rubric in earlier:
         by_words[words_of(rubric.text), rubric.polarity] = rubric
 
+    # nothing was edited: the rubrics stay as they are, in the rows' order
     if len(stayed := {row["id"]: by_id[row["id"]] for row in rows if _stays(row, by_id)}) == len(
         rows
     ):
@@ -290,6 +300,7 @@ def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
     pool = []
     for number, row in enumerate(rows, start=1):
         text, side = _words_and_side(row, f"rubric {number}")
+        # only what stood on both sides before may stand there again
         was_there = (text, side) in by_words
         other, other_was_there = sides.setdefault(text.casefold(), (side, was_there))
         if other != side and not (was_there and other_was_there):
@@ -299,6 +310,7 @@ def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
                 remedy=POOL_REMEDY,
             )
 
+        # own words make a new rubric, unless these words were there before
         new_rubric = Rubric(
             id=content_id("rubric", side, text),
             text=text,
@@ -306,6 +318,7 @@ def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
         )
         pool.append(by_words.get((text, side), new_rubric))
 
+    # equal words on one side, whatever their case
     words = []
     for rubric in pool:
         words.append((rubric.polarity, rubric.text.casefold()))
@@ -324,6 +337,7 @@ def words_of(text: str) -> str:
 
 def _stays(row: object, by_id: Mapping[str, Rubric]) -> bool:
     before = None
+    # a row that names a rubric, and has its words and side unchanged
     if isinstance(row, Mapping):
         before = by_id.get(str(row.get("id")))
 

@@ -46,6 +46,7 @@ def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]
         if rubric.polarity == side and _leads(rubric):
             of_side.append(rubric)
 
+    # beside a model's rubrics built-in ones come last
     mixed = has_models(rubrics)
     of_side.sort(
         key=lambda rubric: (mixed and rubric.answered_by == BUILT_IN, -thumbs_explained(rubric))
@@ -101,12 +102,14 @@ def says_too_little(rubric: ChosenRubric) -> bool:
 
 def _has_one_answer(rubric: ChosenRubric) -> bool:
     """Tell whether a rubric is answered alike nearly everywhere, though it isn't something rare."""
+    # what a program finds seldom is told by its detector's name
     alone = rubric.alone
     kind = rubric.source.partition(":")[0]
     if alone is None or kind in RARELY or not nearly_constant(alone):
         return False
     if kind == "phrase":  # words may be rare: what labels bear out of them is shown
         return rubric.stands not in ("proven", "likely")
+    # a model's “no” nearly everywhere is what a rare thing looks like
     return is_built_in(rubric.source) or alone.commonest not in HOLDS_NOT
 
 
@@ -246,6 +249,7 @@ def strongest_hints(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Cho
 
     Each differs clearly by itself, without regard to how many others were looked at.
     """
+    # clear by themselves, and found by what is known to be right
     deeds = [rubric for rubric in hints_of(rubrics) if rubric.polarity == side]
     clear = []
     for rubric in deeds:
@@ -284,6 +288,7 @@ def sounds_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List rubrics of tone, how people sound, without what went the other way."""
     sounds: list[ChosenRubric] = []
     for rubric in in_order(rubrics):
+        # what has a place in another list
         elsewhere = rubric.leads or _told_elsewhere(rubric) or told_as_words(rubric)
         aside = went_the_other_way(rubric) or says_too_little(rubric)
         if not (elsewhere or aside or (rubric.unexpected and rubric.outcome)):
@@ -303,6 +308,7 @@ def went_the_other_way(rubric: ChosenRubric) -> bool:
 
 
 def _first_of(rubric: ChosenRubric, by_id: dict[str, ChosenRubric]) -> str:
+    # twins of twins end at the first that is shown
     while rubric.twin_of in by_id:
         rubric = by_id[rubric.twin_of]
     return rubric.id
@@ -333,6 +339,7 @@ def twins(
             event, is one entry already.
     """
     mixed = has_models(rubrics)
+    # beside a model's rubrics, those that a program answers
     from_built_in = np.array(
         [mixed and rubric.answered_by == BUILT_IN for rubric in rubrics],
         dtype=bool,
@@ -387,11 +394,13 @@ def much_the_same(rubrics: Sequence[Rubric], held: Bools) -> Bools:
 
     Where they are in nearly the same words, most conversations of the rarer one are enough.
     """
+    # conversations in which both hold, and on the diagonal each alone `[rubric, rubric]`
     both = (held.T.astype(np.int64) @ held).astype(np.float64)
     alone = np.diag(both)
     either = alone[:, None] + alone[None, :] - both
     rarer = np.minimum(alone[:, None], alone[None, :])
     words = [_words_of(rubric.text) for rubric in rubrics]
+    # in nearly the same words: most of the words of either
     near = np.array(
         [[len(word & other) >= NEAR_WORDS * len(word | other) for other in words] for word in words]
     ).reshape(both.shape)
@@ -405,6 +414,7 @@ def _words_of(text: str) -> frozenset[str]:
 
 def _of_other_breadth(rubrics: Sequence[Rubric]) -> Bools:
     """Tell which rubrics are the same event, one of a single object and one of any `[rubric, rubric]`."""
+    # a source is a kind, and an object where it is about one
     parts = [rubric.source.partition(" ") for rubric in rubrics]
     kinds = np.array([kind for kind, _, _ in parts])
     events = np.array(

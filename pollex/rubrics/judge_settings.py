@@ -146,6 +146,7 @@ class JudgeSettings(BaseModel):
     @field_validator("without")
     @classmethod
     def _known(cls, without: frozenset[str]) -> frozenset[str]:
+        # parts of prompts are checked by their module, which doesn't know of built-in rubrics
         return switched_off(without - {BUILT_IN}) | (without & {BUILT_IN})
 
     @classmethod
@@ -158,6 +159,7 @@ class JudgeSettings(BaseModel):
         try:
             return cls(**values)
         except ValidationError as error:
+            # the first complaint names the option that a person gave
             first = error.errors(include_url=False)[0]
             name = str(first["loc"][0])
             complaint = first["msg"][0].lower() + first["msg"][1:]

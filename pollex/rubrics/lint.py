@@ -65,11 +65,14 @@ class Mark:
 
 def marks_on_words(rubric: Rubric) -> list[Mark]:
     """Return the marks on a rubric's sentence."""
+    # a detector decides these, not their words
     if rubric.source.startswith(("event:", "rate:", "signal:", "phrase:")):
         return []
 
+    # quoted words say nothing of the sentence around them
     text = _QUOTED.sub("“…”", rubric.text)
     marks = []
+    # an “and” that joins no two statements is no fault
     if joined := _JOINED.search(_NOT_JOINING.sub("", text)):
         why = f"two parts, joined by “{joined.group()}”: a conversation may bear out one of them"
         marks.append(Mark(rubric.id, why, halves(rubric.text)))
@@ -92,6 +95,7 @@ def marks_on_words(rubric: Rubric) -> list[Mark]:
 
 def halves(text: str) -> tuple[str, ...]:
     """Split a sentence with two verbs into two statements; none if unclear."""
+    # both halves have the subject that stands once
     clauses = _CLAUSES.fullmatch(text.rstrip("."))
     if clauses:
         return tuple(
@@ -101,10 +105,12 @@ def halves(text: str) -> tuple[str, ...]:
 
 
 def _better(text: str) -> tuple[str, ...]:
+    # each pattern takes the words that the one before it left
     better = text
     for pattern, instead in _BETTER:
         better = pattern.sub(instead, better)
 
+    # the first word may be gone: spaces and the capital are put right
     better = " ".join(better.split())
     better = better[:1].upper() + better[1:]
     return (better,) if better != text else ()
@@ -127,6 +133,7 @@ def marks_on_answers(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> lis
             )
         )
 
+    # conversations that its reasons are of
     behind = set()
     for id_ in rubric.reason_ids:
         if id_ in reasons:

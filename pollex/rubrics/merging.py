@@ -20,6 +20,7 @@ def by_support(rubrics: Iterable[R]) -> list[R]:
 
 def merge(ranked: Sequence[R]) -> R:
     """Give the first rubric the reasons of all, and quotes up to the maximum."""
+    # each once, in the order of the ranking
     reasons = dict.fromkeys(id_ for rubric in ranked for id_ in rubric.reason_ids)
     quotes = dict.fromkeys(quote for rubric in ranked for quote in rubric.quotes)
     return ranked[0].model_copy(
@@ -38,6 +39,7 @@ def merge_equal(rubrics: Sequence[R]) -> tuple[tuple[R, ...], dict[str, str]]:
     for rubric in rubrics:
         groups.setdefault(same_words(rubric), []).append(rubric)
 
+    # the best supported one stays under its id
     stays: dict[str, R] = {}
     merged: dict[str, str] = {}
     for equal in groups.values():

@@ -100,6 +100,7 @@ class Worth(Record):
     @property
     def down_others(self) -> Figure:
         """Share of thumbs down of those that it is compared with."""
+        # shares of the same occasion are missing in sets of before
         within = self.down_within if self.compared == "occasion" else None
         return within or self.down_without
 
@@ -203,6 +204,7 @@ class Member(Record):
     @property
     def figures(self) -> str:
         """Its thumbs beside those of the rest of the whole, as they are where it was learned."""
+        # where the whole doesn't hold it has nothing to be set beside
         there = self.within.down_with if self.within else None
         rest = self.within.down_without if self.within else None
         if there is None or rest is None or there.value is None or rest.value is None:
@@ -243,6 +245,7 @@ def evidence_on(worth: Worth | None, side: Polarity) -> float:
     if worth is None or worth.down_with.value is None or worth.down_others.value is None:
         return 0.0
 
+    # what goes wrong has more thumbs down, what goes well fewer
     sign = 1 if side == "dsat" else -1
     return sign * (worth.down_with.value - worth.down_others.value) * (worth.holds.value or 0.0)
 
@@ -384,17 +387,20 @@ class ChosenRubric(Rubric):
     @property
     def lead(self) -> Member | None:
         """The form that explains most of what a deed does, by thumbs; None where none does."""
+        # what the whole family explains, against which a single form is measured
         if self.family:
             whole = evidence_on(self.family.worth, self.polarity)
         else:
             whole = 0.0
 
+        # a form that the same kind of detector finds
         first = next(
             (case for case in self.cases if case.kind == kind_of(self.source)),
             None,
         )
         if first is None or self.outcome or whole <= 0:
             return None
+        # more than half of what the whole explains
         if 2 * evidence_on(first.worth, self.polarity) > whole:
             return first
         return None
@@ -427,6 +433,7 @@ class ChosenRubric(Rubric):
         if self.outcome:
             return self.text, ""
 
+        # narrower forms of the same kind, and those that nobody judged
         first = self.lead
         alike = [
             case
@@ -440,6 +447,7 @@ class ChosenRubric(Rubric):
             return self.text, ""
 
         most, *others = alike
+        # the first holds in more than half of the family's conversations
         is_most = 2 * most.among > self.family.n
         if most.kind and not is_most:
             return self.text, ""
@@ -555,6 +563,7 @@ class JudgeRecord(Record):
         if not self.built_in:
             return options.model_dump(mode="json")
 
+        # what a built-in judge heeds; of other settings it is none of its facts
         heeded = {"embedding_model", "value"} | (set() if self.kind == EMBEDDED else {"scale"})
         return options.model_dump(mode="json", include=heeded)
 
@@ -739,6 +748,7 @@ class CalibratorRecord(Record):
         if last.gain <= last.error:
             return f"{sentence}, which is no more than noise."
 
+        # from the last number of labels at which it was no better, it has been better ever since
         better = [point.gain > point.error for point in self.curve]
         first = len(better) - next(
             (n for n, good in enumerate(reversed(better)) if not good), len(better)
@@ -766,6 +776,7 @@ class CalibratorRecord(Record):
 
 def guarantee_in_words(record: GuaranteedWindow) -> str:
     """Describe the guarantee and its held-out figures, to follow a colon."""
+    # where neither side can ever hold, one sentence says so for both
     sides = f"{_side(record.upper, 'positive', 'over', record)}; {_side(record.lower, 'negative', 'at most', record)}"
     if all(
         side.threshold is None and not (side.needed or side.confident)
@@ -788,6 +799,7 @@ def _held_out(record: GuaranteedWindow) -> str:
     if not record.held_out:
         return ""
 
+    # users or other units, of all and of those outside
     all_, beyond = record.blocks
     outside = f"Held out: {_counted(record.outside, record.held_out, all_)} outside this window"
     if record.outside:
@@ -804,6 +816,7 @@ def _counted(hits: int, n: int, blocks: int) -> str:
 
 def _percent(share: float) -> str:
     percent = 100 * share
+    # so many digits that it isn't rounded to 0 or to 100 %
     digits = next((n for n in range(12) if 0 < round(percent, n) < 100), 0)
     return f"{percent:.{digits}f} %"
 
@@ -817,6 +830,7 @@ def _side(
     if side.threshold is not None:
         return f"{label} {place} {side.threshold:.1f} ({count(side.confident, 'conversation')}, {side.wrong} wrong)"
 
+    # no threshold: more labels may bring one, or never
     none = f"no score is {label} that certainly"
     if side.needed is not None:
         takes = f"this would take about {side.needed:,} labels instead of {record.n:,}"

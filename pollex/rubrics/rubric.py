@@ -113,6 +113,7 @@ class Rubric(BaseModel):
     @property
     def kind(self) -> Tells:
         """What it tells of, whoever wrote it."""
+        # words and turns are tone, whatever is said of them
         detector = self.source.partition(":")[0]
         if detector in TONE_KINDS:
             return "tone"
@@ -147,12 +148,15 @@ def kind_of_sentence(text: str) -> Tells:
     The subject of its last clause decides: what stands before is the occasion. What the user is
     told or offered is a deed of the assistant, all the same.
     """
+    # a sentence without any known subject is a model's or a person's, and of a deed
     subjects = list(_SUBJECT.finditer(text))
     if not subjects:
         return "deed"
 
+    # from the last subject on
     clause = text[subjects[-1].start("who") :]
     if subjects[-1]["who"].lower() in ASSISTANTS:
+        # politeness alone is no deed to act on
         return "outcome" if _MANNERS.match(clause) else "deed"
     return "deed" if _PASSIVE.match(clause) else "outcome"
 
@@ -206,7 +210,9 @@ def with_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
     Quotes are kept evenly: one per reason before a second of any; those of detectors, the surest
     and shortest first.
     """
+    # a reason that it has already isn't counted again
     new = [reason for reason in reasons if reason.id not in rubric.reason_ids]
+    # the first quotes of all reasons, then the second ones, then the third
     ranked = [
         quote for rank in range(3) for reason in new for quote in reason.quotes[rank : rank + 1]
     ]

@@ -74,6 +74,7 @@ def place_of(path: Path, facts: Mapping[str, Any]) -> Path:
     Raises:
         BadCalibrator: They name no hash.
     """
+    # the hash goes into a file's name, so it must be one
     digest = facts.get("arrays_sha256")
     if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
         raise BadCalibrator(
@@ -128,6 +129,7 @@ FORMAT = 2
 def require_names(rubrics: RubricSet, where: str) -> None:
     """Raise BadRubrics where what is to be a name, and goes into other tools' files as one, is something else."""
     all_rubrics = [*rubrics.all_rubrics, *rubrics.off]
+    # these go into other tools' files, whose formats a strange one could break
     names = [
         ("judge.name", rubrics.judge.name),
         ("run", rubrics.run),
@@ -232,6 +234,7 @@ class RubricSet(Record):
         """
         try:
             text = read_lines(path)
+            # numbers that aren't finite and keys that stand twice are refused
             stored = writable(
                 json.loads(
                     text,
@@ -253,6 +256,7 @@ class RubricSet(Record):
                 remedy=UNREADABLE,
             ) from error
         except json.JSONDecodeError as error:
+            # the line of the error is the place that people need
             what = f"not valid JSON: {error.msg}"
             remedy = "correct it, or learn again"
             raise BadRubrics(what, where=f"{path}:{error.lineno}", remedy=remedy) from error
@@ -281,6 +285,7 @@ class RubricSet(Record):
     @classmethod
     def parse(cls, stored: Any, where: str = "rubric set") -> RubricSet:
         """Return a rubric set from JSON values; see `load`."""
+        # a newer format may mean something else by the same fields
         if (
             isinstance(stored, dict)
             and isinstance(stored_format := stored.get("format"), int)
@@ -295,6 +300,7 @@ class RubricSet(Record):
         try:
             rubrics = cls.model_validate(stored)
         except ValidationError as error:
+            # the first error is enough to begin with
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(part) for part in first["loc"]) or "the whole"
             raise BadRubrics(
@@ -345,6 +351,7 @@ class RubricSet(Record):
                 remedy="activate one",
             )
 
+        # changes in both files: nobody could say which is meant
         if self.edited and digest_of(on) != digest_of(self.rubrics):
             what = f"the rubrics were changed in the JSON file, but {path.name} overrules"
             raise BadRubrics(
@@ -363,13 +370,16 @@ class RubricSet(Record):
         """
         target = Path(path)
         text = self.to_json()
+        # checks come before the first file is written
         require_output(target, regular=True)  # other files stand beside it
         target.parent.mkdir(parents=True, exist_ok=True)
+        # an edited set's model is of other rubrics, and isn't written
         record = None if self.edited else self.calibrator
         if record:
             require_arrays(self._arrays, record.facts, str(target))
             write_whole(place_of(target, record.facts), self._arrays, named=False)
 
+        # the set's own file comes last: whoever reads it finds all others
         edits = toml_of(entries_of(self.rubrics, self.off), target.name)
         write_whole(edits_beside(target), edits.encode(), named=False)
         write_whole(target, f"{text}\n".encode())
@@ -439,6 +449,7 @@ class RubricSet(Record):
                 scales = []
                 for name, values in record.rating.scales.items():
                     scales.append(Scale(name, values, asked=False))
+                # grades answer other questions, and have facts of their own
                 about = (
                     facts
                     | record.rating.facts
@@ -499,6 +510,7 @@ class RubricSet(Record):
         data = self.data
         if not data.folds:
             return count(data.held_out, "held-out conversation")
+        # a model has read these conversations, built-in roles were made anew
         labeled = f"all {data.held_out:,} labeled conversations"
         if has_models(self.rubrics):
             return (
@@ -540,6 +552,7 @@ class RubricSet(Record):
     @property
     def asked_judge(self) -> JudgeRecord:
         """The judge with all that it has learned, of a starter's rubrics and of tone too."""
+        # a starter's ids have a prefix, and tone its own, so none overwrites another
         others = self.starter.judge.learned if self.starter else {}
         if self.tone and self.tone.weight:
             tone = {TONE: self.tone.learned}
@@ -577,6 +590,7 @@ class RubricSet(Record):
 
     def __repr__(self) -> str:
         """Return the set in a line, as the rubrics themselves fill pages."""
+        # numbers of rubrics of satisfaction and of dissatisfaction
         kinds = []
         for kind in ("sat", "dsat"):
             kinds.append(sum(rubric.polarity == kind for rubric in self.rubrics))
@@ -628,6 +642,7 @@ class RubricSet(Record):
                 remedy=AGAIN,
             )
 
+        # a window that crosses θ would be sure of the other label
         windows = {"window": self.window}
         if self.guaranteed:
             windows["guaranteed"] = self.guaranteed.window

@@ -128,9 +128,11 @@ class AnswerColumns:
         index = list[list[int]]()
         # by identity: place of the answer, and of its rubric
         places = dict[int, tuple[int, int]]()
+        # `row` has a place for each rubric, −1 until there is an answer
         for answers_of_conversation in answers:
             row = [-1] * len(rubrics)
             for answer in answers_of_conversation:
+                # an object that was met before is the same answer to the same rubric
                 if (place := places.get(id(answer))) is None and (
                     column := columns.get(answer.question_id)
                 ) is not None:
@@ -154,6 +156,7 @@ class AnswerColumns:
 
     def take(self, rows: Ints) -> Self:
         """Return the answers about some of the conversations."""
+        # −1 sorts first among the places, and moves all others by one where it is there
         places, index = np.unique(self.index[rows], return_inverse=True)
         answer_places = places[places >= 0]
         index = index.reshape(len(rows), len(self.rubrics)) - (len(places) - len(answer_places))
@@ -169,6 +172,7 @@ class AnswerColumns:
         """Put answers to the same rubrics behind one another."""
         different = list[Answer | Unanswered]()
         index = list[Ints]()
+        # places of a part begin behind those of the parts before it; −1 stays
         for part in parts:
             index.append(
                 np.where(
@@ -183,6 +187,7 @@ class AnswerColumns:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel to another process as plain values, which is quicker."""
+        # validation is left out on arrival, as these were answers before
         different = []
         for answer in self.different:
             different.append((type(answer), dict(vars(answer))))
@@ -319,6 +324,7 @@ class ThumbModel:
 
     def rows(self, answers: AnswerColumns) -> Floats:
         """Conversations' answers in its order `[conversation, rubric, option]`; NaN where unanswered."""
+        # missing ones point to the row behind all others: −1 takes the last
         missing = (np.nan,) * self.options
         probabilities = []
         for answer in answers.different:
@@ -326,6 +332,7 @@ class ThumbModel:
 
         column_of_rubric = {rubric: place for place, rubric in enumerate(answers.rubrics)}
         places = []
+        # a rubric that nobody was asked about is missing everywhere
         for id_ in self.rubrics:
             places.append(
                 answers.index[:, column_of_rubric[id_]]
@@ -368,6 +375,7 @@ class ThumbModel:
     def weights(self) -> list[float]:
         """Return what each rubric weighs: log-odds at its last option minus at its first, others in the middle."""
         n = len(self.rubrics)
+        # two rows a rubric: its first and its last option, all others in the middle
         middle = self.options // 2
         answers = np.zeros((2 * n, n, self.options))
         answers[:, :, middle] = 1.0
@@ -376,6 +384,7 @@ class ThumbModel:
                 answers[row, place] = 0.0
                 answers[row, place, option] = 1.0
 
+        # certain probabilities have no finite log-odds
         p = np.clip(self.probability(answers), 1e-9, 1 - 1e-9)
         odds = np.log(p / (1 - p))
         weights: list[float] = []
@@ -405,6 +414,7 @@ class ThumbModel:
                 f"one name, {judges!r}, for a set of judges",
                 remedy="give a list of names",
             )
+        # an annotator may be called “all”
         if list(judges) == ["all"] and "all" not in self.judges:
             return self.judges
         if strangers := [judge for judge in judges if judge not in self.judges]:
@@ -420,6 +430,7 @@ class ThumbModel:
                 remedy=remedy,
             )
 
+        # each once, in the order of the request
         return tuple(dict.fromkeys(judges))
 
 
@@ -490,8 +501,10 @@ class NetSat:
                 digit of a sum depends on it.
             judges: Annotators whose probabilities are wanted besides that of an unknown one.
         """
+        # one column a rubric, in the set's order, whatever the order of the answers
         answers = AnswerColumns.of(tuple(self.signs), answers_by_conversation)
         netsats = self._sums(answers)
+        # NetSAT is NaN where any rubric is unanswered
         whole = np.flatnonzero(~np.isnan(netsats))
         fields = self._figures(netsats[whole])
         if self.thumb_model is not None and len(whole):
@@ -510,7 +523,9 @@ class NetSat:
                 np.array(fields["probability"]),
             )
 
+        # decisions follow from the final probability, whoever gave it
         fields |= self._decisions(fields) | {"outcome": ["scored"] * len(whole)}
+        # fields are of those with a score; the others get defaults in between
         if len(whole) < len(ids):
             fields = self._with_unscored(fields, whole.tolist(), answers)
 
@@ -523,6 +538,7 @@ class NetSat:
         )
 
     def _sums(self, answers: AnswerColumns) -> Floats:
+        # signed values of the different answers; the NaN behind them stands for none
         signed = []
         for answer in answers.different:
             signed.append(
@@ -539,6 +555,7 @@ class NetSat:
         return total
 
     def _decisions(self, fields: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+        # the decision goes by the probability, the label by θ
         ups = [p >= self.decide_at for p in fields["probability"]]
         differs = [""] * len(ups)
         for row, (up, label) in enumerate(zip(ups, fields["label"], strict=True)):
@@ -561,6 +578,7 @@ class NetSat:
         whole: Sequence[int],
         answers: AnswerColumns,
     ) -> dict[str, list[Any]]:
+        # by row, its place among those with a score
         places = {row: place for place, row in enumerate(whole)}
         rows = range(len(answers.index))
         filled = dict[str, list[Any]]()
@@ -570,6 +588,7 @@ class NetSat:
 
         for row in rows:
             if row not in places:
+                # where all rubrics failed alike, that is the reason
                 missing = [answer for answer in answers.at(row) if isinstance(answer, Unanswered)]
                 alike = missing and len(missing) == len(self.signs)
                 filled["outcome"][row] = missing[0].outcome if alike else "incomplete"
@@ -590,6 +609,7 @@ class NetSat:
         That is the rubric's weight times the answer's distance from the middle: in log-odds of the
         model of the probability, and in points of NetSAT where there is none.
         """
+        # without a model a rubric weighs its whole scale, of 10 points
         if self.thumb_model is None:
             weights: Mapping[str, float] = {id_: 10.0 * sign for id_, sign in self.signs.items()}
         else:
@@ -618,6 +638,7 @@ class NetSat:
         if model.rating is None:
             return fields
 
+        # the grades of the main question
         values = model.rating.questionnaire_.scale().values
         by_judge = {}
         for judge in judges:
@@ -625,6 +646,7 @@ class NetSat:
 
         grades = model.grades(rows).tolist()
         return fields | {
+            # the expected grade, and each probability by its grade
             "rating": [
                 sum(p * value for p, value in zip(grade_proba, values, strict=True))
                 for grade_proba in grades
@@ -647,6 +669,7 @@ class NetSat:
         Args:
             probability: Of a thumb up, where a model gave one.
         """
+        # by the curve first; a model's probability takes its place
         fields = self._figures(np.array([netsat]))
         if probability is not None:
             fields["probability"] = [probability]

@@ -77,6 +77,7 @@ def weigh(set_netsats: Floats, starter: Floats, positive: Bools) -> tuple[float,
     """
     alone, evidence_alone = _fitted(set_netsats[:, None], positive)
     both, evidence_both = _fitted(np.column_stack([set_netsats, starter]), positive)
+    # how probable it is, by both models' evidence, that the starter says something
     says = float(logistic(np.array(evidence_both - evidence_alone)))
     return float(says * both[0] + (1 - says) * alone[0]), max(0.0, float(says * both[1]))
 
@@ -87,6 +88,7 @@ def _fitted(z: Floats, positive: Bools) -> tuple[Floats, float]:
     Args:
         z: Both sets' z, or one's `[conversation, set]`.
     """
+    # the intercept is the last column, and hardly held by its prior
     x = np.column_stack([z, np.ones(len(z))])
     toward, precision = (
         np.append(np.full(z.shape[1], value), end)
@@ -95,15 +97,18 @@ def _fitted(z: Floats, positive: Bools) -> tuple[Floats, float]:
     beta = toward.copy()
     for _ in range(STEPS):
         p = logistic(x @ beta)
+        # of the log posterior, at these weights
         curvature = (x * (p * (1 - p))[:, None]).T @ x + np.diag(precision)
         step = np.linalg.solve(
             curvature,
             x.T @ (positive - p) - precision * (beta - toward),
         )
+        # a step is bounded, so that classes that are far apart don't throw it off
         beta += np.clip(step, -2, 2)
         if np.abs(step).max() < 1e-10:
             break
 
+    # log evidence by Laplace: likelihood and prior at the peak, less half the log of the curvature
     likelihood = -np.logaddexp(0, np.where(positive, -1, 1) * (x @ beta)).sum()
     prior = 0.5 * (np.log(precision) - precision * (beta - toward) ** 2).sum()
     return beta, float(likelihood + prior - 0.5 * np.linalg.slogdet(curvature)[1])

@@ -76,6 +76,7 @@ class ToneScale:
                 np.array(stored["slopes"], dtype=np.float64),
                 float(stored["offset"]),
             )
+        # anything else than numbers has no slopes, and fails the check below
         except (KeyError, TypeError, ValueError):
             scale = cls(np.empty(0), 0.0)
 
@@ -91,6 +92,7 @@ class ToneScale:
 
 def as_answers(tone: Floats, options: int) -> Floats:
     """Return tones as answers, whose expected value rises with tone `[…, option]`."""
+    # binomial: tone's own probability decides how far up the scale the answer is
     p = 1 / (1 + np.exp(-np.asarray(tone)[..., None]))
     places = np.arange(options)
     ways = np.array([comb(options - 1, place) for place in places.tolist()])

@@ -50,10 +50,12 @@ def probability_figures(
         together: The block of each conversation; see `conversations.splits.block_ids`.
         smooth: Whether to measure smECE, too: the package behind it takes seconds to import.
     """
+    # both classes' probabilities `[conversation, 2]`
     proba = np.stack([1 - probability, probability], axis=1)
     thumb = positive.astype(np.int64)
     losses = log_losses(proba, thumb)
     constant = log_losses(np.full_like(proba, [1 - share, share]), thumb)
+    # a thumb that had probability 0 makes the mean infinite, so there is no figure
     impossible = f"{n} given thumbs had probability 0" if (n := int(np.isinf(losses).sum())) else ""
     measures = {
         "log_loss": Measure(mean_of(losses), impossible),
@@ -133,6 +135,7 @@ def share_among(rows: Bools, hit: Bools, together: Ints) -> Figure:
         together: The block of each; see `conversations.splits.block_ids` `[conversation]`.
     """
     n = int(rows.sum())
+    # users or other units among these
     units = len(np.unique(together[rows]))
     return share_of(
         int((rows & hit).sum()),
@@ -154,6 +157,7 @@ def worth_of(
         came_up: Where its occasion came up `[conversation]`; None where it always does.
         occasion: See `Worth`.
     """
+    # without blocks every conversation counts for itself
     if together is None:
         blocks = np.arange(len(up))
     else:
@@ -203,9 +207,12 @@ def given_chosen(
     if there.value is None or elsewhere.value is None:
         return worth
 
+    # so that a gap over 0 is what the rubric's side says
     sign = 1.0 if side == "dsat" else -1.0
     held = worth.holds.value or 0.0
+    # thumbs down over all conversations, which stay as they are
     overall = held * there.value + (1 - held) * elsewhere.value
+    # independent conversations: fewer where several are of one user
     units = []
     for figure in (there, elsewhere):
         units.append(figure.units or figure.n)
@@ -245,6 +252,7 @@ def given_chosen(
             units=old.units,
         )
 
+    # what the gap gives to one share it takes from the other, by their sizes
     moved = share(-held, elsewhere, sum(units))
     update = {
         "down_with": share(1 - held, there, sum(units)),
@@ -340,6 +348,7 @@ def _in_words(worth: Worth, *, bounds: bool) -> str:
     if others.value is None:
         return f"Holds in all {held.n} conversations that test it; {shown(there)} thumbs down."
     if worth.compared == "occasion":
+        # the occasion begins the sentence
         occasion = when(worth)
         occasion = f"{occasion[0].upper()}{occasion[1:]}"
         of_there, of_others = ("", "") if bounds else (f" of {there.n}", f" of {others.n}")
@@ -378,6 +387,7 @@ def shares_told(worth: Worth) -> str:
         return f"holds in none of {worth.holds.n}"
 
     shares = []
+    # the second share is of those that it is compared with
     for figure in (there, others):
         if figure.value is not None:
             shares.append(f"{percent(figure)} of {figure.n} ({ends(figure)})")
@@ -394,6 +404,7 @@ def bounds_in_words(worth: Worth, total: int = 0) -> str:
         total: Conversations with a thumb that figures of the set are of; 0 where nobody says so.
     """
     parts = []
+    # a share of no conversations has no interval
     for share in (worth.down_with, worth.down_others):
         if share.n:
             parts.append(f"{ends(share)} of {share.n}")
@@ -427,6 +438,7 @@ def doubt(worth: Worth, side: Polarity) -> str:
         return ""
 
     held = worth.down_with.n
+    # few independent conversations on either side
     few = min(map(units_of, (worth.down_with, worth.down_others))) < FEW
     chance = low <= 0 <= high
     if speaks_against(worth, side):
@@ -450,6 +462,7 @@ def difference(worth: Worth) -> tuple[float, float] | tuple[None, None]:
     if worth.gap is not None and worth.compared == "elsewhere":
         return worth.gap.low or 0.0, worth.gap.high or 0.0
 
+    # Newcombe's interval: each bound adds up the distances of both shares to theirs
     gap = there.value - others.value
     low = hypot(there.value - (there.low or 0), (others.high or 0) - others.value)
     high = hypot((there.high or 0) - there.value, others.value - (others.low or 0))
@@ -483,6 +496,7 @@ def thumbs_needed(down: float, gap: float = GAP) -> int:
         down: Share of thumbs down.
         gap: By how much it shifts that share.
     """
+    # of the normal distribution: one-sided 5 % errors, and a power of 80 %
     quantiles = 1.645 + 0.842
     return ceil(
         HALVED * quantiles**2 * down * (1 - down) / (HELD_SHARE * (1 - HELD_SHARE) * gap**2)
@@ -491,6 +505,7 @@ def thumbs_needed(down: float, gap: float = GAP) -> int:
 
 def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
     """Say that labels tell no deed or outcome apart, how many these are, and how many it would take."""
+    # thumbs that standings are of, else all of the data
     thumbs = next(
         (rubric.standing.n for rubric in rubrics if rubric.standing),
         data.thumbs,
@@ -579,6 +594,7 @@ class Detector:
         else:
             place = "elsewhere"
 
+        # shares only where both are known
         down = ""
         if both:
             down = f", {percent(there)} of them thumbs down, {percent(others)} {place}"
@@ -597,6 +613,7 @@ def anew_in_words(text: str, before: Detector, now: Detector) -> str:
 
 def anew_told(before: Sequence[ChosenRubric], fitted: Sequence[ChosenRubric]) -> list[str]:
     """Say it of each rubric that was fitted anew."""
+    # detectors by rubric, before and now
     old, new = (
         {
             rubric.id: Detector(rubric.alone.by, rubric.alone.auc, rubric.worth)
