@@ -129,10 +129,12 @@ class Picker:
         group_name = options.named_group or (None if options.alone else usual.group)
         comment_name = options.comment_field or usual.comment
         tags_name = usual.tags
+        # the row's label may have come from two columns
         pair = None
         if self._pairs:
             pair = self._opposites(fields)
 
+        # an object that holds the thumb may hold its comment and tags
         beside = fields.get((label_name or "").partition(".")[0])
         beside = beside if isinstance(beside, dict) else {}
         # these are parts, and no metadata; what a row really has of them is noted
@@ -200,6 +202,7 @@ class Picker:
             # numbers wait: whether they are thumbs shows once all rows are read
             if number := self._number(outer, value):
                 self._ratings[outer, number] += 1
+                # a rating may turn out to be no label, and stays among the other fields until then
                 return None if self._is_rating(outer) else name, number, _side_of_number(number)
             return name, "", self._verdicts.label(value, name)
         except (BadInput, WrongUse):
@@ -211,15 +214,18 @@ class Picker:
     def _opposites(self, fields: Fields) -> Opposites | None:
         """Return two columns that are the label together, unless the user named or a usual name says another."""
         pair = opposites_in(fields)
+        # a pair that was taken once holds for the whole log
         if pair is None or pair in self._pairs:
             return pair
 
         options = self._options
+        # whoever names one column of a pair, and no sides, means both
         if named_field := options.label_field:
             if named_field in pair and not (options.positive or options.negative):
                 return pair
             return None
 
+        # a usual name that has a value goes before a pair
         usual = (*LABEL_NAMES, *RATING_NAMES)
         others = []
         for name in usual:
@@ -256,6 +262,7 @@ class Picker:
         self._raters["by field"] += by_field
         ups = labels.count(Label.POSITIVE)
         downs = labels.count(Label.NEGATIVE)
+        # pairs among n raters: n (n - 1) / 2, and those among each side agree
         self._raters["conversations"] += ups + downs > 1
         self._raters["pairs"] += (ups + downs) * (ups + downs - 1) // 2
         self._raters["alike"] += (ups * (ups - 1) + downs * (downs - 1)) // 2
@@ -338,6 +345,7 @@ class Picker:
         sides_in_words = {meant for _, meant in self._verdicts.said} & SIDES
         numbers = {number for _, number in self._ratings if number != EMPTY}
         sides = sides_in_words | {_side_of_number(number) for number in numbers}
+        # ratings of 1 alone may be the worst of five stars
         one_sided = len(sides) < 2 and any(map(self._is_rating, self._rated))
         if one_sided or not numbers <= THUMB_NUMBERS or len({*self._rated, *self._label_names}) > 1:
             return frozenset()
@@ -463,6 +471,7 @@ class Picker:
             for name in names:
                 if name in present and not _is_blank(fields[name]):
                     there.append(name)
+            # numbers of a rating claim the label's field only once they are settled
             if there and names is RATING_NAMES and self._number(there[0], fields[there[0]]):
                 return there[0]
             self._label_names.update(there)
@@ -538,6 +547,7 @@ def _thumb_in(fields: Fields, name: str) -> str:
     """Return the path to the thumb in a field: the field itself, or the one in its object or in its list's objects."""
     value = fields.get(name)
     if isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):
+        # the first item of a list stands for all
         inner = _thumb_in({name: value[0]}, name)
         if inner == name:
             return name
@@ -547,6 +557,7 @@ def _thumb_in(fields: Fields, name: str) -> str:
 
     names = (*LABEL_NAMES, *RATING_NAMES, "value", "score")
     there = [inner for inner in names if value.get(inner) is not None]
+    # under names such as `score`, numbers may be grades: only words are thumbs there
     thumb = (
         len(there) == 1
         and is_usual(value[there[0]])

@@ -209,6 +209,7 @@ def _find_logs_inside(folder: Path) -> list[str]:
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     names = [path for path in files if path.suffix.lower() in ENDINGS]
     names = names or [path for path in files if path.suffix.lower() in OF_TALKS]
+    # hidden files, and those in hidden folders, are no logs
     logs = []
     for path in names:
         if not any(part.startswith(".") for part in path.relative_to(folder).parts):
@@ -227,6 +228,7 @@ def _path_of(source: str) -> Iterator[Path]:
         yield Path(source)
         return
 
+    # a pipe can be read once alone, and a log is read several times
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stdin"
         with _open_pipe(source) if piped else nullcontext(sys.stdin.buffer) as stream:
@@ -241,6 +243,7 @@ def _open_pipe(source: str) -> IO[bytes]:
     poll.register(pipe, select.POLLIN)
 
     try:
+        # nothing comes, and the end is there at once: nobody has opened the pipe to write
         if not poll.poll(PATIENCE * 1000) and os.read(pipe, 1) == b"":
             remedy = "start what writes into it, or give a file"
             raise BadInput(
@@ -254,6 +257,7 @@ def _open_pipe(source: str) -> IO[bytes]:
         os.close(pipe)
         raise
 
+    # from here on, reading waits for whoever writes
     os.set_blocking(pipe, True)
     return os.fdopen(pipe, "rb")
 
@@ -279,6 +283,7 @@ def _rows_of_path(
     if begin[8:12] == DUCKDB:
         return rows_of_tables("duckdb", source, path)
 
+    # where the user named no encoding, the file's own bytes may tell another
     if (
         notes is not None
         and encoding == USUAL_ENCODING
@@ -374,6 +379,7 @@ def _is_talk(source: str, path: Path, encoding: str) -> bool:
         for line in islice(lines, LOOKED_AT):
             begin.append(line.rstrip("\r\n"))
 
+    # logs of lines have readers of their own
     if kind_of_lines(begin) in OF_LINES:
         return False
 
@@ -400,6 +406,7 @@ def _is_parquet(path: Path) -> bool:
 
 def _told_format(lines: Iterable[str]) -> str:
     """Detect the format of text: JSON `lines`, a JSON `document`, or `csv`."""
+    # the first two lines that aren't empty tell the format
     first, second = islice(
         chain((line for line in lines if line.strip()), ("", "")),
         2,
@@ -410,6 +417,7 @@ def _told_format(lines: Iterable[str]) -> str:
             return "document"
         return "csv"
 
+    # a whole object in one line, and a line below it: one row each line
     try:
         parse_json(first)
     except ValueError:
@@ -442,6 +450,7 @@ def _read_lines_with_ends(
             io.BufferedReader(Guarded(file, source), PART) as raw,
             io.TextIOWrapper(raw, encoding, errors="surrogateescape", newline="") as text,
         ):
+            # of a whole file, the pieces may end anywhere
             if whole:
                 lines = iter(partial(text.readline, PART), "")
             else:
@@ -468,6 +477,7 @@ def _check_decoded(
     path: Path,
 ) -> None:
     try:
+        # bytes that couldn't be decoded are lone surrogates here, which UTF-8 can't write
         line.encode("utf-8")
     except UnicodeEncodeError as error:
         raise _not_text(
@@ -574,6 +584,7 @@ def _read_pieces(packed: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
 def _pieces_of_zstandard(source: str, raw: IO[bytes] | io.RawIOBase) -> Iterator[bytes]:
     import zstandard  # A quarter of all readings would pay for it, few need it.
 
+    # a file may be several frames, one after the other, of which the last must be complete
     frame = zstandard.ZstdDecompressor().decompressobj()
     begun = False
     try:
@@ -679,6 +690,7 @@ def _count_bytes(pieces: Iterable[bytes], most: int) -> int:
 def _unpack_members(source: str, path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     with zipfile.ZipFile(path) as archive:
         infos = {info.filename: info for info in archive.infolist()}
+        # an archive of Inspect has its samples in a folder; of others, all tables and texts count
         samples = []
         for name in infos:
             if name.startswith("samples/") and name.endswith(".json"):
@@ -694,6 +706,7 @@ def _unpack_members(source: str, path: Path, folder: Path) -> Iterator[tuple[str
                 remedy="unpack it first",
             )
 
+        # files get numbers as names: names in an archive may repeat, or lead out of the folder
         for number, name in enumerate(names):
             inner = folder / f"{number}{Path(name).suffix.lower()}"
             _write_pieces(
@@ -729,6 +742,7 @@ def _pieces_of_member(
 
     raw = archive.fp
     assert raw is not None
+    # the header before the data has its own lengths of the name and the extra field
     raw.seek(info.header_offset)
     name, extra = _LOCAL_HEADER.unpack(raw.read(_LOCAL_HEADER.size))
     raw.seek(info.header_offset + _LOCAL_HEADER.size + name + extra)
@@ -752,6 +766,7 @@ def _refuse_database(source: str, path: Path, begin: bytes) -> None:
     if not begin.startswith(SQLITE):
         return
 
+    # tools whose databases can't be read as they are, by the tables that they have
     remedies = {
         ("checkpoints",): "export the threads of LangGraph as JSON: client.threads.search()",
         ("feedback", "chat"): "export the feedback in Open WebUI: Admin, Evaluations, Feedbacks",
@@ -772,6 +787,7 @@ def _refuse_database(source: str, path: Path, begin: bytes) -> None:
 def _tables_of_database(path: Path) -> list[str]:
     """Return the tables of a SQLite database; none where it can't be read."""
     try:
+        # immutable: nothing is locked or written, not even a journal beside the file
         with closing(
             sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         ) as database:
@@ -801,6 +817,7 @@ def rows_of_tables(kind: str, source: str, path: Path) -> Iterator[LogRow]:
         names = [row["table_name"] for row in listed]
 
     for table in names:
+        # quotes inside a quoted name are doubled
         quoted = table.replace('"', '""')
         rows = rows_of_query(kind, str(path), f'SELECT * FROM "{quoted}"')  # noqa: S608 - a name, quoted
         for number, fields in enumerate(rows, start=1):

@@ -161,6 +161,7 @@ def readings(rows: Rows, options: ReadOptions, read: Read) -> list[Reading]:
 
         ranked.append(judged(candidate, logs, len(rows)))
 
+    # readings without faults first; names of columns decide between scores that are close
     return sorted(
         ranked,
         key=lambda reading: (not reading.faults, reading.score + reading.candidate.prior),
@@ -180,6 +181,7 @@ def judged(
     Args:
         whole: Whether all of the log was read, and no sample of it.
     """
+    # turns of systems and tools don't show whose turn follows whose
     talks = []
     for conversation in logs:
         talks.append([turn for turn in conversation.turns if turn.role in ("user", "assistant")])
@@ -192,6 +194,7 @@ def judged(
     if not turns:
         return Reading(candidate, logs, 0.0, ("nobody says anything",))
 
+    # both sides speak, and take turns; after a call of a tool the same side may go on
     two_sided = sum(len({turn.role for turn in talk}) == 2 for talk in spoken) / len(talks)
     pairs = []
     for talk in spoken:
@@ -203,6 +206,7 @@ def judged(
     else:
         in_turns = 0.0
 
+    # what the words look like: filled, sentences, several words, different from each other
     words = [turn.content for turn in turns if turn.content.strip()]
     full = sum(bool(turn.content.strip() or turn.calls) for turn in turns) / len(turns)
     sentences = sum(looks_said(text) for text in words) / max(len(words), 1)
@@ -234,6 +238,7 @@ def judged(
         *(["most rows are no turns"] if _left_out(logs) > MOST_LEFT_OUT else []),
         *(["rows can't be read"] if len(logs.bad_rows) > 0.02 * rows else []),
     ]
+    # conversations of 2 to 200 turns are usual
     fits = 1.0 if 2 <= median(sizes) <= 200 else 0.3
     score = (
         0.25 * two_sided + 0.25 * in_turns + 0.2 * sentences + 0.1 * full + 0.1 * begun + 0.1 * fits
@@ -277,6 +282,7 @@ def looks_said(text: str) -> bool:
     if UNSPACED.search(start):
         return len(start) > 1
 
+    # a single word may be said, too; letters are at least half of the signs
     letters = sum(sign.isalpha() for sign in start)
     return (" " in start or letters == len(start.strip("!?.,…"))) and letters * 2 >= len(
         start.replace(" ", "")
@@ -301,6 +307,7 @@ def candidates(rows: Rows, options: ReadOptions) -> Iterator[Candidate]:
 
 def _of_rows_with_words(rows: Rows, columns: Sequence[Column]) -> Sequence[Column]:
     """Return the columns of the rows in which something is said: events and other tables may stand between them."""
+    # the likeliest words, rather those of a column that many rows have filled
     says = max(
         columns,
         key=lambda column: text_likelihood(column) * (len(rows) + column.filled),
@@ -350,6 +357,7 @@ def _of_turns(
         owner_likelihood,
         4,
     )
+    # a cell that holds for the rows below it may name the conversation
     filled = {column.path: column for column in map(_filled_down, columns) if column is not None}
     if "conversation" not in named_columns:
         ids |= _likeliest_columns(
@@ -384,6 +392,7 @@ def _of_turns(
     for id_, owned in ids.items():
         for role, speaks in roles.items():
             for text, says in texts.items():
+                # a column is one part only, and who speaks is no name of the talk
                 if len({id_.path, role.path, text.path}) < 3 or _names_the_talk(role, id_):
                     continue
                 owner = replies.get(id_, {"conversation": id_.path})
@@ -421,6 +430,7 @@ def _reply_columns(columns: Sequence[Column]) -> dict[Column, dict[str, str]]:
     ids = [column for column in columns if column.unique]
     replies: dict[Column, dict[str, str]] = {}
     for parent in columns:
+        # values by which rows name a parent; only some rows have one
         answered = {as_word(value) for value in parent.values} - {""}
         if len(answered) < FEWEST_ANSWERED or not 0 < parent.filled < len(parent.values):
             continue
@@ -428,6 +438,7 @@ def _reply_columns(columns: Sequence[Column]) -> dict[Column, dict[str, str]]:
             names = {as_word(value) for value in own.values}
             if own is parent or len(answered & names) < IN_MOST * len(answered):
                 continue
+            # a row belongs to the conversation of the root of its chain
             rows = []
             for above, id_ in zip(parent.values, own.values, strict=True):
                 rows.append({"parent": above, "id": id_})
@@ -463,6 +474,7 @@ def _guesses_at_users(
     named: Sequence[tuple[str, str]],
 ) -> list[str]:
     """Return the columns that say something of each turn of users, which are no labels."""
+    # names of roles as the candidate reads them, else by usual spellings
     roles = {plain(name): side for side, name in named}
     sides = []
     for word in map(as_word, role.values):
@@ -478,6 +490,7 @@ def _guesses_at_users(
 
 def _names_the_talk(role: Column, owner: Column) -> bool:
     """Return whether a column says the same in all rows of most conversations, as no column of speakers does."""
+    # filled for one side alone: a value for about every conversation names the talk
     if role.sparse:
         words = {*map(as_word, role.values)} - {""}
         owners = {*map(str, owner.values)}
@@ -564,6 +577,7 @@ def _of_wide(
         if re.search(r"\d", column.path) and column.texts and "[]" not in column.path:
             numbered.append(column)
 
+    # patterns such as `question_*` that several columns share
     names = Counter(re.sub(r"\d+", "*", column.path) for column in numbered)
     several = []
     for name, times in names.items():
@@ -667,6 +681,7 @@ def _of_listed_exchanges(
     options: ReadOptions,
 ) -> Iterator[Candidate]:
     """Yield ways to read lists whose items are exchanges: named so, or pairs of texts."""
+    # the side of a column is told by a key at any depth, or by a single letter
     sides: dict[str, list[Column]] = {"user": [], "assistant": []}
     for column in listed.columns:
         for side, side_columns in sides.items():
@@ -703,6 +718,7 @@ def _of_transcripts(
         texts = column.texts
         if not texts or sum(map(is_transcript, texts)) < 0.6 * len(texts):
             continue
+        # who speaks, who begins, and in which share of the talks each name is met
         talks = [messages_in(text) for text in texts]
         names = Counter(turn["role"] for turns in talks for turn in turns)
         firsts = Counter(turns[0]["role"] for turns in talks if turns)
@@ -735,6 +751,7 @@ def _likeliest_columns(
         return {column: 1.0 for column in columns if column.path == named_columns[part]}
 
     left = [column for column in columns if column.path not in named_columns.values()]
+    # a name that fits adds to what the values look like
     scored = {}
     for column in left:
         if (score := float(likelihood(column))) > 0:
@@ -759,6 +776,7 @@ def text_likelihood(column: Column) -> float:
     if len(texts) >= 10 and len(few) <= MOST_VALUES and max(map(len, few)) <= LONGEST_VALUE:
         return 0.0  # values of a label, or of what else has few
 
+    # what people say has several words, and seldom comes again
     spoken = sum(map(looks_said, texts)) / len(texts)
     several = sum(" " in text.strip() for text in texts) / len(texts)
     different = len(set(texts)) / len(texts)
@@ -796,6 +814,7 @@ def role_likelihood(column: Column) -> float:
     if len(names) > len(filled) / 2 and len(filled) > 6:
         return 0.0
 
+    # the fewer the names and the more often they take turns, the likelier
     few = 1 / len(names) ** 0.5
     pairs = list(pairwise(words))
     turns = sum(a != b for a, b in pairs) / max(len(pairs), 1)
@@ -804,6 +823,7 @@ def role_likelihood(column: Column) -> float:
 
 def owner_likelihood(column: Column) -> float:
     """Return how much a column's values look like ids that the rows of a conversation share, from 0 to 1."""
+    # nearly all rows have an id, and ids are no sentences
     ids = []
     for value in column.values:
         if value not in (None, ""):
@@ -821,6 +841,7 @@ def owner_likelihood(column: Column) -> float:
     if re.search("turn|message|utterance", column.path.rpartition(".")[2].casefold()):
         return 0.0  # it names a turn, or a question with its answer
 
+    # half of the conversations have 2 to 200 rows, and values of a label are no ids
     rows = median(sizes.values())
     is_label = label_likelihood(column) > 0 and not is_called(column.path, "conversation")
     if not 2 <= rows <= 200 or is_label:
@@ -867,6 +888,7 @@ def side_of(name: str) -> str | None:
     try:
         return role_of(name)
     except BadInput:
+        # a name of several words counts where the words that are known agree
         words = words_of(name)
         sides = {ROLES.get(word) or SPEAKERS.get(word) for word in words} - {None}
         return ROLES.get(plain(name)) or (sides.pop() if len(sides) == 1 else None)
@@ -921,6 +943,7 @@ def _guess_roles(
 ) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield whose turns the names of a column may be; nothing to say where all are usual."""
     names = Counter(as_word(value) for value in role.values)
+    # what the user said of names goes before usual spellings
     named_roles = {}
     for side, spelling in options.roles:
         named_roles[plain(spelling)] = (side, spelling)
@@ -940,6 +963,7 @@ def _guess_roles(
         yield options.roles
         return
 
+    # spellings of other languages settle further names; kinds of events are no turns
     sides = {}
     for name in names:
         if name:
@@ -950,13 +974,16 @@ def _guess_roles(
     }
     open_names = [name for name, side in sides.items() if side is None]
     missing = [side for side in ("user", "assistant") if side not in sides.values()]
+    # empty cells are the other side where the column is filled for one side alone
     if presence and names[""]:
         yield from _by_presence(sides, options)
         return
+    # all names are known: the roles hold if both sides are among them
     if not open_names:
         if not missing:
             yield _as_pairs(sides, options)
         return
+    # one side is missing: every open name belongs to it
     if len(missing) == 1:
         yield _as_pairs(
             {name: side or missing[0] for name, side in sides.items()},
@@ -964,6 +991,7 @@ def _guess_roles(
         )
         return
 
+    # both sides are known: whoever else speaks counts as the system
     if not missing:
         yield _as_pairs(
             {name: side or "system" for name, side in sides.items()},
@@ -979,6 +1007,7 @@ def _guess_roles(
         begins = open_names[0]
 
     if len(open_names) == 2:
+        # two open names: whoever begins asks; the second guess is the other way round
         if begins in open_names:
             other = next(name for name in open_names if name != begins)
         else:
@@ -988,6 +1017,7 @@ def _guess_roles(
         yield _as_pairs(sides | {asks: "user", other: "assistant"}, options)
         yield _as_pairs(sides | {asks: "assistant", other: "user"}, options)
     elif len(open_names) > 2:
+        # many open names: the one in most conversations answers all the others
         answers = max(open_names, key=lambda name: met.get(name, 0))
         others = []
         for name in open_names:
@@ -1025,6 +1055,7 @@ def _as_pairs(sides: Mapping[str, str | None], options: ReadOptions) -> tuple[tu
     for name, side in sides.items():
         by_side.setdefault(side or "system", []).append(name)
 
+    # usual spellings need no pair
     pairs = []
     for side in order:
         for name in by_side.get(side, ()):
@@ -1047,6 +1078,7 @@ def _owner_of_whole(columns: Sequence[Column], named_columns: Mapping[str, str])
     if "conversation" in named_columns:
         return {"conversation": named_columns["conversation"]}
 
+    # columns with a value of its own for each row, all text or none
     unique = []
     for column in columns:
         if (
@@ -1123,6 +1155,7 @@ def _with_labels(
 
     likeliest = next(in_order_of_likelihood(free), None)
     doubtful = next(filter(is_doubtful_label, free), None)
+    # a doubtful column is asked about, unless another is surely the label
     if likeliest is not None and (doubtful is None or likeliest[1] > SURE_LABEL):
         return _with_comment(
             _with_label(candidate, likeliest[0]),
@@ -1150,6 +1183,7 @@ def _with_values(
     options: ReadOptions,
 ) -> Candidate:
     column = next((column for column in columns if column.path == path), None)
+    # what the user said of the values stands
     if column is None or options.positive or options.negative:
         return candidate
 
@@ -1164,6 +1198,7 @@ def _with_label(candidate: Candidate, column: Column) -> Candidate:
     if labels is None:
         return candidate
 
+    # a usual name with usual values is found without being named
     usual = top_level and not labels and not column.sparse
     if usual:
         columns = candidate.columns
@@ -1210,6 +1245,7 @@ def plain_label(rows: Rows, offered: Sequence[str]) -> Candidate | None:
         return None
 
     labels = {"label_field": plain[0].path}
+    # of two numbers, the higher one is good
     if all(map(as_number, plain[0].words)):
         low, high = sorted(plain[0].words, key=float)
         labels |= {"positive": high, "negative": low}
@@ -1226,6 +1262,7 @@ def as_speakers(rows: Rows, options: ReadOptions) -> Iterator[tuple[tuple[str, s
     for number, row in enumerate(rows):
         for spoken in _spoken_in(row, options):
             values += spoken
+            # the first name of a list, or of the first row of a conversation, begins
             if len(spoken) > 1:
                 firsts[as_word(spoken[0])] += 1
             elif (id_ := _id_of(row, owners, number)) not in begun:
@@ -1260,6 +1297,7 @@ def _spoken_in(row: Mapping[str, Any], options: ReadOptions) -> Iterator[list[An
     if role_columns and any(name in row for name in (columns.get("text"), *TEXT_NAMES) if name):
         yield [row[role_columns[0]]]
 
+    # lists of turns and transcripts inside the row
     for value in row.values():
         if isinstance(value, str) and is_transcript(value):
             listed = messages_in(value)

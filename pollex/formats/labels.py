@@ -207,6 +207,7 @@ class Verdicts:
             label = Label.POSITIVE if good else Label.NEGATIVE
             self.said[show_value(value), label] += 1
             return label
+        # a number between the bounds is on neither side
         if self.numbers and isinstance(folded, float):
             self.leave(value)
             return Label.NONE
@@ -329,6 +330,7 @@ def side_meant(word: str) -> Label | None:
         return side
 
     split = _BETWEEN_WORDS.split(word.strip())
+    # numbers are left out, but for those with a sign, such as +1
     parts = []
     for part in split:
         if part and (part[0] in "+-" or not as_number(part)):
@@ -343,12 +345,14 @@ def side_meant(word: str) -> Label | None:
         ends.append(" ".join(parts[start:]))
 
     sides_of_ends = {_side_of_word(end) for end in ends} - {None}
+    # a negation turns what is good without it
     negations = [part for part in parts if folded_name(part) in NEGATIONS]
     if negations and sides_of_ends == {Label.POSITIVE}:
         return Label.NEGATIVE
 
     # what its first word means: `Good, thanks`
     first = Label.NONE if is_missing(parts[0]) else _side_of_word(parts[0])
+    # a first word of neither side leaves it to those at the end
     if first is Label.NONE and len(parts) > 1:
         if len(sides_of_ends) == 1:
             return next(iter(sides_of_ends))
@@ -453,6 +457,7 @@ def _fold_value(value: object) -> str | float:
     """Normalize a value: a number if it reads as one, else a case-folded spelling."""
     if isinstance(value, list):
         return _mean_rating(value)
+    # nothing, an empty object, and NaN, which alone differs from itself
     if value is None or value == {} or value != value:
         return ""
     if isinstance(value, bool):
@@ -479,6 +484,7 @@ def _fold_text(value: str) -> str | float:
     if _NUMBER.fullmatch(text):
         return _require_finite(float(text))
 
+    # skin tones and variants of an emoji don't change its side
     text = _EMOJI_VARIANTS.sub("", text).casefold()
     if text in MISSING:
         return text
@@ -526,6 +532,7 @@ def _mean_rating(ratings: list[object]) -> str | float:
 
 
 def _require_finite(number: float) -> float:
+    # an integer may be too large for a float
     try:
         value = float(number)
     except OverflowError:
@@ -635,6 +642,7 @@ def _suggest_sides(field: str, counts: Said, compared: bool) -> str:
         "positive": [rating for rating in left if rating >= high],
         "negative": [rating for rating in left if rating <= low],
     }
+    # no rating is beyond a bound: each may be on either side
     undecided = not any(sides.values())
     rules = {}
     for side, ratings in sides.items():
@@ -669,6 +677,7 @@ def bounds_of(ratings: Sequence[float]) -> tuple[float, float]:
 
     That is 2 and 4 of five stars, 1 and 3 of 0 to 4, 4 and 7 of 1 to 10, 6 and 9 of 0 to 10.
     """
+    # ratings on both sides of zero: their signs tell
     if ratings[0] < 0:
         return max(rating for rating in ratings if rating < 0), min(
             (rating for rating in ratings if rating > 0), default=1
@@ -678,7 +687,9 @@ def bounds_of(ratings: Sequence[float]) -> tuple[float, float]:
     if ratings[0] == 0 and ratings[-1] == 4:
         return 1, 3
 
+    # the smallest usual scale that has room for the highest rating
     top = next((scale for scale in SCALES if ratings[-1] <= scale), ratings[-1])
     if top == 1:
         return (0.4, 0.7)
+    # up to four tenths of the scale is bad, rounded down, from seven tenths good, rounded up
     return (top * 4 // 10 or ratings[0], -(-top * 7 // 10))

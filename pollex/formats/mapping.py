@@ -164,6 +164,7 @@ class Mapper:
         for role, spelling in options.roles:
             roles[_fold_name(spelling)] = role
 
+        # the first role of each spelling, as an option that errors can show
         usual = (
             (role if role in ROLES.values() else "user", spelling)
             for role, spelling in reversed(options.roles)
@@ -198,6 +199,7 @@ class Mapper:
             if part in self.columns:
                 named[option] = self.columns[part]
 
+        # fields inside the list are told by the list's usual name
         if nested := self.columns.get("messages"):
             inside = {}
             for name, value in named.items():
@@ -302,6 +304,7 @@ class Mapper:
         if (spoken := self._spoken(row)) is None:
             return None
 
+        # where the user named roles, turns in the row's lists have them, too
         lists = list(spoken) if self.roles else []
         return spoken | {name: self._turns(spoken[name]) for name in lists}
 
@@ -374,9 +377,11 @@ class Mapper:
             if part in USUAL:
                 moved[USUAL[part]] = value
 
+        # the text may be an object with the content inside
         if isinstance(content := moved.get(USUAL["text"]), Mapping):
             moved[USUAL["text"]] = content_in(content)
 
+        # a mapped column leaves its old place
         rest: Mapping[str, Any] = fields
         for part in there:
             if part in USUAL:
@@ -407,6 +412,7 @@ class Mapper:
         return {MESSAGES: self._turns(value), **rest}
 
     def _turns(self, value: Any) -> Any:
+        # the list may be JSON text, an object of turns by key, or a transcript
         listed = opened(value)
         if isinstance(listed, Mapping) and "messages" in self.columns:
             listed = list(listed.values())
@@ -414,6 +420,7 @@ class Mapper:
             listed = messages_in(listed)
 
         if "messages" in self.columns:
+            # a list of exchanges, each a list of turns, becomes one list
             if (
                 isinstance(listed, list)
                 and listed
@@ -467,6 +474,7 @@ class Mapper:
         else:
             names = []
 
+        # a turn that names nobody is by `*`
         if not names and ANY_OTHER in self.roles and "role" in self.columns:
             names = [USUAL["role"]]
 
@@ -486,6 +494,7 @@ class Mapper:
         else:
             named = ANY_OTHER
 
+        # `*` doesn't stand for names that are known anyway
         if named not in self.roles or (named == ANY_OTHER and _is_role(word)):
             return role
 
@@ -580,6 +589,7 @@ def roots_of(
 
     roots = []
     for row in rows:
+        # the chain is followed to its beginning; a circle ends where it closes
         root = _name_at(row, parent) or _name_at(row, own)
         passed = {_name_at(row, own)}
         while answered.get(root) and root not in passed:

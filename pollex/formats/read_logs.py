@@ -186,6 +186,7 @@ class Clock:
 
     def __init__(self, tables: Collection[ConversationRows]) -> None:
         self._ways = date_orders(turn.picked.rest for table in tables for turn in table.turns)
+        # first and last time of each conversation: most of them tell the direction of the file
         ends = []
         for rows in tables:
             if rows.turns:
@@ -289,6 +290,7 @@ class Assembler:
                 continue
             if isinstance(item, BadRow):
                 self._joiner.unread.append(item)
+            # moments of a chat wait for the end of the file, which shows the latest of them
             if isinstance(item, list):
                 yield from item
             elif isinstance(item, Placed) and (chat := _chat_of(item.conversation)):
@@ -341,6 +343,7 @@ class Assembler:
     def _read_row(self, row: LogRow) -> Placed | list[Placed] | Skipped | BadRow | None:
         """Read a row; None for a turn that waits for the rest of its table."""
         try:
+            # the user named the list of messages: no shape is looked for
             if self._options.messages_field is not None:
                 self._joiner.account.general["messages"] += 1
                 return self._whole(
@@ -354,15 +357,18 @@ class Assembler:
                 and (export := export_of(row.fields)) is not None
             ):
                 parts = list(export.read(row.fields))
+                # a row of scores alone that has words, too, is rather a log with labels
                 if not _are_scores(parts) or not has_words(row.fields):
                     self._take(row, export, parts)
                     return None
 
+            # rows of the general shapes; another shape may still be a known one in other words
             try:
                 reader = reader_of(row.fields)
             except NoShape as error:
                 return self._reread(row, error)
 
+            # a turn waits for the rest of its table; other rows are whole conversations
             if reader.row_is_turn:
                 self._joiner.account.general[reader.name] += 1
                 self._put_aside(row, reader)
@@ -412,8 +418,10 @@ class Assembler:
             )
             unlabeled.label = str(row.fields[label])
             raise unlabeled from None
+        # columns that the user named stand: no other reading is tried
         if self._options.columns:
             raise error from None
+        # a row that was unfolded has `messages`, and isn't unfolded again
         if (
             "messages" not in row.fields
             and (fields := with_sides(row.fields) or with_turns(row.fields)) is not None
@@ -434,6 +442,7 @@ class Assembler:
         if name is not None:
             value = look_up(fields, name)
 
+        # words under the names that the user gave to columns
         says = any(
             fields.get(USUAL[part])
             for part, _ in self._options.columns
@@ -442,6 +451,7 @@ class Assembler:
         if name is None or value is None or says or _has_sentences(fields):
             return
 
+        # a column that names the conversation goes before the row's own id
         id_ = next(
             (
                 fields[owner_name]
@@ -503,6 +513,7 @@ class Assembler:
         table = self._tables.get(id_) or self._tables.setdefault(
             id_, ConversationRows(row.source, row.line)
         )
+        # bad rows count, too: with one of them, all rows of the conversation are bad
         table.rows += 1
         try:
             draft = reader.read(row.fields)
@@ -519,9 +530,11 @@ class Assembler:
             self._joiner.odd.add(ANSWERS_LEFT, (row.source, row.line))
 
         self._joiner.odd.look_at(draft.turns, (row.source, row.line))
+        # labels inside the messages may part a row into several conversations
         if draft.turns and (path := self._label_of_turns(row)):
             parts = list(self._parted(self._rated_turns(row, draft, path), row))
             placeds = []
+            # the row counts once, with its first conversation
             for number, placed in enumerate(parts):
                 placeds.append(placed._replace(rows=0 if number else 1))
             return placeds
@@ -653,6 +666,7 @@ class Assembler:
             return
 
         thumbed = self._thumbed(ordered)
+        # each thumb gets a conversation that ends at its answer and has that thumb alone
         if self._options.thumbs == "each" and 0 < len(thumbed) < len(ordered):
             for place in thumbed:
                 cut = []
@@ -672,6 +686,7 @@ class Assembler:
         else:
             thumb_numbers = frozenset()
 
+        # a number counts where numbers are thumbs, or where labels in words stand beside it
         places: list[int] = []
         for place, turn in enumerate(turns):
             if turn.picked.label is not Label.NONE and (
@@ -697,6 +712,7 @@ class Assembler:
         if self._options.thumbs is None:
             raise _differing_labels(labels)
 
+        # the turn whose thumb counts: the last one down, or the last of all
         worst = [place for place in thumbed if turns[place].picked.label is Label.NEGATIVE]
         if self._options.thumbs == "worst":
             counting_place = worst[-1]
@@ -716,6 +732,7 @@ class Assembler:
             judge: self._with_one_label(turns, self._thumbed(turns))
             for judge, turns in by_judge.items()
         }
+        # the user named the field of the judges: one conversation for each of them
         if self._options.judge_field:
             for judge, turns in judged.items():
                 yield self._made(turns, row, f"#{judge}")
@@ -738,6 +755,7 @@ class Assembler:
                 if turn.feedback:
                     beside.append(turn.feedback)
 
+        # every turn has the label of the majority; comments are put on the conversation below
         chosen = replace(turns[0].picked, label=label, number=number, judge=None)
         bare = []
         for turn in turns:
@@ -766,6 +784,7 @@ class Assembler:
             behind: What stands behind its id where it is one of several.
         """
         picked = _combine_row_fields([turn.picked for turn in ordered])
+        # several conversations of one id need ids of their own, and stay in one group
         if behind:
             picked = replace(
                 picked,
@@ -794,6 +813,7 @@ class Assembler:
         """Yield a chat's latest moment in place of those that it begins with; other rows stay as they are."""
         thumbs = self._options.thumbs
         needed = self._options.labels_needed
+        # short ones first: each is looked for at the start of the longer ones
         waiting = sorted(moments, key=lambda item: len(item.conversation.turns))
         while waiting:
             early, *waiting = waiting
@@ -807,6 +827,7 @@ class Assembler:
                 ),
                 None,
             )
+            # no later moment, an equal one, or every moment counts: the conversation stays
             if (
                 place is None
                 or thumbs == "each"
@@ -817,6 +838,7 @@ class Assembler:
 
             self._conservation.add(early.source, REPEATED, early.rows)
             late = waiting[place]
+            # thumbs of two moments that differ: leave both out, ask the user, or take the worse
             if (
                 early.conversation.label is not late.conversation.label
                 and thumbs is None
@@ -863,6 +885,7 @@ def _vote_in(fields: Mapping[str, Any]) -> ToolScore | None:
         if _may_name_talk(name, value) and name not in thumbs:
             ids.append(name)
 
+    # with several of either, nobody can tell which is the thumb and which the id
     if len(thumbs) != 1 or len(ids) != 1:
         return None
 
@@ -925,6 +948,7 @@ def turns_by_judge(turns: Sequence[TableTurn]) -> dict[str, list[TableTurn]]:
     for turn in turns:
         by_judge.setdefault(turn.picked.judge or "", []).append(turn)
 
+    # turns without a judge are no rows of raters
     if len(by_judge) < 2 or "" in by_judge:
         return {}
 
@@ -979,6 +1003,7 @@ def label_joined(
         WrongUse: Several scores may be the thumb.
     """
     labeller = Labeller(options, partial(picker.settle_raters, by_field=False))
+    # rows of exports were counted when they were taken: nothing counts twice
     for item in joiner.join():
         if isinstance(item, BadRow):
             yield replace(item, rows=0)
@@ -1031,10 +1056,12 @@ def label_joined(
                 error.options,
             )
 
+    # inner steps of traces are counted without a row
     yield from [Skipped("", 0, rows=0)] * joiner.steps
     # what was found, for the account of the reading
     joiner.notes += labeller.notes
     joiner.account.spellings.update(labeller.spellings)
+    # the user's field was found only where a score of that name was taken
     taken_scores = [kind for kind in joiner.account.scores if kind.taken]
     named = [
         options.label_field if taken_scores else None,
@@ -1086,6 +1113,7 @@ def _make_conversation(
     row: LogRow,
 ) -> Conversation:
     sources, rest = take_sources(picked.rest)
+    # flags tell of the log as it is: they are found before turns are cut or cleaned
     flags = _find_flags(turns, options.max_turn_chars)
     if "too_large" in flags:
         turns = tuple(_shorten_turns(turns, options.max_turn_chars))
@@ -1093,6 +1121,7 @@ def _make_conversation(
         turns = tuple(turn.mapped(writable) for turn in turns)
 
     return Conversation(
+        # ids of the log first; raters of one talk share an id that is made of its words
         id=writable(picked.id) or (_rated_id(turns) if picked.judge else _content_id(row)),
         turns=turns,
         label=picked.label,
@@ -1107,6 +1136,7 @@ def _make_conversation(
 
 def _shorten_turns(turns: Iterable[Turn], longest: int) -> Iterator[Turn]:
     """Cut turns that nobody is asked about, since the store would keep each of them."""
+    # characters that are left for the whole conversation
     room = MOST_TURNS * longest
     for turn in turns:
         size = min(longest, room)
@@ -1124,6 +1154,7 @@ def _find_flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[Flag, ...]:
 
     for turn in turns:
         for text in (turn.content, *[call.arguments for call in turn.calls]):
+            # of the odd signs, plain ASCII has NUL alone
             if not text.isascii() or "\x00" in text:
                 flags.update(flag for flag, odd in _ODD.items() if odd.search(text))
 
@@ -1151,6 +1182,7 @@ def _combine_row_fields(rows: Sequence[RowFields]) -> RowFields:
         BadInput: Two rows contradict each other.
     """
     labels = [row.label for row in rows if row.label is not Label.NONE]
+    # a label in words is sure; one of numbers alone is settled once all rows are read
     sure = any(row.label is not Label.NONE and not row.number for row in rows)
     return RowFields(
         id=rows[0].id,
@@ -1216,6 +1248,7 @@ def read_logs(
     files = find_files(named)
     notes = dict[str, None]()
 
+    # rows of small archives, databases and spreadsheets, by their source
     held: dict[str, list[LogRow | BadRow]] = {}
 
     def open_file(source: str) -> Iterable[LogRow | BadRow]:
@@ -1354,9 +1387,11 @@ def _read_or_propose(
     try:
         logs = _read_sources(opened(), options, where, strange, notes)
         strange.offered = strange.offered or tuple(beside)
+        # a log without labels takes a column that is plainly a thumb
         label = None
         if again:
             label = _plain_label(opened, options, logs, strange)
+        # no such column: ask the user where a joined table or an owner leaves a doubt
         if label is None:
             _require_named(opened, options, logs, beside, where)
             if again:
@@ -1367,6 +1402,7 @@ def _read_or_propose(
     except NotText:
         raise
     except BadInput as error:
+        # only rows of an unknown shape get a proposal; other errors stay as they are
         if not again or not strange.is_unknown or isinstance(error, Unmapped):
             raise
         better = _better_error(opened, options, strange, where, error)
@@ -1388,6 +1424,7 @@ def _plain_label(
         or options.positive
         or options.negative
     )
+    # nothing to look for: the label is named, or the log has labels or scores
     if (
         named
         or not options.labels_needed
@@ -1444,12 +1481,14 @@ def _require_owner(
     Raises:
         Unmapped: A column names the conversation of several rows; it proposes that column.
     """
+    # only logs of single exchanges, without columns that the user named, may hide an owner
     exchanges = set(logs.account.general) == {EXCHANGE} and not logs.account.formats
     if not exchanges or options.columns or options.id_field:
         return
 
     rows = first_rows(opened())
     columns = columns_in(rows)
+    # columns that are named like a conversation, with values that several rows share
     owners = []
     for column in columns:
         if (
@@ -1502,6 +1541,7 @@ def _with_plain_label(
     except PollexError:
         return None
 
+    # a thumb has both sides; a column with one of them is no label
     if not (logs.counts[Label.POSITIVE] and logs.counts[Label.NEGATIVE]):
         return None
 
@@ -1517,11 +1557,13 @@ def _as_kept(opened: Callable[[], Sources], options: ReadOptions) -> ReadOptions
     except PollexError:
         return options
 
+    # columns without which nothing can be read; a label's column may be missing
     needed = []
     for part, name in options.columns:
         if part in ("conversation", "messages", "user", "assistant", "parent"):
             needed.append(name)
 
+    # words of a list's items are in the list, not in the row itself
     needed += (
         []
         if dict(options.columns).get("messages")
@@ -1622,6 +1664,7 @@ def _read_sources(
         picker,
         redacted=bool(finders),
     )
+    # columns that look like feedback matter only where no label was found
     has_label = bool(picker.label_field) or any(kind.taken for kind in joiner.account.scores)
     if options.labels_needed and not has_label:
         unused = describe_unused(joiner.unused)
@@ -1717,6 +1760,7 @@ def _group_by_users(
     named = options.group_field or picker.has_groups
     if named:
         return ("",)
+    # without users, near copies stay together, unless the log has groups already
     if (chosen := users.chosen(tally.labels.keys())) is None:
         if tally.grouped:
             copies = {}
@@ -1728,6 +1772,7 @@ def _group_by_users(
             return ("", note_on_copies(copies))
         return ("",)
 
+    # names of users become pseudonyms where names are masked
     path, by_id = chosen
     tally.group({id_: pseudonym(user) for id_, user in by_id.items()} if redacted else by_id)
     return path, note_on_users(path, by_id, len(tally.labels))
@@ -1772,5 +1817,6 @@ def _assemble_items(
     for rows in sources:
         yield from Assembler(picker, options, joiner, strange, conservation).assemble(rows)
 
+    # rows of an export may be in several files: they are joined after the last
     if joiner.account.formats:
         yield from label_joined(joiner, picker, options)

@@ -58,6 +58,7 @@ class SpilledList(Sequence[Conversation]):
 
         self._kept.append(conversation)
         self._room -= sum(turn.size + TURN_OVERHEAD for turn in conversation.turns)
+        # the memory is used up: all conversations move to the file
         if self._room < 0:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115
             self._places = [self._written(self._file, earlier) for earlier in self._kept]
@@ -68,6 +69,7 @@ class SpilledList(Sequence[Conversation]):
         if self._file is None:
             self._kept[index] = conversation
         else:
+            # the earlier text stays in the file, where nothing points to it
             self._places[index] = self._written(self._file, conversation)
 
     @property
@@ -95,6 +97,7 @@ class SpilledList(Sequence[Conversation]):
         `json` is used because pydantic writes null for NaN in metadata.
         """
         content = json.dumps(conversation.model_dump()).encode("ascii")
+        # the file has one position for all threads
         with self._lock:
             place = file.seek(0, 2)
             file.write(content)
@@ -204,6 +207,7 @@ class LogTally:
             self._bad_rows.append(item)
             self._conservation.add(item.source, BAD, item.rows)
         elif isinstance(item, Skipped):
+            # inner steps of traces are no rows of their own
             self._counts["skipped"] += item.rows == 0
             self._conservation.add(item.source, item.outcome, item.rows)
         elif (entry := self._entries.get(item.conversation.id)) is None:
@@ -212,6 +216,7 @@ class LogTally:
             self.grouped |= item.conversation.group is not None
             self._conservation.add(item.source, TURNS, item.rows)
         else:
+            # the id is known: what this conversation is shows by what is counted for it
             before = self._counts["overruled"]
             self._meet(entry, item)
             if self._counts["overruled"] > before:
@@ -226,6 +231,7 @@ class LogTally:
         if score.target == "conversation" and score.id in self._entries:
             return score.id
 
+        # keys of messages are collected when a score first asks for them
         if self._messages is None:
             self._messages = {
                 key: conversation.id
@@ -242,6 +248,7 @@ class LogTally:
             self._files = {}
             for id_, entry in self._entries.items():
                 path = Path(entry.place.rpartition(":")[0])
+                # a name that two conversations share leads to neither
                 for spelled in {path.name, path.stem}:
                     self._files[spelled] = None if spelled in self._files else id_
 
@@ -263,6 +270,7 @@ class LogTally:
     def _label(self, voted: Voted) -> None:
         entry = self._entries[voted.id]
         conversation = self._shelf[entry.index]
+        # a label of the log itself stays; comments are added
         changes: dict[str, Any] = {"feedback": (*conversation.feedback, *voted.feedback)}
         if entry.label is Label.NONE and voted.label is not Label.NONE:
             changes |= {"label": voted.label, "judge": voted.judge or conversation.judge}
@@ -275,6 +283,7 @@ class LogTally:
         entry: Recorded,
         conversation: Conversation,
     ) -> None:
+        # a source may have colons in its name; the line stands behind the last one
         source, _, line = entry.place.rpartition(":")
         self._entries[id_] = _make_entry(
             entry.index,
@@ -289,6 +298,7 @@ class LogTally:
             numbers: The ratings that are thumbs.
             majority: The label of a conversation that several people rated.
         """
+        # conversations that several people rated
         for id_, rated in self._rated.items():
             label = majority(list(rated.values()))
             entry = self._entries[id_]
@@ -298,12 +308,14 @@ class LogTally:
                 self._shelf[entry.index].model_copy(update={"label": label}),
             )
 
+        # conversations of one id that differ by a number: a clash only where numbers are thumbs
         for recorded, item in self._by_number:
             if {recorded.number, item.number} - {""} <= numbers:
                 self._meet_another(recorded, item)
             else:
                 self._counts["duplicates"] += 1
 
+        # labels read from numbers that are no thumbs
         for id_, entry in self._entries.items():
             if entry.number not in numbers | {""} and entry.label is not Label.NONE:
                 self._replace(
@@ -359,22 +371,26 @@ class LogTally:
             counts={label: counts[label] for label in Label},
             flags={flag: tuple(ids) for flag, ids in flags.items()},
             notes=(*notes, *self._own_notes()),
+            # equal for the same conversations in any order
             fingerprint=hashlib.sha256(
                 b"".join(sorted(entry.digest for entry in entries.values()))
             ).hexdigest(),
         )
 
     def _meet(self, recorded: Recorded, item: Placed) -> None:
+        # identical, another rater's, of another label, or another conversation
         entry = _make_entry(recorded.index, item)
         if entry.digest == recorded.digest:
             self._counts["duplicates"] += 1
         elif self._is_another_raters(recorded, item):
             self._rate(recorded, item)
         elif not self._labels_needed and self._differ_in_label(recorded, item):
+            # two labels where none is needed: neither is taken
             self._counts["duplicates"] += 1
             unlabeled = item.conversation.model_copy(update={"label": Label.NONE})
             self._replace(unlabeled.id, recorded, unlabeled)
         elif (recorded.number or entry.number) and self._differ_in_label(recorded, item):
+            # whether the numbers are labels shows once all rows are read
             self._by_number.append((recorded, item))
         else:
             self._meet_another(recorded, item)
@@ -395,6 +411,7 @@ class LogTally:
         """Keep another rater's label: for the majority, or with judges wanted as a conversation of its own."""
         conversation = item.conversation
         before = self._shelf[recorded.index]
+        # an id of its own for each judge, in the group of the conversation
         if self._each_judge:
             update = {
                 "id": f"{conversation.id}#{conversation.judge}",
@@ -425,6 +442,7 @@ class LogTally:
         )
 
     def _differ_in_label(self, recorded: Recorded, item: Placed) -> bool:
+        # identical once both have no label
         unrated = []
         for conversation in (self._shelf[recorded.index], item.conversation):
             unrated.append(
@@ -438,6 +456,7 @@ class LogTally:
     def _meet_another(self, recorded: Recorded, item: Placed) -> None:
         entry = _make_entry(recorded.index, item)
         before = self._shelf[recorded.index]
+        # a longer moment of a chat takes the place of a shorter one
         if self._on_duplicate == "error" and (
             _is_moment(before, item.conversation) or _is_moment(item.conversation, before)
         ):
@@ -500,6 +519,7 @@ def _message_keys(conversation: Conversation) -> Iterator[str]:
 
 def _make_entry(index: int, item: Placed) -> Recorded:
     conversation, source, line, number = item[:4]
+    # two conversations of one id are identical where all of these are
     content = [
         conversation.id,
         conversation.text_hash,

@@ -116,6 +116,7 @@ class Joiner:
             self.odd.look_at(turns_of_part(part), place)
 
         self._columns_beside(row, log_parts, place)
+        # columns may be the label, too, though the tool itself doesn't know them as scores
         for score in columns_offered(
             row.fields, log_parts, f"{row.source}:{row.line}", self._options.label_field
         ):
@@ -145,11 +146,14 @@ class Joiner:
             case Message():
                 self._places.setdefault(part.conversation, place)
                 messages = self._messages.setdefault(part.conversation, {})
+                # a message without an id is told by its place
                 key: object = part.key or (place, len(messages))
+                # of two records of a message the newer counts
                 if key not in messages or messages[key].state <= part.state:
                     messages[key] = part._replace(turns=self._shared(part.turns))
             case ModelCall():
                 self._places.setdefault(part.trace, place)
+                # attributes beside a call may be large, and aren't held
                 self._call(part._replace(beside=NO_FACTS))
             case Words():
                 self._places.setdefault(part.trace, place)
@@ -166,6 +170,7 @@ class Joiner:
                 self._places.setdefault(part.conversation, place)
                 self._facts.setdefault(part.conversation, []).append(part.facts)
                 if part.shown:
+                    # the newest state tells which path of a tree was shown
                     previous = self._shown.get(part.conversation, (0, ""))
                     self._shown[part.conversation] = max(
                         previous,
@@ -197,6 +202,7 @@ class Joiner:
 
         comment, tags = self.odd.written(score.comment, score.tags, place)
         score = score._replace(comment=comment, tags=tags)
+        # a score has a value; a remark is what a person wrote without one
         if score.value is not None:
             self._scores.append(score)
         elif (comment or tags) and is_persons(score):
@@ -220,6 +226,7 @@ class Joiner:
         return tuple(self._turns.setdefault(turn, turn) for turn in turns)
 
     def _call(self, call: ModelCall) -> None:
+        # a later record without words doesn't replace one that has them
         previous = self._calls.get((call.trace, call.span))
         if (
             previous is not None
@@ -241,9 +248,11 @@ class Joiner:
     def _all_words(self) -> dict[str, Words]:
         words_by_span = {}
         for span, rows in self._words.items():
+            # one row with all messages of the span, else its rows in the order of time
             rows = [row for row in rows if row.whole][-1:] or sorted(
                 rows, key=lambda row: row.at or 0
             )
+            # the third and fourth fields: before and after
             before, after = (
                 self._shared(tuple(chain(*column)))
                 for column in zip(*(row[2:4] for row in rows), strict=True)
@@ -269,6 +278,7 @@ class Joiner:
         self._link()
         sessions = self._sessions()
         targets = self._targets(sessions)
+        # facts about a span belong to the conversation that it is part of
         for id_ in [id_ for id_ in self._facts if ("span", id_) in targets]:
             self._facts.setdefault(targets["span", id_], []).extend(self._facts.pop(id_))
 
@@ -337,6 +347,7 @@ class Joiner:
 
     def _link(self) -> None:
         conversation_ids = set(self._messages)
+        # conversations that go on with others join the first of the chain, also in a circle
         for id_ in list(self._links):
             first = id_
             visited = {id_}
@@ -351,6 +362,7 @@ class Joiner:
                 self._facts.setdefault(first, []).extend(self._facts.pop(id_, []))
 
     def _sessions(self) -> dict[str, list[ModelCall]]:
+        # calls that are joined by the history that they repeat
         loose = [call for call in self._calls.values() if call.session == BY_HISTORY]
         first = chained(loose)
         for call in loose:
@@ -369,6 +381,7 @@ class Joiner:
             if call.session:
                 ids.add(call.session)
 
+        # a span of which only the messages are in the files counts as a call
         for span, (words, *_) in self._words.items():
             if words.trace and (words.trace, span) not in self._calls:
                 self._calls[words.trace, span] = ModelCall(words.trace, span)
@@ -390,6 +403,7 @@ class Joiner:
                     self._two_sessions(call.trace, sorted(ids))
                 named[call.trace] = {root_session}
 
+            # a trace with two sessions that its root doesn't decide is a bad row already
             if named[call.trace] != {""}:
                 grouped.setdefault(min(ids, default=call.trace), []).append(call)
 
@@ -418,18 +432,21 @@ class Joiner:
         )
 
     def _targets(self, sessions: Mapping[str, Sequence[ModelCall]]) -> dict[tuple[str, str], str]:
+        # what a score may name, and the conversation that it is in
         targets: dict[tuple[str, str], str] = {}
         for id_ in (*self._messages, *self._talks, *sessions):
             targets["conversation", id_] = id_
 
         for id_, calls in sessions.items():
             for call in calls:
+                # some tools write the trace's id in place of a span's
                 targets["trace", call.trace] = targets["span", call.trace] = targets[
                     "span", call.span
                 ] = id_
 
         for id_, messages in self._messages.items():
             for key in messages:
+                # keys of messages without an id are places, which no score names
                 if isinstance(key, str):
                     targets["message", key] = id_
 
@@ -467,6 +484,7 @@ class Joiner:
                 self._shown.get(id_, (0, None))[1],
                 thumbed,
             )
+            # some tools keep what was asked in another file
             lacks = next(
                 (message.lacks for message in messages.values() if message.lacks),
                 "",
@@ -482,6 +500,7 @@ class Joiner:
 
         # sessions of traces
         for id_, calls in sessions.items():
+            # all calls of a trace but one are inner steps
             self.steps += len(calls) - len({call.trace for call in calls})
             try:
                 call_words = []
@@ -510,6 +529,7 @@ class Joiner:
             for talk in _newest(talks):
                 yield self._joined(id_, _whole(talk), thumbs, [talk])
 
+        # an error where nothing has words; a note where some sessions have none
         if wordless and len(wordless) == len(sessions) and not self._messages and not self._talks:
             raise BadInput(
                 f"no span has messages{self._also}",
@@ -532,6 +552,7 @@ class Joiner:
         parts: Iterable[Timed],
     ) -> Joined:
         self.account.ways[built.way] += 1
+        # a conversation begins with its earliest part
         start = min(dated(part.at for part in parts), default=None)
         if start is None:
             times = {}
@@ -566,6 +587,7 @@ def _with_beside(message: Message, beside: Sequence[Addition]) -> Message:
     if not beside or not message.turns:
         return message
 
+    # files stand at the end of the question, steps before the answer
     first, *rest = message.turns
     marks = [addition.mark for addition in beside if addition.mark]
     if marks:
@@ -613,6 +635,7 @@ def _goes_on(envelope: Mapping[str, Any]) -> bool:
 def _whole(talk: WholeTalk) -> Built:
     places: dict[str, int | None] = {key: index for index, key in enumerate(talk.keys) if key}
     turns = talk.turns
+    # a failed answer leaves a mark in its place
     if talk.error and (not turns or turns[-1].role == "user"):
         turns = (*turns, Turn(role="assistant", content="[error]"))
 

@@ -218,6 +218,7 @@ def moment(value: object, day_first: bool | None = None) -> float | None:
 
     Returns None for anything else.
     """
+    # MongoDB's JSON has a time as an object
     if isinstance(value, Mapping):
         value = value.get("$date", value.get("$numberLong"))
 
@@ -232,6 +233,7 @@ def moment(value: object, day_first: bool | None = None) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LATEST:
         return None
 
+    # the size of a number tells its unit: ns, µs, ms, else s
     for bound, unit in ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3)):
         if abs(value) >= bound:
             return value / unit
@@ -259,6 +261,7 @@ _CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%H:%M:%S.%f")
 
 
 def _calendar(text: str, day_first: bool | None) -> float | None:
+    # ISO text; a time without a zone is one of UTC
     with suppress(ValueError):
         time = datetime.fromisoformat(text)
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
@@ -267,6 +270,7 @@ def _calendar(text: str, day_first: bool | None) -> float | None:
     if date_match is None or (date_match[2] == "/" and day_first is None):
         return None
 
+    # the day is first where dots stand between, or where the caller says so
     day, month = (
         (date_match[1], date_match[3])
         if date_match[2] == "." or day_first

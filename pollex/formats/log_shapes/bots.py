@@ -44,12 +44,14 @@ def read_langflow(fields: Fields) -> Iterator[LogPart]:
     key = text(fields.get("id"))
     words = text_of(str(fields.get("text") or ""))
     failed = fields.get("category") == "error" or truth(fields.get("error"))
+    # calls of tools stand in blocks, among contents of other kinds
     blocks = []
     for block in objects(fields.get("content_blocks")):
         blocks.extend(objects(block.get("contents")))
 
     tools = [content for content in blocks if content.get("type") == "tool_use"]
     calls = [turn for tool in tools for turn in _tool_turns(tool, tool.get("output"))]
+    # the text of a failed answer is its error, and no words
     lines = ["[error]" if failed else words, *marks_of_files(parse(fields.get("files")))]
     turn = Turn(role=role_of(fields.get("sender")), content=join_lines(lines))
     yield Message(
@@ -63,6 +65,7 @@ def read_langflow(fields: Fields) -> Iterator[LogPart]:
 
 def read_flowise(fields: Fields) -> Iterator[LogPart]:
     session = required(fields, "sessionId", "chatId")
+    # a message without an id is told by its chat, time and role
     key = text(fields.get("id")) or f"{session}/{fields.get('createdDate')}/{fields.get('role')}"
     lines = [
         text_of(str(fields.get("content") or "")),
@@ -138,6 +141,7 @@ def _botpress_lines(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
     for item in objects(payload.get("items")):
         yield from _botpress_lines(str(item.get("type") or ""), unwrap(item.get("payload")) or item)
 
+    # a message with nothing to read leaves its kind
     readable = words or labels or payload.get("items") or kind in BOTPRESS_FILES
     if kind and payload and not readable:
         yield f"[{kind}]"
@@ -160,6 +164,7 @@ def read_bot_activity(fields: Fields) -> Iterator[LogPart]:
 
 
 def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
+    # Copilot Studio numbers roles from 0, which isn't a missing role
     role = str(get(fields, "from.role") if get(fields, "from.role") is not None else "").casefold()
     if fields.get("type") in ("message", None):
         words = join_lines([*_activity_words(fields), *_activity_files(fields)])
@@ -242,6 +247,7 @@ def _activity_feedback(
     value: Mapping[str, Any],
 ) -> Iterator[ToolScore]:
     action_value = unwrap(value.get("actionValue")) or value
+    # the comment is text, or JSON text of an object with a field for it
     written = parse(action_value.get("feedback"))
     if isinstance(written, Mapping):
         comment = written.get("feedbackText")
@@ -276,6 +282,7 @@ def _activity_thumb(
 
 def read_copilot_transcript(fields: Fields) -> Iterator[LogPart]:
     """Yield the activities of a transcript, which stand as JSON text in one of its columns."""
+    # names of the columns come in upper and lower case
     row = {}
     for name, value in fields.items():
         row[name.casefold()] = value
@@ -323,6 +330,7 @@ def read_dify_message(fields: Fields) -> Iterator[LogPart]:
         _dify_files(fields.get("message_files")),
     )
     parent = text(fields.get("parent_message_id"))
+    # a parent of zeros alone is none, and makes no tree
     branched = parent is not None and parent.strip("0-") != ""
     when = moment(fields.get("created_at"))
     yield Message(
@@ -341,6 +349,7 @@ def read_dify_message(fields: Fields) -> Iterator[LogPart]:
     for feedback in [unwrap(fields.get("feedback")), *objects(fields.get("feedbacks"))]:
         if feedback.get("rating"):
             source = str(feedback.get("from_source") or "user")
+            # a rater without a name is whoever asked
             person = text(feedback.get("from_end_user_id")) or message_facts.get("user")
             comment = feedback.get("content")
             yield ToolScore(
@@ -370,6 +379,7 @@ def read_dify_step(fields: Fields) -> Iterator[LogPart]:
         calls.append(call_of({"name": name, "arguments": inputs.get(name)}))
 
     words = _THINKING.sub("", str(fields.get("thought") or "")).strip()
+    # answers of several tools stand by name; they follow in the order of the calls
     observed = parse(fields.get("observation"))
     if isinstance(observed, Mapping):
         named = []
@@ -386,6 +396,7 @@ def read_dify_step(fields: Fields) -> Iterator[LogPart]:
 
     content = join_lines([words, *(call.mark for call in calls)])
     turn = Turn(role="assistant", content=content, calls=tuple(calls))
+    # the place among the message's steps, else the time
     place = moment(fields.get("position")) or moment(fields.get("created_at"))
     yield Addition(required(fields, "message_id"), place, (turn, *tools))
 
@@ -449,6 +460,7 @@ def read_dify_feedback(fields: Fields) -> Iterator[LogPart]:
 def read_rasa_tracker(fields: Fields) -> Iterator[LogPart]:
     sender = required(fields, "sender_id")
     slots = unwrap(fields.get("slots"))
+    # slots as they are now count before the events that set them
     for event in objects(fields.get("events")):
         yield from read_rasa_event({**event, "sender_id": sender}, slots=not slots)
 
@@ -489,6 +501,7 @@ def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
     elif slots and kind == "slot":
         yield from _rasa_slot(sender, str(fields.get("name")), fields.get("value"))
     elif slots and words.startswith("/"):
+        # a payload may set slots: /affirm{"name": value}
         payload = None
         if "{" in words:
             payload = parse(words[words.find("{") :])
@@ -511,6 +524,7 @@ def read_dialogflow_conversation(fields: Fields) -> Iterator[LogPart]:
     name = required(fields, "name")
     id_ = name.rpartition("/")[2]
     for number, interaction in enumerate(objects(_dialogflow_camel(fields.get("interactions")))):
+        # an interaction whose answer has no id is told by its number
         key = text(get(interaction, "response.responseId")) or f"{name}/{number}"
         yield Message(
             id_,
@@ -572,12 +586,14 @@ def _dialogflow_camel(value: object) -> Any:
 
 
 def _dialogflow_turns(interaction: Mapping[str, object]) -> tuple[Turn, ...]:
+    # what was written, else what was heard
     utterance = get(interaction, "request.queryInput.text.text") or get(
         interaction, "response.queryResult.transcript"
     )
     utterance = utterance or interaction.get("requestUtterances")
     question = (Turn(role="user", content=text_of(str(utterance))),) if utterance else ()
     messages = objects(get(interaction, "response.queryResult.responseMessages"))
+    # several messages of an answer are lines of one turn
     lines = []
     for message in messages:
         for line in get(message, "text.text") or []:
@@ -596,6 +612,7 @@ CUSTOMERS = frozenset(("user", "lead", "contact", "end-user", "end_user"))
 
 def without_html(body: object) -> str:
     """Return the words of a body in HTML, a line for each of its blocks."""
+    # characters are decoded last, so that a written < begins no tag
     marked = _TAG.sub("", _BREAK.sub("\n", _IMAGE.sub("[image]", str(body or ""))))
     return "\n".join(line.strip() for line in html.unescape(marked).splitlines() if line.strip())
 
@@ -625,6 +642,7 @@ def read_livechat(fields: Fields) -> Iterator[LogPart]:
 
     for thread in [unwrap(fields.get("thread")), *objects(fields.get("threads"))]:
         for event in objects(thread.get("events")):
+            # an event that only agents see is no turn
             shown = event.get("visibility", "all") == "all"
             if event.get("type") == "message" and shown and event.get("text"):
                 role: Role
@@ -642,6 +660,7 @@ def read_livechat(fields: Fields) -> Iterator[LogPart]:
                 )
 
         rating = unwrap(get(thread, "properties.rating"))
+        # a property may be wrapped in an object with its value
         rating = unwrap(rating.get("value")) or rating
         if "score" in rating:
             yield ToolScore(
@@ -680,6 +699,7 @@ def read_help_scout(fields: Fields) -> Iterator[LogPart]:
 
 def read_intercom(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "id")
+    # the source is what the conversation began with; the parts follow it
     parts = [
         unwrap(fields.get("source")),
         *objects(get(fields, "conversation_parts.conversation_parts")),
@@ -689,6 +709,7 @@ def read_intercom(fields: Fields) -> Iterator[LogPart]:
         words = join_lines(
             [without_html(part.get("body")), *marks_of_files(part.get("attachments"))]
         )
+        # notes are read by agents alone
         if words and part.get("part_type", "comment") != "note":
             role: Role
             if str(author.get("type")) in CUSTOMERS:
@@ -696,6 +717,7 @@ def read_intercom(fields: Fields) -> Iterator[LogPart]:
             else:
                 role = "assistant"
 
+            # the source has the conversation's time
             when = moment(part.get("created_at")) or moment(fields.get("created_at"))
             yield Message(
                 id_,
@@ -716,6 +738,7 @@ def read_zendesk_ticket(fields: Fields) -> Iterator[LogPart]:
     customers.discard(text(fields.get("assignee_id")))
 
     for number, comment in enumerate(objects(fields.get("comments"))):
+        # a role tells who writes; without one, the author's id does
         author = text(comment.get("author_id"))
         role = text(get(comment, "author.role"))
         yield from _zendesk_messages(
@@ -795,6 +818,7 @@ def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
                 or text(fields.get("author_id"))
                 or text(fields.get("updater_id"))
             )
+            # who speaks as the user is decided later, by the order of the authors
             for message in _zendesk_messages(
                 id_, text(event.get("id")), {"created_at": when, **event}, customer=False
             ):
@@ -829,6 +853,7 @@ def _zendesk_messages(
         body = without_html(comment.get("html_body"))
 
     words = join_lines([body.strip(), *marks_of_files(comment.get("attachments"))])
+    # comments that aren't public are notes between agents
     if words and (comment.get("public") is None or truth(comment["public"])):
         turn = Turn(role="user" if customer else "assistant", content=words)
         yield Message(id_, key, (turn,), moment(comment.get("created_at")))

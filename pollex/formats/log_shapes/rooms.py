@@ -47,6 +47,7 @@ def _reactions(
     """Yield the reactions on a message that are thumbs, one for each person who is named."""
     for name, people in named:
         value = THUMBS.get(_TONES.sub("", str(name)).strip(":"))
+        # a reaction without names is one by somebody unknown
         if isinstance(people, list) and people:
             listed = [text(person) for person in people]
         else:
@@ -83,8 +84,10 @@ def read_slack(fields: Fields) -> Iterator[LogPart]:
     ts = required(fields, "ts")
     thread = text(fields.get("thread_ts")) or ts
     channel = text(fields.get("channel"))
+    # threads of two channels may begin at the same time
     id_ = f"{channel}/{thread}" if channel else thread
     bot = bool(fields.get("bot_id")) or fields.get("subtype") == "bot_message"
+    # a link is written <address|words>
     message_text = _SLACK_LINK.sub(
         lambda link: link[2] or link[1],
         str(fields.get("text") or ""),
@@ -115,6 +118,7 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
         facts(title=get(fields, "channel.name"), server=get(fields, "guild.name")),
     )
     for message in objects(fields.get("messages")):
+        # others say who joined, what was pinned and so on
         if message.get("type") not in (
             None,
             "Default",
@@ -181,6 +185,7 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
             continue
         named = message.get("from") == name
         role: Role = "assistant" if named == with_bot else "user"
+        # a text with links or marks is a list of parts
         written = message.get("text")
         listed = written if isinstance(written, list) else [written]
         message_text = "".join(
@@ -208,6 +213,7 @@ def read_claude_code(fields: Fields) -> Iterator[LogPart]:
     session = required(fields, "sessionId")
     key = required(fields, "uuid")
     message = unwrap(fields.get("message"))
+    # after a summary of its history, a session goes on under a logical parent
     parent = text(fields.get("parentUuid")) or text(fields.get("logicalParentUuid"))
     if truth(fields.get("isSidechain")):
         return
@@ -242,11 +248,13 @@ def read_codex(fields: Fields) -> Iterator[LogPart]:
             facts(session=text(item.get("id")), version=text(item.get("cli_version"))),
         )
     elif kind == "response_item":
+        # calls and their outputs have no role
         if item.get("role") or item.get("type") != "message":
             turns = turns_in(item)
         else:
             turns = ()
 
+        # what the program itself says in the user's name
         context = (
             item.get("role") == "user"
             and turns
@@ -351,6 +359,7 @@ def read_agent_states(fields: Fields) -> Iterator[LogPart]:
         if state.get("message_thread"):
             threads.append(state["message_thread"])
 
+    # the longest thread has what all agents said
     if threads:
         yield WholeTalk(text(fields.get("id")), turns_of(max(threads, key=len)))
 
@@ -376,6 +385,7 @@ def read_other_event(fields: Fields) -> Iterator[LogPart]:
 
 def read_posthog(fields: Fields) -> Iterator[LogPart]:
     """Yield an event of PostHog's LLM analytics: a span, a generation, or what a user said of one."""
+    # properties are columns of a table, or nested
     properties: Mapping[str, Any] = {
         k.removeprefix("properties."): v for k, v in fields.items() if k.startswith("properties.")
     }
@@ -547,6 +557,7 @@ def read_fastgpt_item(fields: Fields) -> Iterator[LogPart]:
 
     for name, thumb in (("userGoodFeedback", "up"), ("userBadFeedback", "down")):
         if fields.get(name):
+            # the value is a yes, or what the user wrote
             comment = None
             if str(fields[name]).casefold() not in ("yes", "true", "1"):
                 comment = fields[name]
@@ -588,6 +599,7 @@ def read_argilla(fields: Fields) -> Iterator[LogPart]:
     """Yield an annotated record: a chat or an exchange among its fields, and each person's answers."""
     id_ = required(fields, "id")
     record_fields = unwrap(fields.get("fields"))
+    # a field with a chat; else the first two texts are the question and the answer
     chats = [
         chat
         for value in record_fields.values()
@@ -609,6 +621,7 @@ def read_argilla(fields: Fields) -> Iterator[LogPart]:
     )
     for question, answers in unwrap(fields.get("responses")).items():
         for answer in objects(answers):
+            # drafts and discarded answers don't count
             if answer.get("status", "submitted") == "submitted" and answer.get("value") is not None:
                 value = answer["value"]
                 person = text(answer.get("user_id"))
@@ -648,6 +661,7 @@ def read_label_studio(fields: Fields) -> Iterator[LogPart]:
         for result in objects(annotation.get("result")):
             value = unwrap(result.get("value"))
             name = str(result.get("from_name") or "")
+            # a choice, stars or a number is the score, and a text the comment
             chosen = value.get("choices") or value.get("rating") or value.get("number")
             written = None
             if result.get("type") == "textarea":

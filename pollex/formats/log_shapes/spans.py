@@ -146,6 +146,7 @@ def call_of(
         _first(attributes, SESSION_NAMES),
         moment(start),
         **of_sides(before, after),
+        # a span of unknown kind is a model's where its input is a list of messages
         model=kind.casefold() in _MODELS
         or operation in _MODELS
         or (not kind and before is not None and before.history),
@@ -195,6 +196,7 @@ def messages_of(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide 
         _vercel,
         _plain,
     ):
+        # values that can't be read by one convention may fit the next
         try:
             sides = way(attributes)
         except BadInput:
@@ -214,6 +216,7 @@ def _semantic(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | 
     if not isinstance(before, list) and not isinstance(after, list):
         return None
 
+    # what the system says may be an attribute of its own
     system = parse(attributes.get("gen_ai.system_instructions"))
     if system:
         turns = system_of({"system": system})
@@ -228,6 +231,7 @@ def _semantic(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | 
 
 
 def _openinference(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
+    # OpenInference numbers its messages: llm.input_messages.0.message.role
     sides = []
     for name in ("llm.input_messages", "llm.output_messages"):
         listed = _listed(attributes, name)
@@ -242,6 +246,7 @@ def _openinference(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSi
 
     if sides[0] is None:
         return None
+    # the answer may be a plain value without a role
     return sides[0], sides[1] or output_of(
         attributes.get("output.value"), _written(attributes, "output.value")
     )
@@ -255,6 +260,7 @@ def _listed(attributes: Mapping[str, Any], name: str) -> list[Any]:
             return [nest(entry) for entry in whole if isinstance(entry, Mapping)]
         return []
 
+    # names with numbers, such as NAME.0.role, become a list
     prefix = f"{name}."
     spread = nest(
         {key[len(prefix) :]: value for key, value in attributes.items() if key.startswith(prefix)}
@@ -263,6 +269,7 @@ def _listed(attributes: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+    # OpenInference wraps each call and each part in an object
     calls = []
     for call in objects(message.get("tool_calls")):
         calls.append(call.get("tool_call", call))
@@ -309,6 +316,7 @@ def _flat(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None
 
 
 def _content(content: object) -> object:
+    # text that is a list of parts becomes one; other JSON stays what somebody said
     parsed = parse(content)
     if isinstance(parsed, list) and parsed and all(map(is_part, parsed)):
         return parsed
@@ -352,6 +360,7 @@ def _listed_events(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSi
     """Pydantic AI's spans, whose events are one attribute."""
     events = parse(attributes.get("events") or attributes.get("all_messages_events"))
     if not isinstance(events, list):
+        # later versions keep all messages in one list, the answer among them
         whole = parse(attributes.get("pydantic_ai.all_messages"))
         if isinstance(whole, list):
             return (RunSide(turns_of(whole), True), None)
@@ -360,6 +369,7 @@ def _listed_events(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSi
     sides: tuple[list[Turn], list[Turn]] = [], []
     for event in events:
         if isinstance(event, Mapping) and (name := str(event.get("event.name") or "")):
+            # False and True are the places of the two sides: asked, answered
             sides[name in ANSWERS].extend(turns_of_event(name, event))
 
     before, after = (RunSide(tuple(turns), True) if turns else None for turns in sides)
@@ -368,6 +378,7 @@ def _listed_events(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSi
 
 def _plain(attributes: Mapping[str, Any]) -> tuple[RunSide | None, RunSide | None] | None:
     """OpenInference's and Traceloop's words of spans that are no model's."""
+    # OpenInference, Traceloop, Logfire, Google's ADK, then the oldest names
     for before, after in (
         ("input.value", "output.value"),
         ("traceloop.entity.input", "traceloop.entity.output"),
@@ -418,6 +429,7 @@ def turns_of_event(name: str, body: object) -> tuple[Turn, ...]:
             side = read(content)
             return side.turns if side else ()
 
+    # the answer is wrapped as `message`, or the body is the answer
     if name == "gen_ai.choice":
         message = parse(body.get("message"))
         if isinstance(message, list):
@@ -425,6 +437,7 @@ def turns_of_event(name: str, body: object) -> tuple[Turn, ...]:
         answer = message if isinstance(message, Mapping) else body
         return turns_of([{"role": "assistant", "content": None, **answer}])
 
+    # events named after a role: gen_ai.user.message and so on
     role = name.removeprefix("gen_ai.").removesuffix(".message")
     if role not in ("system", "user", "assistant", "tool") or not name.endswith(".message"):
         return ()
@@ -454,11 +467,13 @@ def hexadecimal(id_: object) -> str | None:
     if _HEX.fullmatch(id_):
         return id_.lower()
 
+    # JSON of protobuf has ids in base64
     try:
         raw = base64.b64decode(id_, validate=True)
     except (binascii.Error, ValueError):
         return id_
 
+    # a span's id has 8 bytes, a trace's id 16
     if len(raw) in (8, 16):
         return raw.hex()
     return id_
@@ -468,6 +483,7 @@ def value_of(value: object) -> Any:
     if not isinstance(value, Mapping):
         return value
 
+    # a value is an object whose key names its type: stringValue, intValue, arrayValue
     for name, inner in value.items():
         kind = name.replace("_", "").lower()
         if inner is None:
@@ -481,6 +497,7 @@ def value_of(value: object) -> Any:
                 return attributes_of(inner.get("values"))
             return {}
         if kind == "intvalue":
+            # JSON of protobuf writes integers of 64 bits as text
             if _INT.fullmatch(str(inner)):
                 return int(inner)
             return inner
@@ -507,6 +524,7 @@ def attributes_of(listed: object) -> dict[str, Any]:
 
 
 def _inside(fields: Fields, *names: str) -> Iterator[Mapping[str, Any]]:
+    # the objects at the end of a path of lists, of all branches
     level: list[Mapping[str, Any]] = [fields]
     for name in names:
         level = [child for outer in level for child in objects(field_of(outer, name))]
@@ -574,6 +592,7 @@ def _logfire_feedback(
 
 
 def _of_events(fields: Mapping[str, Any]) -> dict[str, Any]:
+    # events of gen_ai are messages, and are read as turns
     other_events = []
     for event in objects(fields.get("events")):
         if not str(event.get("name")).startswith("gen_ai."):
@@ -595,6 +614,7 @@ def events_in(
     start: object,
 ) -> Iterator[LogPart]:
     for event in objects(fields.get("events")):
+        # an event without a time has the time of its span
         when = field_of(event, "timeUnixNano") or event.get("timestamp") or start
         yield from _event(
             str(event.get("name")), trace, span, attributes_of(event.get("attributes")), None, when
@@ -631,6 +651,7 @@ def _event(
     body: object,
     when: object,
 ) -> Iterator[LogPart]:
+    # an evaluation, all messages of one call, or a single message
     if name == EVALUATION:
         yield from _score(trace, span, attributes, when)
     elif name == DETAILS and (sides := messages_of(attributes)):
@@ -656,6 +677,7 @@ def _event(
 
 
 def _unpacked(body: object, attributes: Mapping[str, Any]) -> object:
+    # the message is the body, or is spread over the event's attributes
     parsed = parse(body) or parse(attributes.get("gen_ai.event.content"))
     if isinstance(parsed, Mapping) and parsed:
         return parsed
@@ -692,6 +714,7 @@ def _score(
     if value is None:
         return
 
+    # the narrowest place first: the wider ones count where it isn't found
     places: list[tuple[Target, str]] = [
         ("span", span),
         ("trace", trace),
@@ -713,6 +736,7 @@ PHOENIX_ATTRIBUTES = "attributes."
 
 def read_phoenix_span(fields: Fields) -> Iterator[LogPart]:
     attributes = flatten(unwrap(fields.get("attributes")))
+    # a table of spans has each attribute in a column of its own
     attributes |= {
         k.removeprefix(PHOENIX_ATTRIBUTES): v
         for k, v in fields.items()
@@ -750,6 +774,7 @@ def read_phoenix_session(fields: Fields) -> Iterator[LogPart]:
     for session, turns in fields.items():
         for turn in objects(turns):
             root = unwrap(turn.get("root_span"))
+            # a turn without a root span has the id of its trace
             span = text(get(root, "context.span_id")) or required(turn, "trace_id")
             failed = root.get("status_code") == "ERROR"
             yield ModelCall(
@@ -800,6 +825,7 @@ def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
     for name, listed in _phoenix_annotations(fields):
         for annotation in listed if isinstance(listed, list) else [listed]:
             if isinstance(annotation, Mapping):
+                # a score counts before a label
                 if annotation.get("score") is not None:
                     value = annotation.get("score")
                 else:
@@ -821,6 +847,7 @@ def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
 
 
 def _phoenix_annotations(fields: Fields) -> Iterator[tuple[str, Any]]:
+    # annotations are columns in a CSV file, and nested in the metadata otherwise
     prefix = "metadata.annotations."
     for k, v in fields.items():
         if k.startswith(prefix):
@@ -877,6 +904,7 @@ def _mlflow_span(span: Mapping[str, Any], trace: str, start: object) -> ModelCal
     span = {_snake(name): value for name, value in span.items()}
     parent = hexadecimal(span.get("parent_span_id") or span.get("parent_id"))
     written = attributes_of(parse(span.get("attributes")))
+    # attributes are JSON text; input and output are parsed where they are read
     attributes = {}
     for n, value in written.items():
         if value != "null":
@@ -904,6 +932,7 @@ def _snake(name: str) -> str:
 
 def _mlflow_assessments(info: Fields, trace: str) -> Iterator[ToolScore]:
     for assessment in objects(info.get("assessments")):
+        # feedback that a later one replaced is no longer valid
         if assessment.get("valid") is False:
             continue
         feedback = unwrap(assessment.get("feedback"))
@@ -911,6 +940,7 @@ def _mlflow_assessments(info: Fields, trace: str) -> Iterator[ToolScore]:
         if value is None:
             continue
         source = unwrap(assessment.get("source"))
+        # a rating of a session counts for the conversation, another for its trace
         session = text(unwrap(assessment.get("metadata")).get(MLFLOW_SESSION))
         target = ("conversation", session) if session else ("trace", trace)
         yield ToolScore(

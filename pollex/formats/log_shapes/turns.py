@@ -186,6 +186,7 @@ def part_kind(part: object) -> str:
     if not isinstance(part, Mapping):
         return "text" if isinstance(part, str) else ""
 
+    # the kind is named, or told by a key such as functionCall that has a value
     named = next((part[name] for name in PART_KINDS if name in part), None)
     if named is None:
         named = next(
@@ -193,6 +194,7 @@ def part_kind(part: object) -> str:
             "text",
         )
 
+    # a part of text that has no text may hold another kind under that kind's name
     if named == "text" and part.get("text") is None:
         named = next(
             (name for name in part if name in _ALONE and isinstance(part[name], Mapping | list)),
@@ -207,6 +209,7 @@ def is_part(value: object) -> bool:
     kind = None
     if isinstance(value, Mapping):
         kind = value.get("type")
+    # without a type: an object whose only key is its kind
     if kind is None and isinstance(value, Mapping):
         return len(value) == 1 and bool(value.keys() & (_ALONE | {"text"}))
     if not isinstance(kind, str) or not isinstance(value, Mapping):
@@ -220,6 +223,7 @@ def is_result(part: object) -> bool:
     if kind in _RESULTS or kind.endswith("_tool_result"):
         return True
 
+    # a call that already has its output is a result as well
     return (
         isinstance(part, Mapping)
         and tool_named(part, kind) is not None
@@ -237,6 +241,7 @@ def tool_named(part: Mapping[str, Any], kind: str) -> str | None:
     )
     if kind in ("tool_call", "tool-invocation") and inner is not None:
         return str(next((inner[key] for key in _TOOL_NAMES if key in inner), None))
+    # `tool-NAME` is a call in the AI SDK; some kinds of others begin so, too
     if kind.startswith("tool-") and kind not in CALLS | _RESULTS:
         return kind.removeprefix("tool-")
     return None
@@ -262,6 +267,7 @@ def _output(part: Mapping[str, Any]) -> object:
 
 def result_of(part: Mapping[str, Any]) -> str:
     kind = part_kind(part)
+    # Gemini's parts, then Bedrock's and Haystack's, then OpenTelemetry's
     if isinstance(inner := _keyed(part, kind), Mapping):
         return as_text(inner.get("response", inner.get("output")))
     if kind in ("toolResult", "tool_call_result") and isinstance(part.get(kind), Mapping):
@@ -318,6 +324,7 @@ def words_of(part: object) -> str | None:
             f"a content part is {kind_of(part)}",
             remedy="write each part as an object with a type",
         )
+    # parts that nobody says: reasoning, data for a screen, sources
     if kind in _LEFT_OUT or kind.startswith(("data-", "source-")) or part.get("thought") is True:
         return None
     if kind in TEXT_PARTS:
@@ -336,6 +343,7 @@ def _words(part: Mapping[str, Any]) -> str:
         (part[name] for name in ("text", "refusal", "content") if part.get(name) is not None),
         None,
     )
+    # OpenAI's Assistants keep the words under `value`
     return text_of(
         words.get("value", words.get("content")) if isinstance(words, Mapping) else words
     )
@@ -344,6 +352,7 @@ def _words(part: Mapping[str, Any]) -> str:
 def _placeholder(part: Mapping[str, Any], kind: str) -> str:
     content = _keyed(part, kind) or part.get(kind)
     inner = content if isinstance(content, Mapping) else part
+    # a media type tells images and sounds from other files
     media = [
         part.get("modality"),
         *(inner.get(n) for n in ("mime_type", "mimeType", "mediaType", "media_type")),
@@ -393,6 +402,7 @@ def call_of(call: object) -> ToolCall:
     if not isinstance(call, Mapping):
         return ToolCall(name="", arguments=as_text(call))
 
+    # the tool's name stands in the call or one level deeper
     inner = next(
         (call[name] for name in _CALLED if isinstance(call.get(name), Mapping)),
         call,
@@ -401,6 +411,7 @@ def call_of(call: object) -> ToolCall:
         (inner[key] for key in _TOOL_NAMES if inner.get(key) is not None),
         None,
     )
+    # code that Gemini runs is a call without a tool's name
     if name is None and part_kind(call) == "executableCode":
         code = _keyed(call, "executableCode")
         inner = code if isinstance(code, Mapping) else call
@@ -410,6 +421,7 @@ def call_of(call: object) -> ToolCall:
     if name is None and isinstance(kind, str) and kind.startswith("tool-"):
         name = kind.removeprefix("tool-")
 
+    # arguments are looked for in the inner object first, ids in the outer one
     arguments = _first_filled((inner, call), _ARGUMENTS)
     id_ = _first_filled((call, inner), _CALL_IDS)
     if name is None:
@@ -502,6 +514,7 @@ def result_beside(part: Mapping[str, Any]) -> ToolResult | None:
         part.get("isError"),
         "error" in (part.get("status"), inner.get("status")),
     )
+    # an error in words says more than a mark that there was one
     if cause not in (None, True):
         error = as_text(cause)
     else:
@@ -571,6 +584,7 @@ def role_of(spelling: object) -> Role:
             remedy="name who speaks: user or assistant",
         )
 
+    # the spelling as it stands, then without spaces, signs and `message` at its end
     role = ROLES.get(spelling) or ROLES.get(_DECORATION.sub("", spelling.strip().casefold()))
     if role is None:
         raise UnknownRole(spelling)
@@ -585,6 +599,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
             remedy="write each turn as an object with role and content",
         )
 
+    # most messages have two fields, and need none of the searches below
     if (
         message.keys() == _PLAIN
         and isinstance(message["role"], str)
@@ -623,12 +638,14 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     if answered is not None:
         return (*_without_results(message), *_results(answered))
 
+    # a tool's message may keep its answer under another name
     if role == "tool" and parts is None and not (name and message[name]):
         name = next(
             (key for key in _ANSWERED if message.get(key) not in (None, "")),
             name,
         )
 
+    # in some logs a call is a role, and the message is the call
     is_call = _DECORATION.sub("", str(speaker).casefold()) in CALLING
     calling = is_call and "name" in message
     if name is None and parts is None and not (spoken or beside or odd or calling):
@@ -643,9 +660,11 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     if is_call:
         return (_called(role, message if content is None and "name" in message else content),)
 
+    # a call in the content and beside it is one call
     within = calls_in(content)
     marks_within = {call.mark for call in within}
     beside = [call for call in beside if call.mark not in marks_within]
+    # a result among the parts ends a turn: the message becomes several
     if isinstance(content, list) and any(is_result(part) for part in content):
         return tuple(_parted(role, content, spoken, [*beside, *odd]))
 
@@ -694,11 +713,13 @@ def _answers_in_calls(message: Mapping[str, Any]) -> Iterator[Turn]:
             (call[key] for key in _ANSWERED if call.get(key) is not None),
             None,
         )
+        # a list with a single answer stands for that answer
         if isinstance(value, list) and len(value) == 1:
             answer = value[0]
         else:
             answer = value
 
+        # an answer may be a part with an id of its own; others have the id of their call
         if isinstance(answer, Mapping) and is_result(answer):
             yield Turn(
                 role="tool",
@@ -742,6 +763,7 @@ def _is_no_message(message: Mapping[str, Any]) -> bool:
         return True
 
     content = message.get("content")
+    # the definition of a tool has no arguments, as a call would have
     defined = None
     if isinstance(content, Mapping) and content.get("type") == "function":
         defined = content.get("function")
@@ -778,6 +800,7 @@ def _called(role: Role, content: object) -> Turn:
 
 def turns_of(messages: object) -> tuple[Turn, ...]:
     """Read a list of messages, or its JSON text; null gives no turns."""
+    # the whole list may be JSON text, or stand in an object around it
     if isinstance(messages, str):
         messages = _parsed(messages)
     if isinstance(messages, Mapping) and isinstance(messages.get("messages"), list):
@@ -796,6 +819,7 @@ def turns_of(messages: object) -> tuple[Turn, ...]:
             turns += turns_in(message)
         except BadInput as error:
             error.where = f"turn {index}"
+            # all unknown roles are told at once, so that the user can name them together
             if isinstance(error, UnknownRole):
                 error.spellings = list(_unknown_roles(messages))
             raise
@@ -827,6 +851,7 @@ def _spoken_by(message: Mapping[str, Any]) -> object:
         (message[name] for name in ROLE_NAMES if name in message),
         message.get("type"),
     )
+    # an author may be an object with a role, as in exports of ChatGPT
     if isinstance(role, Mapping):
         role = role.get("role", role.get("type"))
 
@@ -843,6 +868,7 @@ def _parsed(text: str) -> Any:
     try:
         return parse_json(text)
     except ValueError as error:
+        # a list as Python writes it is read, too
         if not isinstance(value := python_literal(text), str):
             return value
         raise NoTurns(
@@ -908,6 +934,7 @@ def _parted(
     spoken: list[str],
     beside: list[ToolCall],
 ) -> Iterator[Turn]:
+    # each result ends a turn of the speaker; the tool's turn follows it
     words: list[str] = []
     calls: list[ToolCall] = []
     for part in parts:
@@ -916,6 +943,7 @@ def _parted(
             calls += calls_in([part])
             continue
 
+        # a part that is call and result in one: the call is said first
         if tool_named(part, part_kind(part)):
             calls.append(call := call_of(part))
             words.append(call.mark)
@@ -934,6 +962,7 @@ def _parted(
             result=result_beside(part),
         )
 
+    # refusals and calls beside the parts come last
     if words or spoken or beside:
         marks = [call.mark for call in beside if call.name]
         yield Turn(

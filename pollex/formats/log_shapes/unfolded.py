@@ -23,6 +23,7 @@ def plain_row(fields: dict[str, Any]) -> dict[str, Any]:
     if dict not in map(type, fields.values()):  # as in most tables
         return fields
 
+    # an export of DynamoDB puts each row under `Item`
     item = fields.get("Item")
     if isinstance(item, dict) and len(fields) == 1 and item and all(map(_is_dynamo, item.values())):
         fields = item
@@ -94,6 +95,7 @@ def with_turns(fields: Fields) -> dict[str, Any] | None:
         return None
 
     path, turns, holder = turn_lists[0]
+    # single values beside the list, such as an id, go with it
     neighbours = {}
     for name, value in holder.items():
         if name != path[-1] and not isinstance(value, list | dict):
@@ -130,11 +132,13 @@ def with_sides(fields: Fields) -> dict[str, Any] | None:
 
     before = sent[0]
     after = received[0]
+    # what came may repeat all that was sent
     if after[: len(before)] == before:
         whole = after
     else:
         whole = [*before, *after]
 
+    # both sides speak, and every role is known
     roles = {_role_in(turn) for turn in whole}
     if not {"user", "assistant"} <= roles or None in roles:
         return None
@@ -162,6 +166,7 @@ def _turn_lists_in(
 ) -> Iterator[tuple[str, list[Any]]]:
     """Yield paths to turns: lists of them, and choices of an interface."""
     for name, value in fields.items():
+        # the value may be JSON text
         inner = parse(value)
         here = (*path, _spelled(name))
         if isinstance(inner, list):
