@@ -91,6 +91,7 @@ def with_labels(
         return lens
 
     thumbs = [opinion for opinion in opinions(store, "thumb") if opinion.source == source]
+    # an adjudicated label counts however its conversation was drawn
     thumb_by_text = settle_answers(
         [
             thumb
@@ -102,7 +103,9 @@ def with_labels(
     for text, thumb in thumb_by_text.items():
         codes[text] = {"up": 1, "down": 0}.get(thumb.value, -1)
 
+    # −1 where nobody gave a thumb, or the votes are tied
     label = np.array([codes.get(text, -1) for text in lens.hashes], dtype=np.int64)
+    # orders that were made by the other labels are dropped
     return replace(
         lens,
         label=label,
@@ -125,6 +128,7 @@ def reliability_of(lens: Lens) -> Reliability | None:
 
     p = lens.probability[rows]
     up = lens.label[rows]
+    # probabilities of thumb down and up `[row, 2]`; each row is a text of its own
     diagrams = reliability(
         np.column_stack([1 - p, p]),
         up,
@@ -139,6 +143,7 @@ def bands(lens: Lens) -> list[Band]:
     rows = find_usable(lens)
     p = lens.probability[rows]
     up = lens.label[rows] == 1
+    # a probability of 1 belongs to the last band
     place = np.minimum((p * BANDS).astype(int), BANDS - 1)
 
     return [
@@ -153,6 +158,7 @@ def score_bands(lens: Lens) -> list[Band]:
     netsat = lens.netsat[usable]
     p = lens.probability[usable]
     up = lens.label[usable] == 1
+    # equal scores share a band, so that there may be fewer than ten
     edges = np.unique(np.quantile(netsat, np.linspace(0, 1, BANDS + 1)))
     place = np.searchsorted(edges[1:-1], netsat, side="right")
     inside = [place == n for n in np.unique(place).tolist()]
@@ -181,6 +187,7 @@ def tails(lens: Lens) -> list[Tail]:
     """Return what is surest, below .1 and above .9, with what the thumbs say against it."""
     rows = find_usable(lens)
     bins = []
+    # of each tail: words, rows, the thumb against it, and the sign that sorts the surest first
     for words, inside, against, sign in (
         ("Sure of a thumb down (P below .1)", lens.probability < 0.1, 1, 1),
         ("Sure of a thumb up (P above .9)", lens.probability > 0.9, 0, -1),
@@ -211,6 +218,7 @@ def subgroups(
             by_group.setdefault(name, []).append(row)
 
     largest = sorted(by_group.items(), key=lambda pair: -len(pair[1]))[:most]
+    # a group of fewer than five says nothing
     return [
         Subgroup(
             name,
@@ -240,6 +248,7 @@ def drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[str, Any]
         if len(before) < FEWEST or len(after) < FEWEST:
             continue
         change = stability(before, after, np.random.default_rng(0), 200)
+        # thumbs of the other run, whether it was learned from them or not
         is_told = (other.label >= 0) & ~np.isnan(other.probability)
         row: dict[str, Any] = {
             "run": name,

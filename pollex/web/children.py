@@ -102,11 +102,13 @@ class Child:
         if self.over:
             return
 
+        # set before the signal, so that its end counts as stopped and not as failed
         self.state = "stopped"
         self.signal(signal.SIGINT)
 
     def signal(self, number: int) -> None:
         """Send a signal to the command and all that it started, while it lives."""
+        # the number may be another process's by now: only the lock says that it is still ours
         if self.pid and is_locked(self.record):
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
@@ -117,6 +119,7 @@ class Child:
         Args:
             file: Descriptor of the record; its process gets a place of fixed length.
         """
+        # the number has a fixed width, so that the second write covers the first
         record = {name: getattr(self, name) for name in KEPT} | {"pid": f"{self.pid:>12}"}
         os.pwrite(file, json.dumps(record, default=str).encode(), 0)
 
@@ -125,6 +128,7 @@ class Child:
         result = {name: getattr(self, name) for name in OF_ENDED}
         content = json.dumps(result | {"lines": list(self.lines)}, default=str).encode()
         folder = self.record.parent / ENDED
+        # a very large result isn't kept; the folder may have gone with its store
         if len(content) > LARGEST_RESULT or not self.record.parent.is_dir():
             return
 
@@ -132,11 +136,13 @@ class Child:
         with _opened(folder / self.record.name) as file:
             file.write(content)
 
+        # the oldest results go first
         for old in sorted(folder.glob("*.json"), key=_written_at)[:-MOST_ENDED]:
             old.unlink(missing_ok=True)
 
     def clear_away(self) -> None:
         """Remove what it read and wrote, once it has ended; its result and its last lines stay."""
+        # last lines are read before their file goes
         self.lines = last_lines(self.written("err"))
         if self.over and self.keeps_result:
             self.keep_result()
@@ -209,6 +215,7 @@ class Children:
             keeps_result=not quick,
         )
         self.by_id[child.id] = child
+        # what only counts has a worker of its own, and waits for no long command
         worker = self._quick if quick else self._worker
         self._begun.append(worker.submit(_run, child))
 
@@ -219,11 +226,13 @@ class Children:
         if self.place is None or not self.place.is_dir():
             return
 
+        # commands that had ended by then, with their results
         for path in sorted((self.place / ENDED).glob("*.json"), key=_written_at):
             ended = _ended(path, self.place)
             if ended is not None:
                 self.by_id[ended.id] = ended
 
+        # commands that were still at work, whose processes hold a lock on their record
         for record in sorted(self.place.glob("*.json")):
             child = _recorded(record)
             if child is None:
@@ -256,15 +265,18 @@ class Children:
 
     def close(self) -> None:
         """End all commands: gently first."""
+        # all are asked to end, and have some time for it together
         for child in self.by_id.values():
             child.stop()
 
         wait(self._begun, PATIENCE)
+        # what hasn't ended by then is ended
         for child in self.by_id.values():
             child.signal(signal.SIGTERM)
 
         self._worker.shutdown()
         self._quick.shutdown()
+        # a temporary folder goes; one in the store is for the next server
         if self.place is None and "folder" in vars(self):
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -315,6 +327,7 @@ def _end(child: Child, code: int | None) -> None:
         code: Its exit code; None where an earlier server started it: then its output tells.
     """
     child.told = _json(child.written("out"))
+    # 3 is done in part, and a shut gate has done its work, too
     if code is not None:
         is_done = code in (0, 3, GATE_SHUT)
     else:
@@ -322,6 +335,7 @@ def _end(child: Child, code: int | None) -> None:
 
     if child.state == "stopped":
         return
+    # what depends on the command is there before the command counts as done
     if is_done and child.after is not None:
         child.after()
 
@@ -365,6 +379,7 @@ def _recorded(record: Path) -> Child | None:
 def _ended(path: Path, place: Path) -> Child | None:
     """Return a command that has ended, as an earlier server kept it; None where the file tells of none."""
     try:
+        # a file that is too large is cut off here, and then is no JSON
         fields = json.loads(path.read_bytes()[: LARGEST_RESULT + 1])
         about = {}
         for name in ("words", "back", "began", "state", "told"):
@@ -395,6 +410,7 @@ def last_lines(path: Path) -> list[str]:
     try:
         with path.open("rb") as file:
             file.seek(0, os.SEEK_END)
+            # only the end of the file, which may be large
             file.seek(max(0, file.tell() - LONGEST_TAIL))
             text = file.read().decode("utf-8", "replace")
     except OSError:

@@ -171,6 +171,7 @@ class Control:
             return number
         if self.kind == "lines":
             return tuple(line.strip() for line in typed.splitlines() if line.strip())
+        # only checked here: the use case reads the text itself
         if option.parse is not None:
             option.parse(typed)
 
@@ -180,6 +181,7 @@ class Control:
 def controls_of(use_case: type[UseCase[Any]], door: Door) -> Iterator[Control]:
     """Yield a control for each field that can be given in the browser."""
     for option in options_of(use_case):
+        # no control for what only Python takes, nor for what this form leaves out
         if option.door != "python" and door.reason_against(option.name) is None:
             yield _control(option, door)
 
@@ -199,10 +201,12 @@ def _control(option: VerbOption, door: Door) -> Control:
 
 
 def _kind_of(option: VerbOption) -> Kind:
+    # a field that names a file or a run is chosen in the browser, whatever its type
     if option.name in SPECIAL:
         return SPECIAL[option.name]
     if isinstance(option.kind, tuple) or option.presets is not None:
         return "choice"
+    # a box can only say yes: where yes is usual, no has to be a choice
     if option.kind is bool:
         return "yes" if option.usual is False else "choice"
     if option.parse is not None:
@@ -227,6 +231,7 @@ def _choices(option: VerbOption) -> tuple[tuple[str, str], ...]:
     if not words:
         return ()
 
+    # an empty choice stands for the usual value, unless that is one of the words
     nothing = () if isinstance(option.usual, str) and option.usual in words else (("", "as usual"),)
     return (*nothing, *((word, word) for word in words))
 
@@ -252,6 +257,7 @@ def help_of(option: VerbOption) -> str:
         return "Learned before. Its page says how far to trust it."
 
     text = in_labels(option.help or _described(option.name))
+    # a terminal writes its default in brackets; here it becomes a sentence
     return re.sub(r"\s*\[default: (.*)\]$", r" If nothing is given: \1.", text)
 
 
@@ -320,6 +326,7 @@ def words_of(option: VerbOption, value: Any) -> list[str]:
             return list(value)
         return [str(value)]
 
+    # settings share one option, each with its name in the value
     values = value if isinstance(value, tuple) else (value,)
     if option.place == "setting":
         typed = [{True: "yes", False: "no"}.get(value, value) for value in values]
@@ -352,6 +359,7 @@ def profile_from(typed: Mapping[str, str]) -> DomainProfile | None:
     values_typed: dict[str, Any] = {}
     for name in profile_questions():
         text = typed.get(OF_PROFILE + name, "").strip()
+        # fields with several values have one on each line
         if text and isinstance(neutral[name], tuple):
             values_typed[name] = tuple(line.strip() for line in text.splitlines() if line.strip())
         elif text:

@@ -22,6 +22,7 @@ def histogram(
     """Draw the distribution of a figure: all conversations pale, those found filled."""
     low = float(counted.edges[0])
     high = float(counted.edges[-1])
+    # pixels: values from left to right, counts from bottom to top
     across = Axis(low, high, 4, WIDTH - 4)
     up = Axis(0, float(counted.all.max() or 1), HIGH, 6)
     # a bar for each bin with anything in it: of all rows, and over it of those that a filter leaves
@@ -56,6 +57,7 @@ def histogram(
             )
         )
 
+    # marks outside of the range of the figure are left out
     lines = []
     for words, at in marks:
         if low <= at <= high:
@@ -104,6 +106,7 @@ def scale(
         reach: The scale goes from −`reach` to `reach`.
     """
     across = Axis(-reach, reach, 10, WIDTH - 10)
+    # a window that is open on a side reaches to the end of the scale
     left = across(-reach if lower is None else lower)
     right = across(reach if upper is None else upper)
     parts = [
@@ -147,6 +150,7 @@ def distribution(
 ) -> Markup:
     """Draw an answer as bars, one an option; the option that was picked is outlined."""
     wide = 120 / max(len(probabilities), 1)
+    # probabilities may not add up to 1: bars are shares of their sum
     mass = sum(probabilities) or 1.0
     bars = []
     for i, (p, option) in enumerate(zip(probabilities, options, strict=True)):
@@ -162,6 +166,7 @@ def distribution(
             )
         )
 
+    # the same in words, for who can't see the drawing
     shares_text = ", ".join(
         f"{option} {100 * p / mass:.0f} %" for p, option in zip(probabilities, options, strict=True)
     )
@@ -178,6 +183,7 @@ def distribution(
 def by_class(answers: ByClass) -> Markup:
     """Draw how often each option was chosen: a filled bar for thumbs up, an open one below it for thumbs down."""
     classes = (("thumb up", answers.up, "bar-up"), ("thumb down", answers.down, "bar-down"))
+    # options that came with neither thumb are left out
     places = []
     for place in range(len(answers.options)):
         if any(histogram.counts[place] for _, histogram, _ in classes):
@@ -187,6 +193,7 @@ def by_class(answers: ByClass) -> Markup:
         words: [histogram.counts[place] / (histogram.n or 1) for place in places]
         for words, histogram, _ in classes
     }
+    # one scale for both thumbs, beginning behind the words
     across = Axis(
         0,
         max((share for class_shares in shares.values() for share in class_shares), default=1.0),
@@ -206,6 +213,7 @@ def by_class(answers: ByClass) -> Markup:
             )
         )
 
+    # the bars of both thumbs, one below the other
     bars = []
     for below, (words, _, kind) in enumerate(classes):
         for row, share in enumerate(shares[words]):
@@ -220,6 +228,7 @@ def by_class(answers: ByClass) -> Markup:
                 )
             )
 
+    # the same in words, for who can't see the drawing
     counts_text = "; ".join(
         f"{words}, n = {histogram.n}: "
         + ", ".join(

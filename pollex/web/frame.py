@@ -42,6 +42,7 @@ def environment() -> Environment:
     """Make the template environment: that of the reports, with the application's links."""
     reports = of_reports()
     assert reports.loader is not None, "the reports have templates"
+    # `web/` tells these templates from those of the reports
     ours = PrefixLoader({"web": PackageLoader("pollex.web", "templates")})
     environment = reports.overlay(loader=ChoiceLoader([ours, reports.loader]))
     environment.filters = environment.filters | {
@@ -80,6 +81,7 @@ def as_file(content: str) -> str:
     for pattern in (_SCRIPT, _STYLE, _FORM, _BAR, _FOOT):
         content = pattern.sub("", content)
 
+    # links into the server become plain words
     content = _LINK.sub(r"\1", content)
     return content.replace("</head>", f"<style>{styles}</style>\n</head>", 1)
 
@@ -93,6 +95,7 @@ def static_files() -> dict[str, bytes]:
 
     context = {}
     for file in statics:
+        # files of other kinds aren't served
         if file.name.rpartition(".")[2] in TYPES:
             context[file.name] = file.read_bytes()
 
@@ -103,6 +106,7 @@ def static_files() -> dict[str, bytes]:
 def edition() -> str:
     """Compute a digest of all static files, which import each other by name."""
     files_by_name = static_files()
+    # sorted, as folders have no order of their own
     return hashlib.sha256(
         b"\0".join(name.encode() + files_by_name[name] for name in sorted(files_by_name))
     ).hexdigest()[:12]
@@ -156,6 +160,7 @@ def refusal(
         }
         return JSONResponse(error, status)
 
+    # a form that the server failed to take has to be sent again
     lost = scope["method"] == "POST" and status >= 500
     return page(
         "fault.html",
@@ -191,6 +196,7 @@ def duration(ms: float | None) -> str:
     if seconds < 60:
         return f"{seconds:.1f}{SPACE}s"
 
+    # rounded before it is divided, so that no minute has 60 s
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes}{SPACE}min {rest}{SPACE}s"
@@ -260,6 +266,7 @@ class Stretch:
 
 def fences(parts: Sequence[MarkedText]) -> list[Stretch]:
     """Split a turn at code fences; the fences stay in the code."""
+    # stretches of prose and of code by turns, each with its parts
     lines = [list[MarkedText]()]
     code = [False]
     for part in parts:
@@ -290,6 +297,7 @@ def quoted(word: str) -> str:
 def resuming(run: Run, folder: Path) -> str:
     """Write the command that resumes a run of a store; empty for runs that no command began."""
     command = shlex.join(resumed(run, folder))
+    # relative paths in the command hold only in the folder where it was typed
     began = run.arguments.get("folder")
     if began and command:
         return f"cd {shlex.quote(began)} && {command}"
@@ -306,12 +314,15 @@ def resumed(run: Run, folder: Path) -> list[str]:
     except (ValueError, AttributeError):
         return []
 
+    # nothing but pollex is carried on, and a demo is begun anew
     if typed[:1] != ["pollex"] or typed[1:2] in ([], ["demo"]):
         return []
 
+    # the store is named at the end; a fork's parent is named by the run itself
     forks = any(word.partition("=")[0] == FROM for word in typed)
     out = {STORE, FROM, "--rubrics-from"} if forks else {STORE}
     entries = []
+    # an option and its value are two words, or one with an equals sign
     for before, word in zip(["", *typed], typed, strict=False):
         if before not in out and word.partition("=")[0] not in out:
             entries.append(word)

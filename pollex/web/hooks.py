@@ -62,6 +62,7 @@ def menu() -> list[MenuEntry]:
     if site is None:
         return []
 
+    # who only reads can't begin anything
     begins = not (READS.get() or site.read_only)
     every = (entry for entry in every_entry() if begins or entry.address != links.BEGIN)
     return [entry for entry in every if entry.is_there(site)]

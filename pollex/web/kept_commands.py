@@ -116,6 +116,7 @@ class KeptCommand:
     @property
     def environment(self) -> Mapping[str, str]:
         """What the command finds beside the server's own environment."""
+        # the server's key stays for a trusted address; else a typed one, or none, hides it
         return {
             "POLLEX_MODEL": self.model,
             **({} if self.trusted and not self.key else {KEY: self.key}),
@@ -133,6 +134,7 @@ def kept_command(site: Site, run: Run) -> KeptCommand | None:
     if asking is None:
         return None
 
+    # an address that isn't named is that of the server's settings, and is trusted
     named = list(values_of(words, URL_OPTION))
     folder = run.arguments.get("folder")
     model = run.arguments.get("model")
@@ -160,6 +162,7 @@ def _assistant_asked(site: Site, words: Sequence[str]) -> Mapping[str, str] | No
     for folder in values_of(words, "--assistant"):
         folders.append(Path(folder).resolve())
 
+    # what the assistant is asked by files has to lie in this store
     if any((store / ASKED) not in folder.parents for folder in folders):
         return None
 
@@ -167,6 +170,7 @@ def _assistant_asked(site: Site, words: Sequence[str]) -> Mapping[str, str] | No
     for profiles in values_of(words, "--profiles"):
         path = Path(profiles).resolve()
         try:
+            # a file elsewhere isn't read: no form of this server wrote it
             if store / TEXTS in path.parents:
                 tables = tomllib.loads(path.read_text("utf-8"))
             else:
@@ -184,6 +188,7 @@ def _assistant_asked(site: Site, words: Sequence[str]) -> Mapping[str, str] | No
 
     address = addresses[0]
     is_named = not address or address in addresses_named(site)
+    # the owner's key goes along only where all tables have the same address, and a named one
     owners = ""
     if is_named and {address} == set(addresses):
         owners = os.environ.get(KEY, "")
@@ -193,6 +198,7 @@ def _assistant_asked(site: Site, words: Sequence[str]) -> Mapping[str, str] | No
 
 def values_of(words: Sequence[str], option: str) -> Sequence[str]:
     """Return all values that a command has of an option."""
+    # a value is the word behind its option, or stands in the same word
     beside = [after for word, after in zip(words, [*words, ""][1:], strict=True) if word == option]
     return [*beside, *(word.partition("=")[2] for word in words if word.startswith(f"{option}="))]
 

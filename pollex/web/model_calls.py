@@ -118,6 +118,7 @@ def calls_of(
     """Return a window of a run's calls."""
     price = price_of(store, run)
     if order in TOKENS:
+        # one more than may be read shows that there are too many
         rows = store.rows(CALLS.format(order="sent"), [run.id, MOST_READ + 1, 0])
         if len(rows) > MOST_READ:
             raise Fault(
@@ -132,6 +133,7 @@ def calls_of(
         )
         return every[at : at + n]
 
+    # names of columns come from `CALL_ORDER`, never from an address
     sql = CALLS.format(
         order=", ".join(f"{part} DESC" if down else part for part in CALL_ORDER[order].split(", "))
     )
@@ -148,6 +150,7 @@ def _amount(call: KeptCall, name: str) -> float:
     else:
         amount = call.usage.get(name)
 
+    # an unknown amount counts as the least
     return -math.inf if amount is None else amount
 
 
@@ -158,6 +161,7 @@ def read_call(row: Mapping[str, Any], price: Price | None = None) -> KeptCall:
     else:
         reply = {}
 
+    # what came of the call, and the body as the endpoint sent it
     facts = reply.get("outcome", {})
     body = reply.get("raw", "")
     answer = _json(body)
@@ -192,6 +196,7 @@ def asked_by(store: Store, run: Run, call: KeptCall) -> list[dict[str, Any]]:
 def request_of(store: Store, key: str) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """Return the messages of a call's prompt, and what it asked for beside them; empty if it was not stored."""
     body = _json(store.value("SELECT body FROM requests WHERE key = ?", [key]) or "")
+    # a request that wasn't stored has neither messages nor settings
     request = body if isinstance(body, dict) else {}
     settings = {}
     for name, value in request.items():
@@ -206,12 +211,14 @@ def request_of(store: Store, key: str) -> tuple[list[tuple[str, str]], dict[str,
 
 def unsealed(words: str) -> list[tuple[str, bool]]:
     """Split a message into our words and the data between boundary lines, each with whether it is data."""
+    # our words and sealed data by turns, as they stand in the message
     marked = []
     end = 0
     for match in SEALED.finditer(words):
         marked += [(words[end : match.start()], False), (match[0], True)]
         end = match.end()
 
+    # pieces of nothing but spaces are left out
     pairs: list[tuple[str, bool]] = []
     for text, data in [*marked, (words[end:], False)]:
         if text.strip():
@@ -246,6 +253,7 @@ def _usage(answer: Any) -> dict[str, int]:
         "out": usage.get("completion_tokens"),
         "cached": details.get("cached_tokens") if isinstance(details, dict) else None,
     }
+    # a count that isn't there, is no number, or is 0 is left out
     return {name: count for name, count in counts.items() if isinstance(count, int) and count}
 
 
@@ -264,11 +272,13 @@ def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...]:
     if isinstance(logprobs, dict):
         listed = logprobs.get("content")
 
+    # log-probabilities of an unknown form leave the rest of the reply readable
     try:
         every = [_token(listed_token) for listed_token in listed or ()]
     except (KeyError, TypeError, ValueError, OverflowError):
         return ()
 
+    # an option of 99 % or more was certain
     return tuple(
         token for token in every if token.options and max(p for _, p in token.options) < 0.99
     )[:MOST_TOKENS]
@@ -276,6 +286,7 @@ def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...]:
 
 def _token(listed: Mapping[str, Any]) -> Token:
     options: Sequence[Any] = listed.get("top_logprobs") or ()
+    # natural logarithms become probabilities
     weighed = sorted(
         ((str(option["token"]), math.exp(option["logprob"])) for option in options),
         key=lambda pair: -pair[1],

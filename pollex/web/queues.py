@@ -96,6 +96,7 @@ _OPEN = """
 def left_of(store: Store, queue: QueueRow, lens: Lens) -> QueueProgress:
     """Count how far a queue is."""
     leased = _taken(store, queue)
+    # the same row may come by the queue's kind, by hand and by chance
     rows = (
         *_rows(store, queue, lens).tolist(),
         *_chosen(store, queue, lens),
@@ -130,41 +131,50 @@ def next_lease(
         The lease, and the texts that chance drew on the way though they had been answered: see
         `chance.adopted`.
     """
+    # a lease that goes on is given again
     for row in store.rows(_OPEN, [queue.id, annotator, now()]):
         return LeaseRow(**row), frozenset()
 
+    # who answered each text, or works on it now
     leased = _taken(store, queue)
     people = {}
     for text, about in leased.items():
         people[text] = about["by"] | about["out"]
 
+    # texts that this person had, or that enough people have
     texts_seen = set()
     for text, who in people.items():
         if annotator in who or len(who) >= queue.overlap:
             texts_seen.add(text)
 
+    # the first free row of those chosen by hand, of the queue's kind, and drawn before
     every = (_chosen(store, queue, lens), _rows(store, queue, lens).tolist(), _drawn(leased, lens))
     chosen, free, drawn = (
         next((row for row in rows if lens.hashes[row] not in texts_seen), None) for rows in every
     )
     preferred = free if chosen is None else chosen
     lease_count = store.value("SELECT count(*) FROM leases WHERE queue = ?", [queue.id])
+    # a seed for each lease: draws differ, and can be repeated
     rng = np.random.default_rng([queue.seed, lease_count])
+    # now and then a text that this person answered before
     if rng.random() < queue.repeat_share and (again := _repeat(store, queue, annotator, rng)):
         return again, frozenset()
     if preferred is None and drawn is None:
         return None, frozenset()
 
+    # by chance: where nothing else is left, in a random queue, else by its share
     by_chance = (
         preferred is None
         or (queue.kind == RANDOM and chosen is None)
         or rng.random() < queue.random_share
     )
+    # rows that chance drew for others come before new ones
     lot = drawn if by_chance else None
     passed = frozenset[str]()
     if by_chance and lot is None:
         lot, passed = _draw(lens, leased, texts_seen, rng)
 
+    # the label says how its conversation was drawn, as only some count for figures
     place = preferred if lot is None else lot
     assert place is not None
     if lot is not None:
@@ -207,6 +217,7 @@ def _draw(
     passed = set[str]()
     for place in _places(len(lens), rng):
         text = lens.hashes[place]
+        # answered before, though not because chance drew it
         if (about := leased.get(text)) and about["by"] and not about["drawn"]:
             passed.add(text)
         if text not in texts_seen:
@@ -241,6 +252,7 @@ def _repeat(
 ) -> LeaseRow | None:
     """Choose a conversation to show to the same person once more; None while there is none long enough ago."""
     rows = store.rows(ANSWERED, [queue.id, annotator])[:-APART]
+    # a text is shown once more, not a third time
     left = [row for row in rows if not row["again"]]
     if not left:
         return None
@@ -261,6 +273,7 @@ def _chosen(store: Store, queue: QueueRow, lens: Lens) -> list[int]:
 
 
 def _rows(store: Store, queue: QueueRow, lens: Lens) -> Ints:
+    # rows in the order of the list that the queue was made of
     if queue.kind == "filter":
         form = list_form(queue.filter)
         lens = with_labels(lens, store, form.source, by_chance=False)
@@ -275,6 +288,7 @@ def _rows(store: Store, queue: QueueRow, lens: Lens) -> Ints:
         return np.asarray(order[all_of(masks_of(form, lens), len(lens))[order]])
 
     _, inside, column = KINDS[queue.kind]
+    # nobody waits while an order with the latest labels is made
     order = order_of(store, queue.run, lens, column, down=True, waits=False)
     return np.asarray(order[inside(lens)[order]])
 
@@ -287,11 +301,13 @@ def _taken(store: Store, queue: QueueRow) -> Mapping[str, dict[str, Any]]:
     moment = now()
     for row in store.rows(_SEEN, [queue.id]):
         about = leased[row["text_hash"]]
+        # drawn by chance for one person, it counts as drawn for all
         about["drawn"] = about["drawn"] or row["drawn"]
         if row["answered"]:
             about["by"].add(row["annotator"])
             about["skips"] += bool(row["skipped"])
         elif row["until"] > moment:
+            # a lease that has run out is nobody's
             about["out"].add(row["annotator"])
 
     return leased
@@ -320,6 +336,7 @@ def repeat_answers(
     """
     for row in store.rows(_LAST, [queue.id]) if texts else []:
         if row["text_hash"] in texts:
+            # the same label, now as drawn by chance; it replaces the earlier one
             label = LabelRow(**{name: row[name] for name in COPIED}, drawn=RANDOM)
             row_parts = row["skip"], row["comment"], row["id"], row["shown_ms"], row["took_ms"]
             yield from (label, SheetRow(label.id, row["lease"], queue.id, *row_parts))

@@ -49,6 +49,7 @@ def serve(example: ServeStore) -> int:
     """Serve a store until Ctrl-C or SIGTERM; return the exit code."""
     require_safe(example)
     replay = None
+    # an example without rubrics is made by the recorded run, while pages are served already
     if example.example and not (EXAMPLE / RUBRICS).exists():
         replay = EXAMPLE
     if replay is not None:
@@ -62,12 +63,14 @@ def serve(example: ServeStore) -> int:
         )
 
     folder = example.store or found_store(Path())
+    # the port comes first: if it is in use, nothing has been opened yet
     listening = listen(example.host, example.port)
     port = listening.getsockname()[1]
     with Store.open(folder, read_only=example.read_only, goes_on=True) as store:
         token = None
         if not example.no_token:
             token = kept_token(folder)
+        # sets that were named, or else those beside the store
         if example.rubrics:
             files = read_sets(example.rubrics, folder)
         else:
@@ -93,6 +96,7 @@ def serve(example: ServeStore) -> int:
             roots=Roots(tuple(example.roots), is_open=is_for_its_owner(example)),
             max_upload=example.max_upload,
         )
+        # what an earlier server left: its commands, uploads cut off halfway, folders to look at
         if not example.read_only:
             site.children.find_again()
             remove_halves(folder)
@@ -100,6 +104,7 @@ def serve(example: ServeStore) -> int:
 
         if example.studies:
             begin_served("studies", site, example.studies)
+        # names by which this server is asked; requests to any other are refused
         names = {*LOOPBACK, example.host, *example.allow_host}
         door = Door.at(
             names,
@@ -121,6 +126,7 @@ def serve(example: ServeStore) -> int:
         finally:
             if site.watcher is not None:
                 site.watcher.close()
+            # commands write to the store, so that they end before it is closed
             site.children.close()
             site.reader.close()
             if not example.read_only:
@@ -146,6 +152,7 @@ def begin_watching(site: Site, serve_store: ServeStore) -> None:
             is_from_start=True,
         )
 
+    # a webhook of the command replaces one that a page set
     if serve_store.webhook is not None:
         watcher.set_webhook(serve_store.webhook, with_text=watcher.with_text)
 
@@ -171,11 +178,13 @@ class Server(uvicorn.Server):
         grace: int,
         stopping: Callable[[], None] = lambda: None,
     ) -> None:
+        # requests aren't logged, and answers don't name the server's software
         quiet: dict[str, Any] = {
             "log_level": "warning",
             "access_log": False,
             "server_header": False,
         }
+        # headers of proxies aren't trusted: the proxy is named at the start
         plain: dict[str, Any] = {
             "proxy_headers": False,
             "ws": "none",
@@ -219,6 +228,7 @@ def found_store(here: Path) -> Path:
     """Return the default store, or the only one in a subfolder."""
     usual = here / STORE
     below = [path.parent for path in sorted(here.glob(f"*/{STORE}/{FILE}"))]
+    # no store here, and one alone below: that one is meant
     if not (usual / FILE).exists() and len(below) == 1:
         return below[0]
     return usual
@@ -248,6 +258,7 @@ def listen(host: str, port: int) -> socket.socket:
     # By its name asyncio knows a TCP socket, and sends at once: else an answer's second half waits
     # 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    # a server that has just ended doesn't keep its port from the next one
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
     try:
@@ -271,6 +282,7 @@ def free_port(host: str, after: int) -> int:
     """Return a free port after `after`; 0 if the next hundred are used."""
     for port in range(after + 1, min(after + 100, 65536)):
         with socket.socket() as tried:
+            # a port that takes a connection is in use
             if tried.connect_ex((host, port)) != 0:
                 return port
 
@@ -308,6 +320,7 @@ def tell(
         )
     else:
         click.echo(f"Showing {folder} at\n  {address}\nCtrl-C ends it.")
+        # through SSH the browser is on another machine
         if os.environ.get("SSH_CONNECTION"):
             click.echo(
                 f"From your own machine: ssh -L {port}:127.0.0.1:{port} HOST, then open the address there."

@@ -123,6 +123,7 @@ class Site:
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
+        # commands are kept in the store, so that a later server finds them
         if self.children.place is None:
             self.children.place = self.store.folder / COMMANDS
 
@@ -158,6 +159,7 @@ class Site:
         """Return a run's state: `running`, also where this server carries it on, `stalled`, `killed`, or as stored."""
         if run.status in FINISHED:
             return run.status
+        # nobody works on it, unless a command of this server goes on with it
         if run.status != "unfinished" or not is_worked_on(self.store.folder / RUNS_FOLDER, run.id):
             child = self.children.last_of(links.run(run.id))
             stopped = "killed" if run.status == "unfinished" else run.status
@@ -165,6 +167,7 @@ class Site:
                 return "running"
             return stopped
 
+        # its process lives: it runs, or has said nothing for too long
         beat = self.store.value("SELECT beat FROM progress WHERE run = ?", [run.id])
         if beat and seconds_since(beat) > STALE:
             return "stalled"
@@ -172,6 +175,7 @@ class Site:
 
     def sets(self) -> dict[str, NamedSet]:
         """Return all rubric sets by id, of files and runs; the last first."""
+        # a run's set is read once; one that can't be read isn't tried again
         keys_kept = {
             f"{rubric_set.run}/{rubric_set.digest}": rubric_set
             for rubric_set in kept_sets(self.store)
@@ -180,6 +184,7 @@ class Site:
             if key not in self._sets and key not in self.unreadable:
                 self._read_set(key, place)
 
+        # sets from files, under the names of these
         for name, rubric_set in self.files.items():
             self._sets.setdefault(name, _named(rubric_set, name))
 
@@ -247,13 +252,16 @@ class Site:
         """Return a cached value, or make it; each kind keeps its last ones."""
         with self._lock:
             if key in self._made:
+                # moved to the end: what was used lately is dropped last
                 self._made[key] = self._made.pop(key)
                 cached: T = self._made[key]
                 return cached
 
+        # made outside of the lock, so that nobody waits for somebody else's value
         value = make()
         with self._lock:
             self._made[key] = value
+            # the oldest of its own kind go, and none of another kind
             alike = [cached_key for cached_key in self._made if cached_key[0] == key[0]]
             for old in alike[: max(0, len(alike) - KEPT)]:
                 del self._made[old]
@@ -287,6 +295,7 @@ def kept_token(folder: Path) -> str:
     except FileNotFoundError:
         key = ""
 
+    # a token that is cut short is replaced by a whole one
     if len(key) != 64:
         key = secrets.token_hex(32)
         with os.fdopen(
@@ -302,6 +311,7 @@ def sets_beside(folder: Path) -> dict[str, RubricSet]:
     """Read the rubric sets next to a store; other files are skipped."""
     names = {}
     for path in sorted(folder.absolute().parent.glob("*.json")):
+        # anything may lie there: files that are too large for a set aren't read
         if path.is_file() and path.stat().st_size <= LARGEST_SET:
             try:
                 names[path.name] = set_at(path, folder)

@@ -126,6 +126,7 @@ class Received:
         self._field = options[b"name"].decode("utf-8", "replace")
         self._text.clear()
         self._title = ""
+        # a part without a file's name is a plain field
         if b"filename" not in options:
             return
         if self._field != FILES:
@@ -138,12 +139,14 @@ class Received:
         # an input that nobody filled sends an empty file without a name
         if sent_title:
             self._title = title_of(sent_title)
+            # a made-up name on the disk, and readable by the owner alone
             path = self.reading.folder / secrets.token_hex(8)
             self._file = path.open("xb")
             path.chmod(0o600)
             self.files.append(SentFile(path, self._title))
 
     def _take(self, data: bytes, start: int, end: int) -> None:
+        # a plain field stays in memory, so that it has to be short
         if self._file is None:
             self._text.extend(data[start:end])
             if len(self._text) > LONGEST_FIELD:
@@ -154,15 +157,18 @@ class Received:
 
             return
 
+        # counted as it comes, since a browser may announce less
         self._size += end - start
         if self._size > self.most:
             raise too_large(self._title, self.most)
 
+        # kept until enough has come to be written at once, in a thread
         self._pieces.append((self._file, data[start:end]))
         self._gathered += end - start
 
     def _end_part(self) -> None:
         if self._file is not None:
+            # closed once its last piece is written
             self._closing.append(self._file)
             self._file = None
         elif self._field != FILES:
@@ -243,6 +249,7 @@ async def receive(request: Request, site: Site) -> LogReading:
     reading: LogReading | None = None
     try:
         announced = request.headers.get("content-length", "")
+        # refused before anything has come, where the disk has no room for it
         if announced.isdigit():
             await run_in_threadpool(require_room, store, int(announced))
         reading = await run_in_threadpool(new_reading, store, "log")
@@ -291,6 +298,7 @@ async def _read_body(
             if received.is_full:
                 await run_in_threadpool(received.write)
 
+        # what is left is less than a piece
         await run_in_threadpool(received.write)
     except ClientDisconnect:
         raise Fault("the upload was cut off", remedy="send it again") from None
@@ -320,6 +328,7 @@ def require_same_site(site: Site, fields: Mapping[str, str]) -> None:
 
 
 def _kept(store: Path, received: Received) -> LogReading:
+    # the first file gives the log its name
     title = received.files[0].title if received.files else ""
     name = free_name(store, title)
     return take_files(

@@ -80,6 +80,7 @@ class Asked:
         kinds = get_type_hints(function, include_extras=True)
         parameters = inspect.signature(function).parameters
         in_path = re.findall(r"{(\w+)}", path)
+        # the field of each argument: `_id` and a last underscore only tell names of Python apart
         plain = {}
         for name in parameters:
             plain[name] = "set" if name == "named" else name.removesuffix("_id").rstrip("_")
@@ -90,16 +91,19 @@ class Asked:
             if find := finder_of(kinds[name]):
                 finders[name] = find
 
+        # arguments that take all fields whose names begin in some ways
         beginnings = {}
         for parameter in parameters:
             if get_origin(kinds[parameter]) is Annotated and kinds[parameter].__origin__ is Fields:
                 beginnings[parameter] = kinds[parameter].__metadata__
 
+        # what neither the address nor the server gives is a field of the form
         fields = {}
         for name, field_name in plain.items():
             if name not in {*parts, *OTHERS, *beginnings}:
                 fields[name] = field_name
 
+        # things that are found by their id come as text; a field without a default is needed
         defaults = {name: parameters[name].default for name in fields}
         declared: Data = {}
         for name, field in fields.items():
@@ -108,6 +112,7 @@ class Asked:
                 ... if defaults[name] is inspect.Parameter.empty else defaults[name],
             )
 
+        # unknown fields are an error, unless an argument takes them
         base: type[Form] = kinds.get("form", OpenForm if beginnings else Form)
         form: type[Form] = create_model(
             function.__name__,
@@ -141,6 +146,7 @@ class Asked:
         for name, field in self.fields.items():
             arguments[name] = getattr(form, field)
 
+        # ids become the things that they name
         arguments |= {name: find(site, arguments[name]) for name, find in self.finders.items()}
         arguments |= {self.open: form.model_extra} if self.open else {}
         return arguments | {name: others[name] for name in self.others}
@@ -198,6 +204,7 @@ def page(
             answered_with: Found = function(**arguments)
             if isinstance(answered_with, Response):
                 return answered_with
+            # programs get JSON, and so does everybody where the page has no template
             if as_json or not template:
                 headers = answered_with.pop("headers", None)
                 return JSONResponse(
@@ -218,6 +225,7 @@ def page(
                 | {"form": form}
                 | answered_with
             )
+            # the page as a file, where the address asks for one
             if AS_FILE not in request.query_params:
                 return shown
 
@@ -225,6 +233,7 @@ def page(
             content = frame.as_file(bytes(shown.body).decode("utf-8"))
             return sent(f"pollex-{name}.html", "text/html", content)
 
+        # JSON has an address under /api, unless the page names another
         ROUTES.extend(
             Route(route_path, answer)
             for route_path in (path, *([api or f"/api{path}"] if has_json else []))
@@ -271,5 +280,6 @@ def table_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
     for row in rows:
         writer.writerow(["" if value is None else escape_formula(value) for value in row])
         yield text.getvalue()
+        # one buffer for all lines, emptied after each
         text.seek(0)
         text.truncate()

@@ -67,14 +67,17 @@ def begin(
         begun: Of this use case or of another, whose log, set and prompt are taken over.
         sentence: What is added to the prompt that was typed there.
     """
+    # the same form is shown as it was left
     door = door_named(door_id)
     before = site.begun.get(begun)
     if isinstance(before, Begun) and before.door == door:
         return _form(site, door, before.typed, before.logs)
     if isinstance(before, Begun):
+        # from another form the set, the prompt and the log are taken over
         taken_over = {}
         for name in TAKEN_OVER:
             taken_over[name] = before.typed.get(name, "")
+        # a sentence that is to be tried stands behind the prompt
         prompt = taken_over["o-prompt"].rstrip()
         if prompt and sentence:
             edit = f"{prompt}\n{sentence}"
@@ -91,6 +94,7 @@ def begin(
             sentence=sentence,
         )
 
+    # nothing was filled in before: what the address names is chosen already
     typed = {
         "o-rubrics": rubrics,
         "o-new": log,
@@ -126,6 +130,7 @@ def _form(
         is_new: Nobody has filled it in yet: what nothing is said of is as usual.
         sentence: That may be tried in a prompt.
     """
+    # three parts: what everybody fills in, what is about the model, and the rest by groups
     controls = list(controls_of(door.use_case, door))
     front = [control for control in controls if control.option.name in door.first]
     front.sort(key=lambda control: door.first.index(control.option.name))
@@ -168,6 +173,7 @@ def _changes(typed: Mapping[str, str]) -> list[LineChange]:
 
 def _changes_part(typed: Mapping[str, str]) -> dict[str, str]:
     """Return the part of a form that shows what a changed prompt changes; nothing where none was typed."""
+    # an emptied prompt empties the part; a form without that field doesn't have it
     if not typed.get("o-edit", "").strip():
         return {"changes": ""} if "o-edit" in typed else {}
     return {"changes": frame.fill("changes.html", changes=_changes(typed))}
@@ -213,6 +219,7 @@ def begin_from_form(
 
     form_fields = lines | {"profile": profile}
     try:
+        # a look at the command keeps no key
         keys = ("", "") if do == LOOK else (key, key_of_assistant)
         begun = read_form(site, door, form_fields, log, *keys)
     except PollexError as fault:
@@ -225,16 +232,19 @@ def begin_from_form(
             return JSONResponse(
                 error | _changes_part(form_fields)
             )  # a form that is half filled in is no mistake
+        # scripts get the error, people their form with it
         if frame.wants_json(request.scope):
             raise
         return _form(site, door, form_fields, log, fault)
 
+    # only a look: nothing is remembered or started
     if do == LOOK:
         if frame.wants_json(request.scope):
             return JSONResponse({"ok": True, "command": begun.command} | _changes_part(form_fields))
         return _form(site, door, form_fields, log, command=begun.command)
 
     remember(site, begun)
+    # what asks a model starts only after somebody has seen its plan
     if is_planned_first(begun):
         child = start(site, begun, planned=True)
         return f"{links.PLAN}/{begun.id}", {"plan": begun.id, "child": child.id}
@@ -292,6 +302,7 @@ def _stages(child: Child | None) -> list[dict[str, Any]]:
     for name, row in planned.get("plan", {}).items():
         rows.append(row | {"name": name, "likely": likely.get(name)})
 
+    # each model of a panel has a plan of its own
     for model, table in planned.get("panel", {}).items():
         for name, row in table.items():
             rows.append(row | {"name": f"{model}: {name}", "likely": None})

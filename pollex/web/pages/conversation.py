@@ -66,6 +66,7 @@ def conversation(
 
     rubric_set = named.rubric_set if named else None
     within, queues = queues_with(site, run, id_)
+    # neighbors in the list that the visitor came from
     before, behind = listing_of(site, list_form(of).model_copy(update={"run": run.id})).neighbors(
         id_
     )
@@ -115,6 +116,7 @@ def moves_of(rubric_set: RubricSet, answers: Mapping[str, Answer | Unanswered]) 
     What never came up, or has no answer, moves nothing.
     """
     (whole,) = scores_by(rubric_set, rubric_set.rubrics, {"": answers})
+    # without a calibrator there is no probability that could move
     if whole.probability is None:
         return {}
 
@@ -123,6 +125,7 @@ def moves_of(rubric_set: RubricSet, answers: Mapping[str, Answer | Unanswered]) 
         answer = answers.get(rubric.id)
         if not isinstance(answer, Answer) or answer.never_came_up:
             continue
+        # the probability once more, without this rubric alone
         others = []
         for other_rubric in rubric_set.rubrics:
             if other_rubric.id != rubric.id:
@@ -144,6 +147,7 @@ def by_effect(
     side = 1 if good else -1
 
     def place(part: Summand) -> tuple[bool, float]:
+        # the direction of the verdict comes first; without moves what the answer adds decides
         silent = part.never or part.value is None
         return silent, -side * moves.get(
             part.rubric.id, 0.0 if silent or moves else (part.adds or 0.0) / 100
@@ -165,6 +169,7 @@ def told_move(move: float) -> str:
 
 def scale_of(netsat: float, rubric_set: RubricSet) -> Markup:
     """Draw a NetSAT beside θ and the window, on a scale that holds them all."""
+    # the scale holds the marks that are there, and some room beyond the farthest
     ends = []
     for value in (netsat, rubric_set.theta, rubric_set.window.lower, rubric_set.window.upper):
         if value is not None:
@@ -212,6 +217,7 @@ def looked_up(
         ) from None
 
     named = site.set_of(run)
+    # where the set's file is lost, the run has its own record of the rubrics
     rubrics = named.rubric_set.rubrics if named else tuple(rubrics_of(site.store, run.id).values())
     rule = named.rubric_set.judge.options.value if named else "auto"
     never = named.rubric_set.never if named else None
@@ -354,6 +360,7 @@ def read(
     rubrics: Sequence[Rubric],
 ) -> list[MarkedTurn]:
     """Mark in a conversation's turns what rubrics and reasons quote."""
+    # quotes by turn; rubrics also quote other conversations
     quotes: dict[int, list[tuple[str, Polarity]]] = defaultdict(list)
     if isinstance(extraction, Extraction):
         reasons = extraction.reasons

@@ -85,6 +85,7 @@ def changes_of(site: Site, run: Run) -> list[NodeChange]:
     Raises:
         StoreDamaged: A state isn't what a run wrote.
     """
+    # a store without checkpoints has no states to read
     has_checkpoints = (site.store.folder / CHECKPOINTS).exists()
     if has_checkpoints:
         return site.once("states", run, lambda: _changes(site, run))
@@ -97,17 +98,21 @@ def _changes(site: Site, run: Run) -> list[NodeChange]:
     node_changes: dict[str, NodeChange] = {}
     before: Mapping[str, Any] = {}
     for nodes, state in asyncio.run(states_of(site.store, run)):
+        # keys whose value is another one than before the node
         changed = {}
         for key, value in state.items():
             if before.get(key) != value:
                 changed[key] = table_of(value)
         for node in nodes:
+            # start and end of the graph are nodes by name only
             if not node.startswith("__"):
+                # a fork takes another pool only after these nodes
                 if run.command == "learn" and node in EDITED:
                     pool = state.get("kept", [])
                 else:
                     pool = []
 
+                # taken out first, so that nodes stand in the order in which each ran last
                 node_changes.pop(node, None)
                 node_changes[node] = NodeChange(node, changed, pool, state)
 
@@ -148,6 +153,7 @@ def table_of(value: Any) -> Any:
 def _table_of_object(value: Mapping[str, Any]) -> StateTable:
     items = list(value.items())[:MOST_ROWS]
     more = len(value) - len(items)
+    # objects of the same shape share their columns, with a row for each
     columns = _shared_columns([entry for _, entry in items])
     if columns:
         rows = []
@@ -163,6 +169,7 @@ def _table_of_object(value: Mapping[str, Any]) -> StateTable:
 
 
 def _table_of_list(value: Sequence[Any]) -> Any:
+    # plain values need no table
     if not any(isinstance(entry, dict | list) for entry in value):
         return ", ".join(map(str, value[:MOST_ROWS])) + (
             f" and {len(value) - MOST_ROWS} more" * (len(value) > MOST_ROWS)
@@ -191,6 +198,7 @@ def _shared_columns(rows: Sequence[Any]) -> tuple[str, ...]:
 
 def pool_waiting(site: Site, run: Run, status: str) -> Sequence[Mapping[str, Any]]:
     """Return the pool at which a run waits for people; empty where it doesn't."""
+    # a learning run waits for people at its pool, and is stored as interrupted
     if (
         run.command != "learn"
         or status != "interrupted"
@@ -242,6 +250,7 @@ def edit_pool(
         kind, _, n = name.partition("-")
         is_row = f"text-{n}" in pool or f"was-{n}" in pool
         if kind == "polarity" and is_row and f"out-{n}" not in pool:
+            # a rubric is one line of text
             text = pool.get(f"text-{n}", "").replace("\r\n", " ")
             rows.append({"id": "", "text": text, "polarity": side})
 
@@ -254,6 +263,7 @@ def edit_pool(
             remedy=wrong.remedy,
         ) from wrong
 
+    # the run, or the fork that was made of it
     child = go_on(site, site.run(named))
     return links.run(named), {"run": named, "child": child and child.id}
 
@@ -269,6 +279,7 @@ async def _edited(
     Raises:
         BadRubrics: A rubric is a duplicate, empty, or the reverse of another; or none is left.
     """
+    # the run itself waits at its pool
     if not node:
         await take_pool(site.store, run, rows)
         return run.id
