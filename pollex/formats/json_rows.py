@@ -146,7 +146,7 @@ def _TextLoader() -> Any:  # noqa: N802 - a class
     """Return what loads YAML without dates and without yes and no as true and false: they stay what was written."""
     import yaml
 
-    class TextLoader(yaml.SafeLoader):
+    class TextLoader(yaml.SafeLoader):  # type: ignore[misc]  # the package has no types
         pass
 
     left_out = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool")

@@ -293,13 +293,16 @@ def figures_told(sides: Mapping[str, Assessment | None]) -> Told:
         f"{name} (n = {f.n}: {f.positives} up, {f.negatives} down)" for name, f in shown.items()
     )
     rows = []
+    without_interval = False
     for name, title in FIGURES.items():
-        rows.append((title, *(figures.shown(name) for figures in shown.values())))
+        metrics = [figures.shown(name) for figures in shown.values()]
+        rows.append((title, *metrics))
+        without_interval |= any(
+            metric.value is not None and metric.low is None for metric in metrics
+        )
 
     yield Rows(("", *heads), rows)
-    if any(
-        figure.value is not None and figure.low is None for _, *cells in rows for figure in cells
-    ):
+    if without_interval:
         yield WITHOUT_INTERVAL
 
 
