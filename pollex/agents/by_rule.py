@@ -34,6 +34,7 @@ class ByRule(Judge):
         self, conversation: Conversation, questions: Sequence[Question]
     ) -> list[Answer | Unanswered]:
         """Answer each question, in the questions' order."""
+        # what can't be scored is left to the judge, which says why
         if conversation.has_sources or conversation.not_scorable:
             ruled = set()
         else:

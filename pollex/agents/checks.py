@@ -28,6 +28,7 @@ _TO_THE_JUDGE = re.compile(
     r"|\b(?:evaluators?|raters?|graders?|annotators?|the judges?|rubrics?|system prompts?|language models?|llms?)\b"
     r"|\b(?:this|the) evaluation\b|\b(?:previous|prior|above|earlier|these|all) (?:instructions?|rules)\b"
     r"|\b(?:rate|score|grade|mark)[sd]? (?:this|it|everything|all|the conversation|as|with)\b"
+    # the same in other languages
     r"|\b(?:ignorier\w*|bewerte\w*|antworte) (?:alle|immer|diese|das|mit)\b"
     r"|\b(?:ignora|ignore[zr]?|califica|responde|notez|répondez) (?:todo|todas|las|siempre|con|toutes?|les|toujours)\b"
     r"|忽略|无视|评分|打分|無視して|評価して|تجاهل|игнорируй|оцени",
@@ -53,6 +54,7 @@ def refusal(
         sources: `words` of each conversation (or quote) that it could have been copied from.
         options: The answers that it must not name.
     """
+    # control and format characters, and white space other than the blank
     if any(unicodedata.category(character)[0] in "CZ" and character != " " for character in text):
         return "odd characters"
     if not SHORTEST <= len(text) <= LONGEST:
@@ -61,6 +63,7 @@ def refusal(
         return "markup"
     if names_option(text, options):
         return "names an answer"
+    # what is quoted in a few words isn't said to the judge
     if _TO_THE_JUDGE.search(_QUOTED.sub("…", text)):
         return "speaks to the judge"
     if copies(words(text), sources):
@@ -113,6 +116,7 @@ def words_of(conversation: Conversation) -> list[str]:
     return [word for text in texts for word in words(text)]
 
 
+# marks and dashes in which a true copy may differ
 _MARKS = dict.fromkeys(map(ord, "\"'`´“”„‟‘’‚‛«»‹›「」『』″′"))
 _FOLDED = _MARKS | dict.fromkeys(map(ord, "‐‑‒–—―−"), "-") | {ord("…"): "..."}
 _LEFT_OUT = re.compile(r"[\[(]?\.{3,}[\])]?")
@@ -130,12 +134,15 @@ def locate(conversation: Conversation, text: str, turn: int) -> Quote | None:
     them (`\\u003c` for `<`) has quoted truly: the words are then looked for once more with the
     escapes resolved.
     """
+    # turns from 0 up, comments from −1 down
     texts = {i: turn_there.shown for i, turn_there in enumerate(conversation.turns)}
     for i, feedback in enumerate(conversation.feedback):
         texts[-1 - i] = feedback.text
 
+    # the turn that was named, the other turns by distance, and comments last
     nearest = sorted(texts, key=lambda i: (i != turn, i < 0, abs(i - turn), i))
     candidates = dict.fromkeys((text, resolve_escapes(text)))
+    # an exact copy anywhere comes before an inexact one
     for find in (_as_written, own_words):
         for candidate in candidates:
             for i in nearest:
@@ -156,17 +163,20 @@ def _as_written(content: str, quote: str) -> str:
 
 def own_words(content: str, quote: str) -> str:
     """Return the words of a text that a quote repeats, as `located` compares them; empty if there are none."""
+    # each folded letter, and its place in the text
     letters = [
         (folded, at)
         for at, letter in enumerate(content)
         for folded in letter.translate(_FOLDED).lower()
     ]
+    # of a run of white space one is left, as in `normalized`
     kept_letters = []
     for letter, after in zip(letters, [*letters[1:], (" ", 0)], strict=True):
         if not (letter[0] + after[0]).isspace():
             kept_letters.append(letter)
 
     folded = "".join(" " if letter.isspace() else letter for letter, _ in kept_letters)
+    # whole, then in its parts around an ellipsis
     for parts in (
         [_folded(quote)],
         [_folded(part) for part in _LEFT_OUT.split(quote.translate(_FOLDED))],
@@ -194,6 +204,7 @@ def _span(text: str, parts: Sequence[str]) -> tuple[int, int] | None:
         else:
             return begin, end
 
+        # the other parts don't follow: on to the next place of the first one
         begin = text.find(parts[0], begin + 1)
 
     return None

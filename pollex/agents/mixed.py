@@ -62,6 +62,7 @@ class MixedExtractor(Both[Extractor]):
         if isinstance(extraction, Unanswered):
             return extraction
 
+        # built-in reasons are an addition, and without them the model's still stand
         built_in_extraction = await self.built_in.extract(conversation)
         more = () if isinstance(built_in_extraction, Unanswered) else built_in_extraction.reasons
         return extraction.model_copy(update={"reasons": (*extraction.reasons, *more)})
@@ -80,6 +81,7 @@ class MixedSummarizer(Both[Summarizer]):
         few: bool = False,
     ) -> Summary | Unanswered:
         """Write new rubrics from a batch of reasons that are all the model's or all built-in."""
+        # each side sees its own rubrics only
         built_in_rubrics = [rubric for rubric in pool if rubric.answered_by == BUILT_IN]
         if not reasons or not is_built_in(reasons[0].source):
             others = [rubric for rubric in pool if rubric.answered_by != BUILT_IN]
@@ -100,6 +102,7 @@ class MixedSummarizer(Both[Summarizer]):
         if isinstance(summary, Unanswered):
             return summary
 
+        # marked as the built-in judge's to answer
         signed = (rubric.model_copy(update={"answered_by": BUILT_IN}) for rubric in summary.rubrics)
         return summary.model_copy(update={"rubrics": tuple(signed)})
 
@@ -112,6 +115,7 @@ class MixedDeduplicator(Both[Deduplicator]):
         of_built_in = await self.built_in.deduplicate(
             [rubric for rubric in rubrics if rubric.answered_by == BUILT_IN]
         )
+        # built-in rubrics as merging left them, in the pool's order
         kept_built_in = {rubric.id: rubric for rubric in of_built_in.kept}
         left = []
         for rubric in rubrics:
@@ -119,6 +123,7 @@ class MixedDeduplicator(Both[Deduplicator]):
                 left.append(kept_built_in.get(rubric.id, rubric))
 
         of_model = await self.model.deduplicate(left)
+        # what went into a rubric that then went into another points to the last one
         merged = {}
         for id_, into in of_built_in.merged.items():
             merged[id_] = of_model.merged.get(into, into)
@@ -177,6 +182,7 @@ class Divided(Both[Judge]):
         """Answer each question by whom it belongs to, in the questions' order."""
         sides = [(self.model, [q for q in questions if self._is_models(q.rubric)])]
         sides += [(self.built_in, [q for q in questions if not self._is_models(q.rubric)])]
+        # a side without questions isn't asked; the others are, at the same time
         judges_with_part = []
         for judge, part in sides:
             if part:
@@ -185,6 +191,7 @@ class Divided(Both[Judge]):
         answers = await asyncio.gather(
             *(judge.judge(conversation, part) for judge, part in judges_with_part)
         )
+        # each answer to its place among the questions
         by_id = {}
         for (_, part), part_answers in zip(judges_with_part, answers, strict=True):
             for question, answer in zip(part, part_answers, strict=True):

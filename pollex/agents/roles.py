@@ -316,6 +316,7 @@ async def answer_each(
     trusted: bool = False,
 ) -> list[Answer | Unanswered]:
     """Return one answer for each question; invalid answers, but a trusted judge's, and exceptions become failures."""
+    # what stops all work is raised; any other exception fails these questions alone
     try:
         answers = await judge.judge(conversation, questions)
     except PollexError:
@@ -323,6 +324,7 @@ async def answer_each(
     except Exception as error:
         return [unanswered(judge, question, detail_of(error, secrets)) for question in questions]
 
+    # only judges that come from elsewhere are checked
     if trusted:
         return list(answers)
     if wrong := foreign_types(answers):
@@ -331,6 +333,7 @@ async def answer_each(
             for question in questions
         ]
 
+    # an answer without an id is to the question in its place
     if len(answers) != len(questions) or any(
         answer.question_id not in ("", question.id)
         for answer, question in zip(answers, questions, strict=True)
@@ -383,6 +386,7 @@ def is_distribution(answer: Answer, question: Question) -> bool:
     """
     p = answer.probabilities
     options = len(question.options)
+    # no mass at all is right only where the occasion may never come up
     if len(p) != options or answer.never_came_up:
         return question.may_never and len(p) == options and sum(p) == 0
     # which a NaN or infinity isn't
@@ -401,6 +405,7 @@ def unanswered(judge: Judge, question: Question, detail: str) -> Unanswered:
 
 def detail_of(error: Exception, secrets: Collection[str]) -> str:
     """Describe an exception by its type and message, with keys removed."""
+    # keys are removed before the cut, which might leave a part of one
     words = redact(str(error), secrets)[:LONGEST_DETAIL]
     if words:
         return f"{type(error).__name__}: {words}"
@@ -409,6 +414,7 @@ def detail_of(error: Exception, secrets: Collection[str]) -> str:
 
 def sides(questions: Sequence[Question]) -> list[list[Question]]:
     """Split questions into those about SAT and about DSAT rubrics; omit an empty side."""
+    # a question about no rubric is on neither side
     kinds = (
         [q for q in questions if q.rubric and q.rubric.polarity == kind] for kind in ("sat", "dsat")
     )

@@ -39,6 +39,7 @@ from pollex.rubrics.records import LIKELY
 from pollex.rubrics.rubric import Polarity, Rubric, content_id
 
 PARTIES: tuple[Party, Party] = ("user", "assistant")
+# one half has to show a contrast clearly, and the other one to bear it out
 PICKED_Z = 2.0
 HELD_Z = 1.645  # one-sided 5 %
 MOST_PHRASES = 8
@@ -112,6 +113,7 @@ class StudiedLog:
         self.seed = seed
         self.language = language_of(conversations)
         english = self.language == ENGLISH
+        # topics are found by lists of English words
         if english:
             self.topics = learn_topics([view.moves for view in self.views])
         else:
@@ -155,6 +157,7 @@ class StudiedLog:
             rows: Which conversations are looked at `[conversation]`.
         """
         up = positive[rows]
+        # what any log may have, then the phrases of this one, then its events
         signals = {f"signal:{name}": signal for name, signal in SIGNALS.items()}
         signals |= {signal.name: signal for signal in self.mined(positive, rows)}
         clues = [
@@ -164,6 +167,7 @@ class StudiedLog:
         for rubric in self.events(positive, rows):
             source = source_of(rubric, self.topics)
             signal = event_signal(source, rubric.text)
+            # an event's words come from the log, and are checked like any text out of it
             if signal and not refusal(rubric.text):
                 clue = clue_of(
                     source,
@@ -180,6 +184,7 @@ class StudiedLog:
         """Make the pool of some conversations, with its answers about all of them; see `clues`."""
         clues = self.clues(positive, rows)
         rubrics = [clue.rubric for clue in clues]
+        # a rubric against the usual side of its source doesn't lead
         leads = np.array(
             [rubric.leads and not is_unexpected(rubric) for rubric in rubrics],
             dtype=bool,
@@ -199,6 +204,7 @@ class StudiedLog:
             for column in choose_phrases(present[rows], positive[rows], phrases):
                 chosen.append(f"phrase:{party}:{phrases[column]}")
 
+        # a phrase that is found in both ways counts once
         every = dict.fromkeys([*chosen, *self.proven_words(positive, rows)])
         signals = (phrase_signal(*phrase_of(source)) for source in every)
         return [signal for signal in signals if not refusal(signal.statement)]
@@ -206,6 +212,7 @@ class StudiedLog:
     def proven_words(self, positive: Flags, rows: Flags) -> list[str]:
         """Return the phrases that halvings of some conversations bear out."""
         here = np.flatnonzero(rows)
+        # draws of its own, apart from others by the same seed
         rng = np.random.default_rng([self.seed, 13])
         proofs = self.words.at(here).proofs(
             positive[rows],
@@ -253,13 +260,16 @@ class StudiedLog:
             Probabilities `[conversation, clue, option]`; those of `rows` on scales learned without
             their own fold.
         """
+        # [conversation, clue, measure]
         measures = np.stack(
             [self.measures(clue.source, clue.signal) for clue in clues],
             axis=1,
         )
+        # [clue, 1], the same for all measures
         lean = np.array([clue.signal.lean for clue in clues])[:, None]
         side = np.array([1.0 if clue.polarity == "sat" else -1.0 for clue in clues])[:, None]
 
+        # scales of all clues from some conversations, and what they say of all
         def odds(learned_from: Flags) -> Floats:
             apart, middle, spread = separation(
                 measures[learned_from],
@@ -268,12 +278,14 @@ class StudiedLog:
             )
             return LearnedScale(middle, spread, np.maximum(0.0, side * apart)).odds(measures)
 
+        # −1 for conversations outside `rows`, which no scale has seen
         fold = np.full(len(rows), -1)
         fold[rows] = deal(
             [c.text_hash for c, here in zip(self.conversations, rows, strict=True) if here],
             positive[rows],
         )
         log_odds = odds(rows)
+        # each fold is answered anew, by scales that were learned without it
         for number in range(FOLDS):
             if (out := fold == number).any():
                 log_odds[out] = odds(rows & ~out)[out]
@@ -290,6 +302,7 @@ def clue_of(
 ) -> Clue:
     """Direction (unless `known`), scale and what is typical, from measures [conversation, measure]."""
     differences, middle, spread = separation(measures, positive, signal.lean)
+    # how much each measure speaks for a good and for a bad conversation
     good = np.maximum(0, differences)
     bad = np.maximum(0, -differences)
     polarity: Polarity = known_side or ("sat" if (good**2).sum() >= (bad**2).sum() else "dsat")
@@ -308,9 +321,11 @@ def clue_of(
 def standing_out(present: Any, positive: Flags) -> Floats:
     """Compute z for each column; 0 if the contrast of every second conversation of a class fails on the others."""
     rank = np.where(positive, positive.cumsum(), (~positive).cumsum())  # within its class
+    # every second conversation of either class, and the others
     first, second = (
         contrast(present[half], positive[half]) for half in (rank % 2 == 1, rank % 2 == 0)
     )
+    # both halves show it in one direction, and one of them clearly
     held = (np.minimum(first, second) >= HELD_Z) | (np.maximum(first, second) <= -HELD_Z)
     picked = np.maximum(abs(first), abs(second)) >= PICKED_Z
     return np.where(held & picked, contrast(present, positive), 0.0)
@@ -325,10 +340,12 @@ def phrases_of(
     # a second; only `learn` needs it
     from sklearn.feature_extraction.text import CountVectorizer
 
+    # the mark of a call is nobody's words
     turns_of_party = []
     for view in views:
         turns_of_party.append([_CALL.sub("\n", view.texts[turn]) for turn in view.of(party)])
 
+    # in 4 % of the conversations, and in four at least
     least = max(4, round(0.04 * len(views)))
     counter = CountVectorizer(
         analyzer=partial(phrases_in, stop=stop),
@@ -368,9 +385,11 @@ def phrases_in(turns: Sequence[str], stop: frozenset[str] = STOPWORDS) -> set[st
     phrases = set()
     for turn in turns:
         words = _WORD.findall(turn.lower())
+        # where no spaces part words, all short pieces stand for them
         phrases |= {piece for word in words if UNSPACED.search(word) for piece in pieces_of(word)}
         for length in range(1, LONGEST_PHRASE + 1):
             for phrase in zip(*(words[i:] for i in range(length)), strict=False):
+                # too short, nothing but stop words, or with a digit
                 bare = sum(map(len, phrase)) < FEWEST_LETTERS
                 if not (bare or stop.issuperset(phrase) or any(map(_FIGURE.search, phrase))):
                     phrases.add(" ".join(phrase))

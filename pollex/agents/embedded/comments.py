@@ -57,11 +57,13 @@ def _of_side(
     sides: dict[Polarity, list[Conversation]],
 ) -> Iterator[Remark]:
     stop = stopwords_of(language_of(conversations))
+    # by stems, the conversations whose comments have them, and their words
     named: defaultdict[tuple[str, ...], dict[int, str]] = defaultdict(dict)
     for place, conversation in enumerate(conversations):
         for stems, words in _phrases(conversation, stop):
             named[stems].setdefault(place, words)
 
+    # what the other side's comments name, to compare with
     other = []
     for conversation in sides["sat" if side == "dsat" else "dsat"]:
         other.append({stems for stems, _ in _phrases(conversation, stop)})
@@ -71,6 +73,7 @@ def _of_side(
     ):
         places = named[stems]
         yield Remark(
+            # the commonest wording, of equals the first in the alphabet
             text=max(sorted(places.values()), key=list(places.values()).count),
             polarity=side,
             share=share_of(len(places), len(conversations)),
@@ -87,10 +90,12 @@ def _phrases(
     conversation: Conversation, stop: frozenset[str]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     for feedback in conversation.feedback:
+        # a tag is one phrase
         for tag in feedback.tags:
             yield tuple(_stem(word) for word in _WORD.findall(tag.casefold())), tag.casefold()
         for sentence in _SENTENCE.findall(feedback.comment.casefold()):
             words = _WORD.findall(sentence)
+            # runs of words that neither begin nor end with a stop word
             for start in range(len(words)):
                 for end in range(start + 1, min(start + LONGEST, len(words)) + 1):
                     if stop.isdisjoint((words[start], words[end - 1])) and len(words[end - 1]) > 2:
@@ -118,6 +123,7 @@ def _telling(named: dict[tuple[str, ...], set[int]], comments: int) -> list[tupl
 
     whole.sort(key=lambda stems: (-len(often[stems]), -len(stems), stems))
     chosen: list[tuple[str, ...]] = []
+    # of phrases that name nearly the same comments, the commonest is enough
     for stems in whole:
         if all(
             len(often[stems] & often[other_stems]) < ALIKE * len(often[stems])
@@ -146,12 +152,14 @@ def quote_with(conversation: Conversation, stems: set[str]) -> Quote | None:
         for place, feedback in enumerate(conversation.feedback)
         for sentence in _SENTENCE.findall(feedback.text)
     ]
+    # the sentence with most of the stems, of equals the first
     shared, place, sentence = max(
         candidates,
         key=lambda candidate: candidate[0],
         default=(0, 0, ""),
     )
     if shared:
+        # comments have the numbers −1, −2 and so on in place of a turn
         return Quote(
             conversation_id=conversation.id,
             turn=place - 1,

@@ -36,6 +36,7 @@ Rows = npt.NDArray[np.intp]
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 WIDTH = 384
 MAX_TOKENS = 256
+# lengths in tokens that texts are padded to, and tokens of a batch with its padding
 BUCKETS = np.array([8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256])
 BATCH_TOKENS = 256
 THREADS = 2
@@ -80,6 +81,7 @@ class Embedder:
         self.encoded = 0
         self.remembered: int | None = None
         self._progress: Watcher | None = None
+        # one file for each model, so that their vectors never mix
         self._cache = (
             CacheFile(cache / f"{key_of(self.identity).hex()[:16]}.vectors") if cache else None
         )
@@ -95,11 +97,13 @@ class Embedder:
     def embed(self, texts: Sequence[str]) -> Array:
         """Return float32 vectors [text, width] of length 1; encode only texts not in the cache."""
         keys = [key_of(text) for text in texts]
+        # each new text once, however often it is in the list
         new = list(
             {
                 key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors
             }.items()
         )
+        # a short encoding needs no progress bar
         watched = self._progress if len(new) > BATCH else None
         if watched:
             watched.start("embed", len(new))
@@ -110,6 +114,7 @@ class Embedder:
             if watched:
                 watched.advance("embed", len(batch))
 
+        # without texts the result is as wide as the vectors that are known
         if keys:
             vectors = np.stack([self._vectors[key] for key in keys])
         else:
@@ -142,11 +147,13 @@ class Embedder:
         return len(next(iter(self._vectors.values()), ()))
 
     def _forget(self, count: int) -> None:
+        # a dict keeps its order, so the oldest vectors go
         for key in list(islice(self._vectors, max(0, count))):
             del self._vectors[key]
 
     def _add(self, new: Sequence[tuple[bytes, str]]) -> None:
         keys = [key for key, _ in new]
+        # lone surrogates, which no tokenizer takes, become question marks
         vectors = self.encoder.encode([text.encode("utf-8", "replace").decode() for _, text in new])
         if self._cache is not None:
             self._cache.append(keys, vectors)
@@ -175,6 +182,7 @@ class CacheFile:
         try:
             content = self.path.read_bytes()
             vectors, whole = unpacked(content)
+            # bytes are left over: a record is incomplete or damaged
             if whole < len(content):
                 with self.path.open("r+b") as file:
                     # another process may have been in the middle of adding some
@@ -195,9 +203,11 @@ class CacheFile:
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # for its owner alone, as vectors tell of what users wrote
             with os.fdopen(
                 os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab"
             ) as file:
+                # one process writes at a time, or records would mix
                 flock(file, LOCK_EX)
                 if file.tell() < LARGEST:
                     file.write(packed(keys, vectors))
@@ -219,12 +229,14 @@ class CacheFile:
         )
 
 
+# bytes of a record before its numbers: width, checksum, key
 HEAD = 4 + 4 + 32
 
 
 def packed(keys: Iterable[bytes], vectors: Array) -> bytes:
     """Serialize records for the cache file."""
     width = vectors.shape[1].to_bytes(4, "little")
+    # little-endian on every machine
     bodies = (
         key + vector.astype("<f4").tobytes() for key, vector in zip(keys, vectors, strict=True)
     )
@@ -235,6 +247,7 @@ def unpacked(content: bytes) -> tuple[dict[bytes, Array], int]:
     """Parse records up to the first incomplete one; return the vectors and their bytes."""
     vectors: dict[bytes, Array] = {}
     start = 0
+    # all records of a file have the width of the first one
     size = HEAD + 4 * int.from_bytes(content[:4], "little")
     while start + size <= len(content) and content[start : start + 4] == content[:4]:
         body = content[start + 8 : start + size]
@@ -254,6 +267,7 @@ def key_of(text: str) -> bytes:
 def files_of(folder: Path) -> str:
     """Twelve hex digits that name the files of a folder by their contents."""
     digest = hashlib.sha256()
+    # names and contents in a fixed order
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         with path.open("rb") as file:
             digest.update(
@@ -328,6 +342,7 @@ class MiniLM(SentenceTransformersEncoder):
             return out
 
         tokens = self.model.tokenizer(texts, truncation=True, max_length=MAX_TOKENS)["input_ids"]
+        # the shortest fixed length that holds each text
         padded = BUCKETS[np.searchsorted(BUCKETS, [len(ids) for ids in tokens])]
 
         def encoded(rows: Rows) -> tuple[Rows, Array]:
@@ -336,6 +351,7 @@ class MiniLM(SentenceTransformersEncoder):
                     "sentence_embedding"
                 ]
 
+            # empty texts, which only fill up the batch, are dropped
             return rows, vectors[: len(rows)].numpy()
 
         # Threads of ours, of one torch thread each: torch's own keep a core busy while they wait
@@ -363,6 +379,7 @@ def inputs(tokens: Sequence[Sequence[int]], rows: Rows, width: int) -> dict[str,
     import torch
 
     ids, mask = torch.zeros((2, BATCH_TOKENS // width, width), dtype=torch.long)
+    # a row without a text still attends to one token: over none there is no mean
     mask[:, 0] = 1
     for place, row in enumerate(rows):
         length = len(tokens[row])
@@ -386,6 +403,7 @@ def model_folder() -> Path:
 
 def check_weights(path: Path) -> None:
     """Refuse any weights but the official ones."""
+    # a missing file is refused like a wrong one
     if path.exists():
         content = path.read_bytes()
     else:

@@ -22,6 +22,7 @@ from pollex.rubrics.rubric import DISTILLED, Quote, Rubric, Tells
 
 def evidence_of(rubric: Rubric, embedder: Embedder) -> Signal:
     """Return the signal that marks evidence for this rubric."""
+    # from the most exact detector to the least: what none knows is compared by vectors
     kind, _, rest = rubric.source.partition(":")
     if kind == "signal" and rest in SIGNALS:
         return SIGNALS[rest]
@@ -55,6 +56,7 @@ def is_unexpected(rubric: Rubric) -> bool:
     else:
         signal = event_signal(rubric.source, rubric.text)
 
+    # a source that may be on either side is never unexpected
     return signal is not None and signal.lean * rubric.sign < 0
 
 
@@ -101,7 +103,9 @@ def phrase_of(source: str) -> tuple[Party, str]:
 @lru_cache(maxsize=1024)
 def phrase_signal(party: Party, phrase: str) -> Signal:
     """Make a signal that marks turns with the phrase's words in a row."""
+    # other signs may stand between the words, but no letters around them
     pattern = r"\W+".join(re.escape(word) for word in phrase.split())
+    # where no spaces part words, letters do stand around a phrase
     if not UNSPACED.search(phrase):
         pattern = rf"(?<!\w){pattern}(?!\w)"
 
@@ -111,6 +115,7 @@ def phrase_signal(party: Party, phrase: str) -> Signal:
         party,
         statement,
         pattern,
+        # a turn that lacks the first word can't match
         holds=phrase.split(maxsplit=1)[0].lower(),
     )
 
@@ -118,9 +123,11 @@ def phrase_signal(party: Party, phrase: str) -> Signal:
 def wording(rubric: Rubric) -> Callable[[View], Floats]:
     """Mark turns by the words that they share with the nearest quote from another conversation."""
     party = party_of(rubric)
+    # comments are no turns, and aren't compared with any
     quotes = [quote for quote in rubric.quotes if not quote.of_comment]
     quoted = frozenset(quote.conversation_id for quote in quotes)
 
+    # a conversation's own quotes would find themselves
     @lru_cache(maxsize=16)
     def examples(without: str) -> Examples:
         return Examples([q.text for q in quotes if q.conversation_id != without] or [rubric.text])
@@ -197,9 +204,11 @@ def strongest_turns(
     marked = sorted([int(turn) for turn in turns if marks[turn] != 0])
     if len(marked) <= most:
         return marked
+    # marks that are all alike choose nothing: the last turns tell how it ended
     if len({marks[turn] for turn in marked}) == 1:
         return marked[-most:]
 
+    # rounded, so that the last digits of a sum don't choose
     ranked = sorted([(-round(float(marks[turn]), 6), -turn) for turn in marked])
     return sorted([-turn for _, turn in ranked[:most]])
 
@@ -218,6 +227,7 @@ _SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
 def excerpt(text: str, at: int = 0) -> str:
     """Return a turn, or an excerpt around position `at` of a long one."""
+    # on the side of the cut that the signal is on
     cut = text.rfind(CUT, 0, at)
     start = cut + len(CUT) if cut >= 0 else 0
     part = text[start:].partition(CUT)[0]
@@ -225,6 +235,7 @@ def excerpt(text: str, at: int = 0) -> str:
     if len(part) <= LONGEST_QUOTE:
         return part.strip()
 
+    # from a sentence's beginning, else a word's, at most half a quote before the signal
     near = max(0, at - LONGEST_QUOTE // 2)
     sentences = []
     for match in _SENTENCE_END.finditer(part, near, at):
@@ -236,6 +247,7 @@ def excerpt(text: str, at: int = 0) -> str:
         begin = near and max(near, part.find(" ", near, at) + 1)
 
     quote = part[begin : begin + LONGEST_QUOTE]
+    # a word that is cut off is left out
     if begin + LONGEST_QUOTE < len(part) and " " in quote[LONGEST_QUOTE // 2 :]:
         quote = quote[: quote.rfind(" ")]
 

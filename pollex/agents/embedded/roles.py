@@ -60,6 +60,7 @@ class EmbeddedExtractor:
 
     async def fit(self, training: Sequence[Conversation]) -> None:
         """Learn which signals, phrases and events separate the labeled conversations."""
+        # sums depend on their order, in the last digit
         ordered = sorted(training, key=lambda c: (c.text_hash, c.id))
         labelled = []
         for c in ordered:
@@ -67,6 +68,7 @@ class EmbeddedExtractor:
                 labelled.append(c)
 
         positive = positives(labelled)
+        # where all labels are alike, nothing separates them
         if not positive.any() or positive.all():
             self.clues = []
             return
@@ -80,6 +82,7 @@ class EmbeddedExtractor:
         Args:
             rows: Those that it is made of, all with a label `[conversation]`.
         """
+        # the caller's order isn't that of the study
         study, order = self._studied(conversations)
         in_training = np.zeros(len(study.conversations), dtype=bool)
         in_training[order[rows]] = True
@@ -131,6 +134,7 @@ class EmbeddedExtractor:
 
         polarity: Polarity = "sat" if conversation.label is Label.POSITIVE else "dsat"
         view = View(conversation, self.embedder)
+        # clues of the label's side that speak for it in this conversation
         clues_with_odds = []
         for clue in self.clues:
             if clue.polarity == polarity:
@@ -141,6 +145,7 @@ class EmbeddedExtractor:
             if odds > 0:
                 telling.append((rate_clue(clue, odds), clue))
 
+        # the strongest first, equal ones by source, so that runs agree
         telling.sort(key=lambda pair: (-pair[0], pair[1].source))
         shown = []
         for _, clue in telling:
@@ -159,6 +164,7 @@ class EmbeddedExtractor:
         )
 
     def _reason(self, clue: Clue, view: View) -> Reason | None:
+        # an event is quoted where it happened, any other signal by its strongest turns
         if clue.event and self.study:
             quotes = event_quotes(view, clue.event, self.study.topics)
             quotes += proof_of(view.conversation, clue.signal.statement) if quotes else ()
@@ -234,6 +240,7 @@ class EmbeddedSummarizer:
         for reason in reasons:
             by_source[reason.source].append(reason)
 
+        # a source that the pool has makes no second rubric
         rubric_of = {rubric.source: rubric for rubric in pool if rubric.polarity == polarity}
         rubrics = tuple(
             self._written(source, group, polarity)
@@ -255,6 +262,7 @@ class EmbeddedSummarizer:
     ) -> Rubric:
         text = with_topic(
             reasons[0].text,
+            # an event's sentence names its objects already
             [] if source.startswith(HAPPENED) else self._topic(reasons),
         )
         return with_reasons(
@@ -270,6 +278,7 @@ class EmbeddedSummarizer:
 
     def _topic(self, reasons: Sequence[Reason]) -> list[str]:
         """Domain words that at least three in ten reasons quote, the most frequent first."""
+        # the words that each reason quotes
         quoted = []
         for r in reasons:
             quoted.append(
@@ -367,8 +376,10 @@ def components(
     signals and events are never linked: what they measure differs by design, while their sentences
     differ in a word (“at length”, “briefly”).
     """
+    # near, and of one polarity
     kinds = np.array(polarities)
     linked = (vectors @ vectors.T >= near) & (kinds[:, None] == kinds[None, :])
+    # rubrics from other sources have no name here, and may be linked with any
     signals = np.array(
         [source if source.startswith(BY_DESIGN) else "" for source in sources or [""] * len(kinds)]
     )

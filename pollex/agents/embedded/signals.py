@@ -22,6 +22,7 @@ from pollex.rubrics.rubric import Tells
 from pollex.rubrics.tone import Form
 
 Party = Literal["user", "assistant", "both"]
+# classes such as \W, whose letter is no capital to be matched
 _CLASSES = re.compile(r"\\[A-Z]")
 MEASURES = ("share", "amount", "ending", "trend")
 
@@ -81,6 +82,7 @@ def words(
     search = quick.search if quick else compiled.search
 
     def marks(view: View) -> Floats:
+        # made at the first mark: most signals mark no turn of most conversations
         out: Floats | None = None
         lowered: list[str | None]
         if quick:
@@ -90,6 +92,7 @@ def words(
 
         for turn in view.places(party):
             low = lowered[turn]
+            # beyond ASCII lower case may change a text, so it is searched as it is
             if low is None:
                 match = compiled.search(view.texts[turn])
             elif holds in low:
@@ -130,10 +133,12 @@ def summary(x: Sequence[float]) -> tuple[float, float, float, float]:
     if not x:
         return 0.0, 0.0, 0.0, 0.0
 
+    # a third has one turn at least, so that a single turn has no trend
     third = max(1, round(len(x) / 3))
     total = sum(x)
     return (
         total / len(x),
+        # some marks are negative, such as those of short answers
         copysign(log1p(abs(total)), total) if total else 0.0,
         max(x[-2:]),
         (sum(x[-third:]) - sum(x[:third])) / third,
@@ -159,6 +164,7 @@ def unanswered_questions(view: View) -> Floats:
     """Mark with 1 each question of the user that is answered by a question."""
     out = np.zeros(len(view.texts))
     for asking, replied in view.replies:
+        # the mark stands on the question, not on the reply
         out[asking] = "?" in view.texts[asking] and view.texts[replied].endswith("?")
     return out
 
@@ -204,6 +210,7 @@ MARKS: dict[str, Callable[[View], Floats]] = {
     "user_ends": lambda view: mark_last(view, lambda turn: view.roles[turn] == "user"),
     "assistant_ends": lambda view: mark_last(view, lambda turn: view.roles[turn] == "assistant"),
     "open_end": lambda view: mark_last(view, lambda turn: "?" in view.texts[turn][-40:]),
+    # the same mark on each turn: only the amount, which grows with the turns, tells something
     "many_turns": lambda view: np.ones(len(view.texts)),
     "few_turns": lambda view: -np.ones(len(view.texts)),
     "long_answers": lambda view: length(view, "assistant"),
@@ -236,6 +243,7 @@ def word_features(conversations: Sequence[Conversation]) -> Floats:
         views.append(View(conversation, Embedder()))
 
     rows = [form_of(view) for view in views]
+    # without conversations there is no row that would tell the width
     return np.array(rows, dtype=np.float64).reshape(
         len(rows),
         len(OF_WORDS) * len(MEASURES),

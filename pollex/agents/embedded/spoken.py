@@ -81,6 +81,7 @@ def script_of(text: str) -> str:
     if sum(counts.values()) < FEWEST_OF_SCRIPT:
         return ""
 
+    # the first that has a tenth of the letters: Japanese has Chinese ones as well
     return next(
         (name for name, count in counts.items() if count >= sum(counts.values()) / 10),
         "",
@@ -114,6 +115,7 @@ def _rules_out(sure: dict[str, float], others: dict[str, float]) -> bool:
 
     name = max(sure, key=lambda language: sure[language])
     near = {name}.union(*(group for group in NEAR if name in group))
+    # sure of its language, which the other turn is hardly in, nor in one near it
     return (
         sure[name] >= SURE
         and sum(share for other, share in others.items() if other in near) <= UNLIKELY

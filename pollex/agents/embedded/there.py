@@ -27,12 +27,16 @@ def rubrics_there(conversations: Sequence[Conversation]) -> tuple[Rubric, ...]:
     least = support(len(conversations))
     rubrics: list[Rubric] = []
     families: set[tuple[str, str]] = set()
+    # the commonest first, equal ones by name
     for name in sorted(counts, key=lambda name: (-counts[name], name)):
         pattern = PATTERNS[name]
+        # proven, known to be good or bad in general, and more than a success or failure
         telling = pattern.proven and pattern.side and not pattern.rate
+        # often enough, but not in all: that would tell no conversations apart
         if not telling or not least <= counts[name] < len(conversations):
             continue
         polarity: Polarity = "sat" if pattern.side > 0 else "dsat"
+        # one rubric of each family, and so many of a side
         family = polarity, family_of(f"event:{name}")
         if (
             family in families

@@ -64,6 +64,7 @@ def likeness(first: WeighedStems, second: WeighedStems) -> float:
     shared = first.weights.keys() & second.weights.keys()
     if not shared:
         return 0.0
+    # words in a fixed order, for sums depend on it in the last digit
     return sum(first.weights[word] * second.weights[word] for word in sorted(shared)) / (
         first.length * second.length
     )
@@ -74,6 +75,7 @@ class Examples:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._lengths = [terms_of(text).length for text in texts]
+        # by word, the texts that hold it: only words of the text in question are looked up
         self._holding: dict[str, list[tuple[int, float]]] = {}
         for place, text in enumerate(texts):
             for word, weight in terms_of(text).weights.items():
@@ -89,6 +91,7 @@ class Examples:
             for place, other in self._holding[word]:
                 sums[place] = sums.get(place, 0.0) + weight * other
 
+        # cosines: sums over shared words, divided by both lengths
         return max(
             (total / (terms.length * self._lengths[place]) for place, total in sums.items()),
             default=0.0,
@@ -129,6 +132,7 @@ class View:
         self.roles: list[str] = [turn.role for turn in conversation.turns]
         self._embedder = embedder
         self._patterns = patterns
+        # both taken once: turns by party, and readings by topics
         self._places: dict[str, list[int]] = {}
         self._readings: dict[str, Observed] = {}
 
@@ -237,6 +241,7 @@ def views_of(
     for conversation in conversations:
         views.append(View(conversation, embedder))
 
+    # vectors stay in the embedder, where each view finds them
     if vectors:
         embedder.embed([view.texts[turn] for view in views for turn in view.of("both")])
 
@@ -256,11 +261,13 @@ RESAMPLED = f"{NAME}, resampled turns"
 
 def chance(conversation: Conversation, replicate: int) -> np.random.Generator:
     """Return the random generator of one run on a conversation, the same on every call."""
+    # by text and run alone, so that nothing depends on what was drawn before
     return np.random.default_rng([int(conversation.text_hash[:12], 16), replicate])
 
 
 def resample_turns(turns: Indices, rng: np.random.Generator) -> Indices:
     """Draw a bootstrap sample of the turns, in the order of the conversation."""
     if len(turns):
+        # with replacement: a turn may come twice, and another not at all
         return np.sort(rng.choice(turns, len(turns)))
     return turns

@@ -90,6 +90,7 @@ def _change_of(rubric: Rubric, answer: Mapping[str, Any] | Unanswered) -> Adapte
         return AdaptedRubric(**about, does="left out", why=why)
 
     text = normalized(str(answer.get("text") or ""))
+    # no words, or the same ones, change nothing
     if does != "reword" or text in ("", rubric.text):
         return AdaptedRubric(**about, does="kept", why=why)
     if refused := refusal(text):

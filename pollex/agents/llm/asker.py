@@ -101,6 +101,7 @@ class Asker:
         else:
             temperature = set_temperature
 
+        # second tries are numbered on behind the samples, and have their seeds again
         drawn = None if seed is None else seed + replicate % samples
         return {
             "replicate": replicate,
@@ -110,6 +111,7 @@ class Asker:
 
     def layout(self, without: frozenset[str]) -> Layout:
         """Return the layout of prompts, without the blocks in `without`."""
+        # an endpoint without schemas is told the form in the prompt
         inline = self.capabilities.form in {"json_object", "text"}
         return Layout(
             self.salt,
@@ -149,6 +151,7 @@ class Asker:
             "written": prompt.written,
             "apart": prompt.apart,
         }
+        # as deterministic as can be, where the caller says nothing else
         defaults = {
             "temperature": 0.0,
             "seed": self.settings.seed,
@@ -186,6 +189,7 @@ class Asker:
         """
         call = self.call(prompt, items, values, **rest)
         for attempt in range(2):
+            # another replicate, as the same call would get its known answer again
             outcome = await self.ask(replace(call, replicate=call.replicate + attempt))
             if not isinstance(outcome, Completed):
                 break
@@ -203,6 +207,7 @@ class Asker:
 
     def fingerprint(self, *prompts: Prompt, **settings: Any) -> str:
         """Hash the settings that affect a role's results, except the salt."""
+        # what can't change an answer doesn't change the fingerprint
         capabilities = {}
         for k, v in asdict(self.capabilities).items():
             if k not in _NO_PART_OF_AN_ANSWER:

@@ -36,6 +36,7 @@ class LlmDeduplicator(Role):
     def __init__(self, asker: Asker, embedder: Embedder) -> None:
         self.embedder = embedder
         self.prompt = load("deduplicate")
+        # thresholds with fixed digits, so that fingerprints agree
         cosines = {}
         for name, cosine in asker.settings.facts(["near", "alike"]).items():
             cosines[name] = f"{cosine:.6f}"
@@ -55,11 +56,13 @@ class LlmDeduplicator(Role):
         )
         rubrics_by_id = {rubric.id: rubric for rubric in rubrics}
         merged: dict[str, str] = {}
+        # of each set the best supported rubric stays, with the reasons of all
         for same in (same for sets, _ in by_group for same in sets):
             ranked = by_support(same)
             rubrics_by_id[ranked[0].id] = merge(ranked)
             merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
 
+        # a mirror of a rubric that went is one of the rubric that it went into
         pairs = [(first.id, second.id) for _, pairs in by_group for first, second in pairs]
         mirrors = tuple(
             dict.fromkeys(
@@ -102,6 +105,7 @@ class LlmDeduplicator(Role):
             item=group[0].id,
         )
         if isinstance(value, Unanswered):
+            # without an answer, only what has nearly the same words is merged
             self.tally[value.outcome] += 1
             return self._of_both(group), []
 
@@ -127,6 +131,7 @@ class LlmDeduplicator(Role):
         """Return sets of one side in which built-in rubrics and the model's are one by their words."""
         vectors = self.embedder.embed([rubric.text for rubric in group])
         sides = np.array([rubric.polarity for rubric in group])
+        # the model's own rubrics are never near enough here, only pairs with a built-in one
         near = find_near(vectors, group, np.inf, self.asker.settings.alike) & (
             sides[:, None] == sides[None, :]
         )
@@ -153,6 +158,7 @@ def find_near(
         [rubric.answered_by == BUILT_IN for rubric in rubrics],
         dtype=bool,
     )
+    # a mixed pair has its own threshold, two built-in rubrics are never linked
     least = np.where(built_in[:, None] != built_in[None, :], alike, near)
     return np.asarray((vectors @ vectors.T >= least) & ~(built_in[:, None] & built_in[None, :]))
 

@@ -43,6 +43,7 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
     if not conversation.has_sources:
         return Evidence(turns, SOURCES)
 
+    # results of tools are numbered like documents, but stay in their turns
     results = [n for n, turn in enumerate(turns) if turn["role"] == "tool" and turn["text"].strip()]
     texts = [
         *(source.text for source in conversation.sources),
@@ -51,6 +52,7 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
     shown: list[Item] = [
         {"source": number, **cut} for number, cut in enumerate(cut_to(texts, most), 1)
     ]
+    # documents have the first numbers, results the next ones
     documents = shown[: len(conversation.sources)]
     for n, cut in zip(results, shown[len(documents) :], strict=True):
         turns[n] = {**turns[n], **cut}
@@ -67,11 +69,13 @@ def cut_to(texts: Sequence[str], most: int) -> list[dict[str, Any]]:
     """Return the fields of texts that have at most so many characters together: the longest are cut, all alike."""
     room = most
     longest = most
+    # from the shortest: what a text doesn't need of its share is left to the longer ones
     for left, text in zip(range(len(texts), 0, -1), sorted(texts, key=len), strict=True):
         longest = room // left
         if len(text) > longest:
             break
         room -= len(text)
+        # where the loop ends by itself, everything fits
         longest = most
 
     fields: list[dict[str, Any]] = []

@@ -65,6 +65,7 @@ class LlmExtractor(Role):
         if isinstance(value, Unanswered):
             return value
 
+        # the tally runs over all conversations; this one's part is the difference
         before = self.tally["without a quote"]
         parsed = []
         for entry in value["reasons"]:
@@ -91,6 +92,7 @@ class LlmExtractor(Role):
         if isinstance(entry, dict):
             text = normalized(str(entry.get("reason") or ""))
 
+        # quotes without a text are no reason
         if text:
             quotes_or_none = []
             for quote_entry in entries(entry.get("quotes")):
@@ -113,6 +115,7 @@ class LlmExtractor(Role):
             return None
 
         source = source_of(self.prompts[polarity])
+        # the id covers all that makes the reason, so that equal ones are one
         parts = [part for quote in quotes for part in (str(quote.turn), quote.text)]
         return Reason(
             id=content_id(conversation.id, conversation.text_hash, polarity, text, source, *parts),
@@ -130,6 +133,7 @@ def _quote(conversation: Conversation, entry: dict[str, Any]) -> Quote | None:
     if not isinstance(text, str):
         return None
 
+    # without a turn, the search begins at the first
     quote = locate(conversation, text, turn if isinstance(turn, int) else 0)
     part = entry.get("part")
     if quote and part in PARTS:

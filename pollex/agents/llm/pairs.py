@@ -71,8 +71,10 @@ def pair_up(
     except ValueError:  # no words at all
         return []
 
+    # [conversation with a thumb up, conversation with a thumb down]
     cosine = (vectors[: len(up)] @ vectors[len(up) :].T).toarray()
     pairs: list[tuple[Conversation, Conversation]] = []
+    # the nearest pair that is left, whose conversations take no further part
     while len(pairs) < most and cosine.max() >= ALIKE:
         a, b = map(int, np.unravel_index(int(cosine.argmax()), cosine.shape))
         pairs.append((up[a], down[b]))

@@ -14,6 +14,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 def object_in(text: str) -> Block | None:
     """Parse the last complete JSON object in `text`, with texts that can be stored."""
     block = last_object(text)
+    # nearly no answer has a surrogate: the others stay as they were parsed
     if block is None or not _SURROGATE.search(text):
         return block
 
@@ -30,11 +31,13 @@ def option_named(answer: Any, options: Sequence[str]) -> int | None:
     joined words are folded, and true and false are yes and no, where that leaves one option alone.
     Nothing is translated or guessed.
     """
+    # a JSON boolean is a yes or a no
     if isinstance(answer, bool):
         return _only(_folded(tuple(options)), _BOOLEANS[answer])
     if not isinstance(answer, str):
         return None
 
+    # an exact spelling counts before any folding
     exact = _places(tuple(options)).get(as_read(answer))
     if exact is not None:
         return exact
@@ -45,6 +48,7 @@ def option_named(answer: Any, options: Sequence[str]) -> int | None:
         return None
 
     named = _only(by_spelling, (folded,))
+    # “true” may stand for “yes” where no option is called so
     if named is None and (words := _AS_BOOLEAN.get(folded)):
         return _only(by_spelling, words)
     return named
@@ -67,6 +71,7 @@ _JOINTS = re.compile(r"[\s_\u2010-\u2015-]+")
 def fold(option: str) -> str:
     """Fold what a spelling may differ in without being another option: see `option_named`."""
     text = as_read(option)
+    # marks may be nested, such as quotes in brackets
     while text != (bare := text.strip(_AROUND).rstrip(_FINAL)):
         text = bare
     return _JOINTS.sub(" ", text).casefold()
@@ -91,6 +96,7 @@ def _folded(options: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
 def _places(options: tuple[str, ...]) -> dict[str, int]:
     """Return the index of each option by its spelling as it is compared; of equal ones the first."""
     places: dict[str, int] = {}
+    # from the last, so that of equal spellings the first one stays
     for place, option in reversed(list(enumerate(options))):
         places[as_read(option)] = place
     return places
@@ -113,6 +119,7 @@ def option_of(answer: str, options: Sequence[str]) -> str | None:
 def numbers(value: Any, allowed: range) -> list[int]:
     """Return the distinct whole numbers in a list that are `known`, in its order; none for any other value."""
     items = value if isinstance(value, list) else []
+    # a boolean is an `int` to `isinstance`, but no number here
     return list(dict.fromkeys(item for item in items if type(item) is int and item in allowed))
 
 

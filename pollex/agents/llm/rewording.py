@@ -39,10 +39,12 @@ class LlmRewriter(Role):
         else:
             better = {}
 
+        # without an answer all rubrics stay as they are
         if isinstance(better, Unanswered):
             self.tally[better.outcome] += 1
             better = {}
 
+        # words that another rubric has would make a duplicate
         keys_in_use = set(map(_key, rubrics))
         stayed: list[Rubric] = []
         reworded: dict[str, str] = {}
@@ -53,6 +55,7 @@ class LlmRewriter(Role):
                     fresh.append(candidate)
             keys_in_use |= {_key(candidate) for candidate in fresh}
             stayed += fresh or [rubric]
+            # a rubric that became two goes on as the first of them
             reworded |= {rubric.id: fresh[0].id} if fresh else {}
 
         return Rewording(rubrics=tuple(stayed), reworded=reworded)
@@ -108,6 +111,7 @@ async def reword(
         if isinstance(value, Unanswered):
             return value
         for row in value["better"]:
+            # rows of another form, and numbers that were not shown, are passed over
             if (
                 isinstance(row, dict)
                 and isinstance(row.get("i"), int)

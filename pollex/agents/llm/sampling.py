@@ -32,6 +32,7 @@ def pool(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unans
     """
     answers = [sample for sample in samples if isinstance(sample, Answer)]
     if not answers:
+        # no sample has an answer: the commonest failure stands for all
         failures = [sample for sample in samples if isinstance(sample, Unanswered)]
         usual = Counter(failure.outcome for failure in failures).most_common(1)[0][0]
         return next(failure for failure in failures if failure.outcome == usual)
@@ -39,6 +40,7 @@ def pool(samples: Sequence[Answer | Unanswered], options: int) -> Answer | Unans
     counts = Counter(answer.chosen for answer in answers)
     ended = sum(isinstance(sample, Answer) or sample.outcome == "unparsable" for sample in samples)
     most = min(counts, key=lambda option: (-counts[option], option))
+    # the option past the last says that it never came up, and leaves no mass to the others
     shares = tuple(counts[i] / ended if most < options else 0.0 for i in range(options))
 
     return next(answer for answer in answers if answer.chosen == most).model_copy(
@@ -53,6 +55,7 @@ async def ask_samples(
 ) -> list[Answer | Unanswered]:
     """Ask questions so many times, at once, and combine the samples of each; see `pooled`."""
     samples = await asyncio.gather(*(ask(replicate) for replicate in range(replicates)))
+    # a single sample keeps the distribution that it has
     if replicates == 1:
         return list(samples[0])
 
@@ -97,6 +100,7 @@ class Replicate:
 
     async def ask(self, call: Call) -> Outcome:
         """Make the call as an independent sample and return its outcome."""
+        # seeds of a run lie behind those of the run before
         seed = None
         if call.seed is not None:
             seed = call.seed + self.seeds * self.number
@@ -151,6 +155,7 @@ class Sheet:
             count: How many questions were asked.
         """
         block = object_in(outcome.text)
+        # answers to numbers that nobody asked are counted, and not used
         asked_numbers = {str(i) for i in range(1, count + 1)}
         if block:
             unknown = len(block.value.keys() - asked_numbers)
@@ -166,6 +171,7 @@ class Sheet:
         )
 
     def __post_init__(self) -> None:
+        # places of the answers in the text, by which their tokens are found
         if self.block and self.tokens:
             self._spans = value_spans(self.text, self.block)
         else:
@@ -211,10 +217,12 @@ class Sheet:
         if span is None or match is None:
             return None
 
+        # labels as JSON writes them, without its quotation marks
         written = []
         for label in match[1]:
             written.append(json.dumps(label, ensure_ascii=False)[1:-1])
 
+        # an answer in another spelling than the label's is looked up by its folded tokens
         exact = self.entry(place).get("answer") == match[1][match[0]]
         distribution = self.tokens.distribution(
             span[0],
@@ -274,6 +282,7 @@ class Sheet:
 
     def _match(self, place: int) -> tuple[int, Sequence[str]] | None:
         answer = self.entry(place).get("answer")
+        # the first way of writing options in which the answer is one
         tried = ((option_named(answer, spelling), spelling) for spelling in self.spellings)
         return next(
             ((option, spelling) for option, spelling in tried if option is not None),

@@ -49,6 +49,7 @@ class LlmSummarizer(Role):
         if not reasons:
             return Summary(rubrics=())
 
+        # each list is numbered from 1, and answers name reasons and rubrics by number
         items = []
         for i, reason in enumerate(reasons, 1):
             items.append({"i": i, "reason": reason.text})
@@ -56,6 +57,7 @@ class LlmSummarizer(Role):
         for i, rubric in enumerate(pool, 1):
             items.append({"known": i, "rubric": rubric.text})
 
+        # the paper's prompt knows neither the other side nor pairs
         if not self.paper:
             for i, rubric in enumerate(others, 1):
                 items.append({"other_side": i, "rubric": rubric.text})
@@ -63,6 +65,7 @@ class LlmSummarizer(Role):
                 items.append({"pair": i, **pair.model_dump()})
 
         values = {"most": str(self.asker.settings.new_rubrics), **TOLD[polarity]}
+        # leaves out the block that asks for several reasons for each rubric
         several = frozenset({"several"} if few or self.paper else ())
         value = await self.asker.value(
             prompt,
@@ -88,6 +91,7 @@ class LlmSummarizer(Role):
         for entry in entries(value["rubrics"]):
             batch.add(entry, self.asker.settings.new_rubrics)
 
+        # only at the end, as an answer may give a rubric twice, with other reasons
         batch.drop_single()
         supported = {
             id_: tuple(dict.fromkeys(reasons))
@@ -115,6 +119,7 @@ class _Batch:
         self._shown = shown
         self._polarity = polarity
         self._source = source
+        # words of the quotes, which no rubric may copy
         self._quoted = [words(quote.text) for reason in reasons for quote in reason.quotes]
         self.rubrics: dict[str, Rubric] = {}
         self.refused: Counter[str] = Counter()
@@ -162,6 +167,7 @@ class _Summarizing(_Batch):
         """Add a new rubric, or refuse it and count why."""
         text = normalized(str(entry.get("text") or ""))
         reasons = self._reasons_of(entry)
+        # a text that a known rubric has supports that one
         if known_id := self._id_of.get(text.casefold()):
             self.supported[known_id] += reasons
             return
@@ -201,6 +207,7 @@ class LlmUpdater(Role):
     ) -> Revision | Unanswered:
         """Revise the set by a batch of reasons."""
         prompt = self.prompts[polarity]
+        # nothing to learn from, or no room
         if not reasons or not most:
             return Revision(rubrics=tuple(current)[:most])
 
@@ -242,12 +249,14 @@ class _Revising(_Batch):
         else:
             why = "names no reason"
 
+        # a parent's own text was accepted before
         why = why or (
             "" if any(text == parent.text for parent in parents) else refusal(text, self._quoted)
         )
         if why:
             self.refused[why] += 1
 
+        # refused words leave the parents; accepted ones take over their reasons and quotes
         for rubric in parents if why else [reduce(_joined, parents, self._written(text))]:
             if rubric.id in self.rubrics or len(self.rubrics) < most:
                 both = _joined(self.rubrics.get(rubric.id, rubric), rubric)

@@ -38,6 +38,7 @@ Span = tuple[int, int]
 
 def mark_code(moves: Sequence[Move]) -> None:
     """Add what replies do with code to the acts of moves."""
+    # replies are compared with the user's last move
     users: Move | None = None
     for move in moves:
         if move.role == "user":
@@ -50,6 +51,7 @@ def mark_code(moves: Sequence[Move]) -> None:
 
 def _add(move: Move, act: str, start: int, end: int) -> None:
     """Add an act that no sentence does, with a sentence made of what shows it."""
+    # places in the move's text become places in its turn's
     turn, offset = _turn_of(move, start)
     text = move.text[start:end]
     hit = Hit(act, SURE, start - offset, end - offset)
@@ -71,6 +73,7 @@ def _turn_of(move: Move, at: int) -> tuple[int, int]:
     for turn, length in zip(move.turns, move.lengths, strict=True):
         if at <= offset + length:
             return turn, offset
+        # turns are joined by a line break
         offset += length + 1
 
     return move.turns[-1], offset
@@ -80,6 +83,7 @@ def _elided(move: Move, _: Move | None) -> Span | None:
     """Find a comment in place of code."""
     for block in _BLOCK.finditer(move.text):
         if elided := _ELIDED.search(block[1]):
+            # from the comment's first sign to the end of its line
             blank = len(elided[0]) - len(elided[0].lstrip())
             line = block[1].find("\n", elided.end())
             if line >= 0:
@@ -103,6 +107,7 @@ def _repeated(move: Move, user: Move | None) -> Span | None:
     for block in blocks:
         reply_lines.extend(lines_of(block[1]))
 
+    # nearly as many lines as the user's, and none but those
     if len(reply_lines) < max(LEAST_LINES, MOST_OF_IT * len(user_lines)) or not are_in_order(
         reply_lines, user_lines
     ):
@@ -115,6 +120,7 @@ def _repeated(move: Move, user: Move | None) -> Span | None:
 
 def are_in_order(lines: Sequence[str], reference_lines: Sequence[str]) -> bool:
     """Return whether all lines are among the known ones, in the same order: moved lines are a change."""
+    # each search goes on where the last one ended
     left = iter(reference_lines)
     return all(line in left for line in lines)
 
@@ -143,8 +149,10 @@ def _other_file(move: Move, user: Move | None) -> Span | None:
     else:
         user_files = set()
 
+    # code is blanked at its length: only prose names the file to change
     prose = _BLOCK.sub(lambda block: " " * len(block[0]), move.text)
     named = list(_FILE.finditer(prose))
+    # nothing to compare, or one of the user's files is named, too
     if not user_files or not named or any(_base(mention[0]) in user_files for mention in named):
         return None
     return named[0].span()

@@ -64,11 +64,13 @@ class Acts:
 
     def mark(self, moves: list[Move]) -> None:
         """Fill in what all sentences and moves do, move by move."""
+        # what the other party did in the move before, which some acts need
         before: Collection[str] = ()
         for move in moves:
             for sentence in move.sentences:
                 self._mark(sentence, before, move.role)
             move.acts = surest_sentences(move.sentences)
+            # a block of code is an act to what comes after it
             before = {*move.acts, "gives_code"} if move.code else move.acts
 
     def _mark(
@@ -82,6 +84,7 @@ class Acts:
         for act, rule in self._indices[party, sentence.asking].rules_of(sentence.bag):
             if act.after and act.after.isdisjoint(before):
                 continue
+            # a rule that is as sure has matched, or the sentence is too long for the act
             earlier_hit = hits.get(act.name)
             if (earlier_hit and earlier_hit.sure >= rule.sure) or (
                 act.longest and len(sentence.words) > act.longest
@@ -134,6 +137,7 @@ class Cues:
                 self._by_cue[cue].append(number)
 
         self._cues = frozenset(self._by_cue)
+        # the same few cues come again and again
         self._known = lru_cache(maxsize=4096)(self._rules_by)
 
     def rules_of(self, words: frozenset[str]) -> Sequence[tuple[Act, WordRule]]:
@@ -224,12 +228,14 @@ def languages() -> tuple[Language, ...]:
 
 def _language(path: Path) -> Language:
     table = tomllib.loads(path.read_text("utf-8"))
+    # negations and failures in one pattern, negations alone to rule phrases out
     negations = "|".join(map(re.escape, table["negations"].split()))
     phrases = {}
     for party in table["acts"].values():
         for name, phrase in party.items():
             phrases[name] = phrase
 
+    # a phrase shows an act that English has, by the same party
     acts = (ACTS.by_name[name] for name in phrases)
     return Language(
         name=table["name"],
@@ -255,6 +261,7 @@ def _rule_of(phrase: str, negations: str) -> WordRule:
     for part in phrase.split():
         words.extend(_WORD.findall(part) or [part])
 
+    # `*` stands for up to five words
     pattern = r"\W+".join(map(re.escape, words)).replace(r"\W+\*\W+", r"\W+(?:\w+\W+){0,5}?")
     if re.search(rf"\b(?:{negations})\b", phrase):
         denied = None
@@ -262,6 +269,7 @@ def _rule_of(phrase: str, negations: str) -> WordRule:
         denied = rf"(?<!\w)(?:{negations})\W+(?:\w+\W+)?{pattern}"
 
     return WordRule(
+        # only sentences with the phrase's longest word are searched
         frozenset({max(words, key=len)}),
         re.compile(rf"(?<!\w){pattern}(?!\w)"),
         SURE,
@@ -271,6 +279,7 @@ def _rule_of(phrase: str, negations: str) -> WordRule:
 
 def acts_for(moves: Sequence[Move]) -> Acts:
     """Return the acts of the language that a conversation is in; those of English where that isn't clear."""
+    # the first sentences are enough
     bags = []
     for move in moves[:MOVES_OF_ONE]:
         for sentence in move.sentences[:SENTENCES_OF_ONE]:
@@ -299,6 +308,7 @@ def negated_in(low: str) -> bool:
 def language_of(conversations: Sequence[Conversation]) -> str:
     """Return the name of the language of a log's users; empty where it is none with a table. Short logs are English."""
     words = _words(conversations)
+    # English is tried first, as it settles most logs
     english = share_of_common(words, _COMMON)
     if len(words) < FEWEST_WORDS or english >= CLEAR:
         return ENGLISH
@@ -306,6 +316,7 @@ def language_of(conversations: Sequence[Conversation]) -> str:
     language = _nearest(words, english)
     if language:
         return language.name
+    # some English, and no other language near enough
     if english >= LEAST:
         return ENGLISH
     return ""
@@ -323,6 +334,7 @@ def share_of_common(words: Sequence[str], common: frozenset[str]) -> float:
 
 def _nearest(words: Sequence[str], english: float) -> Language | None:
     """Return the language that most words are common ones of; None where that is English, or none."""
+    # names come before the tables, which can't be compared where shares are equal
     share, _, nearest = max(
         (share_of_common(words, language.common), language.name, language)
         for language in languages()
@@ -335,6 +347,7 @@ def _words(conversations: Iterable[Conversation]) -> list[str]:
     for conversation in islice(conversations, MOST_READ):
         for turn in conversation.turns:
             if turn.role == "user":
+                # code is in no language, and the first 1,000 characters of a turn are enough
                 for word in _WORD.findall(_CODE.sub(" ", turn.content[:1000]).replace("’", "'")):
                     words.append(word.lower())
 

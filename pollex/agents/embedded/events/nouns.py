@@ -12,10 +12,12 @@ from math import log10
 
 from pollex.agents.embedded.events.sentences import FUNCTION_WORDS, WORDS, Move, Sentence, stem
 
+# share and number of conversations, and powers of ten more than in English
 LEAST_SHARE = 0.03
 LEAST_COUNT = 3
 KEYNESS = 0.7
 MOST = 60
+# shares of mentions: as a noun at least, with a capital at most, behind an article at least
 NOUN_SHARE = 0.5
 PROPER_SHARE = 0.4
 SHOWN_SHARE = 0.1
@@ -63,6 +65,7 @@ def _phrases(sentence: Sentence) -> Iterator[tuple[str, list[tuple[int, str]]]]:
     for match in _TOKEN.finditer(sentence.low):
         token = match.group()
         plain = token[0].isalpha() and token not in FUNCTION_WORDS and token not in DETERMINERS
+        # up to four plain words go on with a phrase, anything else ends it
         if opened and plain and len(run) < 4:
             run.append((match.start(), token))
             continue
@@ -87,6 +90,7 @@ def key_nouns(log: Sequence[Sequence[Move]]) -> Nouns:
     for noun, mentions in count.about.items():
         if mentions < least or noun in GENERAL or len(noun) < 3 or not count.words[noun]:
             continue
+        # mostly a noun, now and then behind an article, and not mostly a name
         if (
             count.heads[noun] < NOUN_SHARE * count.inside[noun]
             or count.shown[noun] < SHOWN_SHARE * count.heads[noun]
@@ -95,14 +99,17 @@ def key_nouns(log: Sequence[Sequence[Move]]) -> Nouns:
             continue
 
         form = count.forms[noun].most_common(1)[0][0]
+        # English frequency of the stem or of its commonest form, whichever is higher
         general = max(
             zipf_frequency(form, "en"),
             zipf_frequency(noun, "en"),
             1.0,
         )
+        # both on the Zipf scale: the logarithm of mentions in a billion words
         key[noun] = log10(count.words[noun] / count.total * 1e9) - general
 
     key = {noun: value for noun, value in key.items() if value >= KEYNESS}
+    # the commonest and most telling first
     best = sorted(key, key=lambda noun: (-count.about[noun] * key[noun], noun))[:MOST]
     return Nouns(
         {noun: key[noun] for noun in best},
@@ -114,6 +121,7 @@ def key_nouns(log: Sequence[Sequence[Move]]) -> Nouns:
 
 @dataclass
 class _Count:
+    # by stem: conversations about it, and mentions of each kind
     about: Counter[str] = field(default_factory=Counter)
     words: Counter[str] = field(default_factory=Counter)
     acted: Counter[str] = field(default_factory=Counter)
@@ -134,6 +142,7 @@ def _count(log: Sequence[Sequence[Move]]) -> _Count:
             for sentence in move.sentences:
                 heads = {(head, form) for _, head, form in chunks(sentence)}
                 _count_words(count, move, sentence, heads)
+                # a first message is about something, whatever its acts are
                 opening = place == 0 and move.role == "user"
                 if (
                     opening
@@ -170,6 +179,7 @@ def _count_words(
     if move.role == "assistant" and ACTING & sentence.hits.keys():
         count.acted.update(set(stems))
 
+    # a capital within a sentence marks a name
     for match in re.finditer(r"(?<=[a-z,] )[A-Za-z]+", sentence.text):
         word = stem(match.group().lower())
         count.middle[word] += 1

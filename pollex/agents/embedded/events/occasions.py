@@ -36,6 +36,7 @@ class Occasion:
 
     def is_shown_by(self, move: Move) -> bool:
         """Tell whether what a move does shows the occasion."""
+        # code and calls are the assistant's; of a user's move only the acts count
         if move.role == "user":
             return move.has(*self.user)
 
@@ -66,6 +67,7 @@ def occasions_of(
     for rubric in rubrics:
         sources[rubric.id] = event_source(rubric.source)
 
+    # only events that can't happen in just any conversation have an occasion
     events = {}
     for id_, source in sources.items():
         if source is not None and source.event.pattern in OCCASION_OF:
@@ -79,6 +81,7 @@ def occasions_of(
     for id_ in events:
         rows[id_] = np.zeros(len(conversations), dtype=bool)
 
+    # sources with the same topics share a reading
     topics = {source.lexicon: source.topics for source in events.values()}
     for place, conversation in enumerate(conversations):
         moves = mark_acts(conversation)
@@ -99,10 +102,12 @@ def occasions_of(
 def came_up_in(reading: Observed, event: Event) -> bool:
     """Tell whether an event could have happened in a conversation, or did."""
     occasion = OCCASION_OF[event.pattern]
+    # what happened, or a pattern that shows the occasion
     shows = [event, *(Event(pattern, event.topic) for pattern in occasion.patterns)]
     if any(shown in reading.firings for shown in shows):
         return True
 
+    # else a move about the event's topic has to show it
     return any(
         occasion.is_shown_by(move) and event.topic in (ANYWHERE, topic)
         for move, topic in zip(reading.moves, reading.topics, strict=True)

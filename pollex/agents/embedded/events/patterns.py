@@ -109,6 +109,7 @@ class Exchange:
         sure: float = 1.0,
     ) -> Firing:
         """Make a firing from acts of moves, and quote the first of them."""
+        # a firing is as sure as the least sure of its acts
         spans = []
         least = sure
         for move, act in deciding:
@@ -118,6 +119,7 @@ class Exchange:
             spans.append(Chars(sentence.turn, hit.start, hit.end))
 
         move, act = deciding[0]
+        # the quote stays in the move of the first act; what others did is marked only
         quoted = []
         for acting_move, other in deciding:
             if acting_move is move:
@@ -154,6 +156,7 @@ class Exchange:
 
     def index_of(self, move: Move) -> int:
         """Return the index of one of the exchange's moves."""
+        # what is none of the three is the assistant's earlier move, two before this one
         return self.index + (
             1 if move is self.after else 0 if move is self.here else -1 if move is self.user else -2
         )
@@ -162,6 +165,7 @@ class Exchange:
 def quote_of(sentences: Sequence[Sentence]) -> Chars:
     """Return the span from the first to the last sentence within the first one's turn."""
     first = min(sentences, key=lambda sentence: (sentence.turn, sentence.start))
+    # a quote lies in one turn: sentences of later ones are left out
     same = [sentence for sentence in sentences if sentence.turn == first.turn]
     return Chars(first.turn, first.start, max(sentence.end for sentence in same))
 

@@ -75,6 +75,7 @@ class Observed:
 def mark_acts(conversation: Conversation) -> list[Move]:
     """Return the moves of a conversation with their acts."""
     moves = moves_of(conversation)
+    # sentences come first: code adds only acts that they don't do
     acts_for(moves).mark(moves)
     mark_code(moves)
 
@@ -121,6 +122,7 @@ def read(
 
     track = topics.track(moves)
     by_event: dict[Event, list[Firing]] = {}
+    # a firing is of the topic of the move that decided it
     for firing in sure_firings(moves) if firings is None else firings:
         for event in events_of(firing, track[firing.move]):
             by_event.setdefault(event, []).append(firing)

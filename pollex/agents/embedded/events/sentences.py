@@ -183,6 +183,7 @@ class Move:
 def stem(word: str) -> str:
     """Remove a plural or possessive ending from a word."""
     word = word.partition("'")[0]
+    # plurals in -ies, those in -es behind a hissing sound, and those with a plain -s
     if len(word) > 4 and word.endswith("ies"):
         return word[:-1] if word in _IE else word[:-3] + "y"
     if len(word) > 4 and word.endswith(
@@ -205,6 +206,7 @@ def root_of(word: str) -> str:
 def moves_of(conversation: Conversation) -> list[Move]:
     """Split a conversation into moves that alternate between user and assistant."""
     moves: list[Move] = []
+    # results wait for the move that follows them
     waiting: list[ToolAnswer] = []
     called: dict[int | None, str] = {}
     if any(turn.calls for turn in conversation.turns):
@@ -221,6 +223,7 @@ def moves_of(conversation: Conversation) -> list[Move]:
                     failed,
                 )
             )
+        # a turn without text makes no move, and results go on waiting
         elif turn.role in ("user", "assistant") and turn.content.strip():
             add_turn(moves, index, turn, waiting)
             waiting = []
@@ -236,6 +239,7 @@ def add_turn(
 ) -> None:
     """Append a turn to the last move of its role, or begin a new one."""
     text = turn.content[:LONGEST_TURN]
+    # the mark of a call ends where the turn says, and is as long as the call writes it
     if turn.calls:
         calls = []
         for end, call in turn.placed():
@@ -256,6 +260,7 @@ def add_turn(
             )
 
     sentences = list(sentences_of(text, index))
+    # turns of one party in a row are one move, their texts joined by a line break
     if moves and moves[-1].role == turn.role:
         last = moves[-1]
         last.turns.append(index)
@@ -287,11 +292,14 @@ def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
     words_in = (_WORD if low.isascii() else _LETTERS).findall
     start = 0
     for end, following in _cuts(low, text):
+        # bullets and marks before a sentence are no part of it; its place follows from its end
         part = low[start:end].lstrip(" \t\n\r-*•>#")
         begin = end - len(part)
         body = part.rstrip()
         words = tuple(words_in(body))
+        # a lone question mark is a sentence, too
         if words or "?" in body:
+            # a bracket or a quotation mark may follow the question mark
             asking = "?" in body[-4:]
             bag = frozenset((*words, "?") if asking else words)
             yield Sentence(
@@ -308,6 +316,7 @@ def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
 
 
 def _cuts(low: str, text: str) -> list[tuple[int, int]]:
+    # only a text with a question mark can have a question behind a missing full stop
     if "?" in text:
         cuts = [match.span() for match in _UNMARKED.finditer(text)]
     else:
@@ -315,9 +324,11 @@ def _cuts(low: str, text: str) -> list[tuple[int, int]]:
 
     for match in _END.finditer(low):
         start, end = match.span()
+        # the cheap test first: the expression is tried only where an abbreviation may end
         if not low.endswith(_ABBREVIATIONS, 0, start + 1) or not _ABBREVIATED.search(
             low[max(0, start - 6) : start + 1]
         ):
+            # a sentence keeps its full stop, but no line break
             cuts.append((start if low[start] == "\n" else end, end))
 
     if len(cuts) > 1:
@@ -329,6 +340,7 @@ def _cuts(low: str, text: str) -> list[tuple[int, int]]:
 
 def lower_case(text: str) -> str:
     """Lower case of the same length: code blanked out, straight apostrophes."""
+    # pieces keep their length when blanked out, so that places in the text hold
     if "`" in text or "[tool call" in text:
         text = _BLOCK.sub(lambda m: "\n" + " " * (len(m.group()) - 1), text)
         text = _CALL.sub(lambda m: " " * len(m.group()), text)

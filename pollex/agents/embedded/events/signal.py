@@ -27,6 +27,7 @@ MOST = 3
 SURE = 0.8
 """A less sure quote proves nothing to a reader."""
 
+# what is added to a quote's sureness for its rank, or taken off, LENGTHY for each character
 IN_WINDOW = 0.15
 IN_QUOTE = 0.05
 ON_SIDE = 0.1
@@ -64,6 +65,7 @@ def evidence(
         side: Whether each reading's label is on the rubric's side.
     """
     ranked = []
+    # one quote for each conversation: its best
     for row, reading in enumerate(readings):
         quotes = []
         for firing in reading.firings.get(event, ()):
@@ -91,14 +93,18 @@ def _quoted(
 ) -> EventQuote:
     span = firing.quote
     text = reading.conversation.turns[span.turn].part(span.start, span.end)
+    # two moves before the deciding one, and one after it
     window = reading.moves[max(0, firing.move - 2) : firing.move + 2]
     here = not named or (reading.topics[firing.move] in named and topics.named(window, named))
     names_topic = topics.named([reading.moves[firing.move]], named)
+    # sureness counts most, the rest decides between quotes that are about as sure
     worth = firing.sure + IN_WINDOW * here + IN_QUOTE * names_topic - LENGTHY * len(text)
     worth -= FEW_WORDS * (len(text.split()) < SHORT)
+    # a quote about another object comes behind all others
     if named and reading.topics[firing.move] not in named:
         worth -= 1
 
+    # marks inside the quote, by their places in its text
     inside = (
         mark
         for mark in firing.marks
@@ -131,9 +137,11 @@ class EventSource:
 
 def source_of(rubric: EventRubric, topics: Topics) -> str:
     """Return the source string of an event's rubric."""
+    # what doesn't lead counts for the score only
     kind = "event" if rubric.headline else "rate"
     event = rubric.event
     stored: dict[str, Any] = {"detail": event.detail} if event.detail else {}
+    # one object among others is found again by all topics of its log
     if event.topic != ANYWHERE:
         lexicon = {}
         for topic in topics.topics:
@@ -152,9 +160,11 @@ def event_source(source: str) -> EventSource | None:
     if kind not in KINDS or pattern not in PATTERNS:
         return None
 
+    # a source that was damaged names no event
     try:
         stored = json.loads(written or "{}")
         lexicon = stored.get("topics", {})
+        # topics are parsed once for each text that describes them
         written = json.dumps(lexicon)
         topics = topics_of(written)
         if "topic" in stored:
@@ -225,12 +235,14 @@ def event_signal(source: str, statement: str) -> Signal | None:
         if not firings:
             return view.silent
 
+        # the turn of each quote, as sure as its surest firing
         out = np.zeros(len(view.texts))
         for firing in firings:
             out[firing.quote.turn] = max(out[firing.quote.turn], firing.sure)
 
         return out
 
+    # where the user takes part, turns of both parties are marked
     pattern = PATTERNS[event_of_source.event.pattern]
     return Signal(
         source,
@@ -285,6 +297,7 @@ def sentence(
     """
     pattern = PATTERNS[event.pattern]
     named = named_topics(event, topics, happened)
+    # objects stand in the sentence where nearly all happenings have them, else behind it
     everywhere = event.topic == ANYWHERE and not hold_in_all(named, happened)
     if everywhere and covered(named, happened) >= MOSTLY:
         examples = named
@@ -292,11 +305,13 @@ def sentence(
         examples = []
 
     named = [] if everywhere else named
+    # a detail is the event's own, or what its happenings have
     if of_any_detail(event):
         objects = list(dict.fromkeys(filter(None, details)))
     else:
         objects = [event.detail]
 
+    # several details or none: the general sentence, with the commonest behind it
     if len(objects) != 1:
         text = named_behind(pattern.anywhere, details)
     else:
@@ -364,6 +379,7 @@ def named_behind(text: str, details: Sequence[str]) -> str:
 
     first = [detail for detail, _ in counts.most_common(MOST_DETAILS)]
     others = ["others"] if len(counts) > MOST_DETAILS else []
+    # braces in a detail are no places to be filled in
     listed = ", ".join([*first, *others]).replace("{", "{{").replace("}", "}}")
     return f"{text.removesuffix('.')} ({listed})."
 
@@ -394,6 +410,7 @@ def named_topics(
 
     counts = Counter(topic for topic in happened if topic != ANYWHERE)
     needs_deed = "{deed}" in PATTERNS[event.pattern].text
+    # common enough, and with something to do where the sentence needs a deed
     common = []
     for topic, n in counts.most_common():
         if n >= LEAST_NAMED * max(1, len(happened)) and (
@@ -420,6 +437,7 @@ def told_of(reading: Observed, firing: Firing, topics: Topics) -> int:
     if topic == ANYWHERE:
         return ANYWHERE
 
+    # the deciding move and the one before it
     exchange = reading.moves[max(0, firing.move - 1) : firing.move + 1]
     if not topics.named(exchange, [topic]):
         return ANYWHERE
@@ -431,6 +449,7 @@ def told_of(reading: Observed, firing: Firing, topics: Topics) -> int:
         for sentence in move.sentences
         if (sentence.turn, sentence.start) == (span.turn, span.start)
     ]
+    # the deciding sentence names objects, and none of them is this topic
     objects = {head for sentence in deciding for _, head, _ in chunks(sentence)} - GENERAL
     if objects and objects.isdisjoint(topics.words_of([topic])):
         return ANYWHERE

@@ -128,6 +128,7 @@ def failure_of(answer: ToolAnswer) -> float:
 
 def failing(result: str) -> float:
     """Return how sure it is that a result is that of a call that failed."""
+    # no text, a word for nothing, fields, and only then words
     text = result[:READ].strip()
     if not text:
         return BLANK
@@ -135,6 +136,7 @@ def failing(result: str) -> float:
         return EMPTY
     if text[:1] in '{["':
         try:
+            # the whole text, as a part of it is no JSON
             value = json.loads(result)
         except (ValueError, RecursionError):
             return _by_words(text)
@@ -152,6 +154,7 @@ def _by_words(text: str) -> float:
 
     anywhere, leading, _ = _worded()
     pattern = anywhere if len(low) <= SHORT else leading
+    # “no errors” and the like tell of none
     return WORDED if pattern.search(_FINE.sub(" ", low)) else 0.0
 
 
@@ -166,10 +169,12 @@ def _by_fields(value: object) -> float:
         if verdict := _verdict(name, inner):
             verdicts.add(verdict)
 
+    # a failure counts before a success, a “maybe” only without one
     if verdicts:
         failed = "failed" in verdicts or "fine" not in verdicts
         return CODED if failed else 0.0
 
+    # no field says it: messages and short texts are read for their words
     texts = []
     for _, inner in fields:
         if isinstance(inner, str) and len(inner) <= SHORT:
@@ -185,6 +190,7 @@ def _by_fields(value: object) -> float:
         len(fields) <= FEW_VALUES and any(first.match(text.lower()) for text in texts)
     ):
         return WORDED
+    # any value at all shows that something was there
     if any(map(_is_something, (inner for _, inner in fields))):
         return 0.0
     return EMPTY
@@ -210,6 +216,7 @@ def _is_something(value: object) -> bool:
     if isinstance(value, str):
         return value.strip().lower() not in _NOTHING
 
+    # 0 and false are values; null, an empty text and an empty list are none
     return (
         bool(value)
         or value is False
@@ -223,16 +230,19 @@ Verdict = Literal["failed", "maybe", "fine", ""]
 
 def _verdict(name: str, value: object) -> Verdict:
     """Tell what a field says of whether a call failed; nothing for most."""
+    # flags come before numbers, as true is a number in Python
     if isinstance(value, bool):
         return _by_flag(name, flag=value)
 
     number = _number(value)
+    # exit codes are good at 0, status codes from 200 to 299
     if _EXIT_KEY.fullmatch(name) and number is not None:
         return "failed" if number else "fine"
     if _CODE_KEY.fullmatch(name) and number is not None:
         return _by_code(name, number)
     if _ERROR_KEY.fullmatch(name):
         return "failed" if _has_error(value) else ""
+    # a long state is prose
     if _STATE_KEY.fullmatch(name) and isinstance(value, str) and len(value) <= SHORT // 5:
         return _by_state(value.strip())
     return ""
@@ -243,6 +253,7 @@ def _by_code(name: str, number: int) -> Verdict:
         return "fine"
     if number not in _FAILING_CODES:
         return ""
+    # a bare `code` may be of something else than the call
     return "maybe" if name == "code" else "failed"
 
 
@@ -263,6 +274,7 @@ def _by_flag(name: str, *, flag: bool) -> Verdict:
 def _number(value: object) -> int | None:
     if isinstance(value, int):
         return value
+    # `int` refuses texts of thousands of digits
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < SHORT:
         return int(value)
     return None

@@ -30,6 +30,7 @@ def tools(x: Exchange) -> Iterator[Firing]:
 
     yield from _calls(x)
     names = [called.call.name for called in x.here.calls]
+    # one tool called many times before a reply, whatever its arguments
     for name in dict.fromkeys(names):
         if names.count(name) >= REPEATED and x.here.sentences:
             yield x.fire_at(
@@ -46,6 +47,7 @@ def tools(x: Exchange) -> Iterator[Firing]:
 
 def _calls(x: Exchange) -> Iterator[Firing]:
     """Yield calls whose arguments are the same again, or hold what nobody said before."""
+    # calls of the assistant's earlier move, by tool and arguments
     if x.earlier:
         earlier_calls = {}
         for called in x.earlier.calls:
@@ -56,6 +58,7 @@ def _calls(x: Exchange) -> Iterator[Firing]:
     for called in x.here.calls:
         key = (called.call.name, called.call.normalized)
         mark = Chars(called.turn, called.start, called.end)
+        # a call without arguments repeats nothing, and makes nothing up
         if not called.call.arguments:
             continue
         if (before := earlier_calls.get(key)) is not None:
@@ -69,6 +72,7 @@ def _calls(x: Exchange) -> Iterator[Firing]:
                 f"`{called.call.name}`",
             )
 
+        # later calls of this move are compared with it, too
         earlier_calls[key] = called
         if is_unsaid(called, x):
             yield Firing(
@@ -83,17 +87,20 @@ def _calls(x: Exchange) -> Iterator[Firing]:
 
 def _results(x: Exchange, last: str) -> Iterator[Firing]:
     """Yield results that failed, that the reply passes over, or that lack a number of the reply."""
+    # a failure explains whatever else is wrong with the reply
     failed = failed_for_good(x)
     if failed:
         yield from _failed(x, *failed, last)
         return
 
+    # the last result is what the reply rests on
     result = x.here.tools[-1]
     named = result.call or last
     if not named or failure_of(result):
         return
 
     detail = f"`{named}`"
+    # the beginning of a result is enough to show it
     mark = (Chars(result.turn, 0, min(len(result.text), 120)),)
     if x.here.turns[-1] > result.turn and ignored(result.text, x.here.text):
         yield x.fire_at(
@@ -106,6 +113,7 @@ def _results(x: Exchange, last: str) -> Iterator[Firing]:
         )
         return
 
+    # numbers said before, collected at the first sentence that has one
     numbers_before: set[str] | None = None
     for sentence in x.here.sentences:
         if sentence.turn > result.turn and (numbers := set(TOLD_NUMBER.findall(sentence.low))):
@@ -133,6 +141,7 @@ def failed_for_good(x: Exchange) -> tuple[ToolAnswer, float] | None:
         if not sure or (failed and failed[1] >= sure):
             continue
         later = x.here.tools[place + 1 :]
+        # results of calls that were made after this one had failed
         anew = []
         for later_result in later:
             if any(result.turn < call.turn < later_result.turn for call in x.here.calls):
@@ -154,6 +163,7 @@ def _failed(
     tells_it = tells_of_failure(reply)
     if sure <= EMPTY and (tells_it or all(sentence.asking for sentence in reply)):
         return  # nothing was there to be found, and nothing else is said
+    # an answer without a word is a failure only where the reply makes something of it
     if sure <= BLANK and not claims_something(x, reply):
         return
 
@@ -238,7 +248,9 @@ def numbers_in(texts: Iterable[str]) -> set[str]:
     for text in texts:
         for number in _NUMBER.findall(text):
             value = float(number.replace(",", ""))
+            # as written, cut and rounded: a reply may give any of these
             numbers |= {f"{value:.12g}", str(int(value)), str(round(value))}
+            # three o'clock may be 15 in an argument
             if 1 <= value <= 12 and value.is_integer():
                 numbers.add(str(int(value) + 12))
 
@@ -247,6 +259,7 @@ def numbers_in(texts: Iterable[str]) -> set[str]:
 
 def is_unsaid(called: Called, x: Exchange) -> bool:
     """Return whether an argument has a value of which nothing was said before, by anybody or by a tool."""
+    # arguments that are no JSON can't be compared
     try:
         values = list(_values(json.loads(called.call.arguments)))
     except (ValueError, RecursionError):
@@ -255,15 +268,18 @@ def is_unsaid(called: Called, x: Exchange) -> bool:
     if not values:
         return False
 
+    # all that was said, returned or passed before the call
     texts = [lower_case(text) for text in _before(x, called.turn)]
     text_before = " ".join(texts)
     stems = {stem(word) for word in _WORDS.findall(text_before)}
     numbers = numbers_in(texts) | {str(n) for n, word in enumerate(_SPELLED) if word in stems}
     for value in values:
+        # a date may stand for a spoken day, with which it shares no word
         if _DATE.search(value) and _SPOKEN_DAY.search(text_before):
             continue
         words = {stem(word) for word in _WORDS.findall(value.lower())}
         value_numbers = numbers_in([value])
+        # the value has words or numbers of weight, and none of them occurs before
         if (
             (words or (value_numbers and not value_numbers & _PLAIN))
             and not words & stems
@@ -283,6 +299,7 @@ def _values(value: object) -> Iterator[str]:
 
 
 def _before(x: Exchange, turn: int) -> Iterator[str]:
+    # of the move itself, only what stands before the turn
     for move in x.moves[: x.index + 1]:
         if move is not x.here:
             yield move.text

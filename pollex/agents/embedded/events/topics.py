@@ -15,6 +15,7 @@ from pollex.agents.embedded.events.sentences import WORDS, Move, Sentence, stem
 MOST = 16
 NEAR = 3
 """Moves before and after within which two nouns stand near each other."""
+# share of mentions near its whole that makes a noun a part, and its lead over the next whole
 PART = 0.45
 CLEARLY = 0.12
 DEED_NOUN = 0.3
@@ -66,6 +67,7 @@ class Topics:
             for i, topic in enumerate(self.topics)
             for noun, weight in topic.nouns.items()
         }
+        # written forms of all nouns: a sentence without any is passed over at once
         self._forms = frozenset(
             form for noun in self.of_noun for form in (noun, plural(noun), f"{noun}s", f"{noun}'s")
         )
@@ -106,9 +108,11 @@ class Topics:
             named = self.mentioned(move)
             if named:
                 best = max(named, key=lambda topic: (named[topic], -topic))
+                # the current topic stays while it is named nearly as much as the heaviest
                 now = now if named.get(now, 0.0) >= 0.6 * named[best] else best
             out.append(now)
 
+        # moves before the first topic are about that one
         first = next((topic for topic in out if topic >= 0), -1)
         return [first if topic < 0 else topic for topic in out]
 
@@ -125,10 +129,12 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
     if not log:
         return Topics(())
 
+    # which nouns stand near each other, which are deeds, and which are parts of another
     nouns = key_nouns(log)
     near, count = neighbors(log, frozenset(nouns.key))
     deeds = deed_nouns(nouns, near, count)
     parent = parts(nouns, near, count, deeds)
+    # a part is an object, even where much is done with it
     deeds -= parent.keys()
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for noun in nouns.key:
@@ -142,6 +148,7 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
             LogTopic(
                 top,
                 most_frequent_form(top, nouns),
+                # parts count less than the topic's own noun
                 {
                     noun: nouns.key[noun] * (1.0 if noun == top else PART_WEIGHT)
                     for noun in groups[top]
@@ -151,6 +158,7 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
             )
         )
 
+    # deeds need the topics first, by which each move is known to be about one
     return with_deeds(Topics(topics), log, nouns, deeds)
 
 
@@ -167,6 +175,7 @@ def neighbors(
                 {head for sentence in move.sentences for _, head, _ in chunks(sentence)} & nouns
             )
 
+        # a noun counts once a move, and so does each noun around it
         for i, nouns_here in enumerate(here):
             around = set().union(*here[max(0, i - NEAR) : i + NEAR + 1])
             count.update(nouns_here)
@@ -200,6 +209,7 @@ def parts(
     wholes = [noun for noun in nouns.key if noun not in deeds]
     parents = {}
     for noun in nouns.key:
+        # wholes by the share of the noun's mentions that are near them
         ranked = sorted(
             (
                 (near[noun, whole] / count[noun], whole)
@@ -208,10 +218,12 @@ def parts(
             ),
             reverse=True,
         )
+        # a whole that is mostly near the best one is no rival to it
         rivals = []
         for share, whole in ranked[1:]:
             if near[whole, ranked[0][1]] < PART * count[whole]:
                 rivals.append(share)
+        # mostly near its whole, and clearly nearer to it than to any rival
         if ranked and ranked[0][0] >= PART and ranked[0][0] - max(rivals, default=0.0) >= CLEARLY:
             parents[noun] = ranked[0][1]
 
@@ -230,6 +242,7 @@ def holds(
 
 def root(noun: str, parent: dict[str, str]) -> str:
     """Return the whole that a part belongs to, over several steps too."""
+    # a circle of parts ends where it would begin again
     visited = {noun}
     while noun in parent and parent[noun] not in visited:
         noun = parent[noun]
@@ -249,6 +262,7 @@ def with_deeds(
     deeds: set[str],
 ) -> Topics:
     """Add to each topic what is mostly done with it."""
+    # verbs with their nouns, by topic; an act counts twice as much as a request
     pairs: defaultdict[int, Counter[tuple[str, str]]] = defaultdict(Counter)
     for moves in log:
         for move, topic in zip(moves, topics.track(moves), strict=True):
@@ -262,11 +276,13 @@ def with_deeds(
 
                 if weight:
                     for verb, noun in done_with(sentence, topics, deeds):
+                        # an object has its own topic, a deed's noun that of the move
                         where = topics.of_noun[noun][0] if noun in topics.of_noun else topic
                         pairs[where][verb, noun] += weight
 
     named = []
     for i, log_topic in enumerate(topics.topics):
+        # often enough; of these, strong verbs that come nearly as often as the first
         ranked = []
         for pair, n in pairs[i].most_common():
             if n >= LEAST_DEEDS:
@@ -282,6 +298,7 @@ def with_deeds(
         else:
             best = None
 
+        # a part of the topic that the log never names in one breath with it
         alone = (
             best is not None
             and best[1] in log_topic.nouns
@@ -329,6 +346,7 @@ def done_with(sentence: Sentence, topics: Topics, deeds: set[str]) -> list[tuple
         verb = match.group("verb")
         if verb in WEAK and verb not in PLAIN_VERBS:
             continue
+        # objects right behind the verb, of which the nearest counts
         after = []
         for at, head in heads:
             if 0 < at - match.end() <= 24:
@@ -348,6 +366,7 @@ def with_its_topic(
 ) -> str:
     """Put the topic before an object that could belong to several, "a restaurant reservation", unless it is alone."""
     form = most_frequent_form(noun, nouns)
+    # a form other than the stem is a plural, and takes no article
     many = form != noun
     if alone or topic.name in noun:
         return form if many else with_article(form)
@@ -364,6 +383,7 @@ def with_article(noun: str) -> str:
     if noun.rsplit(maxsplit=1)[-1] in MASS:
         return noun
 
+    # “a unit”, “a one”: vowels in writing, but not in speech
     vowel = noun[0] in "aeiou" and not re.match(r"(?:uni|use|usu|eu|one)", noun)
     return f"{'an' if vowel else 'a'} {noun}"
 

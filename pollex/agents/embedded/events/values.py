@@ -26,6 +26,7 @@ ADDRESS = re.compile(
     r"|\b(?:street|road|avenue|boulevard|lane|located (?:at|on|in)|address is)\b"
 )
 RATING = re.compile(r"\b\d(?:\.\d)?(?: |-)?(?:stars?|out of)?\b")
+# a British postcode, letters around digits, or five digits
 CODE = re.compile(r"\b[a-z]{1,2}\d{1,2}[a-z]? ?\d[a-z]{2}\b|\b[a-z]+\d+[a-z]+\b|\b\d{5}\b")
 
 WANTED: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
@@ -42,6 +43,7 @@ WANTED: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
         ADDRESS,
     ),
     ("postcode", re.compile(r"\b(?:post ?code|zip(?: code)?|postal code)\b"), CODE),
+    # “price range” asks for no price
     ("price", re.compile(r"\b(?:how much|price|cost|fare|fees?|charge)\b(?! range)"), PRICE),
     ("rating", re.compile(r"\brating\b"), RATING),
 )
