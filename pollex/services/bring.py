@@ -74,12 +74,14 @@ class Roots:
             WrongUse: It is under none of the folders. Whether it is there is not told.
         """
         path = Path(text)
+        # a relative path may lie in any of the folders
         if path.is_absolute():
             candidates = [path]
         else:
             candidates = [folder / path for folder in self.local]
 
         try:
+            # links are followed before the check: none may lead out of the folders
             resolved = [candidate.resolve() for candidate in candidates]
             inside = []
             for candidate in resolved:
@@ -96,6 +98,7 @@ class Roots:
                 remedy="its owner names folders: `pollex serve --root FOLDER`",
             )
 
+        # one that is there goes before one that only could be
         return (*there, inside[0])[0]
 
     def require_address(self, address: str) -> None:
@@ -133,6 +136,7 @@ def require_room(store: Path, size: int) -> None:
         BadInput: It is too large.
     """
     free = shutil.disk_usage(store).free
+    # a full disk would break the store
     if size > free - ROOM:
         what = f"{size_told(size)} are more than the server's disk has room for"
         raise BadInput(what, remedy="send less, or make room there")
@@ -157,6 +161,7 @@ def take_files(
     names: list[str] = []
     titles: list[str] = []
     notes = list(but)
+    # bytes that the next files may still have together
     left = most
     for file in sent:
         try:
@@ -165,10 +170,12 @@ def take_files(
         except TooLarge:
             raise
         except PollexError as error:
+            # no log, or damaged: the others are brought all the same
             file.path.unlink()
             notes.append(str(error))
             continue
 
+        # a random name of its own, with the ending that its content calls for
         path = file.path.with_name(f"{secrets.token_hex(8)}{ending}")
         file.path.replace(path)
         path.chmod(0o600)
@@ -206,6 +213,7 @@ def _require_small(file: SentFile, left: int, most: int) -> int:
     Raises:
         TooLarge: There are more than are left.
     """
+    # a spreadsheet is read whole, so that it may unpack to less than other files
     with file.path.open("rb") as opened:
         is_sheet = is_spreadsheet(file.path, opened.read(16))
 
@@ -214,6 +222,7 @@ def _require_small(file: SentFile, left: int, most: int) -> int:
     else:
         room = left
 
+    # what isn't packed counts by its own size
     size = max(unpacked_size(file.title, file.path, room), file.path.stat().st_size)
     if size > room:
         raise too_large(file.title, min(most, MOST_OF_SHEET) if is_sheet else most)
@@ -235,12 +244,14 @@ def bring_place(
         BadInput: Nothing is there.
     """
     text = text.strip()
+    # no place has such characters or such a length
     if not text or "\x00" in text or len(text) > 4000:
         raise WrongUse(
             "no place was named",
             remedy="type a path, s3://… or a query",
         )
 
+    # queries and paths stay where they are; objects of a store elsewhere are copied
     if is_query(text):
         place = _query_allowed(text, roots)
     elif "://" in text:
@@ -291,6 +302,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 def _path_allowed(text: str, roots: Roots) -> str:
     """Return a path, or a pattern, of which every file is under a folder that may be read."""
+    # the folder before a pattern is checked first, and then each file that it finds
     before = _before_pattern(text)
     folder = roots.require_path(before)
     if before != text:
@@ -307,6 +319,7 @@ def _path_allowed(text: str, roots: Roots) -> str:
         what = f"can't be read: {error.strerror}"
         raise BadInput(what, where=title_of(text), remedy="check the path") from None
 
+    # a link inside of the folder may lead out of it
     for name in names:
         roots.require_path(name)
 
@@ -324,6 +337,7 @@ def _before_pattern(text: str) -> str:
 def _query_allowed(text: str, roots: Roots) -> str:
     """Return a query whose database may be read."""
     kind, _, rest = text.partition(":")
+    # a database server is an address; every other database is a file
     if kind.startswith("postgres"):
         roots.require_address(text)
         require_host_of_password(rest.partition("?")[0])
@@ -339,6 +353,7 @@ def require_host_of_password(place: str) -> None:
     Raises:
         WrongUse: It isn't the host that the environment names.
     """
+    # there is no password that could be sent, or nothing that would send it
     if not os.environ.get("PGPASSWORD") or find_spec("psycopg") is None:
         return
 
@@ -370,12 +385,14 @@ def _copied(
     roots.require_address(address)
     reading = new_reading(store, title_of(address))
     try:
+        # sizes first: nothing is copied that has no room
         places = places_of(address)
         size = sum(place.size for place in places)
         if size > most:
             raise too_large(address, most)
         require_room(store, size)
         sent: list[SentFile] = []
+        # copied in blocks under random names, readable by the owner alone
         for place in places:
             path = reading.folder / secrets.token_hex(8)
             with place.files.open(place.path, "rb") as source, path.open("xb") as target:
@@ -385,6 +402,7 @@ def _copied(
 
         return take_files(reading, sent, most)
     except PollexError:
+        # half a log is removed before the error is told
         remove_reading(reading)
         raise
     except Exception as error:  # each object store's client has errors of its own

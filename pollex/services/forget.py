@@ -126,6 +126,7 @@ def forget_conversations(
             option="conversation",
         )
 
+    # opening would make a store where there is none
     if not (run.store / "store.sqlite").exists():
         raise WrongUse(
             "there is no store here",
@@ -134,6 +135,7 @@ def forget_conversations(
             option="store",
         )
 
+    # a run that goes on could write about them again
     require_idle(run.store)
     with Store.open(run.store) as store:
         target = conversations_to_forget(store, ids, users)
@@ -144,6 +146,7 @@ def forget_conversations(
                 remedy="check the spelling",
             )
 
+        # files are searched before the store forgets what to look for
         search = files_to_search(store, target, places)
         left = dict(search.left)
         quoting = list[Path]()
@@ -158,6 +161,7 @@ def forget_conversations(
             gone = {"conversations": target.stored_rows}
             rewritten = []
         else:
+            # the store's own files are always cleaned, those of the user only if that was asked for
             gone = forget(store, target)
             own = [path for path in quoting if path in search.own]
             rewritten = rewritten_of(
@@ -167,10 +171,12 @@ def forget_conversations(
                 left,
             )
             count_anew(run.store, rewritten)
+            # an interrupted writing may have left a draft beside a file
             for draft in [draft for path in search.outputs for draft in drafts_left_of(path)]:
                 draft.unlink()
             note_places(store, search.outputs)
 
+    # neither rows nor files: most likely the name was mistyped
     if not any(gone.values()) and not quoting:
         raise WrongUse(
             "nothing is kept of them",
@@ -181,6 +187,7 @@ def forget_conversations(
     for path in quoting:
         progress.note(f"{'Rewrote' if path in rewritten else 'Note: it is quoted in'} {path}")
 
+    # what was set aside as damaged can't be opened, only found
     for path in left_in(run.store, target):
         left[str(path)] = "it was set aside as damaged"
 
@@ -203,6 +210,7 @@ def forget_conversations(
 def count_anew(store: Path, rewritten: Collection[Path]) -> None:
     """Forget how many conversations a log that was brought has, where some went out of it."""
     for reading in list_readings(store, kept_only=False):
+        # how many are left is counted when the log is next read
         if any(path.parent == reading.folder.resolve() for path in rewritten):
             keep_reading(replace(reading, conversations=None))
 
@@ -261,6 +269,7 @@ def files_to_search(
     """Find the files to look into: those named, those beside the store, and those that pollex wrote."""
     beside = store.folder.absolute().parent
     near = [*looked_through(places), *ours_in(beside)]
+    # a link that the user named is followed; one that merely lies there is not
     named = {path for path in places if path.is_file()}
     links = set()
     for path in near:
@@ -272,6 +281,7 @@ def files_to_search(
         if path not in links:
             confirmed.add(path.resolve())
 
+    # what the store says it wrote is checked before it is believed
     outputs, unsure, left = known_outputs(store, target, places, confirmed)
     unconfirmed = {path.resolve(): LINKED for path in links} | unsure
     confirmed |= set(outputs)
@@ -293,6 +303,7 @@ OWN = ("logs/*/*", "commands/ended/*.json", "asked/*/*.jsonl")
 def own_files(folder: Path) -> Iterator[Path]:
     """Yield the files of a store that may hold conversations; a link is none of its own."""
     for pattern in OWN:
+        # the file that says how a log is read quotes nobody
         paths = (path for path in sorted(folder.glob(pattern)) if path.name != READING)
         for path in paths:
             if path.is_file() and not path.is_symlink():
@@ -348,6 +359,7 @@ def known_outputs(
     missing: list[Output] = []
     for output in outputs_of(store):
         there = output.places(store.folder.resolve())
+        # a path in a store counts only if its content is what was written, or somebody confirmed it
         sure = []
         for path in there:
             if path.resolve() in confirmed or output.is_unchanged(path):
@@ -358,6 +370,7 @@ def known_outputs(
         elif not sure:
             unsure[there[0].resolve()] = LINKED if there[0].is_symlink() else UNNAMED
 
+    # earlier stores have no digests, so that nothing of them can be sure
     for path in written_by_earlier_runs(store):
         if path.resolve() not in outputs:
             unsure.setdefault(path.resolve(), UNNAMED)
@@ -369,6 +382,7 @@ def known_outputs(
     for output in missing:
         if not _may_hold(output, target):
             continue
+        # what lies on another file system is not looked for
         if output.remote:
             moved = None
         else:
@@ -388,6 +402,7 @@ def known_outputs(
 
 def _may_hold(output: Output, target: ToForget) -> bool:
     """Tell whether a file that isn't there may have the conversations: not one of a run that never had them."""
+    # without a digest no file was there that could be read, as where it went to a pipe
     written = bool(output.digest) or output.remote
     return written and (not output.run or output.run in target.runs)
 
@@ -411,6 +426,7 @@ def written_by_earlier_runs(store: Store) -> Iterator[Path]:
     """Yield the files of runs from before the store kept a list of them, with the pages beside them."""
     for run in runs(store):
         out = run.arguments.get("out")
+        # as it was typed, it is meant from the folder of the run
         if isinstance(out, str):
             folders = [store.folder.absolute().parent, Path(run.arguments.get("folder", ""))]
             place = next(

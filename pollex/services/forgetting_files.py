@@ -87,6 +87,7 @@ def without_them(path: Path, target: ToForget) -> bytes | None:
     """
     try:
         unpacked = unpack_file(path)
+        # rows of Parquet go by a query; everything else is text
         if unpacked.content.startswith(PARQUET):
             return _table_without(path, target)
         cleaned = _content_without(unpacked.content, unpacked.ending, target)
@@ -99,12 +100,14 @@ def without_them(path: Path, target: ToForget) -> bytes | None:
 
 def _content_without(content: bytes, ending: str, target: ToForget) -> bytes | None:
     """Return text without the conversations, by its kind; None if it doesn't have them."""
+    # UTF-8 unless the file begins with the mark of another encoding
     encoding = next(
         (name for mark, name in MARKS.items() if content.startswith(mark)),
         "utf-8",
     )
     whole = content.decode(encoding, "replace")
     text = whole.removeprefix(BOM)
+    # an unknown kind of file is cleaned line by line
     clean = _KINDS.get(ending, _lines_without)
     cleaned = clean(text, target)
     if cleaned == text:
@@ -112,11 +115,13 @@ def _content_without(content: bytes, ending: str, target: ToForget) -> bytes | N
     # what is no text would be replaced in rows of others, too
     if whole.encode(encoding, "replace") != content:
         raise NotLookedInto("it quotes them, and isn't UTF-8 in all places: edit it")
+    # the mark that was at the beginning stays there
     return f"{BOM * (len(whole) - len(text))}{cleaned}".encode(encoding)
 
 
 def _json_without(text: str, target: ToForget) -> str:
     try:
+        # what only looks like JSON is cleaned as lines
         value = json.loads(text)
     except ValueError:
         return _lines_without(text, target)
@@ -125,6 +130,7 @@ def _json_without(text: str, target: ToForget) -> str:
     if cleaned == value:
         return text
 
+    # it is written anew as a whole, so that nothing else may change by that
     require_exact(text)
     return json.dumps(_with_new_digest(cleaned), ensure_ascii=False, indent=1) + "\n"
 
@@ -136,6 +142,7 @@ def require_exact(text: str) -> None:
         NotLookedInto: A number would be rounded, or a key that stands twice would be lost.
     """
 
+    # read as a float and written again, a number must be the same
     def check_number(digits: str) -> float:
         number = float(digits)
         if Decimal(digits) != Decimal(repr(number)):
@@ -152,6 +159,7 @@ def require_exact(text: str) -> None:
 
 def _toml_without(text: str, target: ToForget) -> str:
     """Return TOML without the conversations; where that can't be, as it was, and it still quotes them."""
+    # escapes could hide a quote
     if not target.traces.within(_unescaped(text)):
         return text
 
@@ -171,6 +179,7 @@ def _json_line_without(line: str, target: ToForget) -> str:
     try:
         row = json.loads(line)
     except ValueError:
+        # a broken line is masked as text
         return target.masked(line)
 
     if isinstance(row, dict) and target.is_about(row):
@@ -180,6 +189,7 @@ def _json_line_without(line: str, target: ToForget) -> str:
     if cleaned == row:
         return line
 
+    # the ending of the line stays as it was
     require_exact(line)
     return json.dumps(cleaned, ensure_ascii=False) + line[len(line.rstrip("\r\n")) :]
 
@@ -194,6 +204,7 @@ def _csv_without(text: str, target: ToForget) -> str:
     if not records:
         return text
 
+    # the header says in which cells ids stand
     (names, header), *rows = records
     about = [place for place, name in enumerate(names) if name in ABOUT]
     cleaned = [header]
@@ -201,6 +212,7 @@ def _csv_without(text: str, target: ToForget) -> str:
         ids = set()
         for place in about:
             if place < len(cells):
+                # an apostrophe before a cell keeps spreadsheets from taking it for a formula
                 ids.add(cells[place].lstrip("'"))
         if not ids & target.ids:
             cleaned.append(_record_without(cells, record, target))
@@ -210,6 +222,7 @@ def _csv_without(text: str, target: ToForget) -> str:
 
 def _records_of(text: str) -> Iterator[tuple[list[str], str]]:
     """Yield the cells of each record of a table, and its text as it stands there."""
+    # lines of the record at hand, as they were written
     lines: list[str] = []
 
     def read_lines() -> Iterator[str]:
@@ -228,6 +241,7 @@ def _record_without(cells: list[str], record: str, target: ToForget) -> str:
     if masked == cells:
         return record
 
+    # the record keeps its own line ending
     written = io.StringIO(newline="")
     ending = record[len(record.rstrip("\r\n")) :]
     csv.writer(written, lineterminator=ending).writerow(masked)
@@ -248,6 +262,7 @@ def _line_without(line: str, target: ToForget) -> str:
     """Return a line without quotes, its end as it was; one that quotes in escapes of JSON is left empty."""
     content = line.rstrip("\r\n")
     masked = target.traces.masked(content)
+    # a quote in escapes can't be masked in part: the whole line goes
     if target.traces.within(_unescaped(masked)):
         masked = FORGOTTEN
 
@@ -256,6 +271,7 @@ def _line_without(line: str, target: ToForget) -> str:
 
 def _unescaped(text: str) -> str:
     """Return a text with escapes of JSON and Python as the characters that they stand for."""
+    # `\uXXXX` is one character; of other escapes it is enough that they part words
     return re.sub(
         r"\\(?:u([0-9a-fA-F]{4})|.)",
         lambda match: chr(int(match[1], 16)) if match[1] else " ",
@@ -269,15 +285,18 @@ def _page_without(page: str, target: ToForget) -> str:
     Rows that name one go; then runs of text and attributes are masked, and whole blocks where tags
     lie in a quote.
     """
+    # a page has ids in escaped form
     ids = [html.escape(id_) for id_ in target.ids]
     page = _ROW.sub(
         lambda row: "" if any(_names(row[0], id_) for id_ in ids) else row[0],
         page,
     )
+    # what stands between tags is masked apart from the tags
     page = "".join(
         _tag_without(part, target) if is_tag else _run_without(part, target)
         for part, is_tag in _parts_of_page(page)
     )
+    # a quote that runs over tags inside a block takes the whole block with it
     parts = re.split(f"({_BLOCK.pattern})", page, flags=_BLOCK.flags)
 
     return "".join(
@@ -292,6 +311,7 @@ def _parts_of_page(page: str) -> Iterator[tuple[str, bool]]:
     The time grows with the length alone: a script is looked for where one ends later, and a tag
     where a `>` follows.
     """
+    # scripts and styles up to the last one that ends; from there on tags only
     scripts_end = max((end.end() for end in _PART_ENDS.finditer(page)), default=0)
     tags_end = max(scripts_end, page.rfind(">") + 1)
     for pattern, text in (
@@ -324,6 +344,7 @@ def _run_without(text: str, target: ToForget) -> str:
 
 def _tag_without(tag: str, target: ToForget) -> str:
     """Return a tag whose attributes are masked; a script that quotes keeps nothing but what surrounds the quote."""
+    # scripts and comments are lines of text, and have no attributes to mask
     if tag[:7].lower().startswith(("<script", "<style", "<!", "<?")):
         return _lines_without(tag, target)
     return _ATTRIBUTE.sub(lambda match: f'="{_run_without(match[1], target)}"', tag)
@@ -369,6 +390,7 @@ def _table_without(path: Path, target: ToForget) -> bytes | None:
     import duckdb
     from fsspec.implementations.memory import MemoryFileSystem
 
+    # all files in memory have one name space: a random name meets no other
     memory = MemoryFileSystem()
     name = secrets.token_hex(8)
     # in memory: nothing is put aside in the current folder
@@ -379,6 +401,7 @@ def _table_without(path: Path, target: ToForget) -> bytes | None:
     }
     with duckdb.connect(config=config) as database:
         database.register_filesystem(memory)
+        # `hive_partitioning` would make columns of folder names
         source = f"read_parquet(?, hive_partitioning = false, {ROW} = true)"
         place = str(path_in_text(path))
         described = database.execute(f"DESCRIBE SELECT * FROM {source}", [place]).fetchall()  # noqa: S608
@@ -393,12 +416,14 @@ def _table_without(path: Path, target: ToForget) -> bytes | None:
                     change = _change_of_row(json.loads(line), changed, target)
                     if change is not None:
                         lines.write(f"{json.dumps(change)}\n".encode())
+                    # changes, too, stay within the bounds of a file
                     require_size(lines.tell(), ".parquet")
 
                 is_changed = lines.tell() > 0
 
             if not is_changed:
                 return None
+            # rows that go and values that change are joined to the file by the number of the row
             query = _query_of_changes(source, types, changed)
             copy = f"COPY ({query}) TO 'memory://{name}.parquet' (FORMAT parquet)"
             database.execute(copy, [place, f"memory://{name}.jsonl"])
@@ -434,6 +459,7 @@ def _change_of_row(
         return {"row": number, "goes": True}
 
     cleaned = target.cleaned(row)
+    # the name of a column holds for all rows, so that it can't be masked in one
     if cleaned.keys() != row.keys():
         raise NotLookedInto("a column is named as one of them: edit it")
 
@@ -456,6 +482,7 @@ def _query_of_changes(
     Raises:
         NotLookedInto: A column changes whose values JSON doesn't give back as they were.
     """
+    # a table of changes: the number of the row, whether it goes, and new values by column
     read = {"row": "BIGINT", "goes": "BOOLEAN"}
     for column, place in changed.items():
         others = {type_ for type_ in _TYPE.findall(types[column]) if type_} - PLAIN_TYPES
@@ -468,6 +495,7 @@ def _query_of_changes(
     for column in types:
         name = '"' + column.replace('"', '""') + '"'
         value = f"r.{name}"
+        # None may be the new value, so that a flag says whether there is one
         if column in changed:
             place = changed[column]
             value = f"CASE WHEN c.is{place} THEN c.new{place} ELSE {value} END"

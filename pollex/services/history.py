@@ -63,12 +63,14 @@ class RunRow:
         """Read the row from what the store keeps of a run and of its progress."""
         arguments = run.arguments
         result = run.result if isinstance(run.result, dict) else {}
+        # the set that was used; of `learn`, which uses none, the one that it wrote
         rubrics = (
             arguments.get("rubrics")
             or (arguments.get("out") if run.command == "learn" else "")
             or ""
         )
         at = datetime.fromisoformat
+        # an unfinished run has no end to count to
         seconds = None
         if run.finished is not None:
             seconds = (at(run.finished) - at(run.started)).total_seconds()
@@ -171,6 +173,7 @@ class ConversationHistory(Result):
     def told(self) -> Told:
         """Yield everything that happened to the conversation."""
         trace = self.trace
+        # what the split did with the conversation
         side = {"train": ", learnt from", "test": ", held out"}.get(trace.side, "")
         about = f"{self.run} · {trace.conversation.id} · label {trace.conversation.label}{side}"
         yield Line(about, "bold", LONGEST)
@@ -217,6 +220,7 @@ class Origin(Result):
 
     def told(self) -> Told:
         """Yield the rubric's reasons, quotes and conversations."""
+        # tone has no reasons: all that is known of it is told in a line
         if self.tone:
             yield Line(self.tone, limit=LONGEST)
             return
@@ -229,6 +233,7 @@ class Origin(Result):
         yield Line(f"{side}: {' '.join(words)}", "bold", RUBRIC)
         yield Line(f"({rubric.id}, {', '.join(self.roles)})", limit=LONGEST)
 
+        # a dropped rubric has only the reason why it is not in the set
         if isinstance(rubric, DroppedRubric):
             yield Line(f"not in the set: {rubric.reason}", limit=LONGEST)
         else:
@@ -239,6 +244,7 @@ class Origin(Result):
         for reason in self.reasons[:MOST_REASONS]:
             yield ""
             begins = ""
+            # the store may no longer have the conversation: then its id stands alone
             if (conversation := self.conversations.get(reason.conversation_id)) is not None:
                 opening = printable(conversation.opening, 100)
                 begins = f" ({count(len(conversation.turns), 'turn')}, label {conversation.label}): {opening}"
@@ -248,6 +254,7 @@ class Origin(Result):
         if (more := len(self.reasons) - MOST_REASONS) > 0:
             yield f"… and {count(more, 'conversation')} more: --json has all"
 
+        # reasons are in another store, or there never were any
         if not self.reasons:
             elsewhere = isinstance(rubric, DroppedRubric) and rubric.support
             gone = f"its reasons are in the store of run {self.learned_in}: name it with --store"
@@ -279,6 +286,7 @@ def _standing(rubric: ChosenRubric) -> Told:
 def list_runs(run: RunOptions) -> RunList:
     """List all runs of a store."""
     with Store.open(run.store, read_only=True) as store:
+        # the progress of all runs in one query; a run may have none
         progress = {}
         for row in store.rows("SELECT run, payload FROM progress"):
             progress[row["run"]] = unpack(row["payload"])
@@ -341,6 +349,7 @@ def trace_conversation(
     """
     with Store.open(run.store, read_only=True) as store:
         named_run = find_run(store, name)
+        # the store has ids only in characters that can be written
         trace = conversation_trace(store, named_run.id, writable(conversation))
         if reveal:
             originals = originals_of(store, writable(conversation))
@@ -389,6 +398,7 @@ def rubric_named(rubrics: RubricSet, name: str, path: Path) -> ChosenRubric | Dr
     Raises:
         BadRubrics: There is none, or several.
     """
+    # people may ask about dropped rubrics, too, and about tone where it has no weight
     every: list[ChosenRubric | DroppedRubric] = [*rubrics.all_rubrics, *rubrics.dropped]
     every += [rubrics.tone.rubric] if rubrics.tone and not rubrics.tone.weight else []
     matching = [rubric for rubric in every if rubric.id.startswith(name)]
@@ -411,11 +421,13 @@ def origin(
 
     The set has no reasons of a rubric that was dropped: they are the store's, too, or gone with it.
     """
+    # the set keeps the reasons of its own rubrics; those of dropped ones are in the store alone
     if isinstance(rubric, DroppedRubric):
         own_line = []
     else:
         own_line = [r for r in rubrics.reasons if r.id in rubric.reason_ids]
 
+    # without a store the reasons stand without their conversations
     try:
         with Store.open(run.store, read_only=True) as store:
             if isinstance(rubric, DroppedRubric):
@@ -440,6 +452,7 @@ def _branch(branch: Branch, indent: str) -> Told:
     if branch.told:
         yield Line(f"{inner}{branch.told}", limit=LONGEST)
 
+    # the same error is told once, with how often it came
     for error, number in branch.errors.items():
         yield Line(f"{inner}{number} × {error}", "red", LONGEST)
 
@@ -452,6 +465,7 @@ def _duration(ms: float) -> str:
 
 
 def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Told:
+    # reasons, or why there are none
     extraction = trace.extraction
     if isinstance(extraction, Unanswered):
         yield Line(f"no reasons: {extraction.outcome}: {extraction.detail}")
@@ -461,6 +475,7 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> To
             yield from _reason(reason)
 
     for id_, answer in trace.answers.items():
+        # a question of a questionnaire, or a rubric, whose text the run has
         question = questions.get(id_)
         if question:
             text = question.text
@@ -475,6 +490,7 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> To
             )
         else:
             options = question.options if question else answer.scale
+            # the chosen number is a place among the options only if each has a probability
             is_distribution = len(answer.probabilities) == len(options)
             never = answer.never_came_up
             if never:
@@ -484,6 +500,7 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> To
             else:
                 option = str(answer.chosen)
 
+            # a judge whose name says the kind of its answers is named once
             if answer.judge.startswith(answer.source):
                 by = answer.judge
             else:
@@ -495,8 +512,10 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> To
                 limit=LONGEST,
             )
 
+    # a score that is missing is told by the steps above
     if (score := trace.score) and score.netsat is not None:
         if score.probability is not None:
+            # the more likely side, at equal costs: a trace knows of no others
             decision = "positive" if score.probability >= 0.5 else "negative"
             yield Line(verdict_told(decision, score.probability), "bold", LONGEST)
         label_text = f"label {score.label}, {certainty(score.confident)}"

@@ -57,6 +57,7 @@ class Lengths:
     @classmethod
     def of(cls, lengths: Iterable[int]) -> Lengths:
         """Sort lengths; 0 where there are none."""
+        # no conversation counts as one of length 0
         in_order = sorted(lengths) or [0]
         return cls(in_order[0], in_order[len(in_order) // 2], in_order[-1])
 
@@ -129,6 +130,7 @@ class Inspection(Shown):
             sources,
             {**given_options, "out": QUEUE},
         )
+        # what to do next depends on how many thumbs there are
         if min(thumbs.up, thumbs.down) < FEWEST:
             yield "Nothing can be learned yet: it takes thumbs up and down. If the log has any, name their field."
             if isinstance(sources, tuple):
@@ -190,12 +192,15 @@ def inspect_logs(
         WrongUse: The options contradict each other or the log.
     """
     logs = logs_from(sources, reading, progress)
+    # conversations with the same turns, whatever their ids
     hashes = Counter(conversation.text_hash for conversation in logs)
+    # one example of each thumb, where both occur
     firsts = (
         next((conversation for conversation in logs if conversation.label is label), None)
         for label in (Label.POSITIVE, Label.NEGATIVE)
     )
     rated = [first for first in firsts if first is not None]
+    # a mark in the text stands for what was attached
     marks = Counter(
         mark
         for conversation in logs
@@ -227,12 +232,14 @@ def inspect_logs(
         times=_times(logs),
         group=_group(logs, reading.named_group),
         same_text=sum(n - 1 for n in hashes.values()),
+        # without both kinds of thumb, the first two conversations will do
         examples=tuple(rated) if len(rated) == 2 else tuple(islice(logs, 2)),
     )
 
 
 def words_of_user(conversation: Conversation) -> str:
     """Return the user's words without code and addresses."""
+    # code and addresses belong to no language
     words = " ".join(turn.content[:1000] for turn in conversation.turns if turn.role == "user")
     return _CODE.sub(" ", words)[:4000]
 
@@ -253,6 +260,7 @@ def language_of_text() -> Callable[[str], str]:
 def _times(logs: Logs) -> tuple[str, ...]:
     times = [at for conversation in logs for at in times_of(conversation.metadata)]
     if times:
+        # the first and the last day, in UTC so that every machine says the same
         return tuple(
             f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in (min(times), max(times))
         )
@@ -262,6 +270,7 @@ def _times(logs: Logs) -> tuple[str, ...]:
 def _group(logs: Logs, field: str | None) -> tuple[str, int] | None:
     """Return the field of the groups, and how many values it has; None where each conversation stands alone."""
     values = Counter(conversation.group for conversation in logs)
+    # a group of one conversation each is no group: some value has to be shared
     del values[None]
     if 1 < len(values) < values.total():
         return (field or logs.group_field or "group", len(values))
@@ -315,6 +324,7 @@ def _thumbs(inspection: Inspection) -> Iterator[str]:
     logs = inspection.logs
     kinds = inspection.account.scores
     numbers = ", ".join(f"{logs.counts.get(label, 0)} {noun}" for label, noun in TAKEN[:3])
+    # a tool's own thumb has no name of a field
     kind_taken = next((kind for kind in kinds if kind.taken), None)
     tool = (
         "the tool's own thumbs"
@@ -324,6 +334,7 @@ def _thumbs(inspection: Inspection) -> Iterator[str]:
     name = repr(logs.label_field) if logs.label_field else tool
     yield f"The thumb is {name}: {numbers}." if name else "No field is taken for the thumb."
     for label, noun in TAKEN:
+        # how each side is spelled in the log
         if values := inspection.spellings(label):
             yield f"  taken for {noun}: {_listed(values)}"
 
@@ -365,6 +376,7 @@ ROW_OUTCOMES = {
 
 def _rows(account: Account) -> Iterator[str]:
     """Yield what became of all rows, for each of the first files where there are several."""
+    # each file has its own sum, as far as a terminal has room
     for source, became in list(account.rows.items())[:MOST]:
         counts_text = []
         for outcome, row_outcome in ROW_OUTCOMES.items():

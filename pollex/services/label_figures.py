@@ -113,6 +113,7 @@ class LabelFigures:
         if len(self.curve) < 2:
             return Figure(None, undefined="too few labels")
 
+        # what the point before the last is behind, with the sign turned: its ends change places
         behind = self.curve[-2].behind
         ends = []
         for end in (behind.high, behind.low):
@@ -145,6 +146,7 @@ class _Table:
     unit: Ints
 
     def fit(self, rows: Ints, answers: Floats) -> Floats:
+        # without a single name the model has no judges
         judge_of_row = [self.judges[row] for row in rows.tolist()]
         judges = judge_of_row if any(judge_of_row) else None
         # a network takes seconds
@@ -179,6 +181,7 @@ def label_figures(
     """
     record = rubric_set.calibrator
     rows = store.ask(rubric_set.run, READ)
+    # labels that the run learned from, and those that it held out
     train = []
     for row in rows:
         if row["side"] == "train" and row["label"] != "none":
@@ -189,6 +192,7 @@ def label_figures(
         if row["side"] == "test" and row["label"] != "none":
             test.append(row)
 
+    # edited rubrics are not those that the run's answers are about
     if record is None or rubric_set.edited or not train:
         return None
 
@@ -200,9 +204,11 @@ def label_figures(
         record,
         [row for part in sampled for row in part],
     )
+    # rows of training come first, then those held out, then those without a label
     ends = np.cumsum([len(part) for part in sampled])
     own_rows = np.arange(ends[0])
     others = np.arange(ends[0], ends[1])
+    # one kind of thumb alone teaches nothing
     if not table.varied(own_rows):
         return None
 
@@ -233,6 +239,7 @@ def _same(rubric_set: RubricSet, table: _Table, whole: Floats) -> bool | None:
     if model is None:
         return False
 
+    # a network begins as a quick model, which is what is fitted here
     start = (getattr(model.model, "starts_", ()) or (model.model,))[0]
     return bool(np.abs(probability_positive(start, table.answers) - whole).max() < EXACT)
 
@@ -245,6 +252,7 @@ def _tones(
     options: int,
 ) -> Floats:
     """Return answers of tone `[row, 1, option]`; NaN of conversations that the store has no more."""
+    # a tone is measured on the conversation itself, and has no answer in the store
     conversations = list(conversations_of(store, run, ids=list(ids)))
     features = FORM.measure(conversations)
     tones = ToneScale.from_json(tone.learned, features.shape[1]).tone(features)
@@ -268,6 +276,7 @@ def _read(
     record = record.model_copy(
         update={"rubrics": tuple(rubric for rubric in record.rubrics if rubric in side)}
     )
+    # the place of each id and of each rubric in the array of answers
     place, column = ({name: n for n, name in enumerate(names)} for names in (ids, record.rubrics))
     answers = np.full(
         (len(ids), len(record.rubrics), len(SCALES[rubric_set.judge.scale])),
@@ -277,6 +286,7 @@ def _read(
         answers[place[row["conversation"]], column[row["question"]]] = row["probabilities"]
 
     signs = [float(side[rubric]) for rubric in record.rubrics]
+    # tone is one more column, with its weight for a sign
     if (tone := rubric_set.tone) is not None and tone.weight:
         record = record.model_copy(update={"rubrics": (*record.rubrics, TONE)})
         answers = np.concatenate(
@@ -305,6 +315,7 @@ def _curve(
     others: Ints,
     rng: np.random.Generator,
 ) -> tuple[CalibratorPoint, ...]:
+    # each draw is an order of users: a larger share has all labels of a smaller one
     orders = []
     for _ in range(DRAWS):
         orders.append(rng.permutation(np.unique(table.unit[labeled_rows])))
@@ -320,8 +331,10 @@ def _curve(
                 ]
             )
 
+        # all labels can be drawn in one way only, and a fit takes thumbs of both kinds
         fits = [part for part in (rows[:1] if share == 1 else rows) if table.varied(part)]
         if fits:
+            # `[fit, conversation]`, probabilities and losses of conversations that are held out
             p = np.array([table.fit(part, table.answers[others]) for part in fits])
             losses = np.array(
                 [
@@ -331,6 +344,7 @@ def _curve(
             )
             figures.append((share, float(np.mean([len(part) for part in fits])), losses))
 
+    # the losses with all labels, which each point is compared with
     best = figures[-1][2].mean(axis=0)
     return tuple(
         _point(share, labels, losses, best, table.unit[others], rng)
@@ -346,6 +360,7 @@ def _point(
     unit: Ints,
     rng: np.random.Generator,
 ) -> CalibratorPoint:
+    # for each conversation the mean over draws; for each draw the mean over conversations
     mean = losses.mean(axis=0)
     spread = losses.mean(axis=1)
     measures = {"loss": Measure(mean_of(mean)), "behind": Measure(mean_of(mean - best))}
@@ -370,6 +385,7 @@ def _pulls(
     whole: Floats,
     rng: np.random.Generator,
 ) -> tuple[tuple[Pull, ...], int]:
+    # labels that the calibrator is most surprised by are left out one by one
     surprise = np.abs(table.up[rows] - whole[rows])
     tried = rows[np.argsort(-surprise, kind="stable")[:TRIED]].tolist()
     without = {}
@@ -378,6 +394,7 @@ def _pulls(
             without[row] = table.fit(rows[rows != row], table.answers)
 
     change = {row: np.abs(p - whole) for row, p in without.items()}
+    # a label always moves its own conversation: only what it does to others counts
     most = sorted(change, key=lambda row: -float(np.delete(change[row], row).mean()))[:SHOWN]
     losses_drawn = []
     for row in most:
@@ -403,6 +420,7 @@ def _redrawn(
     whole: Floats,
     rng: np.random.Generator,
 ) -> Figure:
+    # a user is drawn with all labels, as labels of a user depend on each other
     users = np.unique(table.unit[labeled_rows])
     rows_of = {}
     for user in users.tolist():
@@ -410,6 +428,7 @@ def _redrawn(
 
     moved = []
     for _ in range(REDRAWS):
+        # a draw of one kind of thumb can't be fitted
         rows = np.concatenate([rows_of[user] for user in rng.choice(users, len(users)).tolist()])
         if table.varied(rows):
             moved.append(float(np.abs(table.fit(rows, table.answers) - whole).mean()))

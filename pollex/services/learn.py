@@ -98,6 +98,7 @@ def learn(
             would be overwritten.
     """
     named, _, node = (start or "").partition(":")
+    # a fork is a run and a node; a run alone makes sense for a resume only
     if named and not node and not run.resume:
         raise WrongUse(
             f"{start!r} names no node",
@@ -106,19 +107,23 @@ def learn(
         )
 
     pool = _pool_file(rubrics_from, out, run, review=review and not node)
+    # a reviewed file is the pool itself; any other file has rubrics to fit
     rubrics_given = () if pool else given_rubrics(rubrics_from, settings, model)
     if adapt:
         require_adaptable(rubrics_given, model)
 
+    # beside a node the rubrics are the pool from there on, and no rubrics to fit
     fork = None
     if named:
         fork = Fork(named, node, rows_of(rubrics_given) if node else ())
     if node:
         rubrics_given = ()
     if out is not None:
+        # before the long work: no input and no edited set may be replaced
         require_places(out, *files_of(domain, rubrics_from, logs))
         require_not_edited(out)
 
+    # with a starter two labels of each class are enough
     elsewhere = None
     if starter is not None:
         elsewhere = starter_of(starter, run.store, model)
@@ -131,6 +136,7 @@ def learn(
     )
     read = labeled_logs(logs, reading, run.store, progress)
     thumbs = Thumbs.of(read)
+    # too few thumbs to choose by, and neither rubrics, a model nor a starter: only hints are left
     hints = (
         ()
         if rubrics_given or model.name or elsewhere or not thumbs.few
@@ -141,6 +147,7 @@ def learn(
         settings = replace(settings, minimum=FEWEST)
 
     check_learnable(read, settings.minimum)
+    # how much is held out depends on the smaller class
     settings = replace(settings, test_fraction=share_of(settings, read))
     if settings.others_rated:
         require_grades(read, settings.others_rated)
@@ -167,6 +174,7 @@ def learn(
             )
         )
 
+    # the starter's answers come first: the model of the probability takes both
     helper = elsewhere and consult_starter(
         *elsewhere, read, run=run, model=model, progress=progress
     )
@@ -176,6 +184,7 @@ def learn(
             "out": out and str(out),
             "model": model.name,
         }
+        # a resumed run takes the edited file as the answer of people
         if pool and pool.exists() and run.resume:
             edited = pool_in(pool)
         else:
@@ -204,6 +213,7 @@ def learn(
                     adapt=adapt,
                 )
             )
+        # the pool goes to a file for people, and the error says where
         except PoolWaits as waits:
             if pool:
                 written_pool(pool, waits.run, waits.pool)
@@ -212,9 +222,11 @@ def learn(
 
             raise
 
+        # what the starter adds to the set; hints lose what few thumbs seem to say
         learned = with_starter(learned, helper, read, opened.store)
         if hints:
             learned = as_hints(learned, thumbs)
+            # the run has stored the set with figures: hints replace it
             opened.store.keep(list(rubric_set_rows(learned.run, learned.rubric_set)))
 
     queue = None
@@ -236,6 +248,7 @@ def with_mapping(profile: DomainProfile, reading: ReadOptions) -> DomainProfile:
     roles: dict[str, str | list[str]] = {}
     for role, name in reading.roles:
         role_names = roles.get(role, [])
+        # several names may have the same role
         roles[role] = [*([role_names] if isinstance(role_names, str) else role_names), name]
 
     log: dict[Literal["columns", "roles"], dict[str, str | list[str]]] = {
@@ -265,6 +278,7 @@ def _pool_file(
             remedy="leave one of these out",
             option={"review": None, "rubrics_from": None},
         )
+    # the file that was named, else one beside the set
     if rubrics_from:
         return Path(rubrics_from)
     return out and out.with_suffix(ENDING)
@@ -281,6 +295,7 @@ async def _learn(
     profile = learning.profile
     seed = learning.settings.seed
     async with await hire(model, profile, opened.store, seed) as staff:
+        # built-in rubrics join a pool that a model makes; SPUR has none, and given ones are final
         if not learning.rubrics and learning.settings.method != "spur":
             built_in = embedded_roles(
                 profile,
@@ -294,6 +309,7 @@ async def _learn(
         changes: Sequence[AdaptedRubric] = ()
         if adapt:
             learning, changes = await _adapted(opened, learning, staff, model)
+        # how each rubric of a person will be judged; events say that themselves
         for line in ways_of_judging(
             [rubric for rubric in learning.rubrics if not rubric.source.startswith("event:")], staff
         ):
@@ -318,6 +334,7 @@ async def _adapted(
     Raises:
         BadRubrics: The model left out all of them.
     """
+    # only a model adapts rubrics
     assert staff.gateway is not None
     assert staff.capabilities is not None
     settings = model.settings.but(seed=learning.settings.seed)
@@ -353,6 +370,7 @@ def _with_changes(
     note = f"A model adapted {count(len(changes), 'rubric')} to the domain: {changes_text}."
     notes = (*learned.rubric_set.notes, note)
     rubric_set = learned.rubric_set.model_copy(update={"adapted": tuple(changes), "notes": notes})
+    # the set has changed since the run stored it
     opened.store.keep(list(rubric_set_rows(learned.run, rubric_set)))
 
     return replace(learned, rubric_set=rubric_set)
@@ -394,6 +412,7 @@ def refit(
     rubric_set = read_set(rubrics, run.store, arrays=False)
     read = labeled_logs(logs, reading, run.store, progress)
     if test_fraction is None:
+        # half of new conversations is held out, if all labels taught the set and none of these did
         new = all(c.text_hash[:16] not in rubric_set.learned_from for c in read.learnable)
         if rubric_set.data.folds and new:
             test_fraction = HALF
@@ -408,8 +427,10 @@ def refit(
     )
     check_learnable(read, settings.minimum)
     say_repeats(read, progress)
+    # answers on another scale would have other meanings
     model = replace(model, settings=model.settings.but(scale=rubric_set.judge.scale))
     if run.dry_run:
+        # of the set's own judge many answers may be known; another judge has to give all
         if model.name is None:
             raise Planned(plan_scoring(read.learnable, rubric_set, run, model))
         raise Planned(
@@ -462,6 +483,7 @@ async def _refit(
     arguments: dict[str, Any],
     starter: Starter | None,
 ) -> tuple[Learned, ModelUsage | None]:
+    # without a model named, the judge that the set has
     if model.name is None:
         hired = await hire_judge(
             model,
@@ -474,8 +496,10 @@ async def _refit(
 
     async with hired as staff:
         if model.name is not None:
+            # another model leaves to local judges what they judged before
             staff = staff.leaving(rubric_set.rubrics, {})
         opened.announce(staff)
+        # rubrics that θ was never fitted for
         for line in ways_of_judging(
             [rubric for rubric in rubric_set.rubrics if not rubric.written], staff
         ):
@@ -494,6 +518,7 @@ async def _refit(
 
 def share_of(settings: LearnSettings, logs: Logs) -> float:
     """Return the share of labels that is held out: as set, else as few or many labels ask for."""
+    # a split needs enough of the smaller class
     smaller = min(logs.counts[Label.POSITIVE], logs.counts[Label.NEGATIVE])
     return held_out_share(settings.test_fraction, smaller=smaller)
 

@@ -92,9 +92,11 @@ async def learn(learning: Learning, staff: Workers, setting: RunSettings) -> Lea
     graph = learn_graph.build()
     settings = learning.settings
     roles = staff.for_method(settings.method)
+    # SPUR has a graph of its own
     if settings.method == "spur":
         graph = spur_graph.build()
 
+    # rubrics that are there are judged and fitted as by a refit, and all of them stay
     if learning.rubrics:
         distinct = distinct_of(learning.rubrics, setting.progress)
         graph = refit_graph.build()
@@ -128,6 +130,7 @@ def distinct_of(rubrics: Sequence[Rubric], progress: Progress) -> tuple[Rubric, 
 
 def keeping_all(settings: LearnSettings, rubrics: Sequence[Rubric]) -> LearnSettings:
     """Return settings that choose every one of these rubrics."""
+    # the budget is as many as there are, so that α and stability decide nothing
     n_sat, n_dsat = (sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat"))
     alpha = 1.0 if settings.alpha is None else settings.alpha
     return replace(settings, budget=(n_sat, n_dsat), alpha=alpha, stability=False)
@@ -150,6 +153,7 @@ async def refit(
         setting.progress,
     )
     rubrics = tuple(map(roles.judge.understood, distinct))
+    # the first scale is that of the thumb; the others are fitted again, too
     rating = rubric_set.calibrator and rubric_set.calibrator.rating
     kept_settings = LearnSettings(
         also=",".join(list(rating.scales)[1:]) if rating else "",
@@ -170,6 +174,7 @@ async def refit(
         rubrics=rubrics,
         starter=starter,
     )
+    # what the earlier set knows, which new data doesn't replace
     before = {
         "judge_record": rubric_set.judge,
         "learned_from": rubric_set.learned_from,
@@ -184,6 +189,7 @@ async def refit(
         rubric_set.prompts,
         **before,
     )
+    # hashes are kept in part
     known_ids = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
     whole = _refitted(rubric_set, learned, known_ids)
     await setting.store.write(list(rubric_set_rows(learned.run, whole)))
@@ -205,6 +211,7 @@ def _refitted(
     """
     fitted = learned.rubric_set
     notes = []
+    # of conversations that the rubrics came from, by the side on which they are now
     counts = Counter(score.side for score in learned.scores if score.conversation_id in known_ids)
     if counts["held_out"]:
         notes.append(
@@ -227,6 +234,7 @@ def _refitted(
         "training_hashes": tuple(sorted(learned_from)),
         "fitted_hashes": tuple(sorted(fitted_to)),
     }
+    # figures of before hold for the same judge, and where its conversations are here again
     same_judge = bool(known_ids) and before.roles.get("judge") == fitted.roles["judge"]
     were = {rubric.id: rubric for rubric in before.rubrics}
     fields = {
@@ -254,10 +262,12 @@ def _as_known(
 ) -> ChosenRubric:
     """Return a fitted rubric with its note; where labels told more of it before, and its judge stayed, with that."""
     fields: dict[str, Any] = {"note": before.note}
+    # other words with the same detector behind them are judged as before
     if same_judge and (before.written == before.text or judged_as_before(before)):
         fields["worth"] = fitted.worth or before.worth
         now = fitted.standing
         then = before.standing
+        # the standing of more conversations stays, unless labels spoke against the rubric
         if then and not went_the_other_way(before) and (now is None or now.n < then.n):
             fields["standing"] = then
 
@@ -287,6 +297,7 @@ async def _learn(
     logs = learning.logs
     settings = learning.settings
     check_learnable(logs, settings.minimum)
+    # all that the result depends on: a resume goes on only if nothing of it changed
     fingerprint = fingerprint_of(
         logs,
         settings=settings,
@@ -302,13 +313,16 @@ async def _learn(
         fingerprint["starter"] = digest_of(learning.starter.record.rubrics)
 
     sides = sides_of(logs, settings.share, settings.seed)
+    # labeled and graded conversations are judged, of both sides
     judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
     workers = sorted(set(roles.names.values()))
+    # a fork begins a run, or goes on with the one that is named
     begun = None
     if learning.fork is not None:
         begun = await _begun(learning.fork, setting, setting.whole(fingerprint))
 
     async with running(command, fingerprint, setting, workers, begun) as run:
+        # conversations are stored first, so that whatever fails can be resumed
         keep_conversations(
             setting.store,
             run.id,
@@ -338,6 +352,7 @@ async def _learn(
             review=learning.review,
         )
         about = LearnChoice.of(setting.arguments)
+        # people are asked until they give nothing more
         answers = learning.people and until_taken(learning.people)
         state = await carry_out(
             graph,
@@ -346,6 +361,7 @@ async def _learn(
             after="calibrate",
             people=answers,
         )
+        # the graph stopped to ask people who are not here now
         if "__interrupt__" in state:
             raise PoolWaits(run.id, state["kept"])
         learned: Learned = live.result[0]
@@ -362,6 +378,7 @@ def _material(
 ) -> Material:
     """Return both sides of a log with the answers that the store has."""
     record: JudgeRecord = other_fields["judge_record"]
+    # answers that the store has go into the table; the graph asks for the others
     table = GivenAnswers(record.options.value, len(SCALES[record.scale]))
     for id_, answers in _judged(
         setting.store, run, {c.id for c in sides.judged_train}, setting.retry_outcomes
@@ -391,6 +408,7 @@ async def _begun(
     fingerprint: dict[str, str],
 ) -> Run | None:
     """Return the run that a fork is of: a new one, or the named one; None where a resume has to look for it."""
+    # without a node it is this very run, if its settings are the same
     if not fork.node:
         return same_settings(
             find_run(setting.store, fork.run),
@@ -406,6 +424,7 @@ async def _begun(
 def anew_by(roles: Roles) -> Callable[[Sequence[Conversation], Bools], Made] | None:
     """Return what makes a pool anew of some conversations; None where a model would have to be paid for it."""
     free = isinstance(roles.extractor, EmbeddedExtractor) and isinstance(roles.judge, EmbeddedJudge)
+    # built-in roles cost nothing, so that halves of the data may have pools of their own
     return roles.extractor.anew if free else None  # type: ignore[attr-defined]  # it is one
 
 
@@ -447,6 +466,7 @@ def _judged(
     Failures in `retry_outcomes` are dropped, to be retried, until rubrics were chosen: folds and
     threshold rest on the conversations that had answers.
     """
+    # once rubrics are chosen, training answers are final
     chosen = step(store, run, "select") is not None
     for id_, answers in answers_of(store, run).items():
         checked = chosen and id_ in training
@@ -484,6 +504,7 @@ def keep_conversations(
             side="test",
         )
     )
+    # what is on neither side is stored for later looks, without a side
     store.put(
         conversation_rows(
             run,
@@ -504,6 +525,7 @@ def fingerprint_of(
     A refused resume shows which of them changed.
     """
     return {
+        # digests are cut to what people can compare
         "data": logs.fingerprint[:12],
         **{name: json.dumps(value) for name, value in vars(settings).items()},
         "domain": digest(profile.model_dump(mode="json")),

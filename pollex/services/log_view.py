@@ -93,11 +93,13 @@ def view_log(
     Args:
         options: What `reading` was made of, by the names of options.
     """
+    # large files are looked at in part, so that the page comes soon
     most_rows = MOST_ROWS if _bytes_of(sources) > LARGE else None
     columns: list[Column] = []
     offered: Mapping[str, Any] = {}
     proposed = False
     try:
+        # columns are read first: they are shown even if the rows can't be read
         columns = columns_in(first_rows(_opened(sources, reading)))
         try:
             logs = read_logs(sources, options=reading, most_rows=most_rows)
@@ -147,12 +149,14 @@ def _with_unknown_words(
     Raises:
         BadInput: Something else is wrong; or so many words are no label.
     """
+    # whatever is bad is passed over here, to collect the words that stand as labels
     tried = read_logs(
         sources,
         options=replace(reading, max_bad=MOST_TRIED_ROWS),
         most_rows=most_rows,
     )
     unknown = dict.fromkeys(row.label for row in tried.bad_rows if row.of_label and row.label)
+    # another fault, or too many words for a label: the error is raised as it was
     if not unknown or len(unknown) > MOST_VALUES:
         return read_logs(sources, options=reading, most_rows=most_rows), reading.unrated or ""
 
@@ -171,6 +175,7 @@ def _refused_view(
     what = error.what.partition("; its columns are\n")[0]
     lacking = error.what.rpartition("\n  ")[2].partition("\n")[2].strip()
     fault = {"what": "; ".join(filter(None, (what, lacking))), "where": error.where}
+    # only an option with a sure value can be offered
     if error.options and all(error.options.values()):
         sure = error.options
     else:
@@ -203,6 +208,7 @@ def _bytes_of(sources: Sequence[str]) -> int:
                 files.append(Path(name))
         return sum(path.stat().st_size for path in files)
     except (PollexError, OSError):
+        # what can't be found is told when it is read
         return 0
 
 
@@ -218,6 +224,7 @@ def _opened(sources: Sequence[str], reading: ReadOptions) -> Iterator[Iterator[A
 
 def _options_of(candidate: Candidate) -> dict[str, Any]:
     """Return a candidate as options, which name no two columns in one text."""
+    # a role may have several names
     roles: dict[str, list[str]] = {}
     for role, name in candidate.roles:
         roles.setdefault(role, []).append(name)
@@ -306,6 +313,7 @@ def _columns(
     logs: Logs | None,
 ) -> Iterator[dict[str, Any]]:
     """Yield each column that has values, with three of them and the part that it is."""
+    # parts that were asked for, and then those that the reader found
     parts = parts_of(options)
     if logs is not None and logs.label_field:
         parts.setdefault(logs.label_field, "label")
@@ -328,6 +336,7 @@ def parts_of(options: Mapping[str, Any]) -> dict[str, str]:
     else:
         named = {}
 
+    # parts of turns are columns inside the list that has the turns
     parts = {path: part for part, path in named.items()}
     for part in OF_TURNS if "messages" in named else ():
         if part in named:
@@ -348,6 +357,7 @@ def columns_of(parts: Mapping[str, str]) -> dict[str, Any]:
         WrongUse: Two columns are chosen for one part, or what says and who speaks are no pair.
     """
     by_part: dict[str, str] = {}
+    # each part has one column only
     for path, part in parts.items():
         if part not in PARTS:
             raise WrongUse(
@@ -368,6 +378,7 @@ def columns_of(parts: Mapping[str, str]) -> dict[str, Any]:
     if inside and "messages" not in by_part:
         by_part["messages"] = inside[0].partition("[].")[0]
 
+    # inside the list, names are without its path
     if nested := by_part.get("messages"):
         for part in OF_TURNS:
             if part in by_part:
@@ -407,6 +418,7 @@ def labels_of(values: Mapping[str, str]) -> dict[str, str]:
         "unrated": "none",
     }
     options: dict[str, str] = {}
+    # each side with the words that count for it, in quotes where that is needed
     for option, meaning in sides.items():
         words = [value for value, counts in values.items() if counts == meaning]
         if option == "unrated":
@@ -430,11 +442,13 @@ def _quoted(word: str) -> str:
 def _speakers(columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield each name of who speaks in the first rows, and whose turns those are; empty where nobody knows."""
     parts = parts_of(options)
+    # the column that was named as the role, else one that usually is
     named = [column for column in columns if parts.get(column.path) == "role"]
     usual = [column for column in columns if column.path.rpartition(".")[2] in USUAL_ROLES]
     if not (chosen := (named or usual)[:1]):
         return
 
+    # `*` stands for all names that have no role of their own
     role_of_name = {name: role for role, name in pairs(options.get("roles") or {})}
     for word in list(dict.fromkeys(map(as_word, chosen[0].words)))[:MOST_SPEAKERS]:
         yield {

@@ -148,6 +148,7 @@ def scores_by(
     Its model of the probability takes a removed rubric for unanswered, and knows no new one.
     """
     rubrics_left = tuple(rubrics)
+    # without its arrays the model can't be restored: the curve over NetSAT gives probabilities
     as_edited = {"rubrics": rubrics_left} | ({} if rubric_set.has_arrays else {"calibrator": None})
     scorer = rubric_set.model_copy(update=as_edited).scorer_of()
     # What was answered about a rubric that is off now counts for nothing: the model knows it still.
@@ -203,6 +204,7 @@ async def ask_again(
     """
     (conversation,) = conversations_of(store, run, ids=[conversation_id])
     before = answers_of(store, run, ids=[conversation_id]).get(conversation_id, {})
+    # the set's own judge is asked about what changed, another judge about everything
     if model is None:
         rubrics_asked = changed_in(rubric_set, rubrics)
     else:
@@ -216,6 +218,7 @@ async def ask_again(
 
     used = dict[str, Any]()
     able = None
+    # the built-in judge needs words or signs that it knows; a model can read any sentence
     if model is None:
         judge = await _own_judge(store, run, rubric_set, rubrics_asked)
         require_signs(judge, rubrics_asked)
@@ -227,6 +230,7 @@ async def ask_again(
             used = staff.used()
             able = staff.capabilities
 
+    # rubrics that were not asked again keep their answers
     after = {**before, **answers}
     (old,) = scores_by(rubric_set, rubric_set.rubrics, {conversation_id: before})
     (new,) = scores_by(rubric_set, rubrics, {conversation_id: after})
@@ -276,6 +280,7 @@ async def preview(
         WrongUse: The set's judge is a model, words are changed, and `model` is None.
     """
     rubrics, _ = merge_equal(rubrics)  # as a refit does: of equal texts one is asked
+    # a model is asked about few conversations, as each of them is paid for
     conversations = _drawn(store, run, rng, FEW if model else MOST)
     answers = answers_of(
         store,
@@ -288,6 +293,7 @@ async def preview(
         [rubric.id for rubric in rubrics_asked],
         "model",
     )
+    # a model is asked about all conversations side by side
     if rubrics_asked and model:
         async with await hire_judge(model, rubric_set, store) as staff:
             asking = []
@@ -307,6 +313,7 @@ async def preview(
                     conversations, await asyncio.gather(*asking), strict=True
                 )
             }
+    # the built-in judge says of each rubric what it goes by
     elif rubrics_asked:
         judge = await _own_judge(store, run, rubric_set, rubrics_asked)
         await judge.prepare(conversations)
@@ -326,6 +333,7 @@ async def preview(
     for conversation in conversations:
         answers_before[conversation.id] = answers.get(conversation.id, {})
 
+    # new answers replace those of the run
     edited = {}
     for id_, own_answers in answers_before.items():
         edited[id_] = {**own_answers, **again.get(id_, {})}
@@ -335,7 +343,9 @@ async def preview(
         scores_by(rubric_set, rubrics, edited),
         strict=True,
     )
+    # only a conversation with a score before and after can be compared
     whole = [pair for pair in both if None not in (pair[0].netsat, pair[1].netsat)]
+    # `[conversation, 2]`: change of NetSAT and of the probability; the largest of the latter first
     moved = np.array([(_figures(new) - _figures(old)) for old, new in whole]).reshape(-1, 2)
     order = np.argsort(-np.abs(moved[:, 1]), kind="stable")
 
@@ -361,6 +371,7 @@ def _drawn(
     for row in store.ask(run, "SELECT id FROM conversations GROUP BY id ORDER BY min(seq)"):
         estimates.append(row["id"])
 
+    # at random where there are too many, in the order of the log
     if len(estimates) <= most:
         ids = estimates
     else:
@@ -379,6 +390,7 @@ def planned_preview(
     rng: np.random.Generator,
 ) -> dict[str, int]:
     """Return about how many calls and tokens a preview by a model takes."""
+    # rubrics of equal text are asked once, as in the preview itself
     distinct, _ = merge_equal(rubrics)
     rubrics_asked = changed_in(rubric_set, distinct)
     conversations = _drawn(store, run, rng, FEW)
@@ -397,6 +409,7 @@ def planned_preview(
 
 def estimate_calls(rubrics: Sequence[ChosenRubric], conversation: Conversation) -> dict[str, int]:
     """Return about how many calls and tokens another judge takes for one conversation."""
+    # each side has a call of its own, with the whole conversation in it
     sides = len({rubric.polarity for rubric in rubrics})
     words = [turn.shown for turn in conversation.turns] + [rubric.text for rubric in rubrics]
     read = prompt_estimate([{"content": text} for text in words]) * sides
@@ -415,6 +428,7 @@ async def _own_judge(
     rubrics: Sequence[ChosenRubric],
 ) -> Judge:
     judge = embedded_judge(rubric_set, store.folder)
+    # the run that made the set has its training conversations; this run stands in where it is gone
     if store.rows("SELECT id FROM runs WHERE id = ?", [rubric_set.run]):
         made_by = rubric_set.run
     else:
@@ -431,6 +445,7 @@ async def _own_judge(
             ids=[row["id"] for row in rows[: 5 * MOST]],
         )
     )
+    # the judge learns from them how to judge the new words
     if training:
         await judge.fit(training, [_understood(judge, rubric) for rubric in rubrics])
 
@@ -464,6 +479,7 @@ async def _asked(
 def _as_before(model: ModelOptions, rubric_set: RubricSet) -> ModelOptions:
     """Return options that ask another judge on the set's own scale."""
     record = rubric_set.judge
+    # the set's own model has its own settings; another model only takes over the scale
     if record.name == model.name and not record.built_in:
         return options_as_before(model, record)
     return replace(model, settings=model.settings.but(scale=record.scale))
@@ -478,7 +494,9 @@ def _reworded(
     rng: np.random.Generator,
 ) -> Reworded:
     up, values = _values(rubric, conversations, again)
+    # mean answer where the thumb is up and where it is down; None without such a thumb
     with_up, with_down = (float(values[side].mean()) if side.any() else None for side in (up, ~up))
+    # the answers that the run has, by whatever judged the rubric then
     then, old = _values(rubric, conversations, answers)
     judge_name = rubric.alone.by if rubric.alone else by
     before = None
@@ -502,6 +520,7 @@ def _values(
     """Return thumbs and a rubric's values `[conversation]`, of those that have both."""
     rows = []
     for conversation in conversations:
+        # both are needed: a thumb, and an answer to this rubric
         if conversation.label is not Label.NONE and isinstance(
             answer := answers.get(conversation.id, {}).get(rubric.id), Answer
         ):
@@ -519,6 +538,7 @@ def _detector(
     rubric: ChosenRubric,
     rng: np.random.Generator,
 ) -> Detector:
+    # a rubric holds where its answer is over the middle of the range
     worth = worth_of(values > EVAL_RANGE / 2, up)
     if not up.any() or up.all():
         return Detector(
@@ -529,6 +549,7 @@ def _detector(
 
     return Detector(
         by,
+        # ahead of a constant score, whose AUC is one half, in the direction of the rubric's side
         _above_half(auc_difference(values * rubric.sign, np.zeros(len(up)), up, rng, 500)),
         worth,
     )

@@ -39,6 +39,7 @@ class Result(ABC):
     @property
     def complete(self) -> bool:
         """Whether every row and conversation was processed."""
+        # rows, outcomes or faults: whatever is missing makes it incomplete
         left = any(getattr(self, name, None) for name in ("bad_rows", "unscored"))
         missing = self.fine and getattr(self, "outcomes", {}).keys() - set(self.fine)
         return (
@@ -57,6 +58,7 @@ class Result(ABC):
 
     def of(self, *names: str) -> dict[str, Any]:
         """Return fields as JSON values, `name=path` those of another place; of `usage` what it adds, if anything."""
+        # usage has several fields, and none where no model worked
         named = (name.partition("=") for name in names if name != "usage")
         values_by_name = {}
         for name, _, path in named:
@@ -94,6 +96,7 @@ class Shown(Result):
 
     def _repr_html_(self) -> str:
         rows = list(islice(self.records(), SHOWN))
+        # without columns of its own, all names in the order in which rows have them
         names = self.columns or tuple(dict.fromkeys(name for row in rows for name in row))
         return html_table(
             repr(self),
@@ -139,6 +142,7 @@ class ModelUsage:
     def of(cls, staff: Workers) -> ModelUsage | None:
         """Return the usage of a run's roles; None where no model worked."""
         known_answers = staff.known_answers
+        # nobody was asked: the usage is only worth telling if answers were known
         if staff.gateway is None:
             if known_answers:
                 return cls(UsageTable(), known_answers=known_answers)
@@ -177,6 +181,7 @@ class ModelUsage:
     def told(self) -> Told:
         """Yield a table by stage, with costs if known, and which models answered where these are several."""
         costs = () if self.price is None else ("cost",)
+        # the sum of all stages is the last row
         rows: list[tuple[object, ...]] = []
         for name, row in self.rows.items():
             outcomes = ", ".join(f"{n} {kind}" for kind, n in sorted(row.outcomes.items()))
@@ -188,6 +193,7 @@ class ModelUsage:
             ("stage", "calls", "sent", "known", "tokens in", "tokens out", *costs, "outcomes"),
             rows,
         )
+        # tokens that the endpoint didn't count are estimates, and marked as such
         if uncounted := self.table.total.uncounted:
             cost = "" if self.price is None else " and their cost"
             calls = count(uncounted, "call")
@@ -196,6 +202,7 @@ class ModelUsage:
         if self.known_answers:
             yield f"{self.known_answers} answers were known from earlier runs: no call was made for them."
 
+        # an endpoint may answer by another model than the one that was named
         if len(models := self.table.models) > 1:
             listed = ", ".join(
                 f"{model} {fingerprint} × {n}".strip() for (model, fingerprint), n in models.items()
@@ -225,6 +232,7 @@ class ModelUsage:
         if self.price is not None:
             parts.append(f"cost {_written_cost(total, self.price)}")
         if total.known:
+            # calls whose reply the ledger has, and answers for which no call was made at all
             parts.append(f"{total.known} more were known already")
         if self.known_answers:
             parts.append(f"{self.known_answers} answers of earlier runs were not asked again")
@@ -244,6 +252,7 @@ TOKENS: tuple[Literal["prompt", "completion"], ...] = ("prompt", "completion")
 
 
 def _written_tokens(row: StageUsage, name: Literal["prompt", "completion"]) -> str:
+    # what the endpoint counted, and an estimate for calls that it didn't count
     counted = getattr(row, name)
     estimated = getattr(row, f"{name}_estimated")
     if row.uncounted:
@@ -288,6 +297,7 @@ def usage_json(usage: ModelUsage | None) -> dict[str, Any]:
 
 def figures_told(sides: Mapping[str, Assessment | None]) -> Told:
     """Yield metrics with 95 % intervals, one column for each side."""
+    # a side that was not measured has no column
     shown = {name: figures for name, figures in sides.items() if figures is not None}
     heads = (
         f"{name} (n = {f.n}: {f.positives} up, {f.negatives} down)" for name, f in shown.items()
@@ -323,6 +333,7 @@ WITHOUT_INTERVAL = (
 def rows_told(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Told:
     """Yield a table of those columns that the rows have; nothing without rows."""
     if rows:
+        # the first row tells which columns all rows have
         shown = [name for name in columns if rows[0].get(name) is not None]
         yield Rows(shown, [[row[name] for name in shown] for row in rows])
 
@@ -367,6 +378,7 @@ def probability_json(figures: ProbabilityFigures) -> dict[str, Any]:
 
 
 def _valued(named: dict[str, Figure]) -> dict[str, Any]:
+    # values for programs that want nothing else; intervals and reasons beside them
     return {
         **{name: figure.value for name, figure in named.items()},
         "intervals": {
@@ -401,6 +413,7 @@ def share_told(
     rubrics: RubricSet,
 ) -> Told:
     """Yield the share of good conversations by their probabilities, and what a set at chance is worth."""
+    # decisions take costs into account, probabilities don't
     if good is not None and good.value is not None:
         if decided is None:
             of_decisions = ""

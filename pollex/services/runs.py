@@ -70,6 +70,7 @@ class KeptProgress:
 
     def keep(self, *, last: bool = False) -> None:
         """Store the progress if it changed, at most every `OFTEN` seconds except the last time."""
+        # nothing before the run begins; then not too often, and always at the end
         if not self._run or (not last and time.monotonic() - self._at < OFTEN):
             return
 
@@ -83,11 +84,13 @@ class KeptProgress:
             record["cost"] = _together(self._earlier, cost_of(used))
 
         if self._tracer is not None:
+            # the nodes that ran, and the last errors
             record["nodes"] = {
                 name: asdict(counted) for name, counted in self._tracer.nodes.items()
             }
             record["errors"] = list(self._tracer.errors)
 
+        # only what changed is written
         if record != self._kept:
             self._store.pulse(self._run, record)
             self._kept = record
@@ -96,12 +99,14 @@ class KeptProgress:
     async def of_run(self, run: str) -> AsyncIterator[None]:
         """Keep it while a run goes on, also while its stages wait for calls."""
         self._run = run
+        # a resumed run adds to what its earlier starts cost
         before = self._store.value("SELECT payload FROM progress WHERE run = ?", [run])
         if before:
             self._earlier = cost_so_far(unpack(before))
         else:
             self._earlier = 0.0
 
+        # while calls are waited for, nothing advances: the beat still keeps what they cost
         async def beat() -> None:
             while True:
                 self.keep()
@@ -118,6 +123,7 @@ class KeptProgress:
 
 def cost_of(used: Mapping[str, Any]) -> float | None:
     """Return the cost of calls; None if a price or a token count is missing."""
+    # nothing sent costs nothing; what was sent without a price is unknown
     cost: float | None = used.get("cost", None if used.get("sent") else 0.0)
     return cost
 
@@ -134,6 +140,7 @@ def cost_so_far(payload: Mapping[str, Any]) -> float | None:
 
 
 def _together(earlier: float | None, cost: float | None) -> float | None:
+    # one unknown part makes the sum unknown
     if earlier is None or cost is None:
         return None
     return earlier + cost
@@ -239,6 +246,7 @@ async def running(
     """
     store = setting.store
     fingerprint = setting.whole(fingerprint)
+    # a state of another run was opened to go on from
     if named is None and GONE_ON.get():
         before = find_run(store, GONE_ON.get())
         # it stays as it is: who goes on from one of its states forks it
@@ -248,6 +256,7 @@ async def running(
         else:
             named = same_settings(before, fingerprint, store, setting.behind)
 
+    # named, resumed, or new
     if named is not None:
         run = named
     elif setting.resume:
@@ -259,6 +268,7 @@ async def running(
             fingerprint=fingerprint,
             versions=versions(),
         )
+        # words for the digests, for a resume that has to say what changed
         if setting.behind:
             store.keep([settings_row(run.id, setting.behind)])
 
@@ -266,6 +276,7 @@ async def running(
     try:
         async with setting.progress.of_run(run.id):
             yield run
+    # each way to end is recorded, so that a resume finds the run
     except (KeyboardInterrupt, asyncio.CancelledError, Interrupted):
         store.finish(run.id, "interrupted", roles=roles)
         raise
@@ -273,6 +284,7 @@ async def running(
         store.finish(run.id, "failed", roles=roles, result={"error": error.what})
         raise
     except Exception as error:
+        # of an unknown error only the kind is stored: its message might quote somebody
         store.finish(
             run.id,
             "failed",
@@ -294,6 +306,7 @@ def begin_after(
         ResumeRefused: It learns, and with other settings; the message says with what.
     """
     store = setting.store
+    # answers are taken over, which only the same settings would give
     if command in LEARNING:
         same_settings(before, fingerprint, store, setting.behind)
 
@@ -307,6 +320,7 @@ def begin_after(
     if setting.behind:
         store.keep([settings_row(run.id, setting.behind)])
 
+    # rubrics, extractions and steps, then all answers
     if command in LEARNING:
         rows = store.rows(LEARNED_BEFORE, [before.id])
         store.keep([FactRow(run.id, row["kind"], row["id"], row["payload"]) for row in rows])
@@ -334,6 +348,7 @@ def same_settings(
     Raises:
         ResumeRefused: It was started with others; the message says with what.
     """
+    # the settings are compared by digest, and told in words
     if changed := differences(run.fingerprint, fingerprint, settings_behind(store, run), behind):
         what = f"{run.id} was started with other settings ({'; '.join(changed)})"
         raise ResumeRefused(
@@ -361,6 +376,7 @@ def resumable_run(
         (run for run in reversed(runs(store)) if run.command == command),
         None,
     )
+    # a finished run of these very settings: its files may still be missing
     if last and last.status in FINISHED and last.fingerprint == dict(fingerprint):
         return last
     return find_resumable(store, command, fingerprint, setting.behind)
