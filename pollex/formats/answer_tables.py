@@ -63,6 +63,7 @@ class Records:
 
     def joined(self, other: Records) -> Records:
         """Append the records of another file."""
+        # rows are numbered on from those of the file before
         shift = len(self.rows)
         groups = {
             name: [
@@ -244,6 +245,7 @@ def _judgments_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
     columns = [column for column in rows[0].fields if _NUMBERED.fullmatch(column)]
     cells = list(_judgment_cells(rows, columns))
     nominal = NOMINAL & set(columns)
+    # a row with empty cells is told of; its other answers count
     blank = sorted({cell.row for cell in cells if cell.option == ""})
     filled = (cell for cell in cells if cell.option != "")
 
@@ -325,6 +327,7 @@ def _answers_of_long(rows: Sequence[LogRow]) -> Records:
 
 def _of_long(rows: Sequence[LogRow], side: Side, option: str) -> Records:
     usual_columns = KNOWN[side]
+    # columns that nothing else is known of are groups
     columns = []
     for column in dict.fromkeys(key for row in rows for key in row.fields):
         if column not in usual_columns:
@@ -376,6 +379,7 @@ def _answers_of_scores(rows: Sequence[LogRow]) -> Records:
         for answer in row.fields["answers"] or ():
             if answer.get("outcome") != "answered":
                 continue
+            # the number of probabilities tells the scale
             probabilities = answer["probabilities"]
             values = VALUES[len(probabilities)]
             for value, probability in zip(values, probabilities, strict=True):

@@ -44,6 +44,7 @@ def groups_of(
     """Return each text's group by column, and report texts with two groups in one column."""
     groups: dict[str, tuple[str, ...]] = {}
     faults: list[Issue] = []
+    # the text of each row, by the row's number
     row_text: dict[int, str] = dict(zip(records.row, records.text, strict=True))
     for column, values in records.groups.items():
         of_text: dict[str, str] = {}
@@ -71,6 +72,7 @@ def groups_of(
 def natural_key(name: str) -> list[tuple[int, str, str]]:
     """Return a sort key that puts Q2 before Q10, for numbers of any length."""
     parts = enumerate(re.split(r"(\d+)", name))
+    # the length goes before the digits, so that no number has to be converted
     return [
         (len(digits := part.lstrip("0")), digits, part) if n % 2 else (-1, part, "")
         for n, part in parts
@@ -311,6 +313,7 @@ def _odd_options(
         guessed: The questions whose options are those that occur.
     """
     distinct, counts = np.unique(pairs, axis=0, return_counts=True)
+    # how many texts have the most frequent option of each question
     most = {}
     for place in np.unique(distinct[:, 0]):
         most[place] = int(counts[distinct[:, 0] == place].max())

@@ -191,6 +191,7 @@ class Joins:
     def widened(self, row: LogRow) -> dict[str, Any]:
         """Return a row with the fields that other tables have for it."""
         fields = dict(row.fields)
+        # in the order in which they were found: a join may bring the key of the next
         for join in self.joins:
             place = join.key.of_log
             if place == OWN_FILE:
@@ -240,6 +241,7 @@ def key_of(value: object) -> str:
     """Return a value as keys are compared: text, a file's name without its folder and ending; empty for nothing."""
     if value is None or isinstance(value, bool | list | dict):
         return ""
+    # whole numbers become decimals in a column with empty cells
     if isinstance(value, float):
         return f"{value:g}" if value.is_integer() else ""
     return _ENDING.sub("", str(value).strip().rpartition("/")[2])
@@ -274,6 +276,7 @@ def joins_of(files: Sequence[str], opened: Open) -> Joins | None:
                 keys[join.names[path]] = values
                 owners[join.names[path]] = table
 
+    # tables of one database that meet nothing are idle; other files stay logs
     idle = beside if len(files) == 1 else []
     if not joins and not idle:
         return None
@@ -323,11 +326,13 @@ def _log_among(tables: Sequence[Table], *, alone: bool) -> Table | None:
     if not 1 < len(tables) <= MANY_TABLES:
         return None
 
+    # most of a talk first, then columns of speakers, then the longest texts
     log = max(
         tables,
         key=lambda table: (table.rank, table.has_speakers, _count_characters(table)),
     )
     others = [table for table in tables if table is not log]
+    # exports of tools have readers of their own, and two logs aren't joined
     if _is_export(log) or (not alone and any(map(_is_export, others))):
         return None
     if not log.rank or any(map(_is_talk, others)):
@@ -349,6 +354,7 @@ def _read_whole(
     log_sources = set(log.sources)
     paths = [column.path for column in log.columns if _may_be_key(column)]
     log.keys = {path: set() for path in paths}
+    # tables beside the log are held whole; of the log its keys alone
     for table in beside:
         table.rows = []
 
@@ -441,6 +447,7 @@ def _key_of(
     for path, values in _keys_in(table).items():
         for of_log, others in keys.items():
             shared = len(values & others)
+            # both have this share of the smaller set of values
             share = shared / min(len(values), len(others))
             alike = _likeness_of_names(
                 path,
@@ -448,6 +455,7 @@ def _key_of(
                 of_log,
                 owners.get(of_log, table),
             )
+            # small numbers meet by chance, unless the names are alike
             counted = all(value.isdecimal() and len(value) < 7 for value in islice(values, 50))
             if shared < 2 or share < OVERLAP or (counted and not alike):
                 continue
@@ -501,6 +509,7 @@ def _join_table(
     top_level = dict.fromkeys(name for row in table.rows[:SAMPLE] for name in row)
     # the names that its columns get in the log's rows
     stem = Path(table.name).stem
+    # several rows of a key make lists, which can't be the log's judge
     of_raters = frozenset(JUDGE_NAMES if several else ())
     names = {}
     for name in top_level:

@@ -166,6 +166,7 @@ def _one_after_another(text: str) -> list[Any]:
             if text[start].isspace():
                 start += 1
                 continue
+            # where the object ends; then the same text is read strictly
             _, end = decoder.raw_decode(text, start)
             documents.append(parse_json(text[start:end]))
             start = end
@@ -183,8 +184,10 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
     A list of messages is one conversation, also in the envelope of an API response.
     """
     if isinstance(value, list):
+        # a list of pages, as a program wrote that fetched one after the other
         pages = [_page_of(entry) for entry in value]
         if pages and all(pages):
+            # the last page tells whether more follow
             return [row for page in pages if page for row in page[0]], (pages[-1] or ([], {}))[1]
         return ([{"messages": value}] if _are_messages(value) else value), {}
     if not isinstance(value, dict):
@@ -228,6 +231,7 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
     if len(owned) == 1 and not export_of(value):
         return _unwrapped(value, value, owned[0])
 
+    # a list of whole conversations, or of rows of a known export
     tables = []
     for name, items in value.items():
         if _are_talks(items) or _are_exports(items):
@@ -235,6 +239,7 @@ def items_of(value: object) -> tuple[list[Any], Mapping[str, Any]]:
 
     if len(tables) == 1 and not export_of(value) and not _is_known(value):
         return _unwrapped(value, value, tables[0])
+    # rows may stand deeper; else the object is one row
     return (None if _is_known(value) else rows_within(value)) or [value], {}
 
 
@@ -300,14 +305,17 @@ def _page_of(value: object) -> tuple[list[Any], Mapping[str, Any]] | None:
     if not names or not all(_is_table(value[name], name) for name in names):
         return None
 
+    # rows that name their conversation, or are of a known export
     owned = any(
         item.keys() & OWNERS or export_of(item) for name in names for item in value[name][:1]
     )
+    # an object that a reader knows is a row itself, whatever lists it has
     if not set(names) <= set(ENVELOPES) and (export_of(value) or (not owned and _is_known(value))):
         return None
     if len(names) == 1:
         return _unwrapped(value, value, names[0])
 
+    # of several lists, those whose first item a reader knows
     known_names = []
     for name in names:
         if value[name] and _is_known(value[name][0]):
@@ -341,6 +349,7 @@ def _unwrapped(
     if not _are_messages(items):
         return items, beside
 
+    # the assistant begins and somebody else ends: the newest message is first
     newest_first = items[0].get("role", "assistant") == "assistant" and items[-1].get(
         "role"
     ) not in (None, "assistant")
@@ -350,6 +359,7 @@ def _unwrapped(
 def _are_messages(items: list[Any]) -> bool:
     if not items or not all(isinstance(item, dict) and _is_message(item) for item in items):
         return False
+    # where a field names conversations, the items are rows of several
     if any(_names_talks(items, name) for name in items[0]):
         return False
 
@@ -376,6 +386,7 @@ def _names_talks(items: list[dict[str, Any]], name: str) -> bool:
     if is_called(name, "conversation") and not is_called(name, "time"):
         return True
 
+    # blocks of equal values that users begin are conversations
     starts = []
     for n, value in enumerate(values):
         if n == 0 or value != values[n - 1]:

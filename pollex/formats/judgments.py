@@ -68,6 +68,7 @@ def rows_of_predictions(
         what = f"the answers to {scale.question!r} have no order, so those of several judges are no one figure"
         raise WrongUse(what, remedy="leave it out", option="aggregate")
 
+    # probabilities of each judge's answers [text, option]
     proba_of_judge = {}
     for judge in judges:
         proba_of_judge[judge] = model.predict_proba(
@@ -148,6 +149,7 @@ def _of_judge(judge: str, proba: Floats, scale: Scale) -> list[dict[str, Any]]:
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Name the columns of predictions, with DuckDB's types: questions may have different options."""
     names = dict.fromkeys(name for row in rows for name in row if name != "judges")
+    # predictions of single judges are the last column
     ends = ["judges"] if "judges" in rows[0] else []
     columns: dict[str, str] = {}
     for name in [*names, *ends]:
@@ -300,6 +302,7 @@ def _require_joined(
 
 def _report_unreadable(records: Records, row: Ints, value: Floats) -> list[Issue]:
     remedy = "give each text answers, or leave its judgments out"
+    # a cell without an answer is told apart from one that is no number
     empty = np.array(
         [option is None or not str(option).strip() for option in records.option],
         dtype=bool,
@@ -344,6 +347,7 @@ def _build_questionnaire(
         if len(answer_values) < 2:
             alike.append(f"{name!r} with {len(answer_values)}")
 
+    # a question needs two different answers to be learned
     people = []
     for n, answer_values in values.items():
         if len(answer_values) > 1:
@@ -365,6 +369,7 @@ def _build_questionnaire(
         *people,
     )
     names = [scale.question for scale in scales]
+    # a name that no question has is a slip
     if strangers := sorted(set(nominal) - set(names)):
         raise WrongUse(
             f"no question is called {strangers[0]!r}",
@@ -445,10 +450,12 @@ def _keep_informative(
     Raises:
         BadLabels: The main question is not among them.
     """
+    # pairs of question and answer that occur [pair, 2]
     pairs = np.unique(
         np.stack([judgments.question, judgments.answer], axis=1),
         axis=0,
     )
+    # number of different answers [question]
     several = np.bincount(pairs[:, 0], minlength=len(questions.scales))
     main = questions.index()
     if several[main] < 2:
@@ -472,11 +479,14 @@ def _keep_informative(
 
 def _report_doubled(judgments: Judgments, answers: AnswerTable) -> list[Issue]:
     """Report judges who judged a question of a text twice: all judgments are used."""
+    # nobody known can't have judged twice
     named = judgments.where(judgments.judge != NOBODY)
     keys = np.stack([named.row, named.question, named.judge], axis=1)
+    # True where an earlier judgment has the same text, question and judge [judgment]
     again = np.ones(len(keys), dtype=bool)
     again[np.unique(keys, axis=0, return_index=True)[1]] = False
     extra = np.flatnonzero(again)
+    # one number for each pair of text and judge, of which one case is shown
     pairs = named.row[extra] * (len(named.judges) + 1) + named.judge[extra]
     shown = extra[first_of_each(pairs)]
     what = "of a text judged again by the same judge: used, and no further label"

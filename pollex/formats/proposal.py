@@ -103,6 +103,7 @@ class Strange:
     @property
     def is_unknown(self) -> bool:
         """Whether it is the log that nobody knows, and not some rows that are damaged."""
+        # a file that can't be used, and labels that can't be read, are no unknown shape
         if self.wrong_file or (self.labels and not self.rows):
             return False
         if self.rows or self.roles:
@@ -136,6 +137,7 @@ def unmapped(
 
     reading = verified(rows, options, strange, read, read_all)
     columns = columns_in(rows)
+    # where no reading helps, the error that names the unknown roles says most
     if reading is None and strange.roles and not strange.exports:
         error = Unmapped(
             refused.what,
@@ -198,6 +200,7 @@ def verified(
     read_all: ReadAll,
 ) -> Reading | None:
     """Return the best reading that holds for the first rows and for the whole log; None if there is none."""
+    # shapes that lack only roles come before columns of any name
     roles_alone = sorted(
         _of_roles_alone(rows, options, strange, read),
         key=_labels_and_score,
@@ -262,6 +265,7 @@ def _of_roles_alone(
             except PollexError:
                 continue
 
+            # labels that are found without being named are the surest
             if candidate is plain and (logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]):
                 yield replace(judged(candidate, logs, len(rows)), score=1.0)
             else:
@@ -384,6 +388,7 @@ def _without_reading(
     where: str,
 ) -> Unmapped | None:
     """Return the error for a log that no candidate reads, with what is missing in its own names."""
+    # exports, and logs of which some rows can be read, lack no names of columns
     if strange.exports or strange.read or strange.unshaped < strange.rows or not strange.rows:
         return None
 
@@ -415,6 +420,7 @@ def missing_in(rows: Rows, columns: Sequence[Column]) -> Iterator[str]:
         return
 
     named = ", ".join(repr(column.path) for column in texts[:EXAMPLES])
+    # the first that is missing: who speaks, which conversation, or turns of two sides
     if not any(role_likelihood(column) > 0.2 for column in columns) and not lists:
         yield f"words may be in {named}, but no column says who speaks"
     elif not any(owner_likelihood(column) for column in columns) and not lists:

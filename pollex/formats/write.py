@@ -58,6 +58,7 @@ def require_writable(
     else:
         target = path.absolute()
 
+    # missing folders are made below the nearest one that is there
     folder = next(folder for folder in target.parents if folder.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise WrongUse(
@@ -66,6 +67,7 @@ def require_writable(
             remedy="give another place",
         )
 
+    # compared as files, so that links and other spellings of a path count
     if path.exists() and any(path.samefile(file) for source in read for file in _files_of(source)):
         raise WrongUse(
             "it would overwrite an input file",
@@ -194,8 +196,10 @@ def write_folder(
     """
     make_folder(folder)
     before = {name: _text_there(folder / name) for name in texts}
+    # the folder is ours if every file in it that should have the mark has it
     marked = [name for name in texts if MARK in texts[name]]
     is_ours = bool(marked) and all(MARK in (before[name] or "") for name in marked)
+    # all files are looked at before the first is written
     for name, text in texts.items():
         require_writable(folder / name, *read, named=False)
         there = before[name]
@@ -304,6 +308,7 @@ def arrays_out(
         duckdb.connect(config={"threads": 1}) as database,
     ):
         types = ", ".join(f"{_quote_name(name)} {type_}" for name, type_ in columns.items())
+        # an empty table gives each batch the types of the columns
         database.execute(f"CREATE TABLE no_rows ({types})")
         numbers = count()
 
@@ -321,6 +326,7 @@ def arrays_out(
                 Path(folder) / f"{next(numbers):09}.parquet",
             )
 
+        # without any row, the file still has its columns
         put({}, "FROM no_rows")
         yield put
         # all of them are joined at the end
@@ -364,6 +370,7 @@ def _tables_of_rows(
 
             tables[name], lists[name] = list_as_sql(members, members_of_entries)
             ends = np.cumsum([len(cell or ()) for cell in column_cells]).tolist()
+            # places in SQL count from 1, and both ends belong to the cell
             cells[name] = [
                 None if cell is None else (end - len(cell) + 1, end)
                 for cell, end in zip(column_cells, ends, strict=True)

@@ -88,6 +88,7 @@ def from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
     if not errors and FAILED in thread.turns:
         errors = (UNREAD,)
 
+    # scores may name any span, also one without a turn of its own
     places: dict[str, int | None] = {}
     for call in calls:
         for span in (call.trace, call.span):
@@ -140,6 +141,7 @@ def _in_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]]:
         return min((call.at for call in calls if call.at is not None), default=0)
 
     groups = [sorted(calls, key=start) for calls in traces.values()]
+    # a file may have its newest trace first; traces of equal times then stay in order
     if len(groups) > 1 and first(groups[0]) > first(groups[-1]):
         groups.reverse()
 
@@ -151,6 +153,7 @@ def _filled(call: ModelCall, words: Mapping[str, Words]) -> ModelCall:
     if span_words is None:
         return call
 
+    # messages from rows of their own fill what the span lacks
     return call._replace(
         before=call.before if call.before else span_words.before,
         after=call.after or span_words.after or None,
@@ -169,6 +172,7 @@ def _candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
     # the spans whose two sides can be read
     trace = _in_full(_as_it_stands(trace))
     readable = [call for call in trace if _is_whole(call)]
+    # no span is whole: a root that was asked and never answered
     if not readable:
         readable = []
         for call in trace:
@@ -219,6 +223,7 @@ def _in_full(trace: Sequence[ModelCall]) -> list[ModelCall]:
     earlier_turns = list[Turn]()
     for call in trace:
         if call.model and call.before:
+            # tools' answers alone: what led to them stands in the call before
             alone = all(turn.role == "tool" for turn in call.before)
             if alone:
                 before = (*(last.before or ()), *(last.after or ()), *call.before)
@@ -300,6 +305,7 @@ def _without_examples(candidates: list[list[Exchange]]) -> list[list[Exchange]]:
         default=0,
     )
     answers = {line for choice in candidates for line in core(choice[-1].after)}
+    # an answer that comes back behind them shows a growing history, and no examples
     if not shown or len(set(heads)) < FEW or any(answers & set(head[shown:]) for head in heads):
         return candidates
 
@@ -338,6 +344,7 @@ def _depth(span: str, parents: Mapping[str, str | None]) -> int:
 def _exchange_of(call: ModelCall, spans: tuple[str, ...]) -> Exchange:
     before, after = _split(call.before or (), call.after or ())
     history = call.history or before != (call.before or ())
+    # what came out may begin with all that went in
     if after[: len(before)] == before and len(after) > len(before):
         after = after[len(before) :]
     elif before and (repeated_lines := _repeated(core(before), core(after))):
@@ -369,6 +376,7 @@ def _split(before: Turns, after: Turns) -> tuple[Turns, Turns]:
 
 
 def _repeated(question_lines: Core, answer_lines: Core) -> int:
+    # from the end: the last place in the answer where all lines of the question stand
     ends = (
         end
         for end in range(len(answer_lines) - 1, len(question_lines) - 1, -1)
@@ -385,6 +393,7 @@ def _split_repeated(
     after: Turns,
     repeated_lines: int,
 ) -> tuple[Turns, Turns]:
+    # the system's turns of what went in stay first
     index = (_index(after, repeated_lines) or 0) + 1
     system = tuple(turn for turn in before if turn.role == "system")
     return system + tuple(turn for turn in after[:index] if turn.role != "system"), after[index:]
@@ -401,6 +410,7 @@ def _with_tool_calls(root: Exchange, calls: Sequence[Exchange]) -> Exchange:
     fullest = root
     history_lines = core(root.before)
     grown = root.history and _has_answer(history_lines)
+    # from the last call back: one with the same answer has the root's history in full
     for call in reversed(calls):
         before = _same_talk(call.before, history_lines, grown=grown)
         if before and len(core(before)) >= (len(history_lines) if root.history else 0):
@@ -453,6 +463,7 @@ def _lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
     core_lines: list[tuple[str, str] | None] = []
     for turn, after in zip_longest(listed, listed[1:]):
         words = turn.role in ("user", "assistant") and turn != FAILED
+        # what is said before a tool's answer or another call is a step, and no answer
         step = (
             turn.role == "assistant"
             and after is not None
@@ -479,10 +490,12 @@ def _chosen(
     Its answer comes back later, or it ends the session. None if the trace only makes a title or a
     summary.
     """
+    # no later history shows which answer was given: the last call that continues the talk
     if not choice[-1].history or not _repeats(later):
         continuing = [exchange for exchange in choice if thread.continues(exchange)]
         return (continuing or list(choice))[-1]
 
+    # answers that come back in later histories were shown to the user
     said_again: set[tuple[str, str]] = set()
     for exchange in chain.from_iterable(later):
         said_again.update(core(exchange.before))
@@ -543,6 +556,7 @@ class _Thread:
             # its tool answers in this trace
             thread_lines = core([*self.turns, Turn(role="tool", content="")])
 
+        # a turn of its own is one text, or a history without answers
         is_own_turn = not exchange.history or not _has_answer(history_lines)
         shared = _shared(thread_lines, history_lines)
         if not thread_lines or shared == len(thread_lines) or (shared and not is_own_turn):
@@ -552,6 +566,7 @@ class _Thread:
                 edited=bool(thread_lines) and shared < len(thread_lines),
             )
         elif is_own_turn:
+            # system turns come with each trace, and stand in the conversation once
             new_turns = []
             for turn in exchange.before:
                 if turn.role != "system" or turn not in self.turns:
@@ -593,12 +608,14 @@ class _Thread:
         ):
             earlier_turns = earlier_turns[:-1]  # the history has the call, and its result after it
 
+        # the thread ends in an error that this history doesn't have
         failed = (
             bool(earlier_turns) and earlier_turns[-1] == FAILED and FAILED not in exchange.before
         )
         if failed and not new and exchange.after and FAILED not in exchange.after:
             earlier_turns = earlier_turns[:-1]  # the same was asked again, and answered
             failed = False
+        # the thread's own record has more turns than the history repeats
         if failed or len(earlier_turns) > len(exchange.before) - len(new):
             exchange = exchange._replace(before=(*earlier_turns, *new))
 
@@ -631,6 +648,7 @@ def _shared(thread_lines: Core, history_lines: Core) -> int:
 
 
 def _overlap(thread_lines: Core, history_lines: Core) -> int:
+    # the longest end of the thread with which the history begins
     lengths = range(min(len(thread_lines), len(history_lines)), 0, -1)
     return next(
         (length for length in lengths if thread_lines[-length:] == history_lines[:length]),

@@ -124,6 +124,7 @@ def choose_thumbs(
             raise
         thumb_scores = []
 
+    # by identity: equal scores of other rows aren't among them
     thumb_ids = set(map(id, thumb_scores))
     kinds = Counter((score.name, score.source, id(score) in thumb_ids) for score in scores)
     return _as_stars(thumb_scores), [
@@ -153,6 +154,7 @@ def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[Too
         if not fold(score.name).startswith(OURS) and score.source != COLUMN:
             ours.append(score)
 
+    # the name that the user gave; else usual names, then a column that is surely a thumb
     if options.label_field:
         thumb_scores = _named(ours, options.label_field) or _column(columns, options.label_field)
     else:
@@ -180,6 +182,7 @@ def _as_stars(scores: list[ToolScore]) -> list[ToolScore]:
 
 def _named(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
     """Return the scores with the name that the user gave: people's if there are any."""
+    # the exact name goes before one that differs in case and signs
     exact = [score for score in scores if name in (score.name, score.source)]
     same = exact or [score for score in scores if score.name and fold(score.name) == fold(name)]
     return [score for score in same if is_persons(score)] or same
@@ -204,6 +207,7 @@ def _sure(columns: Sequence[ToolScore]) -> list[ToolScore]:
     if "-1" in numbers:  # then 0 is no thumb
         named = [score for score in named if as_number(score.value) != "0"]
 
+    # both sides, words alone, or ones alone under a name that is no scale's
     scale = _called(named[0].name) in SCALES
     both = "1" in numbers and len(numbers) > 1
     if both or not numbers or (numbers == {"1"} and not scale):
@@ -226,7 +230,9 @@ def _usual(scores: Sequence[ToolScore]) -> list[ToolScore]:
         what = f"several scores may be the label: {listed}"
         raise WrongUse(what, remedy="say which", option={"label_field": most})
 
+    # usual names, else numbers from 0 to 10 under their name, else words for both sides
     named = named or [score for score in people if is_nps(score)] or _in_words(people)
+    # a score without a name is the tool's own thumb
     return [score for score in people if not score.name] + named
 
 
@@ -258,6 +264,7 @@ def is_nps(score: ToolScore) -> bool:
 
 def _require_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> None:
     """Refuse ratings from 1 to 5 without bounds, where 1 would be a thumb up."""
+    # with bounds that the user gave, every number has its meaning
     if Verdicts.of(options.positive, options.negative).numbers:
         return
 
@@ -266,6 +273,7 @@ def _require_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> None:
         if not score.rating and not is_nps(score):
             rated.append(score)
 
+    # no thumb is above 1 or below -1
     stars = [score for score in rated if abs(_star(score.value)) > 1]
     if stars:
         low, high = bounds_of(sorted(_star(score.value) for score in rated))
@@ -331,6 +339,7 @@ def keep_latest(
         who = (score.key or id(score)) if how == "worst" else score.person or unnamed
         key = (score.target, score.id, score.message, score.name, who)
         previous = newest.get(key)
+        # a later row of the same score replaces it, and is no older opinion
         if (
             previous is not None
             and previous.value != score.value
@@ -338,6 +347,7 @@ def keep_latest(
         ):
             older[score.name] += 1
 
+        # of equal times the later row counts
         if previous is None or (score.at or 0) >= (previous.at or 0):
             newest[key] = score
 
@@ -381,6 +391,7 @@ def label_by(
         return labels.pop() if labels else Label.NONE
     if how == "worst":
         return Label.NEGATIVE
+    # a thumb on the whole conversation comes after those on its turns
     if how in ("last", "each"):
         return max(labelled, key=lambda thumb: (_order(thumb.place), thumb.score.at or 0)).label
 

@@ -218,6 +218,7 @@ def read_logged_call(fields: Fields) -> Iterator[LogPart]:
         (id_ for name in CALL_IDS if (id_ := text(fields.get(name)))),
         None,
     )
+    # a call without an id gets one made of its content
     call_id = (
         call_id
         or "sha256-" + sha256(dumps(fields, sort_keys=True, default=str).encode()).hexdigest()
@@ -258,6 +259,7 @@ def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
 
     session = named(unwrap(fields.get("requestMetadata")), SESSIONS)
     failed = text(fields.get("errorCode")) or ""
+    # some models take one text in place of messages
     prompt = None
     if "messages" not in sent:
         prompt = sent.get("inputText")
@@ -299,6 +301,7 @@ def _sent_messages(fields: Fields) -> object:
     for name in SENT:
         value = parse(fields.get(name))
         if isinstance(value, Mapping):
+            # the body may stand inside an envelope of the proxy
             inner = value.get("body") or value.get("inputBodyJson") or value
             value = next(
                 (unwrap(inner) for list_name in LISTS if unwrap(inner).get(list_name)),
@@ -319,6 +322,7 @@ def _are_messages(value: object) -> bool:
 def _received(fields: Fields) -> Any:
     """Return what came of a call: the first of its fields that holds words or calls of tools."""
     for name in CAME:
+        # one layer of JSON alone, since words may look like JSON themselves
         value = parse(fields.get(name), 1)
         if name in ("choices", "candidates"):
             value = {name: value}
@@ -342,6 +346,7 @@ def _failure(fields: Fields) -> str:
                 return str(error.get("message") or "failed")
             return str(error)
 
+    # the status is a number, or a word
     status = next(
         (fields[name] for name in ("status_code", "response_status", "status") if name in fields),
         "",
@@ -388,6 +393,7 @@ def time_of(fields: Fields) -> float | None:
 
 
 def _facts(fields: Fields) -> Mapping[str, Any]:
+    # single values beside the call; text in JSON is left out
     beside = {}
     for name, value in fields.items():
         if (
@@ -403,6 +409,7 @@ def _facts(fields: Fields) -> Mapping[str, Any]:
 def scores_beside(fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolScore]:
     """Yield what was said of a call: scores and votes in lists and objects, and a comment in a field."""
     thumbs = {name: value for name, value in fields.items() if fold(name) in NAMES | STAR_NAMES}
+    # a list of entries, or one entry in a list's place
     for name in SCORE_LISTS:
         single = unwrap(fields.get(name))
         for entry in objects(fields.get(name)) or ([single] if single else []):
@@ -444,6 +451,7 @@ def _score(listed: str, fields: Fields, owner: tuple[Target, str]) -> Iterator[T
         (comment for path in SCORE_COMMENTS if isinstance(comment := get(fields, path), str)),
         None,
     )
+    # an entry that is named like a comment has its words as the value
     if fold(name) in map(fold, COMMENT_NAMES) and isinstance(value, str):
         value, written = None, value
 
@@ -478,6 +486,7 @@ def has_spans(fields: Fields) -> bool:
         return False
 
     spans = objects(fields[name])
+    # the first three spans stand for all
     return bool(spans) and all(map(_is_span, spans[:3]))
 
 
@@ -496,6 +505,7 @@ def read_trace_with_spans(fields: Fields) -> Iterator[LogPart]:
         trace,
         root,
         None,
+        # the session is looked for outside the spans
         named({**fields, **dict.fromkeys(SPAN_LISTS)}, SESSIONS),
         start,
         **sides(_first(fields, SENT), _first(fields, CAME)),
@@ -516,6 +526,7 @@ def _span(span: Fields, trace: str, around: str) -> Iterator[LogPart]:
     yield ModelCall(
         trace,
         span_id,
+        # a span without a parent hangs below the trace
         parent or around,
         None,
         time_of(span),

@@ -43,6 +43,7 @@ _CHATGPT_WORDS = ("text", "multimodal_text")
 
 def read_chatgpt_conversation(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "conversation_id", "id")
+    # the current node tells which path of the tree was shown
     yield Facts(
         id_,
         facts(title=fields.get("title"), model=fields.get("default_model_slug")),
@@ -69,6 +70,7 @@ def _chatgpt_turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
 
     role = role_of(get(message, "author.role"))
     recipient = message.get("recipient") or "all"
+    # what an assistant sends to a tool and not to all is a call
     if role == "assistant" and recipient != "all":
         arguments = get(message, "content.text") or get(message, "content.parts.0")
         call = call_of({"name": recipient, "arguments": arguments})
@@ -90,6 +92,7 @@ def _chatgpt_words(part: object) -> str:
     kind = str(unwrap(part).get("content_type"))
     if kind == "audio_transcription":
         return str(unwrap(part).get("text") or "")
+    # a recording stands beside its transcript, and adds no words
     if "audio" in kind:
         return ""
     return "[image]" if "image" in kind else "[file]"
@@ -110,6 +113,7 @@ def read_open_webui_feedback(fields: Fields) -> Iterator[LogPart]:
         arena=meta.get("arena"),
         sibling_model_ids=data.get("sibling_model_ids"),
     )
+    # the chat as it was when it was rated; annotations in it are this rating once more
     if isinstance(chat, Mapping):
         yield from _open_webui_chat(
             id_, chat, person, moment(chat.get("updated_at")) or when, annotated=False
@@ -150,6 +154,7 @@ def _open_webui_chat(
             remedy="export the feedback with its snapshots, or the chats",
         )
 
+    # a tree of messages; older versions have a list
     messages = get(inner, "history.messages")
     if not isinstance(messages, Mapping) or not messages:
         messages = _open_webui_tree(inner.get("messages"))
@@ -166,6 +171,7 @@ def _open_webui_chat(
     for key, message in messages.items():
         if isinstance(message, Mapping) and message.get("role") is not None:
             chat_message = _open_webui_message(id_, str(key), message)
+            # the system prompt stands before the first message
             before = () if chat_message.parent else system
             yield chat_message._replace(
                 turns=before + chat_message.turns,
@@ -178,6 +184,7 @@ def _open_webui_chat(
 def _open_webui_tree(messages: object) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     before = None
+    # a list is a tree with a single path
     for index, message in enumerate(objects(messages)):
         key = text(message.get("id")) or str(index)
         tree[key] = {**message, "parentId": before}
@@ -227,6 +234,7 @@ def _open_webui_turns(message: Mapping[str, Any]) -> tuple[tuple[Turn, ...], str
     failed = "failed" if error else ""
     if isinstance(error, Mapping):
         failed = str(error.get("content") or "failed")
+    # an error stands for the answer only where nothing was said
     if failed and not any(turn.content.strip() for turn in turns):
         return (Turn(role="assistant", content="[error]"),), failed
     return tuple(turns), failed
@@ -236,12 +244,14 @@ def _open_webui_answer(words: str) -> Iterator[Turn]:
     """Yield an answer's turns, with tool calls and results that its text contains."""
     answer = ""
     end = 0
+    # words up to a block of details, then what the block stands for
     for details in _WEBUI_DETAILS.finditer(words):
         answer += words[end : details.start()]
         end = details.end()
         attributes = {}
         for name, value in _WEBUI_ATTRIBUTE.findall(details.group(1)):
             attributes[name] = html.unescape(value)
+        # reasoning and code are hidden; details of other kinds are words
         if attributes.get("type") != "tool_calls":
             answer += (
                 ""
@@ -291,6 +301,7 @@ def read_librechat_conversation(fields: Fields) -> Iterator[LogPart]:
 
 
 def _librechat_flat(messages: object, parent: str | None) -> Iterator[Mapping[str, Any]]:
+    # messages are walked level by level; each gets the id of its parent
     waiting = [(message, parent) for message in objects(messages)]
     while waiting:
         message, above = waiting.pop(0)
@@ -349,6 +360,7 @@ def _librechat_turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
     failed = ""
     if truth(fields.get("error")) or errors:
         failed = (errors or [str(fields.get("text") or "failed")])[0]
+    # an error stands for the answer only where no part has words
     if failed and not any(part.get("type") == "text" for part in parts):
         return (Turn(role="assistant", content="[error]"),), failed
 
@@ -373,6 +385,7 @@ def read_chainlit_step(fields: Fields) -> Iterator[LogPart]:
     words = text_of(fields.get("output") or "")
     failed = truth(fields.get("isError")) and role in ("assistant", "tool")
     turns: tuple[Turn, ...] = ()
+    # a tool's step is its call, and what it answered
     if role == "tool":
         call = call_of({"name": fields.get("name"), "arguments": parse(fields.get("input"))})
         result = None
@@ -456,6 +469,7 @@ def read_studio(fields: Fields) -> Iterator[LogPart]:
 
 def _studio_mark(chunk: Mapping[str, Any]) -> str:
     name = next((name for name in chunk if name.startswith(("drive", "inline"))), "")
+    # images are told by names such as driveImage and inlineImage
     if "mage" in name:
         return "[image]"
     return "[file]" if name else ""
@@ -473,6 +487,7 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
 
     pairs = []
     for pair in state.get("messages") or []:
+        # an answer that hadn't come yet has no words
         if isinstance(pair, list) and len(pair) == 2 and pair[1]:
             pairs.append(pair)
 

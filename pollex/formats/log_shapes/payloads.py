@@ -101,6 +101,7 @@ def nest(flat: Mapping[str, Any]) -> Any:
         node = tree
         for part in path:
             inner = node.setdefault(part, {})
+            # a path that leads through a plain value has no place, and is left out
             if not isinstance(inner, dict):
                 break
             node = inner
@@ -175,6 +176,7 @@ def sides(
     if silent:
         return of_sides(None, None)
 
+    # how one side is written shows how to read texts of the other
     texts = [value for value in (sent, received) if isinstance(value, str)]
     if written == "either" and any(isinstance(value, Mapping | list) for value in (sent, received)):
         written = "words"  # no object stands in a text there
@@ -245,9 +247,11 @@ def _of_text(
 ) -> RunSide | None:
     """Read a text: messages in JSON, a tool's writing of an object, or what was said."""
     parsed = parse(value)
+    # a tool's own JSON is opened once, and what is in it are words
     if written == "json" and isinstance(once := parse(value, 1), str):
         return _of_text(once, role, names, depth, "words")
 
+    # messages are told in any text; other objects only where a tool writes them
     if isinstance(parsed, Mapping | list):
         with suppress(BadInput):
             if side := _as_messages(parsed, role):
@@ -265,6 +269,7 @@ def _of_text(
             ):
                 return side
 
+        # an object that nobody knows may be what was said
         return _unsure(role, value)
     if value.strip():
         return RunSide(_turns_with_content(role, value), False)
@@ -283,11 +288,13 @@ def _as_messages(value: Mapping[str, Any] | list[Any], role: Role) -> RunSide | 
             values = values[0]
         objects = [value for value in values if isinstance(value, Mapping)]
         whole = bool(values) and len(objects) == len(values)
+        # all are messages, or all are parts of one
         if whole and (all(map(_is_message, objects)) or all(map(is_part, objects))):
             return _listed(values, role)
         return None
     if isinstance(next((value[name] for name in MESSAGE_NAMES if value.get(name)), None), list):
         return _messages(value, role)
+    # a role alone is no message: words or calls belong to it
     if _is_message(value) and value.keys() & {"content", "parts", "tool_calls", "kwargs", "data"}:
         return RunSide(turns_in(value), True)
 
@@ -306,6 +313,7 @@ def _turns_with_content(role: Role, content: object) -> tuple[Turn, ...]:
 
 def _listed(values: list[Any], role: Role) -> RunSide | None:
     """Read a list of messages, of lists, of content parts, or with one text."""
+    # a batch of one is its only item
     while len(values) == 1 and isinstance(values[0], list):
         values = values[0]
 
@@ -329,6 +337,7 @@ def _listed(values: list[Any], role: Role) -> RunSide | None:
         isinstance(choice.get("message"), Mapping) and "role" not in choice for choice in objects
     ):
         return turns_generated(objects)
+    # parts without any role are one message
     if not any(map(_is_message, objects)):
         if all("type" in value for value in objects):
             return RunSide(_turns_with_content(role, values), False)
@@ -350,6 +359,7 @@ def _object(
     names: Sequence[str],
     depth: int,
 ) -> RunSide | None:
+    # messages, a message, a model's choices, a usual name, an envelope, or the only text
     if side := _messages(value, role):
         return side
     if _is_message(value):
@@ -359,6 +369,7 @@ def _object(
         if isinstance(value.get(name), list) and (side := turns_generated(value[name])):
             return side
 
+    # the first usual name with a value decides, readable or not
     for name in names:
         if value.get(name) not in (None, "", [], {}):
             return _read(value[name], role, names, depth + 1, "words")
@@ -411,6 +422,7 @@ def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
     if name is None and history is None:
         return None
 
+    # the system prompt, earlier turns, then the messages or the question
     turns = system_of(value)
     if history:
         turns += turns_of(history)
@@ -418,12 +430,14 @@ def _messages(value: Mapping[str, Any], role: Role) -> RunSide | None:
     messages = None
     if name is not None:
         messages = parse(value[name])
+    # a text in place of the messages is one turn
     if name is not None and isinstance(messages, str):
         return RunSide(turns + _turns_with_content(role, messages), bool(turns))
     if name is not None and (
         side := _listed(messages if isinstance(messages, list) else [messages], role)
     ):
         return RunSide(turns + side.turns, True)
+    # a history without messages: the question stands beside it, and no deeper
     if history is not None and name is None:
         rest = {key: inner for key, inner in value.items() if key not in HISTORY_NAMES}
         side = _object(
@@ -476,15 +490,18 @@ def _is_message(value: object) -> bool:
 
 def turns_generated(choices: object) -> RunSide | None:
     """Read an answer of OpenAI (`choices`), LangChain (`generations`) or Gemini (`candidates`)."""
+    # the first choice of the first batch
     first: Any = choices
     while isinstance(first, list) and first:
         first = first[0]
 
     if not isinstance(first, Mapping):
         return None
+    # Gemini's candidates have an object with parts as their content
     if isinstance(content := first.get("content"), Mapping):
         return RunSide(turns_in({"role": "assistant", **content}), True)
 
+    # older interfaces give a text in place of a message
     message = first.get("message") or {"role": "assistant", "content": first.get("text", "")}
     if isinstance(message, Mapping) and not message.keys() & {"role", "kwargs", "type"}:
         message = {"role": "assistant", **message}

@@ -110,6 +110,7 @@ def read_field(fields: Fields, name: str) -> Draft:
     Raises:
         BadInput: The field is missing or its turns can't be read.
     """
+    # a path leads into an object, whose other fields stay beside the turns
     top, _, path = name.partition(".")
     if name not in fields and path and isinstance(inner := fields.get(top), Mapping):
         inside = read_field(inner, path)
@@ -164,6 +165,7 @@ def _candidates(fields: Fields) -> list[str]:
     holding = [name for name in named if _holds_turns(fields[name])]
     # a talk as text beside its messages is the same talk once more
     listed = [name for name in holding if not isinstance(fields[name], str)]
+    # only texts have usual names: a list under another name is the fuller record
     if holding and not listed and (other := _fullest(fields)):
         return [other]
     return listed or holding or [name for name in named if fields[name] is None]
@@ -193,6 +195,7 @@ def _read_messages(fields: Fields) -> Draft:
         )
 
     draft = _with_answer(read_field(fields, candidates[0]))
+    # a system prompt beside the messages comes first, unless they have one
     if any(turn.role == "system" for turn in draft.turns) or not _is_prompt(fields.get("system")):
         return draft
 
@@ -201,6 +204,7 @@ def _read_messages(fields: Fields) -> Draft:
 
 
 def _with_answer(draft: Draft) -> Draft:
+    # after a last turn of the user, the answer may be a field of its own
     answer = None
     if draft.turns and draft.turns[-1].role != "assistant":
         answer = answer_in(draft.rest)
@@ -227,6 +231,7 @@ def _has_contents(fields: Fields) -> bool:
 
 
 def _read_contents(fields: Fields) -> Draft:
+    # Gemini's messages without a role are the user's
     turns = turns_of(
         [
             {"role": "user", **message} if isinstance(message, Mapping) else message
@@ -286,6 +291,7 @@ def _parts_in(content: object) -> Any:
     else:
         parts = parsed
 
+    # JSON is the message's content only if all of it are parts
     typed = isinstance(parts, list) and all(is_part(part) and "type" in part for part in parts)
     if parts and typed:
         return parts
@@ -302,12 +308,14 @@ def _read_turn(fields: Fields) -> Draft:
             remedy="give every row of the table both",
         )
 
+    # calls of tools stand in columns of their own
     calls = {}
     for name in CALL_NAMES:
         if fields.get(name) not in (None, ""):
             calls[name] = fields[name]
 
     message = {"role": fields[role], "content": _parts_in(fields[text])}
+    # most rows are plain text, and take the short way
     if calls or not isinstance(message["content"], str):
         turns = turns_in({**message, **calls})
     else:
@@ -337,6 +345,7 @@ def date_orders(rows: Iterable[Fields]) -> list[bool]:
         if (name := time_name(row)) and "/" in str(row[name]):
             dates.add(str(row[name]))
 
+    # an order holds only if every date can be read with it
     times = {}
     for first in (True, False):
         times[first] = [moment(date, first) for date in dates if is_time(date)]
@@ -374,6 +383,7 @@ def _is_exchange(fields: Fields) -> bool:
 def _read_exchange(fields: Fields) -> Draft:
     name = _question(fields) or ""
     value = fields[name]
+    # a task, and what it is about, as in instruction data
     if name == "instruction" and isinstance(fields.get("input"), str):
         value = join_lines([str(value), fields["input"]])
 
@@ -410,6 +420,7 @@ def _earlier(history: object) -> tuple[Turn, ...]:
     if not isinstance(earlier, list) or not earlier:
         return ()
 
+    # earlier turns may be pairs of a question and an answer, of which one may be empty
     if all(isinstance(pair, list) and len(pair) == 2 for pair in earlier):
         messages = []
         for question, answer in earlier:

@@ -37,6 +37,7 @@ from pollex.formats.log_shapes.turns import role_of, turns_in, turns_of
 
 
 def read_oasst_tree(fields: Fields) -> Iterator[LogPart]:
+    # replies are walked level by level; each gets the id of its parent
     waiting = [(unwrap(fields.get("prompt")), None)]
     while waiting:
         message, parent = waiting.pop(0)
@@ -76,11 +77,13 @@ def read_oasst_message(fields: Fields) -> Iterator[LogPart]:
         _oasst_number(_oasst_listed(fields.get("emojis"), "count").get(name))
         for name in ("+1", "-1")
     )
+    # more of one emoji than of the other is a thumb on an answer
     if turn.role == "assistant" and ups != downs:
         yield ToolScore("message", key, ups > downs)
 
 
 def _oasst_listed(value: object, inner: str) -> dict[str, Any]:
+    # in Parquet a table is two lists side by side: names and values
     table: Mapping[str, Any] = unwrap(value)
     if isinstance(table.get("name"), list):
         values = table.get(inner)
@@ -117,6 +120,7 @@ def _pair(
 
 
 def read_chosen(fields: Fields) -> Iterator[LogPart]:
+    # a prompt of its own stands before answers that are plain text
     if isinstance(fields.get("prompt"), str):
         first = [{"role": "user", "content": fields["prompt"]}]
     else:
@@ -141,6 +145,7 @@ def _turns_of_answer(value: object, first: list[Any]) -> tuple[Turn, ...]:
             remedy="give chosen and rejected as text",
         )
 
+    # a text may hold the whole talk, with a mark before each turn
     parts = _SPOKEN.split(value)
     spoken = []
     for role, words in zip(parts[1::2], parts[2::2], strict=True):
@@ -221,6 +226,7 @@ def read_ultrafeedback(fields: Fields) -> Iterator[LogPart]:
     for completion in completions:
         scores.append(completion["overall_score"])
 
+    # without a difference there is no best and no worst
     if len(completions) < 2 or min(scores) == max(scores):
         return
 
@@ -236,6 +242,7 @@ ATTACHED = "attachment://"
 
 
 def read_inspect_sample(fields: Fields) -> Iterator[LogPart]:
+    # a sample is run once in each epoch
     id_ = f"{required(fields, 'id')}_epoch_{fields.get('epoch') or 1}"
     attached = unwrap(fields.get("attachments"))
     turns = turns_of(
@@ -264,6 +271,7 @@ def read_inspect_sample(fields: Fields) -> Iterator[LogPart]:
 def _inspect_message(message: Mapping[str, Any], attached: Mapping[str, Any]) -> dict[str, Any]:
     content = _inspect_attached(message.get("content"), attached)
     calls = message.get("tool_calls")
+    # a call may have a function's name in place of an object
     if isinstance(calls, list):
         named = [call for call in calls if isinstance(call, Mapping)]
         calls = []
@@ -282,6 +290,7 @@ def _inspect_message(message: Mapping[str, Any], attached: Mapping[str, Any]) ->
 
 
 def _inspect_attached(value: Any, attached: Mapping[str, Any]) -> Any:
+    # a long content stands among the attachments, and only its name is here
     if isinstance(value, str) and value.startswith(ATTACHED):
         return attached.get(value.removeprefix(ATTACHED), value)
     if isinstance(value, list):
@@ -299,6 +308,7 @@ def _inspect_scores(listed: object, id_: str) -> Iterator[ToolScore]:
         else:
             value = score
 
+        # a score of several values counts as several scores
         if isinstance(value, Mapping):
             yield from _inspect_scores(
                 {inner: {**score, "value": inner_value} for inner, inner_value in value.items()},
@@ -454,6 +464,7 @@ def are_openai_numbered(fields: Fields) -> bool:
     for message in objects(fields.get("messages")):
         id_matches.append(_OPENAI_NUMBERED.fullmatch(str(message.get("id"))))
 
+    # every id is numbered, and all are of one completion
     return (
         len({id_match.group(1) if id_match else None for id_match in id_matches} - {None}) == 1
         and None not in id_matches
@@ -487,6 +498,7 @@ def _openai_created(fields: Fields) -> float | None:
 def read_openai_batch_request(fields: Fields) -> Iterator[LogPart]:
     """Yield what was asked of a row of a batch; the results are in another file, under the same id."""
     id_ = required(fields, "custom_id", "key")
+    # requests of OpenAI have `body`, Anthropic's `params`, Gemini's `request`
     nothing = dict[str, object]()
     body: Mapping[str, object] = next(
         (request_body for name in _BATCH_BODIES if (request_body := unwrap(fields.get(name)))),
@@ -494,9 +506,11 @@ def read_openai_batch_request(fields: Fields) -> Iterator[LogPart]:
     )
     metadata = unwrap(body.get("metadata"))
     turns = (input_of(body) or RunSide((), True)).turns
+    # the system prompt may be among the messages already
     if not any(turn.role == "system" for turn in turns):
         turns = system_of(body) + turns
 
+    # what was asked has place 0, the answer place 1
     yield Message(
         id_,
         f"{id_}/asked",
@@ -512,6 +526,7 @@ _BATCH_BODIES = ("body", "params", "request")
 
 def read_openai_batch_result(fields: Fields) -> Iterator[LogPart]:
     id_ = required(fields, "custom_id", "key")
+    # results of OpenAI have a body, Anthropic's a message, Gemini's the answer itself
     response = unwrap(fields.get("response")) or unwrap(fields.get("result"))
     body = unwrap(response.get("body")) or unwrap(response.get("message")) or response
     side = None
@@ -551,6 +566,7 @@ def read_openai_response(fields: Fields) -> Iterator[LogPart]:
         fields.get("conversation")
     )
     previous = text(fields.get("previous_response_id"))
+    # instructions count only where a conversation begins
     if conversation is None and previous is None:
         turns = system_of(fields) + turns
 
@@ -617,6 +633,7 @@ def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
 
     side = output_of(values) or RunSide((), True)
     metadata = unwrap(fields.get("metadata"))
+    # ids of messages are places of turns only where each message is one turn
     listed = objects(unwrap(values).get("messages"))
     if len(listed) == len(side.turns):
         keys = tuple(text(message.get("id")) for message in listed)

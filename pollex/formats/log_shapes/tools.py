@@ -83,6 +83,7 @@ class Export:
             has(fields, key) for key in without
         ):
             return False
+        # a condition is a path that must have a value, or the name of a function
         if "." in self.where:
             return any(get(fields, path) is not None for path in self.where.split("|"))
         return not self.where or bool(self._function(self.where)(fields))
@@ -143,6 +144,7 @@ def _all_in(fields: Fields, sign: tuple[str, ...]) -> bool:
 
 
 def _items(table: Table, fields: Fields) -> Iterator[Fields]:
+    # `named`: an entry for each key of an object; `each`: for each item of a list; ^ is the row
     for name, value in unwrap(get(fields, table["named"])).items() if "named" in table else ():
         yield {"^": fields, "name": name, "value": parse(value)}
 
@@ -159,10 +161,12 @@ def _thumb(table: Table, fields: Fields) -> Iterator[ToolScore]:
         _filled(fields, table.get(name, ""))
         for name in ("stars" if "stars" in table else "value", "comment")
     )
+    # neither thumb nor comment, or the number that stands for no thumb
     lacking = value is None and (not comment or table.get("valued"))
     if lacking or ("none" in table and as_number(value) == table["none"]):
         return
 
+    # the narrowest target with an id counts
     kinds = [target for target in ("span", "trace", "conversation") if target in table] or [
         "message"
     ]
@@ -188,6 +192,7 @@ def _thumb(table: Table, fields: Fields) -> Iterator[ToolScore]:
 
 
 def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
+    # rows that `when` and `unless` rule out are no messages
     when = ((get(fields, name), value) for name, value in table.get("when", {}).items())
     if truth(_filled(fields, table.get("unless", ""))) or any(
         actual not in (None, value) for actual, value in when
@@ -206,6 +211,7 @@ def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
         (value for name in table["text"].split("|") if (value := _filled(fields, name))),
         None,
     )
+    # a message without words leaves its kind
     if "kind" in table and not words:
         words = f"[{_id(fields, table['kind'])}]"
 
@@ -273,6 +279,7 @@ def _inner(table: Table, fields: Fields) -> Iterable[LogPart]:
 
 
 def _filled(fields: Fields, names: str) -> Any:
+    # names with a bar between them are tried in order
     for name in names.split("|") if names else ():
         if name[0] == "=":  # the value itself
             value: Any = name[1:]
@@ -282,6 +289,7 @@ def _filled(fields: Fields, names: str) -> Any:
             else:
                 value = get(fields, name)
 
+        # NaN, which differs from itself, is nothing
         if value is not None and value != "" and value == value:
             return value
 
@@ -289,6 +297,7 @@ def _filled(fields: Fields, names: str) -> Any:
 
 
 def _id(fields: Fields, names: str) -> str | None:
+    # a ! at the end: the row must have the id
     listed = names.removesuffix("!").split("|") if names else ()
     for name in listed:
         if id_ := text(_filled(fields, name)):
@@ -341,6 +350,7 @@ def export_of(fields: Fields) -> Export | None:
     A row that has words is never one of thumbs or facts alone, whatever keys stand beside the
     words.
     """
+    # what names alone decide is remembered for all rows of a table
     possible = _possible(frozenset(fields))
     fitting = []
     for candidate in possible:
@@ -403,6 +413,7 @@ def _possible(names: frozenset[str]) -> tuple[Possible, ...]:
     outer = {*names, "*"}
     possible: list[Possible] = []
     for export in EXPORTS:
+        # keys that are names of the row are settled; paths may lead into its values
         left = []
         for sign in export.signs:
             left.append(tuple(key for key in sign if key not in names))
@@ -446,6 +457,7 @@ def _formats_spelled_so(names: frozenset[str]) -> tuple[tuple[Export, Mapping[st
     possible: list[tuple[Export, Mapping[str, str]]] = []
     for export in EXPORTS:
         for sign in export.signs:
+            # a sign of a single key is never told by another spelling
             tops = [key.partition(".")[0] for key in sign]
             if len(sign) < 2 or not all(_folded(top) in folded_names for top in tops):
                 continue
@@ -462,6 +474,7 @@ def nearest_format(fields: Fields) -> str:
     """Describe the format that a row resembles, and its missing keys; empty if none."""
     with_words = (e for e in EXPORTS if all(e.signs) and (e.read_by or e.tables or e.refuse))
     shares = [(*export.missing(fields), export.name) for export in with_words]
+    # the largest share counts, and of equal ones the shortest name
     share, lacking, name = max(shares, key=lambda entry: (entry[0], -len(entry[1])))
     if share < NEAR or not lacking:
         return ""

@@ -112,6 +112,7 @@ def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[ToolScore]:
 
     for name, value in {**fields, **unwrap(fields.get("scores"))}.items():
         listed = parse(value)
+        # a list under a name that Langfuse doesn't use holds a score's values
         if (
             isinstance(listed, list)
             and listed
@@ -145,6 +146,7 @@ def read_langfuse_observation(fields: Fields) -> Iterator[LogPart]:
         session,
         start,
     )
+    # columns of scores in the root's row count for the trace
     if not parent:
         yield from _langfuse_scores({k: v for k, v in fields.items() if k != "scores"}, trace)
 
@@ -186,10 +188,12 @@ def read_langfuse_score(fields: Fields) -> Iterator[ToolScore]:
     subject = fields.get("subject")
     kind = str(field_of(fields, "dataType") or "")
     value = fields.get("value")
+    # the words of a category stand beside its number
     if kind == "CATEGORICAL":
         value = field_of(fields, "stringValue") or (value if isinstance(value, str) else None)
 
     subject = subject if isinstance(subject, Mapping) else {}
+    # the narrowest target counts; the wider ones where that isn't in the files
     targets = {
         "span": text(field_of(fields, "observationId")) or _subject_of_kind(subject, "observation"),
         "trace": text(field_of(fields, "traceId")) or _subject_of_kind(subject, "trace"),
@@ -242,6 +246,7 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
     failed = fields.get("error")
     sent = fields.get("inputs")
     received = fields.get("outputs")
+    # an object holds what was said; a cell of a table holds JSON text
     written: Written = "words" if isinstance(sent, Mapping) else "json"
     before, after = (
         (None, None)
@@ -249,6 +254,7 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
         else (input_of(sent, written), output_of(received, written))
     )
     parent = text(fields.get("parent_run_id"))
+    # only a root's sides have to be read, since they are what the user saw
     if parent is None and not silent_kind(kind):
         _require_langsmith_read(fields, before, after)
 
@@ -268,6 +274,7 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
             metadata=metadata,
         ),
     )
+    # runs inside this one get its trace and its id
     for child in objects(fields.get("child_runs")):
         yield from read_langsmith_run({"trace_id": trace, "parent_run_id": run, **child})
 
@@ -282,6 +289,7 @@ def _require_langsmith_read(
         ("inputs", before, QUESTION_NAMES, "user"),
         ("outputs", after, ANSWER_NAMES, "assistant"),
     )
+    # one side may have the whole talk
     if any(
         side and {turn.role for turn in side.turns} >= {"user", "assistant"}
         for side in (before, after)
@@ -339,6 +347,7 @@ def read_opik_trace(fields: Fields) -> Iterator[LogPart]:
     )
     yield call._replace(session=text(fields.get("thread_id")), facts=trace_facts)
 
+    # scores in columns, each with a column for its reason
     for column, value in fields.items():
         if (
             column.startswith(OPIK_COLUMN)
@@ -376,6 +385,7 @@ def read_opik_span(fields: Fields) -> Iterator[LogPart]:
     trace = required(fields, "trace_id")
     model = fields.get("type") == "llm"
     call = _opik_call(fields, trace, text(fields.get("parent_span_id")) or trace)
+    # spans of other kinds have no words for the talk, but may be rated
     yield call if model else call._replace(before=None, after=None)
 
 
@@ -400,6 +410,7 @@ def read_weave_call(fields: Fields) -> Iterator[LogPart]:
     before = input_of(sent, written)
     after = output_of(received, written)
     metadata = unwrap(get_under(fields, "attributes"))
+    # a call inside another that gets a list of messages is a model's
     history = bool(before and before.history)
     yield ModelCall(
         trace,
@@ -448,6 +459,7 @@ def read_weave_feedback(fields: Fields) -> Iterator[LogPart]:
             None,
         )
 
+    # feedback on an agent has its value in the first tag
     if kind == WEAVE_USER_FEEDBACK:
         tags = fields.get("scorer_tags") or payload.get("scorer_tags")
         value = None
@@ -474,6 +486,7 @@ def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
     metadata = unwrap(fields.get("metadata"))
     parents = fields.get("span_parents")
     kind = str(unwrap(fields.get("span_attributes")).get("type") or "")
+    # scores and functions say nothing in the conversation
     silent = silent_kind(kind) or kind in ("score", "function")
     yield ModelCall(
         trace,
@@ -492,6 +505,7 @@ def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
             fields.get("input"), fields.get("output"), silent=silent, written=written_in(fields)
         ),
         model=kind == "llm",
+        # the last line of a traceback says what failed
         error=str(fields.get("error") or "").strip().rpartition("\n")[2],
         facts=facts(
             user=text(metadata.get("user_id")),
@@ -509,6 +523,7 @@ def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
     trace = required(attributes, "trace_id")
     kind = str(attributes.get("span_kind") or "")
     tags = _datadog_tags(attributes.get("tags"))
+    # Datadog writes `undefined` for a missing parent
     parent = text(attributes.get("parent_id"))
     yield ModelCall(
         trace,
@@ -542,6 +557,7 @@ def _datadog_tags(tags: object) -> Fields:
 def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
     request = required(fields, "request_id")
     answer = unwrap(fields.get("response_body"))
+    # properties are headers, whose names are written in any case
     properties: Mapping[str, Any] = {
         str(k).casefold(): v for k, v in unwrap(fields.get("request_properties")).items()
     }
@@ -549,6 +565,7 @@ def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
     if isinstance(failed, Mapping):
         failed = failed.get("message", "failed")
 
+    # every request has the whole history
     call_sides = sides(fields.get("request_body"), None if failed else answer) | {"history": True}
     yield ModelCall(
         request,
@@ -573,6 +590,7 @@ def read_portkey_log(fields: Fields) -> Iterator[LogPart]:
     sent = unwrap(fields.get("request"))
     received = unwrap(fields.get("response"))
     call_sides = sides(sent.get("body", sent), received.get("body", received)) | {"history": True}
+    # requests of one conversation share Portkey's trace id
     session = text(fields.get("trace_id"))
     yield ModelCall(
         request,
