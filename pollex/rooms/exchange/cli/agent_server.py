@@ -35,16 +35,19 @@ def offer(use_case: OfferStore) -> int:
         remedy = "install the extra: pip install 'pollex[mcp]'"
         raise WrongUse("the package mcp is not installed", remedy=remedy) from None
 
+    # the store is named once, at the start: no request can name another
     tools = AgentTools(
         use_case.store,
         use_case.rubrics,
         texts=not use_case.no_texts,
     )
     server = MCPServer("pollex", instructions=ABOUT, log_level="CRITICAL")
+    # hints by which an agent may call the tools without asking its user
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for tool in (*(getattr(tools, name) for name in TOOLS), *tools.of_rooms().values()):
         server.add_tool(told(tool), annotations=reads, structured_output=False)
 
+    # standard input line by line, each mended before the server parses it
     sys.stdin = TextIOWrapper(
         BufferedReader(MendedLines(sys.stdin.buffer)),
         "utf-8",
@@ -81,19 +84,23 @@ class MendedLines(RawIOBase):
 
     def _next_line(self) -> bytes:
         """Return the next request, or what refuses one that is too long."""
+        # a request that is complete within the limit, or the end of the input
         line = self._source.readline(LONGEST)
         if len(line) < LONGEST or line.endswith(b"\n"):
             return mended(line)
 
+        # too long: its ids are looked for in its beginning, and the rest is read past
         ids = written_ids(line)
         end = b""
         while piece := self._source.readline(LONGEST):
+            # only the end is kept: some clients write the id last
             end = (end + piece)[-TAIL:]
             if piece.endswith(b"\n"):
                 break
 
         last = _LAST_ID.search(end)
         ids = ids or ([last[1]] if last else [])
+        # without an id no reply is due, so the next request takes its place
         return refused([_id_of(written) for written in ids]) or self._next_line()
 
 
@@ -116,6 +123,7 @@ def mended(line: bytes) -> bytes:
     """Return a line with a request that is answered; without an id it is handed on as it is."""
     from mcp.types import jsonrpc_message_adapter  # an extra
 
+    # numbers out of range are refused, and halves of character pairs replaced
     try:
         value = writable(
             json.loads(
@@ -126,9 +134,11 @@ def mended(line: bytes) -> bytes:
         )
         requests = value if isinstance(value, list) else [value]
         text = json.dumps(value, allow_nan=False).encode()
+        # a request of its own is handed on if it is one at all
         if value is not requests:
             jsonrpc_message_adapter.validate_json(text, by_name=False)
             return text + b"\n"
+        # a batch is refused, with an error for each of its requests
         ids = []
         for request in requests:
             if isinstance(request, dict):
@@ -141,6 +151,7 @@ def mended(line: bytes) -> bytes:
 
 def refused(ids: Sequence[Any]) -> bytes:
     """Return requests that are answered by an error, by their ids."""
+    # an unknown method makes the server answer with an error under the request's id
     requests = []
     for id_ in ids:
         requests.append(
@@ -156,6 +167,7 @@ def refused(ids: Sequence[Any]) -> bytes:
 
 def written_ids(line: bytes) -> list[bytes]:
     """Return the ids of the requests of a line as they stand there; what stands deeper is an argument."""
+    # in a batch the requests stand one level deeper
     depth_of_ids = 2 if line.lstrip()[:1] == b"[" else 1
     ids = []
     depth = 0

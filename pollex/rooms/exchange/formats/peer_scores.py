@@ -54,6 +54,7 @@ class PeerFigure(NamedTuple):
 
 def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
     """NetSAT, the label and every rubric's answer; nothing where there is no score or no answer."""
+    # without NetSAT the conversation could not be scored, so it has no figures
     if score.netsat is None:
         return []
 
@@ -68,6 +69,7 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
         "pollex": rubrics.pollex,
     }
     sure = "confident" if score.confident else "not confident"
+    # what a person reads beside the figure in the other tool
     comment = f"NetSAT {score.netsat:.2f}, θ {rubrics.theta:.4g}: {score.label}, {sure}"
     figures = [PeerFigure("netsat", score.netsat, score.netsat, "NUMERIC", comment, False, about)]
     if score.label is not None:
@@ -88,9 +90,11 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
     texts = {rubric.id: rubric for rubric in rubrics.rubrics}
     llm = rubrics.judge.kind == "llm"
     for answer in score.answers:
+        # an answer to a rubric that never came up is a neutral one that nobody gave
         if isinstance(answer, Answer) and answer.question_id in texts and not answer.never_came_up:
             rubric = texts[answer.question_id]
             turns = ""
+            # turns that the answer rests on, in words
             if answer.turns:
                 turns = f" Turns {', '.join(map(str, answer.turns))}."
             metadata = {
@@ -99,6 +103,7 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
                 "rubrics": digest,
             }
             word = answer.word
+            # the rubric's own value, as NetSAT adds it up
             value = value_in(answer, rubrics)
             name = f"{rubric.polarity}_{rubric.id}"
             figures.append(
@@ -118,13 +123,16 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
 
 def _parts_of_form(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     """Return what the table of forms names."""
+    # the same id gives the same UUID, so that a second sending replaces the first
     digits = hashlib.sha256(id_.encode()).hexdigest()
     metadata = dict(figure.metadata)
     session = {"mlflow.trace.session": aim.session} if aim.session else {}
 
+    # all that a form may name; a form takes what its tool knows
     return figure._asdict() | {
         "id": id_,
         "uuid": f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}",
+        # tools that hang figures on sessions, on traces, or on the first trace of a session
         **aim._asdict(),
         "first": aim.first or aim.trace,
         "alone": "" if aim.session else aim.trace,
@@ -133,6 +141,7 @@ def _parts_of_form(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
         "word": _word_of(figure),
         "metadata": metadata,
         "identified": {"id": id_, **metadata},
+        # tools whose metadata are texts alone
         "texts": session
         | {"id": id_}
         | {k: json.dumps(value) for k, value in metadata.items() if value is not None},
@@ -164,6 +173,7 @@ def _word_of(figure: PeerFigure) -> str | None:
 
 def _otel(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     """Make one log record, with ids of the trace and the span if known; attributes hold no null."""
+    # attributes by name, typed as the protocol has them
     fields: list[tuple[str, dict[str, Any]]] = [
         ("gen_ai.evaluation.name", {"stringValue": f"pollex.{figure.name}"}),
         ("gen_ai.evaluation.score.value", {"doubleValue": figure.number}),
@@ -178,11 +188,13 @@ def _otel(aim: Aim, figure: PeerFigure, id_: str) -> dict[str, Any]:
     if word := _word_of(figure):
         fields.append(("gen_ai.evaluation.score.label", {"stringValue": word}))
 
+    # a trace needs both ids, or the record stands alone
     if aim.trace and aim.span:
         ids = {"traceId": aim.trace, "spanId": aim.span}
     else:
         ids = {}
 
+    # an empty text stands for a value that isn't known
     attributes = []
     for key, value in fields:
         if value != {"stringValue": ""}:
@@ -245,6 +257,7 @@ def requests_of(
     for score in scores:
         aim = (aims or {}).get(score.conversation_id, Aim(score.conversation_id))
         figures = figures_of(score, rubrics)
+        # left out with the reason, so that it can be told
         if not figures:
             left_out.append((score.conversation_id, score.outcome))
         elif form in NEEDS_TRACE and not aim.trace:
@@ -275,6 +288,7 @@ def lines_of(form: str, requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield json.dumps({"data": list(requests)}, ensure_ascii=False, indent=1) + "\n"
     elif form == "otel":
         resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "pollex"}}]}
+        # nanoseconds as text: the protocol's JSON has no numbers of 64 bits
         observed = {"observedTimeUnixNano": str(time.time_ns())}
         logs = [
             {
@@ -288,6 +302,7 @@ def lines_of(form: str, requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             )
             + "\n"
         )
+    # the other tools take one request a line
     else:
         for request in requests:
             yield json.dumps(request, ensure_ascii=False) + "\n"

@@ -70,6 +70,7 @@ class AgentTools:
                     }
                 )
 
+            # other rooms add what they know of the rubrics, in the same order
             for hook in hooks_of(RubricFacts):
                 facts = hook.facts_of(store, loaded_set.rubrics)
                 rows = [row | more for row, more in zip(rows, facts, strict=True)]
@@ -81,6 +82,7 @@ class AgentTools:
         with self._store() as store:
             loaded_set = self._set(store, rubric_set)
 
+        # a rubric that was dropped has a name, and no reasons any more
         named_rubric: ChosenRubric | DroppedRubric = rubric_named(
             loaded_set,
             rubric,
@@ -91,6 +93,7 @@ class AgentTools:
         else:
             reason_ids = ()
 
+        # a row for each quote: a reason without quotes shows nothing
         rows = []
         for reason in loaded_set.reasons:
             if reason.id in reason_ids:
@@ -127,6 +130,7 @@ class AgentTools:
         """
         with self._store() as store:
             scored_run = self._run(store, run, ("score", "evaluate", "learn"))
+            # labels and answers are read before the store is closed
             labels = {}
             for row in store.ask(scored_run.id, "SELECT id, label FROM conversations"):
                 labels[row["id"]] = row["label"]
@@ -135,11 +139,13 @@ class AgentTools:
                 held = self._held(store, scored_run, holds)
             rows = store.ask(scored_run.id, SCORED)
 
+        # thumbs by the words of the tool, labels by those of the store
         label = {"": "", "up": "positive", "down": "negative", "none": "none"}.get(thumb)
         if label is None:
             raise WrongUse("no such thumb", remedy="give up, down, none, or nothing")
 
         shown = []
+        # conversations without a probability pass the limits: their outcome says why they have none
         for row in rows:
             if (
                 (row["probability"] is None or above <= row["probability"] <= below)
@@ -160,6 +166,7 @@ class AgentTools:
                 conversation,
             )
 
+        # turns are numbered as quotes and answers number them
         rows = []
         for n, turn in enumerate(logged_conversation.turns):
             rows.append({"turn": n, "role": turn.role, "said": turn.shown})
@@ -176,6 +183,7 @@ class AgentTools:
     def compare(self, first: str, second: str, offset: int = 0) -> str:
         """Compare two scored runs, the second with the first: probability, NetSAT, and each rubric."""
         with self._store() as store:
+            # both runs are compared by the rubric set of the second
             runs_ = [self._run(store, name) for name in (first, second)]
             rubric_set = self._set_of(store, runs_[1])
             self._require_arrays(store, rubric_set)
@@ -186,6 +194,7 @@ class AgentTools:
                 rubric_set,
             )
 
+        # shares of the rubrics before and after, and the difference with its interval
         rows = []
         for rubric in comparison.rubrics:
             rows.append(
@@ -216,6 +225,7 @@ class AgentTools:
         """Show the nodes and calls of a run with their times; with a conversation, its steps, score and answers."""
         with self._store() as store:
             traced_run = self._run(store, run)
+            # with a conversation its own steps, without one the run's tree, a row each
             if conversation:
                 logged_conversation = self._conversation(
                     store,
@@ -264,11 +274,13 @@ class AgentTools:
 
     def _set(self, store: Store, name: str) -> RubricSet:
         """Return a set by the name of its file or its run; the newest where no name is given."""
+        # sets that the agent was started with come before those of the store
         for path in self.sets:
             if name in ("", path.name, str(path)):
                 return RubricSet.load(path, arrays=False)
 
         if (stored_set := find_set(store, name or "last")) is None:
+            # at most eight names, so that the message stays short
             runs_with_sets = (rubric_set.run for rubric_set in kept_sets(store))
             names = ", ".join([*(path.name for path in self.sets), *runs_with_sets][:8]) or "none"
             raise WrongUse(
@@ -280,6 +292,7 @@ class AgentTools:
         return stored_set
 
     def _set_of(self, store: Store, run: Run) -> RubricSet:
+        # a set of another run fits if the run answered all of its rubrics
         ids = set()
         for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]):
             ids.add(row["id"])
@@ -303,9 +316,11 @@ class AgentTools:
             WrongUse: They do; the message says which file that is. It isn't opened: a store may
                 name any.
         """
+        # without a calibrator, or with its arrays in the set, nothing is missing
         if rubric_set.calibrator is None or rubric_set.has_arrays:
             return
 
+        # where the run that made the set was told to write it
         arguments = {run.id: run.arguments for run in runs(store)}.get(
             rubric_set.run,
             {},
@@ -328,6 +343,7 @@ class AgentTools:
         if name:
             return find_run(store, name)
 
+        # the last run of the commands that score
         run = next(
             (run for run in reversed(runs(store)) if run.command in commands),
             None,
@@ -367,10 +383,12 @@ class AgentTools:
                 remedy="give 0, or the `next` of the answer before",
             )
 
+        # a page of rows, each short enough for an agent's window
         page = []
         for row in rows[offset : offset + PAGE]:
             page.append(self._short(row))
 
+        # no `next` on the last page
         left = {"next": offset + PAGE} if offset + PAGE < len(rows) else {}
         head = {
             "shown": len(page),
@@ -378,15 +396,18 @@ class AgentTools:
             "of": len(rows),
             **left,
         }
+        # the head is sealed, too: names of runs and ids come from elsewhere
         return seal([self._short(head | about), *page], self.salt)
 
     def _short(self, value: Any) -> Any:
         """Return a value with long texts and lists cut, by how much in `NAME_cut`; without texts where none are due."""
         if isinstance(value, Mapping):
+            # without texts whole fields are left out, by their names
             shown = {}
             for key, content in value.items():
                 if self.texts or key not in TEXTS:
                     shown[str(key)] = content
+            # how much of a value was cut stands beside it
             cut = {}
             for key, content in shown.items():
                 if (most := _most(content)) < _length(content):
@@ -398,6 +419,7 @@ class AgentTools:
             return [self._short(entry) for entry in value[:PAGE]]
         if isinstance(value, str):
             return writable(value[:LONGEST])
+        # NaN and infinity have no form in JSON
         if isinstance(value, float):
             if isfinite(value):
                 return round(value, 4)

@@ -83,6 +83,7 @@ def export_rubrics(
     """
     del progress  # it takes no time
     loaded = read_set(rubrics, store_of(run), arrays=False)
+    # all texts are made before the folder is touched
     texts = export_texts(loaded, to)
 
     if out.exists() and not out.is_dir():
@@ -92,6 +93,7 @@ def export_rubrics(
             remedy="give the name of a folder",
         )
 
+    # the set's own file must not be written over
     write_folder(
         out,
         texts,
@@ -116,12 +118,15 @@ def require_form(form: str) -> None:
 
 def aims_of(conversations: Iterable[Conversation]) -> dict[str, Aim]:
     """Return the identifiers of conversations in the tool that they came from."""
+    # by the id of the conversation in this project
     counts = {}
     for conversation in conversations:
+        # the traces of a log: first and last trace, and the last one's span
         traces = conversation.metadata.get("traces")
         first, last, span = (
             traces if isinstance(traces, list | tuple) and len(traces) == 3 else ("", "", "")
         )
+        # without a trace the conversation's own id names the session
         if last:
             session = str(conversation.metadata.get("session") or "")
         else:
@@ -141,6 +146,7 @@ def write_requests(
 ) -> Written:
     """Write scores as a file of another tool's requests."""
     written = requests_of(form, scores, rubrics, aims_of(conversations))
+    # conversations there are, and not one with figures for this tool
     if not written.requests and written.left_out:
         raise BadRubrics(
             f"nothing to write: {written.left_out[0][1]}",

@@ -92,6 +92,7 @@ class FetchState:
 
 def interface_of(tool: str, *, pushing: bool) -> Interface:
     """Return the API of a tool; raise `WrongUse` if it has none for this."""
+    # reading takes streams, sending takes a function that makes requests
     able = {}
     for n, interface in INTERFACES.items():
         if interface.push is not None if pushing else bool(interface.streams):
@@ -125,6 +126,7 @@ def pull(
         WrongUse: A key or the project is missing, or the file is another tool's.
     """
     interface = interface_of(tool, pushing=False)
+    # the file is cut and continued, so it must be a regular one
     require_writable(out, regular=True)
     if interface.project and not project:
         raise WrongUse(
@@ -133,24 +135,29 @@ def pull(
             option="project",
         )
 
+    # where an earlier fetch stopped; the file is cut to what its state knows
     state = _state(out, tool, project, since)
     counts: dict[str, int] = {}
     with _client(interface, environment or os.environ) as client, _whole(out, state.size) as file:
+        # the project as its interface names it in requests
         scope = _scope(client, interface, project)
         for stream in interface.streams:
             progress.start(f"fetch {stream.name}", 0)
             for rows in _pages(client, stream, state, interface, scope):
+                # some streams are fetched for their ids alone
                 for row in rows if stream.kept else ():
                     file.write(
                         json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
                     )
 
+                # state after file: a stop between them fetches the rows again
                 file.flush()
                 state.size = file.tell()
                 _keep(out, state)
                 counts[stream.name] = counts.get(stream.name, 0) + len(rows)
                 progress.advance(f"fetch {stream.name}", len(rows))
 
+    # the next fetch begins at the newest time of each stream
     _finish(out, state)
     return Transferred(tool=tool, file=out, rows=counts)
 
@@ -163,6 +170,7 @@ def _scope(
     if not project or (named := interface.named(project)) is None:
         return project
 
+    # a lookup of the project's id by its name, for tools that want it
     ask, id_of = named
     try:
         return id_of(_answer(client, ask))
@@ -181,6 +189,7 @@ def _pages(
     interface: Interface,
     scope: str,
 ) -> Iterator[list[Row]]:
+    # a stream about another one is asked by that one's ids
     if stream.about:
         yield from _about(client, stream, state, scope)
         return
@@ -188,17 +197,21 @@ def _pages(
     while (cursor := state.cursors.get(stream.name, "")) != "end":
         where = Where(scope, cursor, state.since.get(stream.name, ""))
         page = stream.page(_answer(client, stream.ask(where)))
+        # a cursor that comes back unchanged would go on for ever
         state.cursors[stream.name] = page.cursor if page.cursor and page.cursor != cursor else "end"
+        # interfaces that ignore the time are filtered here; rows without a time stay
         begin = moment(where.since) or 0.0
         rows = [row for row in page.rows if (moment(row.get(stream.time)) or begin) >= begin]
         times = []
         for row in rows:
             if row.get(stream.time) is not None:
                 times.append(str(row[stream.time]))
+        # times are compared as moments: tools write them in different forms
         state.newest[stream.name] = max(
             [*times, state.newest.get(stream.name, "")],
             key=lambda time_: moment(time_) or 0.0,
         )
+        # ids for the streams that are asked by them, each once
         for other in interface.streams:
             if other.about == stream.name:
                 known_ids = state.ids.setdefault(other.name, [])
@@ -217,6 +230,7 @@ def _about(
     state: FetchState,
     scope: str,
 ) -> Iterator[list[Row]]:
+    # a page of ids at a time, dropped from the state when their rows are in
     while ids := tuple(state.ids.get(stream.name, [])[:PAGE]):
         rows = []
         cursor = ""
@@ -228,6 +242,7 @@ def _about(
                 )
             )
             rows += page.rows
+            # such interfaces want the number of rows to skip in place of a cursor
             if stream.counted and len(page.rows) == PAGE:
                 following = str(len(rows))
             else:
@@ -249,12 +264,14 @@ def _client(interface: Interface, environment: Mapping[str, str]) -> httpx2.Clie
     """
     import httpx2  # takes a quarter of a second, and no other verb needs it here
 
+    # keys come from the environment alone, never from options or files
     if missing := [name for name in interface.keys if not environment.get(name)]:
         raise WrongUse(
             f"{missing[0]} is not set",
             remedy=f"set it in the environment: export {missing[0]}=…",
         )
 
+    # the first name that is set gives the address
     names, usual = interface.url
     name, url = next(
         ((name, environment[name]) for name in names if environment.get(name)),
@@ -277,6 +294,7 @@ def _answer(client: httpx2.Client, ask: Ask) -> Any:
     """
     import httpx2  # as above
 
+    # requests with a body are sent by POST where the table names no method
     method = ask.method or ("GET" if ask.body is None else "POST")
     for attempt in range(TRIES):
         try:
@@ -286,15 +304,18 @@ def _answer(client: httpx2.Client, ask: Ask) -> Any:
                 params=list(ask.query),
                 json=ask.body,
             )
+        # no connection, or it broke off: worth another try
         except httpx2.HTTPError as error:
             failure = f"no answer: {error}"
         else:
             if response.status_code < 300:
                 return _json(response, ask.path)
+            # what the interface says, cut: it may be a whole page
             failure = f"HTTP {response.status_code}: {response.text[:200]}"
             if response.status_code not in LATER:
                 break
 
+        # 0.2 s, doubled each time, no pause after the last try
         if attempt + 1 < TRIES:
             time.sleep(min(0.2 * 2**attempt, 10))
 
@@ -342,6 +363,7 @@ def _state(
             option="out",
         )
 
+    # no state beside it: a new file, unless it is somebody else's
     if not _beside(out).exists():
         if out.exists() and out.stat().st_size:
             raise WrongUse(
@@ -358,6 +380,7 @@ def _state(
             since=dict.fromkeys(streams, since) if since else {},
         )
 
+    # a state that another version wrote has other fields
     try:
         state = FetchState(**json.loads(_beside(out).read_text(encoding="utf-8")))
     except (ValueError, TypeError) as error:
@@ -367,6 +390,7 @@ def _state(
             remedy="remove both files",
         ) from None
 
+    # rows of two projects in one file could not be told apart
     if (state.tool, state.project) != (tool, project):
         what = f"it was fetched from {state.tool} {state.project}".strip()
         raise WrongUse(
@@ -421,6 +445,7 @@ def push(
     asks = list(interface.push(requests))
     progress.start("send", len(asks))
 
+    # what an earlier sending left is removed first, where the tool keeps every copy
     with _client(interface, environment or os.environ) as client:
         stale = interface.stale
         for request in requests if isinstance(requests, list) else ():
@@ -447,6 +472,7 @@ def _requests(file: Path) -> Any:
             remedy="check the path",
         ) from None
 
+    # one JSON value, else one a line
     try:
         return json.loads(text)
     except ValueError:

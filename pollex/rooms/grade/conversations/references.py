@@ -72,7 +72,9 @@ class Case(BaseModel):
     @classmethod
     def of(cls, conversation: Conversation) -> Case:
         """Return the case that a conversation was made of."""
+        # one turn by role: the last one, where there are several
         text_by_role = {turn.role: turn.content for turn in conversation.turns}
+        # fields of a case that have no place among turns are kept in the metadata
         fields = {}
         for name, value in conversation.metadata.items():
             if name in cls.model_fields:
@@ -88,7 +90,9 @@ class Case(BaseModel):
     @property
     def flags(self) -> tuple[str, ...]:
         """Warnings about the case; languages are compared by script only."""
+        # without a reference there is nothing to compare the answer with
         warnings = [] if self.reference else [NO_REFERENCE]
+        # a question about a language may rightly be answered in another one
         if not speaks_of_languages(self.question):
             if differ_in_script(self.reference, self.question):
                 warnings.append(REFERENCE_LANGUAGE)

@@ -101,10 +101,14 @@ def summary(
     Args:
         value: What of an answer is its grade; see `graded`.
     """
+    # grades by column [case]; NaN where a case has none
     columns = _grade_columns(profile, gradings, value)
+    # the category of each case; those without one share a name
     places = np.array([g.case.category or UNNAMED for g in gradings])
     categories = list(dict.fromkeys(places.tolist()))
+    # a fixed seed: the same gradings give the same intervals
     rng = np.random.default_rng(SEED)
+    # with one category its figures are those of all
     every = [ALL, *(categories if len(categories) > 1 else [])]
 
     def here(category: str) -> Bools:
@@ -117,6 +121,7 @@ def summary(
         for name, column in columns.items()
     ]
     # what share of grades lies at or below each level, by who gave them
+    # in tenths of a grade: expected grades lie between whole ones
     levels = np.arange(TENTHS * profile.lowest, TENTHS * profile.highest + 1) / TENTHS
     judges = {RULES: columns[OVERALL]} | {
         name: columns[name] for name in (PLAIN, HUMAN) if name in columns
@@ -124,6 +129,7 @@ def summary(
     areas_of_judges = _areas_against_people(judges, rng)
     # how far each column agrees with people, where both graded something
     agreement: dict[tuple[str, str], dict[str, Figure]] = {}
+    # without people's grades there is nothing to agree with
     for category in every if HUMAN in columns else ():
         rows = here(category)
         for name, column in columns.items():
@@ -134,6 +140,7 @@ def summary(
                 columns[HUMAN][rows],
                 rng,
             )
+            # columns that share no case with people are left out
             if figures["alpha"].n:
                 agreement[category, name] = figures
 
@@ -142,6 +149,7 @@ def summary(
         names={key: part.name for key, part in profile.dimensions.items()},
         dimensions=tuple(columns),
         categories=tuple(dict.fromkeys(mean.category for mean in means)),
+        # means without a case are left out
         means=tuple(mean for mean in means if mean.figure.n),
         levels=levels,
         shares={name: cumulative(grades, levels) for name, grades in judges.items()},
@@ -171,16 +179,19 @@ def _grade_columns(
     gradings: Sequence[Grading],
     value: Value,
 ) -> dict[str, Floats]:
+    # dimensions that some grading was asked for
     used = set()
     for grading in gradings:
         for question in grading.graded:
             used.add(question.id)
 
+    # in the order of the profile, so that all pages have the same
     order = [key for key in profile.dimensions if key in used]
     columns = {}
     for key in [*order, OVERALL]:
         columns[key] = np.array([_grade_on(g, key, value) for g in gradings], float)
 
+    # the judge without rules, and people, as columns of their own
     plain = plain_question(profile)
     columns[PLAIN] = np.array(
         [grade_of(g.answers.get(PLAIN), plain, value) for g in gradings],
@@ -188,6 +199,7 @@ def _grade_columns(
     )
     columns[HUMAN] = np.array([g.case.human for g in gradings], float)
 
+    # an empty column is dropped, the whole stays in any case
     return {
         key: column
         for key, column in columns.items()
@@ -255,13 +267,16 @@ def grade_rows(
     value: Value = "auto",
 ) -> Iterator[dict[str, Any]]:
     """Yield one row for each case; grades are None if missing."""
+    # questions outside the rules: the judge without references, and the type
     beside = [plain_question(profile), type_question(profile)]
     for grading in gradings:
         case = grading.case
         answers = grading.answers
+        # the grade of each question that the rules ask
         grades = {}
         for q in grading.graded:
             grades[q.id] = grade_of(answers.get(q.id), q, value)
+        # all answers in full, but for the comparison, which has a column of its own
         answered = []
         for q in (*grading.questions, *beside):
             if q.id in answers and q.id != COMPARISON:
@@ -294,10 +309,12 @@ def summary_json(grade_summary: GradeSummary) -> dict[str, Any]:
         "n": grade_summary.n,
         "outcomes": dict(grade_summary.outcomes),
         "flags": dict(grade_summary.flags),
+        # a figure has its n and interval beside its value
         "means": [
             {"category": mean.category, "dimension": mean.dimension, **figure_json(mean.figure)}
             for mean in grade_summary.means
         ],
+        # distributions at whole grades only
         "distributions": {
             judge: dict(
                 zip(
@@ -338,6 +355,7 @@ def _grade_as_text(level: float) -> str:
 
 def _answer_row(question: Question, answer: Answer | Unanswered) -> dict[str, Any]:
     row: dict[str, Any] = {"question": question.id}
+    # no answer: the reason in place of its fields
     if isinstance(answer, Unanswered):
         return row | {"outcome": answer.outcome, "detail": answer.detail}
 

@@ -49,6 +49,7 @@ def read_cases(
     bad: list[BadRow] = []
     for row in _read_case_rows(sources, options):
         case = row if isinstance(row, BadRow) else _read_case(row, options, human_field)
+        # the same row twice is one question, a different one under its id is a bad row
         if isinstance(case, Case) and by_id.setdefault(case.id, case) != case:
             case = BadRow(
                 row.source,
@@ -91,6 +92,7 @@ def with_answers(
     bad: list[BadRow] = []
     strangers = 0
     for row in _read_case_rows(sources, options):
+        # an answer to no question is counted, a second one to the same is bad
         answer = row if isinstance(row, BadRow) else _add_answer(row, by_id, options, human_field)
         if answer is None:
             strangers += 1
@@ -113,8 +115,10 @@ def with_answers(
     else:
         notes = []
 
+    # questions that neither file answers
     left = sum(case.id not in answers and case.answer is None for case in cases)
     notes += [f"{count(left, 'question has', 'questions have')} no answer"] if left else []
+    # in the order of the questions
     merged = tuple(answers.get(case.id, case) for case in cases)
     return Cases(merged, (*cases.bad_rows, *bad), (*cases.notes, *notes))
 
@@ -179,6 +183,7 @@ def with_humans(
 
 def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
     """Leave out people's grades that are off the scale, or of an answer that isn't there."""
+    # grades that can't be used are taken off their cases, which stay
     graded = [case for case in cases if case.human is not None]
     off = [case.id for case in graded if not lowest <= (case.human or 0) <= highest]
     gone = []
@@ -186,6 +191,7 @@ def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
         if case.answer is None and case.id not in off:
             gone.append(case.id)
 
+    # one note for each cause, with the first id
     notes = []
     for ids, why, remedy in (
         (off, f"off the scale from {lowest:g} to {highest:g}", "correct them"),
@@ -198,6 +204,7 @@ def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
             )
 
     usable = tuple(
+        # off the scale or without an answer: the case stays, its grade goes
         case.model_copy(update={"human": None}) if case.id in {*off, *gone} else case
         for case in cases
     )
@@ -223,15 +230,18 @@ def _redact_rows(
 ) -> Iterator[LogRow | BadRow]:
     """Yield rows with placeholders, counted from the question on, so that all files of a question have the same."""
     for row in rows:
+        # bad rows have no texts to redact
         if isinstance(row, BadRow):
             yield row
             continue
+        # placeholders are numbered anew for each row
         places = Placeholders(finders)
         first = {}
         for name in QUESTIONS:
             if name in row.fields:
                 first[name] = places.everywhere(row.fields[name])
         rest = {name: value for name, value in row.fields.items() if name not in first}
+        # fields after the question take up its placeholders
         yield replace(
             row,
             fields=first | {name: places.everywhere(value) for name, value in rest.items()},
@@ -254,6 +264,7 @@ def _read_case(
     human_field: str | None,
 ) -> Case | BadRow:
     question, reference = (_text_in(row.fields, names) for names in (QUESTIONS, REFERENCES))
+    # without a question nothing can be asked or graded
     if not question:
         return BadRow(
             row.source,
@@ -262,6 +273,7 @@ def _read_case(
             f"name it {QUESTIONS[0]!r}",
         )
 
+    # no list of evidence is something else than an empty one
     evidences = _read_evidences(row.fields)
     if evidences is None:
         return BadRow(
@@ -271,10 +283,12 @@ def _read_case(
             "correct or remove them",
         )
 
+    # the field that was named, else the usual names
     human = _read_grade(row, [human_field] if human_field else HUMANS)
     if isinstance(human, BadRow):
         return human
 
+    # a category's field may be named, too
     return Case(
         id=_id_of(row, options),
         question=question,
@@ -298,10 +312,12 @@ def _add_answer(
     options: ReadOptions,
     human_field: str | None,
 ) -> Case | BadRow | None:
+    # answers are joined to questions by their id
     case = by_id.get(_id_of(row, options))
     if case is None:
         return None
 
+    # an id that was used for another question would grade the wrong answer
     question = _text_in(row.fields, QUESTIONS)
     if question and question != case.question:
         reason = f"answers another question than the one called {case.id!r}"
@@ -316,6 +332,7 @@ def _add_answer(
     if isinstance(human, BadRow):
         return human
 
+    # what the answer's row lacks stays as the question's row has it
     changes = {
         "answer": _text_in(row.fields, ANSWERS) or None,
         "answered_by": _text_in(row.fields, SYSTEMS),
@@ -346,16 +363,19 @@ def _id_of(row: LogRow, options: ReadOptions) -> str:
 
 
 def _text_in(fields: Mapping[str, Any], names: Sequence[str]) -> str:
+    # the first of the names that has a value
     value = writable(
         next(
             (fields[name] for name in names if fields.get(name) is not None),
             "",
         )
     )
+    # texts in pieces are joined by line
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         value = "\n".join(value)
     if isinstance(value, str):
         return value.strip()
+    # neither text nor number: as if the field were empty
     if isinstance(value, dict | list | bool):
         return ""
     return str(value)
@@ -387,6 +407,7 @@ def _read_sources(fields: Mapping[str, Any], options: ReadOptions) -> tuple[Sour
 
 
 def _read_grade(row: LogRow, names: Sequence[str]) -> float | BadRow | None:
+    # zero is a grade: only None and an empty cell are none
     value = next(
         (row.fields[name] for name in names if row.fields.get(name) not in (None, "")),
         None,
@@ -395,6 +416,7 @@ def _read_grade(row: LogRow, names: Sequence[str]) -> float | BadRow | None:
         return None
 
     try:
+        # true and false would pass as 1 and 0
         if isinstance(value, bool):
             raise ValueError
         number = float(value)
@@ -406,6 +428,7 @@ def _read_grade(row: LogRow, names: Sequence[str]) -> float | BadRow | None:
             "write a number",
         )
 
+    # NaN and infinity are numbers, and no grades
     if abs(number) < float("inf"):
         return number
     return BadRow(row.source, row.line, "no grade", "write a number")
@@ -418,9 +441,11 @@ def _check_rows(
     most: int,
 ) -> None:
     if len(bad) > most:
+        # counted by cause, listed up to a few
         every = Counter(row.reason for row in bad)
         listed = "; ".join(str(row) for row in islice(bad, LISTED))
         what = f"{count(len(bad), 'bad row')} ({count(len(every), 'cause')}): {listed}"
+        # more bad rows may be allowed only if others are usable
         remedy, option = (
             ("correct them, or allow some", {"max_bad": len(bad)})
             if usable

@@ -47,10 +47,12 @@ class AnswerWork(BatchWork):
 
     def tell(self, case: Case, conversation: Conversation) -> None:
         """Tell of an answer in the state; the worst are those that are missing, then the shortest."""
+        # a case without an answer has the question's turn alone
         answer = ""
         if len(conversation.turns) > 1:
             answer = conversation.turns[-1].content
 
+        # question and answer only where the store keeps texts
         row: dict[str, Any] = {"why": in_short(conversation.metadata["detail"], REASON)}
         if self.store.texts:
             row |= {"answer": in_short(answer, REASON), "question": in_short(case.question)}
@@ -61,6 +63,7 @@ class AnswerWork(BatchWork):
             "category": case.category,
             "temperature": conversation.metadata["temperature"],
         }
+        # missing answers rank below the shortest
         rank = float(len(answer)) if answer else -1.0
         self.findings.take(
             case.id,
@@ -74,6 +77,7 @@ class AnswerWork(BatchWork):
 async def respond(live: AnswerWork, id_: str) -> None:
     """Ask each question of the batch, and store the system's answer or why there is none."""
     case = live.cases[id_]
+    # creative tasks are asked at a higher temperature than those with one right answer
     temperature = live.profile.temperature_of(case.category, case.subcategory)
     async with live.semaphore, live.tracer.span("respond", kind="role", item=case.id) as span:
         response = await _response(live, case, temperature)
@@ -111,6 +115,7 @@ def stored_answer(
     temperature: float,
 ) -> Conversation:
     """Return a question with its answer as stored; without one, the question and the reason."""
+    # the question is stored even where no answer came
     turns = [Turn(role="user", content=case.question)]
     about = {"outcome": "answered", "detail": ""}
     if isinstance(response, Unanswered):

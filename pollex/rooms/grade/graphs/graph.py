@@ -72,6 +72,7 @@ class GradeWork(BatchWork):
 
         A case without an overall grade is none of the worst: its outcome tells why it has none.
         """
+        # grades by question, without texts and failures
         grades = self.grades_of([*answers.values()])
         overall = grades.get(OVERALL)
         if self.store.texts:
@@ -86,7 +87,9 @@ class GradeWork(BatchWork):
             "grades": dict(list(grades.items())[:ANSWERS]),
             **about,
         }
+        # the run's figures are means of these
         figures = {id_: float(grade) for id_, grade in grades.items()}
+        # the overall grade alone decides which cases are shown as the worst
         rank = None
         if overall is not None:
             rank = float(overall)
@@ -102,6 +105,7 @@ class GradeWork(BatchWork):
 
     def grades_of(self, answers: Sequence[Answer | Unanswered]) -> dict[str, int]:
         """Return the answers that are grades, by question."""
+        # a grade has as many options as the scale: that tells it from other answers
         size = len(self.profile.grades)
         grades: dict[str, int] = {}
         for answer in answers:
@@ -110,6 +114,7 @@ class GradeWork(BatchWork):
                 and len(answer.probabilities) == size
                 and not answer.never_came_up
             ):
+                # options count from 0, grades from the lowest one
                 grades[answer.question_id] = answer.chosen + self.profile.lowest
 
         return grades
@@ -123,6 +128,7 @@ class GradeWork(BatchWork):
     ) -> None:
         """Ask about a case, and keep the answers until it is settled."""
         answers = await ask(self, name, judge, case.conversation, questions)
+        # by question, so that an answer that is asked for again replaces the first
         for answer in answers:
             self.answers[case.id][answer.question_id] = answer
 

@@ -54,6 +54,7 @@ def grades_page(
     Returns:
         HTML, the same for the same arguments. Write it as UTF-8.
     """
+    # the ends of the scale, as readers see them
     worst, best = (number(float(level), 0) for level in grade_summary.levels[[0, -1]])
     return render(
         "grades.html",
@@ -74,7 +75,9 @@ def sections(
     example: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """Return what the template of distributions, means, agreement and the example shows; arguments as above."""
+    # only judges that graded something have a curve
     shown = [name for name in CURVES if grade_summary.counts.get(name)]
+    # columns over all cases come first, dimensions after them
     columns = sorted(grade_summary.dimensions, key=lambda name: name not in COLUMNS)
     return {
         "found": grade_summary,
@@ -91,6 +94,7 @@ def sections(
 
 def example(profile: ReferencingProfile, gradings: Sequence[Grading]) -> dict[str, Any] | None:
     """Return the answer with the lowest grade, with all that the judge said; None without grades."""
+    # cases with an overall grade, which decides which one is shown
     graded = []
     for grading in gradings:
         if isinstance(overall := grading.answers.get(OVERALL), Answer):
@@ -101,6 +105,7 @@ def example(profile: ReferencingProfile, gradings: Sequence[Grading]) -> dict[st
 
     worst = min(graded, key=lambda pair: pair[1])[0]
     names = {key: part.name for key, part in profile.dimensions.items()} | COLUMNS
+    # every question of that case, in the order of the rules
     answers = []
     for question in worst.graded:
         answers.append((question, worst.answers.get(question.id)))
@@ -125,6 +130,7 @@ def cumulative_chart(grade_summary: GradeSummary, pivot: float) -> Markup:
     """Draw the cumulative distributions of all judges' grades, with the reference's own grade marked."""
     low = float(grade_summary.levels[0])
     high = float(grade_summary.levels[-1])
+    # half a grade to the left, so that the first step is seen
     frame = Frame.over((low - 0.5, high), (0.0, 1.0))
     shown = [name for name in CURVES if grade_summary.counts.get(name)]
     curves_told = listed(

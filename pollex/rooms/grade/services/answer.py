@@ -132,6 +132,7 @@ def answer(
         BadInput: A file or row can't be read.
         WrongUse: No model is named.
     """
+    # what can be refused is refused before a file is read
     name = require_model(model, "no model to answer")
     if out is not None:
         require_format(out, profile, *names_of(questions))
@@ -139,12 +140,14 @@ def answer(
     cases = read_cases(names_of(questions), reading)
     note_cases(cases, progress)
 
+    # the same respondent for the plan and for the run
     def respondent(asker: Asker) -> Respondent:
         return Respondent(
             replace(asker, settings=asker.settings.but(max_tokens=max_tokens)),
             system,
         )
 
+    # temperatures come from the profile
     grading = profile_for(profile, cases)
     if run.dry_run:
         raise rehearse(
@@ -154,6 +157,7 @@ def answer(
             lambda plan: _ask_all(cases, grading, respondent(plan.asker)),
         )
 
+    # the run keeps what it was called with, for a later look at it
     with workspace(run, progress) as opened:
         arguments = {
             "questions": names_of(questions),
@@ -169,6 +173,7 @@ def answer(
                 cases, respondent=respondent(asker), profile=grading, setting=setting
             ),
         )
+        # read from the store: a resumed run has answers of earlier ones
         responses = tuple(responses_of(opened.store, run_id, cases))
 
     result = AnswerResult(
@@ -214,6 +219,7 @@ async def respond(
     # LangGraph takes a while
     from pollex.rooms.grade.graphs.answer import AnswerContext, AnswerWork, build
 
+    # what must be the same for a run to be resumed
     fingerprint = {
         "data": cases.fingerprint[:12],
         "profile": profile.fingerprint,
@@ -221,12 +227,14 @@ async def respond(
     }
     store = setting.store
     async with running("answer", fingerprint, setting, [respondent.name]) as run:
+        # answers that are there, but for those that are to be asked for again
         responses = list(responses_of(store, run.id, cases))
         done = []
         for response in responses:
             if response.outcome not in setting.retry_outcomes | {MISSING}:
                 done.append(response)
         settled = {response.case.id for response in done}
+        # only questions without an answer are pending
         live = AnswerWork(
             **setting.of_run(run.id),
             stage="answer",
@@ -256,10 +264,12 @@ def responses_of(store: Store, run: str, cases: Cases) -> Iterator[Response]:
 
 
 def _response(case: Case, conversation: Conversation | None) -> Response:
+    # the run broke off before this question
     if conversation is None:
         return Response(case, None, MISSING, "not asked", "", None)
 
     about = conversation.metadata
+    # the system's turn, if it answered
     reply = next(
         (turn.content for turn in conversation.turns if turn.role == "assistant"),
         None,

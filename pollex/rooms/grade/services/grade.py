@@ -92,6 +92,7 @@ class GradeResult(Shown):
     def told(self) -> Told:
         """Yield mean grades, flags, and the distance between judges and people."""
         grades = self.summary
+        # mean grades over all categories
         means = []
         for name in grades.dimensions:
             means.append((grades.names.get(name, name), grades.mean(ALL, name)))
@@ -105,6 +106,7 @@ class GradeResult(Shown):
         for judge, figure in grades.areas.items():
             yield f"Area between distributions, {judge} and people: {figure:.2f} (n = {figure.n})"
 
+        # agreement with people, on dimensions that they graded, too
         agreed = {}
         for name in grades.dimensions:
             if (ALL, name) in grades.agreement:
@@ -129,6 +131,7 @@ class GradeResult(Shown):
         for flag, times in grades.flags.items():
             yield Line(f"Flagged, {times} of {grades.n}: {flag}", "yellow")
 
+        # cases without all their grades, with the reason
         failed = []
         for g in self.gradings:
             if g.outcome != "graded":
@@ -181,6 +184,7 @@ def grade(
         WrongUse: No model is named, or there are no answers to grade.
     """
     judge = require_model(model, "grading against references needs an LLM")
+    # no output may be a file that is read
     read_files = (answers, profile, *human, *names_of(questions))
     if out is not None:
         require_format(out, *read_files)
@@ -188,6 +192,7 @@ def grade(
         require_writable(page, *read_files)
 
     require_apart(out, page)
+    # questions, answers and people's grades, joined by id
     cases = _read(names_of(questions), answers, human, human_field, reading)
     rules = profile_for(profile, cases)
     cases = usable_grades(cases, rules.lowest, rules.highest)
@@ -202,6 +207,7 @@ def grade(
         )
 
     with workspace(run, progress) as opened:
+        # a judge that wrote the answers itself is told of, not refused
         if any(case.answered_by == judge for case in cases):
             progress.note(f"Note: {judge} grades answers of its own; judges tend to prefer these")
         arguments = {
@@ -223,6 +229,7 @@ def grade(
                 setting=setting,
             ),
         )
+        # gradings of the whole run, also those of an earlier start
         gradings = tuple(gradings_of(opened.store, graded, rules, cases))
 
     result = GradeResult(
@@ -238,6 +245,7 @@ def grade(
         bad_rows=tuple(cases.bad_rows),
         usage=usage,
     )
+    # files are written last, when all gradings are in
     if out is not None:
         write_rows(out, result.records(), COLUMNS)
 
@@ -262,6 +270,7 @@ def profile_for(named: str | None, cases: Cases) -> ReferencingProfile:
 
 
 def note_cases(cases: Cases, progress: Progress) -> None:
+    # references and evidence are counted: without them grades mean less
     """Tell what was read, and what was left out."""
     references, evidence = (
         sum(bool(getattr(case, name)) for case in cases) for name in ("reference", "evidences")
@@ -269,6 +278,7 @@ def note_cases(cases: Cases, progress: Progress) -> None:
     progress.note(
         f"{count(len(cases), 'question')}: {references} with a reference, {evidence} with evidence for it"
     )
+    # what was left out in reading, with the reason
     for note in cases.notes:
         progress.note(f"Note: {note}")
 
@@ -285,6 +295,7 @@ def _read(
     human_field: str | None,
     reading: ReadOptions,
 ) -> Cases:
+    # people's own files have the field, else answers, else questions
     field = None if human else human_field
     cases = read_cases(sources, reading, None if answers else field)
     if answers is not None:
@@ -292,6 +303,7 @@ def _read(
     if human:
         cases = with_humans(cases, human, reading, human_field)
 
+    # an answer that failed is one to report, so it counts as there
     if all(case.answer is None and not case.unanswered for case in cases):
         remedy = "fetch some: `pollex answer QUESTIONS --model M`, then name their file"
         what = "there are no answers to grade"
@@ -321,6 +333,7 @@ async def _ask_all(
     classifier, judge, other = (
         role(asker, profile) for role in (TaskClassifier, ReferenceJudge, PlainJudge)
     )
+    # a type is asked for only where no category tells it
     for case in cases:
         if (
             case.answer
@@ -338,6 +351,7 @@ async def _ask_all(
             case.conversation,
             questions_for(profile, case, None),
         )
+        # the judge without references gets the same conversation
         if plain:
             await answer_each(other, case.conversation, plain_questions(profile))
 
@@ -367,21 +381,25 @@ async def grade_cases(
     # LangGraph takes a while
     from pollex.rooms.grade.graphs.graph import GradeContext, GradeWork, build
 
+    # the rules' fingerprint and the judges': another of them is another run
     judges = {"classifier": classifier, "judge": judge} | ({"plain": plain} if plain else {})
     fingerprint = {"data": cases.fingerprint[:12], "profile": profile.fingerprint}
     fingerprint |= {name: judge.fingerprint for name, judge in judges.items()}
     store = setting.store
     names = sorted({judge.name for judge in judges.values()})
     async with running("grade", fingerprint, setting, names) as run:
+        # cases and profile are stored, so that pages can be made without the files
         await _keep_cases(store, run.id, cases)
         await store.write_step(run.id, PROFILE, profile.model_dump(mode="json"))
         answers = answers_of(store, run.id)
         again = setting.retry_outcomes
+        # cases with a question that is open, or may be asked again
         left = []
         for case in cases:
             if not _complete(profile, case, answers.get(case.id, {}), plain, again):
                 left.append(case)
         pending = {case.id: None for case in left}
+        # types that an earlier start found stay
         types = {}
         for id_, case_answers in answers.items():
             if _settled(case_answers.get(TYPE), again):
@@ -410,6 +428,7 @@ async def grade_cases(
             answers=defaultdict(
                 dict, {id_: case_answers for id_, case_answers in types.items() if id_ in pending}
             ),
+            # cases whose type has to be asked for before they are graded
             untyped={
                 case.id for case in left if case.id not in types and _needs_type(profile, case)
             },
@@ -456,11 +475,13 @@ def kept_gradings(store: Store, run: str) -> tuple[ReferencingProfile, list[Grad
 
 def asked_in(store: Store, run: str) -> dict[str, Question]:
     """Return the questions of a run of `grade`, by the ids in its answers."""
+    # the profile as it was when the run began
     profile_facts = step(store, run, PROFILE)
     if profile_facts is None:
         return {}
 
     profile = ReferencingProfile.model_validate(profile_facts)
+    # questions of all types together: a dimension has one question in all of them
     graded_on = []
     for type_ in (*profile.types, None):
         graded_on.extend(rule_questions(profile, type_, evidence=True))
@@ -478,6 +499,7 @@ def _complete(
     plain: Judge | None,
     retry_outcomes: Collection[Outcome],
 ) -> bool:
+    # with the type that is known, other questions belong to the case
     question_ids = [
         question.id for question in questions_for(profile, case, told_type(profile, answers))
     ]

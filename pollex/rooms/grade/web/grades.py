@@ -11,9 +11,11 @@ from pollex.web.site import Site
 
 def grades_of(site: Site, run: Run) -> dict[str, Any] | None:
     """Return what the sections of a page on an ended run's grades show; None if it is no run of `grade`."""
+    # grades of a run that goes on would change from look to look
     if run.finished is None or run.command != "grade":
         return None
 
+    # computed once for an ended run: intervals take a while
     def made() -> dict[str, Any] | None:
         profile_and_gradings = kept_gradings(site.store, run.id)
         if profile_and_gradings is None:

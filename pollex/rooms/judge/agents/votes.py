@@ -77,6 +77,7 @@ class Rule:
         Args:
             left: Runs that were spared: they might have answered, and would have changed nothing.
         """
+        # runs are spared where no vote could change the result: only its reason is to be told
         if left and self.chosen(votes) is None:
             if sum(votes) + left < self.minimum:
                 return "too_few_runs"
@@ -86,6 +87,7 @@ class Rule:
         if mode(votes) is None:
             return "tie"
 
+        # τ is an entropy, too: equal ones may differ in their last digits
         agreed = self.tau is not None and diversity_entropy(votes) <= self.tau + ROUNDING
         return "" if agreed else "disagreement"
 
@@ -212,9 +214,11 @@ def verdict(
     person: str | None = None,
 ) -> Verdict:
     """Decide the verdict of one question's votes under a rule."""
+    # [option]: how many runs chose it
     options = [option.text for option in question.options]
     counts = count_votes(votes, len(options))
     chosen = rule.chosen(counts)
+    # backwards, so that the first run's reason for an option stays
     words = {}
     for vote in reversed(votes):
         if isinstance(vote, Answer) and vote.justification:
@@ -224,6 +228,7 @@ def verdict(
         conversation_id=conversation_id,
         question_id=question.id,
         rating=None if chosen is None else options[chosen],
+        # runs of the plan that have no vote were spared by early stopping
         reason=rule.refusal(counts, rule.runs - len(votes)),
         options=tuple(options),
         votes=counts,
@@ -316,6 +321,7 @@ class Task:
                 remedy="give a share above 0 and up to 1",
             )
 
+        # precision is measured on thumbs, which are up or down
         if len(self.question.options) != 2:
             remedy = "give two options, the first for a thumb up, or give τ by value"
             raise WrongUse(
@@ -441,6 +447,7 @@ class Ensemble:
         rule: Rule | None = None,
         stop_early: bool = False,
     ) -> None:
+        # no judge could answer run 0
         if not judges:
             raise WrongUse("an ensemble without a judge", remedy="give at least one")
 
@@ -479,6 +486,7 @@ class Ensemble:
         Args:
             known_votes: Runs that were asked before, by number from 0.
         """
+        # as many runs at once as could still matter; votes stay in the order of runs
         votes: Votes = []
         while size := self._next(question, votes):
             numbers = range(len(votes), len(votes) + size)
@@ -513,9 +521,11 @@ class Ensemble:
         if known_vote is not None:
             return known_vote
 
+        # a panel takes turns: run n is asked of judge n modulo their number
         judge = self.judges[number % len(self.judges)].again(self._replicate(number))
         try:
             answers = await judge.judge(conversation, [question])
+        # faults that a user has to mend end the run, all others count as a failed vote
         except PollexError:
             raise
         except Exception as error:
@@ -532,6 +542,7 @@ class Ensemble:
                 f"Mismatch: {len(answers)} answers to 1 questions in run {number + 1}",
             )
 
+        # a judge outside the project may return any number
         answer = answers[0]
         if isinstance(answer, Answer) and not 0 <= answer.chosen < len(question.options):
             return unanswered(
@@ -539,6 +550,7 @@ class Ensemble:
                 question,
                 "Malformed: not one of the question's options",
             )
+        # a judge may leave out the id when there is one question
         if answer.question_id:
             return answer
         return answer.model_copy(update={"question_id": question.id})

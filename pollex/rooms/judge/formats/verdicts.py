@@ -44,6 +44,7 @@ VOTE_COLUMNS = {
 
 def verdict_row(verdict: Verdict, task: Task) -> dict[str, Any]:
     """Turn a verdict into plain values; None where a conversation has no figure."""
+    # a person's answer stands above that of the runs
     decided_by = "ensemble" if verdict.rating else None
     if verdict.person:
         decided_by = "person"
@@ -72,6 +73,7 @@ def vote_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each run of each conversation, in their order."""
     options = [option.text for option in judged.task.question.options]
+    # votes are read by batch, so that a large log stays out of memory
     for start in range(0, len(conversations), BATCH):
         votes = dict(
             votes_of(
@@ -82,6 +84,7 @@ def vote_rows(
             )
         )
         for conversation in conversations[start : start + BATCH]:
+            # runs are numbered from 1 in files
             for number, vote in enumerate(votes.get(conversation.id, []), 1):
                 yield {
                     "conversation": conversation.id,
@@ -107,6 +110,7 @@ def accepted_rows(
     for conversation, decided in pairs:
         if decided.final is None:
             continue
+        # the runs' agreement says nothing of what a person answered
         by_runs = decided.person is None
         yield {
             "messages": messages_of(conversation),
@@ -128,6 +132,7 @@ def human_rows(
     """List conversations for people: highest entropy first, those without votes last."""
     rows = []
     for conversation, decided in pairs:
+        # neither runs nor a person have decided, and there is something to judge
         if decided.final is None and decided.scorable:
             rows.append(
                 {
@@ -143,6 +148,7 @@ def human_rows(
                 }
             )
 
+    # entropies are 0 or more: −1 puts those without votes last
     return sorted(
         rows,
         key=lambda row: -1.0 if row["entropy"] is None else row["entropy"],
@@ -160,6 +166,7 @@ class AnswersFile:
     def __init__(self, path: Path) -> None:
         self._said: dict[str, set[str]] = {}
         for number, row in lines_of(path):
+            # extra fields are allowed: the file that was handed out has many
             if (
                 not isinstance(row, dict)
                 or not isinstance(row.get("answer"), str)
@@ -172,6 +179,7 @@ class AnswersFile:
                     remedy=remedy,
                 )
 
+            # an empty answer is a case that nobody has answered yet
             if row["answer"].strip():
                 self._said.setdefault(str(row["id"]), set()).add(row["answer"])
 
@@ -207,10 +215,12 @@ class AnswersFile:
         if decided is None:
             return "no such conversation in this run"
 
+        # an answer that was given twice with different options is none
         option = self._option(id_, decided.options)
         if option is None:
             answers = ", ".join(sorted(self._said[id_]))
             return f"no option, or several: {answers[:80]}"
+        # the answer was taken up, now or in an earlier run
         if option == decided.person:
             return ""
         if decided.person:
@@ -235,6 +245,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
             remedy=UNREADABLE,
         ) from error
 
+    # lines count from 1, blank ones too, as an editor shows them
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

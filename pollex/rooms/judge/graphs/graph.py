@@ -102,15 +102,18 @@ class JudgeWork(BatchWork):
         else:
             chosen = self.task.rule.chosen(tally.votes)
 
+        # without votes there is no entropy
         entropy = None
         if sum(tally.votes):
             entropy = diversity_entropy(tally.votes)
 
+        # votes of the largest option
         agreed = max(tally.votes, default=0)
         refusal = self.task.rule.refusal(
             tally.votes,
             self.task.rule.runs - tally.asked,
         )
+        # texts only where the store keeps texts at all
         row = {
             "why": first_reason(_of_majority(votes, tally), texts=self.store.texts),
             "verdict": f"none: {refusal.replace('_', ' ')}" if chosen is None else options[chosen],
@@ -119,11 +122,13 @@ class JudgeWork(BatchWork):
             "votes": dict(zip(options, tally.votes, strict=True)),
             "entropy": entropy,
         }
+        # a share for each option, and one for conversations without a verdict
         shares = {}
         for place, option in enumerate(options):
             shares[f"share {option}"] = float(chosen == place)
 
         shares["share without a verdict"] = float(chosen is None)
+        # the lowest rank is the worst: no verdict by entropy, then the options from last to first
         if chosen is None:
             rank = -1.0 - (entropy or 0.0)
         else:
@@ -179,12 +184,14 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
     ensemble = live.ensemble
     assert ensemble is not None, "where only people are asked, no conversation waits for a judge"
 
+    # votes are stored inside the span: whoever finds the span of a killed run finds them, too
     async with live.semaphore, live.tracer.span("ask_runs", kind="role", item=id_) as span:
         votes = await ensemble.votes(
             conversation,
             live.task.question,
             live.stored_votes.get(id_),
         )
+        # a failed run is no vote, but is stored as an outcome
         failed = [vote for vote in votes if isinstance(vote, Unanswered)]
         span.outputs([f"{len(votes) - len(failed)} of {len(votes)} runs answered"])
         if failed:
@@ -192,6 +199,7 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
                 f"{len(failed)} runs failed, the first: {failed[0].outcome}: {failed[0].detail}"
             )
 
+        # each run has a question id of its own, by which its vote is found again
         questions = []
         for number in range(len(votes)):
             questions.append(run_question(live.task.question, number))
@@ -204,6 +212,7 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
             )
         )
 
+    # the state is told after the store has the votes
     live.tell(id_, votes)
     live.end(id_)
 
@@ -215,6 +224,7 @@ async def fit_rule(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:  # n
         tallied = await asyncio.to_thread(live.tallied)
         span.outputs([tallied.rule.in_words()])
 
+    # `fitted` is for thumbs that τ was fitted to, `unseen` for τ on others
     figures = {}
     if tallied.fitted is not None:
         figures["fitted"] = tallied.fitted.as_json
@@ -256,6 +266,7 @@ async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
     question = live.task.question
     waiting = set(state["waiting"])
     options = [option.text for option in question.options]
+    # only cases that wait, and only options: a resumed graph may be handed anything
     accepted = {}
     for id_, text in state["given"].items():
         if id_ in waiting and text in options:
@@ -263,6 +274,7 @@ async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
 
     with live.tracer.span("apply_review", kind="node", inputs=accepted):
         for id_, text in accepted.items():
+            # stored twice: as the verdict's source, and as a label that other commands learn from
             answer = persons_answer(question, options.index(text))
             about = persons_question(question)
             live.store.put(
@@ -275,6 +287,7 @@ async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
             )
             live.store.put([label_row(live.run, live.shelf[id_], about.id, text, drawn="doubtful")])
 
+        # verdicts are counted from the store, so the labels have to be in it first
         await live.store.settle()
 
     tallied = await asyncio.to_thread(live.tallied)
@@ -287,6 +300,7 @@ async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
 
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled; waiting for people needs a checkpointer."""
+    # batches of runs first, τ when all votes are in
     graph = add_batches(
         StateGraph(JudgeState, context_schema=JudgeContext),
         [ask_runs],
@@ -296,6 +310,7 @@ def build() -> StateGraph[Any, Any, Any, Any]:
     graph.add_node("apply_review", apply_review)
     graph.add_node("finish", finish, input_schema=JudgeState)
 
+    # people are asked again as long as cases wait
     graph.add_conditional_edges(
         "fit_rule",
         needs_review,

@@ -61,6 +61,7 @@ class Tallied:
         """Count conversations by result: `rated`, `by a person`, and the reasons of NONE."""
         counts: Counter[str] = Counter()
         for id_ in ids:
+            # a person's answer comes first: it stands whatever the runs say
             tally = self.tallies[id_]
             if id_ in self.people:
                 counts["by a person"] += 1
@@ -104,13 +105,16 @@ def count_run(
         ):
             used.append(c)
 
+    # [conversation, option]; reshaped so that no thumbs at all give an empty array of 2 columns
     votes = np.array([tallies[c.id].votes for c in used], dtype=np.int64).reshape(
         len(used),
         2,
     )
+    # 1 for the second option: a thumb down
     right = np.array([c.label is Label.NEGATIVE for c in used], dtype=np.int64)
     entropy = entropies(votes)
     mode = modes(votes)
+    # conversations that belong together count as one in intervals
     blocks = block_ids(used)
     fitted = fitted_tau(entropy, mode, right, task.precision, blocks)
     tallied = replace(
@@ -118,6 +122,7 @@ def count_run(
         fitted=fitted,
         rule=replace(task.rule, tau=fitted.tau),
     )
+    # no more folds than thumbs of the rarer kind
     k = min(FOLDS, *np.bincount(right, minlength=2).tolist())
     if k >= 2:
         with suppress(BadLabels):  # too few groups of conversations that belong together

@@ -36,11 +36,13 @@ def _drawn(
     points: Sequence[tuple[float, TauPoint]],
 ) -> Markup:
     frame = Frame.over((points[0][0], points[-1][0]), (0.0, 1.0))
+    # points as (x, share), by colour
     series = {
         "positive": [(x, point.sides.passed.precision) for x, point in points],
         "negative": [(x, point.sides.left.precision) for x, point in points],
         "ink": [(x, point.sides.coverage) for x, point in points],
     }
+    # a share without conversations has no point
     shown = {}
     for name, every in series.items():
         shown[name] = [
@@ -50,6 +52,7 @@ def _drawn(
     return svg(
         f"Coverage, and share of ratings that are right on either side of τ, {title}",
         frame.y_axis(SHARES),
+        # curves first, so that whiskers and points lie above them
         [
             frame.curve([x for x, *_ in every], [y for _, y, *_ in every], name)
             for name, every in shown.items()

@@ -66,12 +66,14 @@ class TauSide:
         """All of it as JSON values, with the score: the mean of +1 for right and −1 for wrong."""
         share = self.precision
         ends = ends_of(self.precision)
+        # from a share of right answers in 0–1 to a mean of ±1
         score = (2 * self.right - self.n) / self.n if self.n else None
         figures = {
             "precision": share.value,
             "precision_interval": ends,
             "score": score,
         }
+        # the same step on both ends of the interval
         interval = ends and (2 * ends[0] - 1, 2 * ends[1] - 1)
 
         return (
@@ -150,6 +152,7 @@ def first_runs(
         picks: Option that each run chose [conversation, run], negative for none.
         fewest: With fewer answers a conversation has no entropy, so that it passes nowhere.
     """
+    # [conversation, option]; negative picks match no option
     votes = np.asarray(
         (picks[:, :n, None] == np.arange(options)).sum(axis=1),
         dtype=np.int64,
@@ -165,6 +168,7 @@ def points(
     together: Ints | None = None,
 ) -> list[TauPoint]:
     """Split conversations at every τ that entropies of n runs have; arguments as for `filtered`."""
+    # rounded, so that equal entropies computed in another order are one τ
     taus = np.unique(np.round(entropy[~np.isnan(entropy)], 9)).tolist()
     tau_points: list[TauPoint] = []
     for tau in taus:
@@ -205,6 +209,7 @@ def _count_side(
 ) -> TauSide:
     mode = mode[on_it]
     truth = truth[on_it]
+    # conversations that belong together count once in the interval
     units = None
     if together is not None:
         units = len(np.unique(together[on_it]))
@@ -278,6 +283,7 @@ def fitted_tau(
     if len(right):
         best = float((right / count)[last].max())
 
+    # last places of an entropy at which the precision is reached; the highest one is τ
     good = np.flatnonzero(last & (right >= precision * count - ROUNDING))
     if not len(good):
         return FittedTau(None, len(truth), 0, 0, best)

@@ -92,6 +92,7 @@ class JudgeOptions:
             WrongUse: A panel is named beside a chat object, which is no endpoint that could serve
                 them.
         """
+        # models of a panel need an endpoint to ask, which a chat object hides
         if model.chat is not None and self.panel:
             what = "a panel beside a chat model of LangChain's: its names belong to no endpoint"
             raise WrongUse(
@@ -100,6 +101,7 @@ class JudgeOptions:
                 option="panel",
             )
 
+        # in the order in which they are named: the first is the command's own model
         return list(dict.fromkeys(name for name in (model.name, *self.panel) if name))
 
     def profile(self) -> DomainProfile:
@@ -132,6 +134,7 @@ class JudgeOptions:
                 option={"options": "yes,no"},
             )
 
+        # without a model there is no reading of the question, so others are refused
         if not members and not HOW_IT_WENT.search(self.question):
             remedy = "ask how it went (“Was the task completed?”), or name an LLM"
             raise WrongUse(
@@ -141,6 +144,7 @@ class JudgeOptions:
                 option="model",
             )
 
+        # its probability of going well has two sides alone
         if not members and len(self.options) != 2:
             remedy = "give two options, the first for a conversation that went well, or name an LLM"
             raise WrongUse(
@@ -149,6 +153,7 @@ class JudgeOptions:
                 option="model",
             )
 
+        # fitting needs every vote, and sets τ itself
         if self.tau_precision is not None and (self.stop_early or self.tau is not None):
             what = "τ is fitted to a precision on the answers of all runs"
             raise WrongUse(
@@ -156,10 +161,12 @@ class JudgeOptions:
                 remedy="leave out the value of τ and early stopping, or the precision",
             )
 
+        # a τ that is to be fitted is none until all runs are in
         rule = Rule.of(self.runs, minimum=self.minimum, tau=self.tau)
         if self.tau_precision is not None:
             rule = replace(rule, tau=None)
 
+        # the words that name who voted, in files and in the run's fingerprint
         if members:
             by = f"{', '.join(members)}, prompt {self.variant}"
         else:
@@ -208,12 +215,14 @@ def judge(
         BadLabels: τ is to be fitted to thumbs, and there are none.
         WrongUse: What is asked for can't be carried out.
     """
+    # no output may be a file that is read, and each needs a place of its own
     read_files = files_of(logs, options.domain, options.instructions)
     require_places(out, accepted, read=read_files)
     if votes is not None:
         require_format(votes, *read_files)
         require_apart(out, accepted, votes)
 
+    # all that can be refused is refused before a file is read or a model called
     members = options.members(model)
     profile = options.profile()
     task = options.task(members)
@@ -222,6 +231,7 @@ def judge(
     if task.precision is not None and not read.learnable:
         what = "no conversation has a thumb that τ could be fitted to"
         raise BadLabels(what, remedy="name their field", option="label_field")
+    # a plan counts calls and stops here: nothing is stored
     if run.dry_run:
         raise Planned(
             _plan(
@@ -237,6 +247,7 @@ def judge(
 
     with workspace(run, progress, read) as opened:
         about = {"question": options.question, "options": list(options.options)}
+        # what the run was called with, for a later look at it
         arguments = {"logs": names_of(logs)} | about
         judged, staff = opened.run(
             _judge(
@@ -249,9 +260,11 @@ def judge(
                 arguments,
             )
         )
+        # the built-in rater uses no model, so it has no usage
         usages = []
         for worker in staff:
             usages.append((worker.record.name, ModelUsage.of(worker)))
+        # what calls and variant mean, only a model has
         return write_verdicts(
             opened.store,
             judged,
@@ -300,6 +313,7 @@ def _plan(
     if not members:
         return NO_CALLS
 
+    # a planner for each model of the panel: they differ in price and window
     plans = []
     for name in members:
         plans.append(
@@ -315,6 +329,7 @@ def _plan(
         for plan in plans:
             plan.planner.certainty = AT_MOST
 
+    # raters that send to the planner in place of a model
     askers = []
     for plan in plans:
         askers.append(replace(plan.asker, door=Rehearsal(plan.planner)))
@@ -331,11 +346,13 @@ def _plan(
 
     ensemble = Ensemble(*raters, rule=task.rule)
 
+    # the same order of calls as in the run, without their replies
     async def rehearse() -> None:
         for conversation in read:
             await ensemble.votes(conversation, task.question)
 
     asyncio.run(rehearse())
+    # the first model is the command's own; others are told by name
     first, *others = (plan.planner.table for plan in plans)
     panel = []
     for name, table in zip(members[1:], others, strict=True):
@@ -361,11 +378,13 @@ async def _judge(
     raters = list[Repeatable]()
     async with AsyncExitStack() as stack:
         if members := options.members(model):
+            # one budget and one round for all models of the panel
             # of the whole command
             budget = Budget(model.limits)
             together = Round()
             instructions = options.instructions_text()
             staff = []
+            # a chat object is one model, whatever its name
             for name in members:
                 if model.chat:
                     member_model = model
@@ -390,6 +409,7 @@ async def _judge(
                     )
                 )
         else:
+            # the rater without a model learns from this log before it answers
             embedder = embedder_for(opened.store.folder, model.settings.embedding_model)
             embedder.watch(opened.progress)
             rater = EmbeddedRater(embedder)
@@ -398,6 +418,7 @@ async def _judge(
             staff = [embedded_workers(profile, embedder, options.seed)]
             raters = [rater]
 
+        # the run's settings come from the first worker, secrets from all of them
         for worker in staff:
             opened.announce(worker)
         setting = replace(
@@ -405,6 +426,7 @@ async def _judge(
             secrets=tuple(secret for worker in staff for secret in worker.secrets),
             traced=partial(_traced, staff),
         )
+        # people are asked later, by `review`
         ensemble = Ensemble(
             *raters,
             rule=task.rule,
@@ -478,6 +500,7 @@ def review(
         WrongUse: There is no such run of `judge`.
     """
     require_places(verdicts, accepted, out, read=[answers])
+    # read before the run is opened, so that a bad file stops early
     file = None
     if answers is not None:
         file = AnswersFile(answers)
@@ -485,6 +508,7 @@ def review(
     with workspace(run, progress) as opened:
         store = opened.store
 
+        # looked up when somebody is asked, so that not all are in memory
         def find(id_: str) -> Conversation:
             return next(
                 conversations_of(
@@ -494,9 +518,11 @@ def review(
                 )
             )
 
+        # answers of the file come before those of somebody at the screen
         people: list[People] = [file] if file else []
         if interview is not None:
             people.append(interview(find))
+        # no model in these settings: nobody but people is asked
         setting = RunSettings.of(store, progress=opened.progress)
         judged = opened.run(
             answered_by_people(

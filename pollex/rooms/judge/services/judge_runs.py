@@ -37,6 +37,7 @@ async def ask_and_rate(
     Args:
         people: None where nobody can be asked now: the run then waits.
     """
+    # what must be the same for a run to be resumed
     fingerprint = {
         "data": data_fingerprint[:12],
         "question": digest(task.question.model_dump(mode="json")),
@@ -46,6 +47,7 @@ async def ask_and_rate(
         "judge": ensemble.drawn_from,
     }
     roles = [ensemble.name]
+    # conversations are stored first, and only those that a resumed run lacks
     async with running("judge", fingerprint, setting, roles) as run:
         stored_ids = kept_ids(setting.store, run.id)
         for start in range(0, len(conversations), BATCH):
@@ -76,6 +78,7 @@ async def answered_by_people(
         ResumeRefused: It has conversations that its judge was never asked about.
     """
     run = find_run(store, name, "judge")
+    # other commands' runs have no question for people
     task = None
     if run.command == "judge":
         task = task_of(store, run.id)
@@ -87,6 +90,7 @@ async def answered_by_people(
         )
 
     conversations = list(conversations_of(store, run.id))
+    # a run that was stopped has conversations without votes: they need the judge first
     tallies, _ = so_far(store, run.id, task, setting.retry_outcomes)
     if left := sum(c.id not in tallies for c in conversations):
         remedy = "go on with it first: the same command with LOGS and `--resume`"
@@ -121,6 +125,7 @@ async def _judge(
     from pollex.rooms.judge.graphs.graph import JudgeContext, JudgeWork, build
 
     store = setting.store
+    # answers that may be asked for again count as pending, if there is somebody to ask
     shelf = ConversationIndex(conversations)
     tallies, partial = so_far(
         store,
@@ -128,6 +133,7 @@ async def _judge(
         task,
         setting.retry_outcomes if ensemble else (),
     )
+    # conversations without all their votes; those of a batch that broke off are asked in part
     live = JudgeWork(
         **setting.of_run(run.id),
         stage="judge",
@@ -146,6 +152,7 @@ async def _judge(
         JudgeContext.of(setting.arguments),
         people=people and _once(people),
     )
+    # the graph stands at the question to people: the run is kept as partial
     if "__interrupt__" in state:
         store.finish(run.id, "partial", roles=roles, result=live.result(state))
 
@@ -189,6 +196,7 @@ def ratings_of(store: Store, run: Run) -> tuple[Question, dict[str, str]] | None
     if task is None:
         return None
 
+    # ratings belong to texts, so that another log with the same text has them too
     rows = store.ask(run.id, "SELECT id, text_hash FROM conversations")
     texts = {str(row["id"]): str(row["text_hash"]) for row in rows}
     verdicts = {}

@@ -157,6 +157,7 @@ class JudgeResult(Shown):
         if self.precision:
             yield from precision_told(self.precision)
 
+        # answers that can't be used, with why
         yield from some_told("answer was not used", "answers were not used", self.unused)
         for name, usage in self.usages:
             if len(self.usages) > 1:
@@ -167,6 +168,7 @@ class JudgeResult(Shown):
             names = ", ".join(map(str, self.files.written))
             yield f"Wrote {names} ({judged.task.by}; run {judged.run})"
 
+        # the next command: hand in the file that was written, or write one
         if judged.waiting:
             file = shlex.quote(str(self.files.doubtful or "people.jsonl"))
             option = "--answers" if self.files.doubtful else "--out"
@@ -178,6 +180,7 @@ class JudgeResult(Shown):
         out = self.files.verdicts
         fitted = judged.fitted
         unseen = judged.unseen
+        # the first usage is that of the command's model; a panel has more
         first, *others = self.usages or (("", None),)
         if others:
             panel = {"panel": {name: usage_json(usage) for name, usage in others}}
@@ -199,6 +202,7 @@ class JudgeResult(Shown):
                 "failed": self.failures,
             },
             "calls_saved": None if self.calls is None else self.calls * self.spared,
+            # figures of τ on the thumbs that it was fitted to, then on those of other folds
             "fitted": fitted
             and _side_json(fitted.n, fitted.passed, fitted.right, fitted.precision)
             | {"best": fitted.best},
@@ -260,7 +264,9 @@ def write_verdicts(
             conversations,
         )
     )
+    # verdicts are in the order of the conversations
     pairs = list(zip(conversations, decided, strict=True))
+    # each file only where it was asked for
     if files.verdicts:
         write_rows(
             files.verdicts,
@@ -296,6 +302,7 @@ def write_verdicts(
 def _summary(result: JudgeResult, store_words: str) -> Told:
     rule = result.judged.rule
     yield f"Rule: {rule.in_words()}; at least {rule.minimum} runs must have answered"
+    # a rule that nothing fails is legal, and no filter
     if rule.passes_all(len(result.judged.task.question.options)):
         yield (
             f"Note: with two options any {rule.runs} answers pass this rule, so that it filters nothing. "
@@ -304,6 +311,7 @@ def _summary(result: JudgeResult, store_words: str) -> Told:
 
     yield from _failures(result, store_words)
     yield from _fitted(result)
+    # early stopping leaves out runs that could not have changed a verdict
     if spared := result.spared:
         if result.calls is None:
             calls = ""
@@ -315,6 +323,7 @@ def _summary(result: JudgeResult, store_words: str) -> Told:
 
 def precision_told(precision: Precision) -> Told:
     """Yield how right ratings are on either side of τ, and tables of the paper's figures 1 and 2."""
+    # the sides of τ in words, as the sentences below need them
     sides = (precision.chosen.passed, precision.chosen.left)
     for words, side, people in zip(("pass", "don't"), sides, precision.people, strict=True):
         share = _share(side.precision)
@@ -323,6 +332,7 @@ def precision_told(precision: Precision) -> Told:
             share = _share(people.share)
             yield f"  People agree on {people.agreed} of {count(people.texts, 'text')} among them: {share}"
 
+    # a table of figure 1 by number of runs, and of figure 2 by τ for all runs
     yield f"Coverage: {_share(precision.chosen.coverage)}"
     every = max((point.n for point in precision.by_tau), default=0)
     for table in (
@@ -345,6 +355,7 @@ def _failures(result: JudgeResult, store_words: str) -> Told:
     if not failures:
         return
 
+    # not scorable ones were never asked, so they don't count as unanswered
     answered = [verdict.answered for verdict in result.verdicts if verdict.scorable]
     kinds = ", ".join(f"{n} {kind}" for kind, n in failures.items())
     yield (
@@ -366,6 +377,7 @@ def _fitted(result: JudgeResult) -> Told:
     if fitted is None:
         return
     if fitted.tau is None:
+        # rounded down: a precision must not look reached when it isn't
         reached = None
         if fitted.best is not None:
             reached = floor(1000 * fitted.best) / 1000
@@ -381,6 +393,7 @@ def _fitted(result: JudgeResult) -> Told:
         f"τ was fitted to {fitted.n} thumbs: {fitted.right} of the {fitted.passed} that pass are right, "
         f"{_share(fitted.precision)}"
     )
+    # on the fitted thumbs precision is too high, so the honest figure follows
     yield _unseen(result.judged.unseen)
     if fitted.n < ENOUGH_LABELS:
         yield f"Note: {ENOUGH_LABELS - fitted.n} more thumbs are needed before this τ is reliable."
@@ -494,11 +507,13 @@ def precision_of(
     Args:
         rule: With the τ that was fitted, if one was.
     """
+    # conversations with a thumb, when there are two options to compare it with
     truth = truth_of(
         [conversation for conversation in conversations if not conversation.not_scorable]
     )
     ids = [*truth] if len(task.question.options) == 2 else []
     batches = (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
+    # −1 stands for a run that failed
     picks = {
         id_: [vote.chosen if isinstance(vote, Answer) else -1 for vote in votes]
         for batch in batches
@@ -508,6 +523,7 @@ def precision_of(
     if not used:
         return None
 
+    # [conversation, run]; runs that were spared stay −1
     chosen = np.full((len(used), rule.runs), -1, dtype=np.int64)
     for row, conversation in enumerate(used):
         chosen[row, : len(picks[conversation.id])] = picks[conversation.id]
@@ -517,22 +533,27 @@ def precision_of(
         dtype=np.int64,
     )
     together = block_ids(used)
+    # [conversation, option]
     votes = np.asarray((chosen[:, :, None] == [0, 1]).sum(axis=1), dtype=np.int64)
     spared = []
     for conversation in used:
         spared.append(rule.runs - len(picks[conversation.id]))
 
+    # by the rule as in the verdicts, spared runs included
     passes = np.array(
         [not rule.refusal(*vote_row) for vote_row in zip(votes.tolist(), spared, strict=True)],
         dtype=bool,
     )
+    # with spared runs the first n aren't those that would have been asked
     numbers = () if any(spared) else range(1, rule.runs + 1)
+    # the minimum shrinks with the number of runs, rounded up
     first = {n: first_runs(chosen, n, 2, ceil(rule.minimum * n / rule.runs)) for n in numbers}
     # where one run may, so with any number of them
     one_differs = rule.tau == all_but_one(rule.runs)
     taus = {
         n: tau for n in numbers if (tau := all_but_one(n) if one_differs else rule.tau) is not None
     }
+    # how far people agree, separately for texts that pass and texts that don't
     opinions = _said(store, task, conversations)
     passing = {used[row].text_hash for row in np.flatnonzero(passes)}
     failing = {conversation.text_hash for conversation in used} - passing
@@ -552,6 +573,7 @@ def _said(
     task: Task,
     conversations: Sequence[Conversation],
 ) -> list[Opinion]:
+    # a thumb up goes with the first option, a thumb down with the second
     thumbs = {Label.POSITIVE: "up", Label.NEGATIVE: "down"}
     answers = dict(
         zip(
@@ -560,6 +582,7 @@ def _said(
             strict=True,
         )
     )
+    # thumbs of the log count as opinions of whoever gave them
     log = []
     for conversation in conversations:
         if conversation.judge and conversation.label in thumbs:
@@ -575,6 +598,7 @@ def _said(
                 )
             )
 
+    # people's labels under both questions, in the words of a thumb
     questions_asked = [
         (THUMB, {"up": "up", "down": "down"}),
         (persons_question(task.question).id, answers),

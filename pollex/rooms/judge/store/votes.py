@@ -53,6 +53,7 @@ def so_far(
     partial: dict[str, dict[int, Vote]] = {}
     for id_, votes in votes_of(store, run, task):
         tallies[id_] = Tally.of(votes, len(task.question.options))
+        # votes that may be asked for again leave a gap under their number
         if any(can_retry(vote, again) for vote in votes):
             partial[id_] = {
                 number: vote for number, vote in enumerate(votes) if not can_retry(vote, again)
@@ -68,10 +69,12 @@ def votes_of(
     ids: Sequence[str] | None = None,
 ) -> Iterator[tuple[str, list[Answer | Unanswered]]]:
     """Yield each conversation's votes, in the order of the runs."""
+    # each run's vote is stored as the answer to a question of its own
     names = []
     for number in range(task.rule.runs):
         names.append(run_question(task.question, number).id)
 
+    # a run that was spared or is still to come has no answer
     for id_, answers in answers_of(store, run, ids=None if ids is None else list(ids)).items():
         votes = []
         for name in names:
@@ -100,6 +103,7 @@ def verdicts_of(
 ) -> Iterator[Verdict]:
     """Yield the verdict of each conversation, in their order, read in batches."""
     people = people_so_far(store, run, task)
+    # batches keep the answers of a large run out of memory
     for start in range(0, len(conversations), BATCH):
         ids = [c.id for c in conversations[start : start + BATCH]]
         votes = dict(votes_of(store, run, task, ids))

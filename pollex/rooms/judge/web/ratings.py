@@ -27,11 +27,13 @@ def ratings_of(site: Site, run: Run) -> dict[str, Any] | None:
 
 
 def _ratings(site: Site, run: Run) -> dict[str, Any] | None:
+    # not a run of `judge`, or one that hasn't begun
     work = work_of(site.store, run)
     if work is None:
         return None
 
     options = [option.text for option in work.task.question.options]
+    # conversations with the same votes are one row
     counts = Counter(tally.votes for tally in work.tallies.values() if tally.scorable)
     kinds: list[dict[str, Any]] = []
     for votes, n in counts.items():
@@ -49,6 +51,7 @@ def _ratings(site: Site, run: Run) -> dict[str, Any] | None:
             }
         )
 
+    # the most agreed on first, then the most frequent; those without votes last
     ordered = sorted(
         kinds,
         key=lambda kind: (kind["entropy"] is None, kind["entropy"] or 0.0, -kind["n"]),

@@ -117,6 +117,7 @@ class Interface:
 
 def _fill_places(value: Any, where: Where) -> Any:
     """Return what a table has with the position in its places; None for what has a place and nothing for it."""
+    # an empty place takes its whole entry with it, so that a request has no empty parameters
     if isinstance(value, Mapping):
         return {
             name: filled
@@ -128,9 +129,11 @@ def _fill_places(value: Any, where: Where) -> Any:
     if not isinstance(value, str):
         return value
 
+    # interfaces want the time as text or in milliseconds
     since = moment(where.since)
     position = where._asdict() | {"since_ms": "" if since is None else str(int(since * 1000))}
     places = re.findall(r"\{(\w+)\}", value)
+    # a project may be empty: some tools have one for all
     if all(position[name] for name in places if name != "project"):
         return value.format(**position)
     return None
@@ -193,12 +196,14 @@ def _langsmith_project(name: str) -> tuple[Ask, Callable[[Any], str]] | None:
 
 def _phoenix_annotations(requests: Any) -> Iterator[Ask]:
     """Yield requests by kind of target; an identifier makes a repeat an update."""
+    # either the whole body as it was written, or its list alone
     if isinstance(requests, Mapping):
         listed = requests["data"]
     else:
         listed = requests
 
     for name in ("session", "trace", "span"):
+        # an annotation has the id of exactly one kind of target
         of_kind = [annotation for annotation in listed if annotation.get(f"{name}_id")]
         for begin in range(0, len(of_kind), PAGE):
             yield Ask(
@@ -209,8 +214,10 @@ def _phoenix_annotations(requests: Any) -> Iterator[Ask]:
 
 
 def _opik_scores(requests: Any) -> Iterator[Ask]:
+    # scores of threads and of traces go to different addresses
     for key, path in (("thread_id", "threads"), ("id", "traces")):
         scores = []
+        # `request` is the exported form's own field, not the interface's
         for score in requests:
             if score.get(key):
                 scores.append({k: v for k, v in score.items() if k != "request"})
@@ -239,11 +246,13 @@ def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
 
     MLflow keeps every assessment, so the earlier ones are deleted before one is sent again.
     """
+    # the id that an earlier sending wrote into the metadata
     trace = str(request.get("trace_id"))
     id_ = (request.get("metadata") or {}).get("id")
 
     def removals(answer: Any) -> list[Ask]:
         assessments = []
+        # assessments stand within the traces of the answer
         for row in rows_in(answer, "traces"):
             assessments.extend(rows_in((row.get("trace_info") or {}), "assessments"))
 
@@ -303,6 +312,7 @@ CODE: Mapping[str, Mapping[str, Any]] = {
 
 def _read_interfaces() -> Iterator[Interface]:
     for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():
+        # names of the address in the environment, and what it is without them
         names, usual = row["url"]
         streams = tuple(Stream(**stream) for stream in row.get("streams", ()))
         keys = tuple(row.get("keys", "").split())
@@ -314,6 +324,7 @@ def _read_interfaces() -> Iterator[Interface]:
             optional,
             streams,
             row.get("project", False),
+            # what a table can't say: headers, requests that send, names of projects
             **CODE[name],
         )
 

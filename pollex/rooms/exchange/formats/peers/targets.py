@@ -71,6 +71,7 @@ class TargetSheet(NamedTuple):
 
 def sheet_of(rubrics: RubricSet) -> TargetSheet:
     """Make the sheet of a rubric set."""
+    # θ of the built-in judge says nothing about a model, so the sheet leaves it out
     embedded = rubrics.judge.kind == "embedded"
     domain = rubrics.domain
     # what a judge has to know of the domain
@@ -79,11 +80,13 @@ def sheet_of(rubrics: RubricSet) -> TargetSheet:
         f"ASSISTANT is {domain.assistant}. USER is {domain.user}. The task: {domain.task}\n"
         f"Roughly ideal: {domain.ideal_conversation}\nExpected of ASSISTANT:{expected}"
     )
+    # polarity in the name: ids alone may be equal on both sides of a set
     items = tuple(
         Item(f"{rubric.polarity}_{rubric.id}", rubric.sign, rubric.text, rubric.stands)
         for rubric in rubrics.rubrics
     )
 
+    # options by their value, in the order of the scale
     return TargetSheet(
         items=items,
         options=tuple((option.text, float(option.value)) for option in SCALES[rubrics.judge.scale]),
@@ -115,6 +118,7 @@ def statement_prompt(
     statement: str,
 ) -> str:
     """Write the question about one statement, with placeholders for conversation and statement."""
+    # braces of the text must not look like placeholders of the tool's template
     context = ""
     if sheet.context:
         context = f"{unbraced(sheet.context)}\n"
@@ -148,12 +152,14 @@ class Target:
         Raises:
             WrongUse: The tool knows five options only, and the set has others.
         """
+        # some tools have a fixed scale of five options
         if self.only_five and len(sheet.options) != 5:
             remedy = "learn it with `pollex learn LOGS --model M --set scale=likert`"
             raise WrongUse(self.only_five, remedy=remedy)
         if self.file:
             return {self.file: self._code(sheet)}
 
+        # NetSAT is scaled by the highest value of an option
         top = max(value for _, value in sheet.options)
         places = {
             "prompt": statement_prompt,
@@ -168,6 +174,7 @@ class Target:
         return files
 
     def _code(self, sheet: TargetSheet) -> str:
+        # the domain's context goes into the prompt as an expression, not as text
         prompt = statement_prompt(
             sheet._replace(context=""),
             self.conversation,
@@ -178,6 +185,7 @@ class Target:
             f"{self.context}\n<conversation>",
             1,
         )
+        # without a model of its own the set leaves a word to be replaced
         model = sheet.model or "MODEL"
         code = filled(
             self.name,

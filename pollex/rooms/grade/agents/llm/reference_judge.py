@@ -107,6 +107,7 @@ class Mixed:
         if not missing:
             return answers
 
+        # texts are asked for again with the grades that rest on them
         asked_again = []
         for question in questions:
             if is_text(question) or question in missing:
@@ -116,8 +117,10 @@ class Mixed:
             item,
             data,
             asked_again,
+            # beyond the replicates of all samples, so that no stored reply is read
             replicate + self.asker.settings.samples,
         )
+        # only what was missing is taken from the second call
         missing_ids = {question.id for question in missing}
         second = {}
         for answer in again:
@@ -135,8 +138,10 @@ class Mixed:
     ) -> tuple[Answers, list[Question]]:
         outcome = await self.asker.ask(self._call(item, data, questions, replicate))
         if not isinstance(outcome, Completed):
+            # no reply at all: every question has the same failure
             return [failure(outcome, self.judge, question.id) for question in questions], []
 
+        # grades have numbers in the reply, texts their ids
         numbered = [question for question in questions if not is_text(question)]
         read = Values.of(outcome, [], len(numbered))
         answers = {}
@@ -144,6 +149,7 @@ class Mixed:
             if is_text(question):
                 answers[question.id] = self._text(read, question)
 
+        # options may differ from question to question, so each place has spellings of its own
         require = self.asker.settings.require == "logprobs"
         for place, question in enumerate(numbered, 1):
             sheet = replace(read, spellings=self._spellings(question))
@@ -154,6 +160,7 @@ class Mixed:
                 require_logprobs=require,
             )
 
+        # a reply without any grade was no answer: its texts are asked for again, too
         missing = [question for place, question in enumerate(numbered, 1) if read.missing(place)]
         if len(missing) == len(numbered):
             texts = [question for question in questions if is_text(question)]
@@ -167,6 +174,7 @@ class Mixed:
         if read.block:
             text = read.block.value.get(question.id)
 
+        # an empty text counts as one that was not written
         if not isinstance(text, str) or not text.strip():
             return Unanswered(
                 question_id=question.id,
@@ -193,6 +201,7 @@ class Mixed:
     ) -> Call:
         numbered = [question for question in questions if not is_text(question)]
         texts = [question.text for question in numbered]
+        # the first spelling of each option is the one that the prompt asks for
         spellings = [self._spellings(question)[0] for question in numbered]
 
         return self.asker.call(
@@ -202,6 +211,7 @@ class Mixed:
             schema=schema_of(
                 spellings, [question.id for question in questions if is_text(question)]
             ),
+            # without sources in the data the prompt says nothing of sources
             without=frozenset() if any("source" in item_shown for item_shown in data) else SOURCES,
             item=item,
             top_logprobs=self.asker.capabilities.logprobs or None,
@@ -256,10 +266,12 @@ def schema_of(spellings: Sequence[Sequence[str]], texts: Sequence[str] = ()) -> 
 
     Options that are whole numbers, and written as such, are asked for as numbers.
     """
+    # a definition for each list of options, however many questions share it
     kinds: dict[tuple[str, ...], str] = {}
     for options in spellings:
         kinds.setdefault(tuple(options), f"a{len(kinds)}")
 
+    # numbers count from 1, in the order in which the prompt lists the questions
     numbers = {}
     for place, options in enumerate(spellings, 1):
         numbers[str(place)] = kinds[tuple(options)]
@@ -304,6 +316,7 @@ class _Grader(Role, Judge):
         profile: ReferencingProfile,
         *mixed: Mixed,
     ) -> None:
+        # settings that change a judgment belong to the judge's fingerprint
         facts = asker.settings.facts(JUDGMENTS)
         super().__init__(
             asker,
@@ -325,6 +338,7 @@ class ReferenceJudge(_Grader):
 
     def __init__(self, asker: Asker, profile: ReferencingProfile) -> None:
         words = profile.words
+        # the parts of the prompt that the profile writes
         values = {
             "task": words.task,
             "rules": profile.rule_lines(),
@@ -345,17 +359,21 @@ class ReferenceJudge(_Grader):
     async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> Answers:
         """Answer each question, in order; make no call without answer or reference."""
         case = Case.of(conversation)
+        # nothing to grade, or nothing to grade against
         if why := unanswered(case) or ("" if case.reference else "no reference"):
             return no_answers(questions, "not_scorable", why, self.asked.judge)
 
+        # the evidence is checked without the answer, which must not lead the check
         *before_answer, answer = material(case)
         shown = documents_as_items(case.sources, self.asker.settings.sources)
         checks = [question for question in questions if question.id == EVIDENCE]
         grades = [question for question in questions if question.id != EVIDENCE]
+        # two calls at a time: they don't need each other
         answer_lists = await asyncio.gather(
             self.check.answers(conversation.id, before_answer, checks),
             self.asked.answers(conversation.id, [*before_answer, *shown, answer], grades),
         )
+        # in the order in which the questions came
         by_id = {answer.question_id: answer for answers in answer_lists for answer in answers}
 
         return mark_suspect(questions, [by_id[question.id] for question in questions])
@@ -423,6 +441,7 @@ def material(case: Case) -> list[Item]:
             }
         )
 
+    # in this order in every prompt: the answer is read last
     return [
         {"part": "question", "text": case.question},
         {"part": "reference", "text": case.reference},
@@ -433,10 +452,12 @@ def material(case: Case) -> list[Item]:
 
 def mark_suspect(questions: Sequence[Question], answers: Answers) -> Answers:
     """Mark grades as suspect if the judge found that reference and evidence contradict."""
+    # by the question's id, as questions about evidence are asked of some cases only
     by_id = {
         question.id: (question, answer) for question, answer in zip(questions, answers, strict=True)
     }
     question, check = by_id.get(EVIDENCE, (None, None))
+    # unchecked or consistent references leave the grades as they are
     if (
         question is None
         or not isinstance(check, Answer)
@@ -445,6 +466,7 @@ def mark_suspect(questions: Sequence[Question], answers: Answers) -> Answers:
         return answers
 
     why = f"the reference contradicts its evidence: {check.justification}".removesuffix(": ")
+    # grades become suspect; the check itself and the comparison stay to be read
     return [
         Unanswered(
             question_id=answer.question_id, outcome="suspect", detail=why, judge=answer.judge
@@ -467,13 +489,16 @@ def rule_questions(
     evidence: bool,
 ) -> list[Question]:
     """List the questions about an answer of a type: evidence, comparison, dimensions, and overall last."""
+    # the same grades for every dimension and the whole
     options = grade_options(profile)
     if evidence:
         questions = [evidence_question(profile)]
     else:
         questions = []
 
+    # the comparison is written first: grades rest on it
     questions.append(text_question(COMPARISON, profile.words.steps))
+    # dimensions in the profile's order, the whole after them
     for key in profile.dimensions_of(type_):
         dimension = profile.dimensions[key]
         questions.append(
@@ -569,6 +594,7 @@ class Grading:
     @property
     def outcome(self) -> str:
         """`graded` where every dimension and the whole have a grade, or why not."""
+        # in the order of the questions, the whole last
         answers = []
         for question in self.graded:
             answers.append(self.answers.get(question.id))
@@ -578,6 +604,7 @@ class Grading:
             return "graded"
 
         overall = answers[-1]
+        # everything failed: the outcome of the whole says why
         if len(failed) == len(answers) and isinstance(overall, Unanswered):
             return overall.outcome
         return "incomplete"
@@ -597,6 +624,7 @@ class Grading:
     @property
     def flags(self) -> tuple[str, ...]:
         """Warnings for readers of the grades."""
+        # warnings of the case itself come first
         warnings = list(self.case.flags)
         check = self.answers.get(EVIDENCE)
         if (
@@ -632,9 +660,11 @@ def grading_of(
     answers: Mapping[str, Answer | Unanswered],
 ) -> Grading:
     """Return a case's grading by its answers, by question."""
+    # a category of the data stands above what a model says
     by_category = profile.type_of(case.category, case.subcategory)
     type_by_model = told_type(profile, answers)
     type_answer = answers.get(TYPE)
+    # why the model gave no type, if it was asked
     untold: TypeFrom
     if type_answer is None:
         untold = ""

@@ -37,6 +37,7 @@ class Respondent:
         else:
             system_messages = []
 
+        # a call with no schema and no rubrics: it is asked as a user would ask
         call = Call(
             messages=[*system_messages, {"role": "user", "content": question}],
             temperature=temperature,
@@ -52,9 +53,11 @@ class Respondent:
     async def respond(self, item: str, question: str, temperature: float) -> str | Unanswered:
         """Ask a question and return the text without thoughts; a truncated answer is none."""
         outcome = await self.asker.ask(self.call(item, question, temperature))
+        # without a reply there is no answer to grade
         if not isinstance(outcome, Completed):
             return failure(outcome, self.name, item)
 
+        # thoughts are for the model alone and are not graded
         answer = without_thoughts(outcome.text)
         if not answer:
             return Unanswered(
@@ -64,4 +67,5 @@ class Respondent:
                 judge=self.name,
             )
 
+        # halves of character pairs can't be written to a file
         return answer.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -137,6 +137,7 @@ class ReferencingProfile(_Part):
             WrongUse: It can't be read, isn't TOML, or doesn't hang together; what is wrong is
                 named.
         """
+        # a bundled name wins over a file of the same name
         if str(path) in bundled_profiles():
             file = HOME / f"{path}.toml"
         else:
@@ -158,6 +159,7 @@ class ReferencingProfile(_Part):
         try:
             return cls.model_validate(parse_toml(text))
         except ValidationError as error:
+            # the profile's own messages say more than the parser's
             own_messages = []
             for f in error.errors():
                 if f["type"] == "value_error" and "ctx" in f:
@@ -176,6 +178,7 @@ class ReferencingProfile(_Part):
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
+        # the reference's grade lies on the scale, above its lowest grade
         if not self.lowest < self.pivot <= self.highest:
             raise ValueError(
                 f"the pivot {self.pivot} is not on the scale from {self.lowest} to {self.highest}"
@@ -189,17 +192,20 @@ class ReferencingProfile(_Part):
         ):
             raise ValueError(f"a rule is not on the scale from {self.lowest} to {self.highest}")
 
+        # every grade has exactly one rule, so that a judge never has to choose
         covered = [grade for rule in self.rules for grade in range(rule.lowest, rule.highest + 1)]
         if sorted(covered) != list(self.grades):
             raise ValueError(
                 f"the rules don't cover each grade from {self.lowest} to {self.highest} once"
             )
 
+        # dimensions that types name must be defined
         used = {key for part in self.types.values() for key in part.dimensions} | {
             *self.unknown.dimensions
         }
         if strange := used - self.dimensions.keys():
             raise ValueError(f"no such dimension: {', '.join(sorted(strange))}")
+        # ids of questions that are always asked can't be used again
         if reserved := RESERVED & {*self.dimensions, *self.types}:
             raise ValueError(f"a name that is taken: {', '.join(sorted(reserved))}")
 
@@ -247,10 +253,12 @@ class ReferencingProfile(_Part):
 
     def temperature_of(self, category: str, subcategory: str = "") -> float:
         """Return the temperature for asking the system under test."""
+        # places are compared as categories are: spelling and case don't count
         temperatures = {}
         for place, value in self.temperatures.items():
             temperatures[known_as(place)] = value
 
+        # the subcategory before the category, then the type's own temperature
         for place in _places(category, subcategory):
             if place in temperatures:
                 return temperatures[place]

@@ -110,6 +110,7 @@ class EmbeddedRater(Judge):
 
     async def fit(self, training: Sequence[Conversation], rubrics: Sequence[Rubric]) -> None:  # noqa: ARG002
         """Learn typical measures of this log, and weights for the first option from its labels."""
+        # by text, so that the order of rows in a file changes no weight
         ordered = sorted(
             (c for c in training if not c.not_scorable),
             key=lambda c: (c.text_hash, c.id),
@@ -120,9 +121,11 @@ class EmbeddedRater(Judge):
         measures = np.array(
             [self._measured(view) for view in views_of(ordered, self.embedder, vectors=False)]
         )
+        # [conversation]; rows without a label count for middle and spread alone
         positive = np.array([c.label is Label.POSITIVE for c in ordered], dtype=bool)
         labelled = np.array([c.label is not Label.NONE for c in ordered], dtype=bool)
         self._weights = fit_weights(measures, positive, labelled, self._leans())
+        # a labelled conversation gets the weights of the other folds, never its own thumb's
         folds = np.full(len(ordered), -1)
         folds[labelled] = deal(
             [c.text_hash for c in ordered if c.label is not Label.NONE],
@@ -135,6 +138,7 @@ class EmbeddedRater(Judge):
         self._folds = {
             c.text_hash: fold for c, fold in zip(ordered, folds.tolist(), strict=True) if fold >= 0
         }
+        # too few labels of either kind: the weights are the leans, and nothing was learned
         enough = min(positive[labelled].sum(), (~positive[labelled]).sum()) >= FEWEST
         self.labelled = int(labelled.sum()) if enough else 0
 
@@ -156,6 +160,7 @@ class EmbeddedRater(Judge):
         if why := conversation.not_scorable:
             return no_answers(questions, "not_scorable", why, self.name)
 
+        # a text of the training labels is answered by the fold that never saw its label
         fold = self._folds.get(conversation.text_hash)
         weights = self._weights if fold is None else self._fold_weights[fold]
         if weights is None:
@@ -177,17 +182,21 @@ class EmbeddedRater(Judge):
         weights: RaterWeights,
     ) -> Answer:
         view, marks = self._seen(conversation)
+        # indices of turns by party, as the measures take them
         turns = {}
         for party in ("user", "assistant"):
             turns[party] = view.of(party)
 
+        # a repeated run draws the turns anew, with replacement: that is how its runs differ
         if self._replicate is not None:
             rng = chance(conversation, self._replicate)
             turns = {party: resample_turns(indices, rng) for party, indices in turns.items()}
 
         measures = self._measures(marks, turns)
+        # log odds of the first option; 0 or 1 is its place among the options
         p = float(1 / (1 + np.exp(-weights.odds(measures))))
         chosen = int(p < 0.5)
+        # the signals that speak most for the chosen option come first
         order = np.argsort(weights.parts(measures) * (1 if chosen else -1))[:TOLD].tolist()
 
         return Answer(
@@ -250,7 +259,9 @@ def fit_weights(
     """
     middle = measures.mean(axis=0)
     spread = measures.std(axis=0)
+    # a measure that is the same everywhere must not be divided by 0
     spread = np.where(spread > 1e-9, spread, 1.0)
+    # too few of either kind: leans in place of weights, scaled down by how many there are
     y = positive[labelled]
     if min(y.sum(), (~y).sum()) < FEWEST:
         return RaterWeights(
@@ -262,6 +273,7 @@ def fit_weights(
     # a second, needed where there are thumbs alone
     from sklearn.linear_model import LogisticRegression
 
+    # a single extreme measure must not decide the fit
     z = np.clip((measures[labelled] - middle) / spread, -FARTHEST, FARTHEST)
     model = LogisticRegression(C=PENALTY, max_iter=2000).fit(z.reshape(len(z), -1), y)
 

@@ -67,6 +67,7 @@ class LlmRater(Role, Judge):
         self.states = {
             name: load(f"end_state_{name}") for name in END_STATES if name in self.blocks
         }
+        # whatever changes an answer belongs to the facts, by which stored answers are found again
         facts = {
             "variant": variant,
             "temperature": asker.settings.temperature,
@@ -90,6 +91,7 @@ class LlmRater(Role, Judge):
         if why := conversation.not_scorable:
             return no_answers(questions, "not_scorable", why, judge)
 
+        # without an end state no question can be asked as the variant has it
         described = await self._described(conversation)
         if isinstance(described, Unanswered):
             describeds: list[Answer | Unanswered] = []
@@ -107,12 +109,14 @@ class LlmRater(Role, Judge):
         """Describe the end states that the variant uses, as data; a failure if one fails."""
         turns = turns_as_items(conversation)
         item = conversation.id
+        # both end states come from the same turns, independently of each other
         values = await asyncio.gather(
             *(
                 self.asker.value(prompt, turns, {}, {name: str}, item=item)
                 for name, prompt in self.states.items()
             )
         )
+        # one end state that failed makes the whole description a failure
         items: list[Item] = []
         for name, state in zip(self.states, values, strict=True):
             if isinstance(state, Unanswered):
@@ -130,6 +134,7 @@ class LlmRater(Role, Judge):
     ) -> Answer | Unanswered:
         """Rate once; ask once more if the answer is none of the options."""
         call = self._call(conversation, question, described)
+        # the second attempt is another replicate, so that no stored reply is read again
         for attempt in range(2):
             outcome = await self.asker.ask(
                 replace(
@@ -137,6 +142,7 @@ class LlmRater(Role, Judge):
                     replicate=call.replicate + attempt,
                 )
             )
+            # the reply must be an object whose answer names an option
             block = None
             if isinstance(outcome, Completed):
                 block = object_in(outcome.text)
@@ -152,9 +158,11 @@ class LlmRater(Role, Judge):
                     justification=str(block.value.get("why") or ""),
                     judge=judge,
                 )
+            # refused or failed: a second attempt is for replies that can't be read
             if not isinstance(outcome, Completed):
                 return failure(outcome, judge, question.id)
 
+        # both attempts came back, and neither can be used: the detail says which part was wrong
         if block:
             detail = not_an_option(block.value.get("answer"))
         else:
@@ -173,6 +181,7 @@ class LlmRater(Role, Judge):
         question: Question,
         described: Sequence[Item],
     ) -> Call:
+        # line breaks in a question must not look like parts of the prompt
         options = texts(question)
         evidence = self.asker.evidence(conversation)
         values = {
@@ -181,6 +190,7 @@ class LlmRater(Role, Judge):
             "instructions": self.instructions,
         }
 
+        # the descriptions come after the turns, in the same envelope of data
         return self.asker.call(
             self.prompt,
             [*evidence.items, *described],

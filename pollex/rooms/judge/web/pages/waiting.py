@@ -27,6 +27,7 @@ from pollex.web.views import Data, Done, page, post
 @page(WAITING, "waiting.html", here="Waiting")
 def waits(site: Site, as_json: bool) -> Data:
     """List the runs that wait for people."""
+    # runs without open cases are left out
     waiting_by_run = []
     for run in site.runs():
         if waiting := waiting_in(site, run):
@@ -41,6 +42,7 @@ def waits(site: Site, as_json: bool) -> Data:
             "runs": [{"run": run, "question": question, "waiting": n} for run, question, n in rows]
         }
 
+    # what people answered so far, and where they differ
     opinions_by_run = [
         (run, waiting, said_of(site, run, waiting)) for run, waiting in waiting_by_run
     ]
@@ -78,6 +80,7 @@ def differ(opinions: Sequence[Opinion]) -> dict[str, list[Opinion]]:
 
 def given(waiting: Tallied, opinions: Sequence[Opinion]) -> dict[str, str]:
     """Return the answers that a run can take up, by conversation."""
+    # a case that people disagree on is held back until somebody decides
     open_ = set(waiting.waiting)
     left = differ(opinions)
     value_by_id = {
@@ -113,11 +116,13 @@ def case(
         }
         return fields | {"given": given(waiting, opinions_here)}
 
+    # what this person has answered, by conversation
     own_values = {}
     for opinion in opinions_here:
         if opinion.annotator == who and opinion.source == "person":
             own_values[opinion.conversation] = opinion.value
 
+    # the first case that this person hasn't answered, unless an address names one
     left = [id_ for id_ in waiting.waiting if id_ not in own_values]
     at = case or (left[0] if who and left else "")
     if case and case not in waiting.waiting:
@@ -130,6 +135,7 @@ def case(
     if at:
         conversation = next(conversations_of(site.store, run.id, ids=[at]), None)
 
+    # votes are shown only of a case that this person has answered: they must not lead
     return {
         "waiting": waiting,
         "options": options,
@@ -167,6 +173,7 @@ def _words(
     id_: str,
 ) -> list[tuple[str, str]]:
     """Return what the runs said of a case: option and reason, each once."""
+    # runs of one question are told apart by a number after #
     question = waiting.task.question
     rows = site.store.ask(run.id, WORDS, [id_, f"{question.id}#"])
     words: list[tuple[str, str]] = []
@@ -183,6 +190,7 @@ def _state(
     own_answer: str,
 ) -> str:
     taken_up = waiting.people.get(id_)
+    # taken up by the run: with this person's answer, or with somebody else's
     if taken_up is not None:
         if taken_up == own_answer:
             return "taken up"
@@ -192,6 +200,7 @@ def _state(
     if id_ not in waiting.waiting:
         return "not taken up: the run does not wait for it any more"
 
+    # still waiting, with an answer that would be taken up
     decided = given(waiting, opinions).get(id_, own_answer)
     if decided == own_answer:
         return "kept, and not taken up yet"
@@ -221,6 +230,7 @@ def give(
     reason: Words = "",
 ) -> Done:
     """Keep an answer; the run takes it up later."""
+    # anything may have changed since the page was shown, so all of it is checked again
     waiting = run_that_waits(site, run)
     if option not in [option.text for option in waiting.task.question.options]:
         raise Fault(
@@ -236,6 +246,7 @@ def give(
 
     about = next(conversations_of(site.store, run.id, ids=[conversation]))
     opinions_here = said_of(site, run, waiting)
+    # a decision is for cases on which people differ, and says why
     if decides and about.id not in differ(opinions_here):
         raise Clash(
             "people don't differ on it, or somebody has decided",
@@ -248,6 +259,7 @@ def give(
             remedy="say why, or answer it as yourself",
         )
 
+    # the label says where it came from: a person's own answer or a decision between others
     label = LabelRow(
         annotator=who,
         text_hash=about.text_hash,
@@ -259,6 +271,7 @@ def give(
         drawn="doubtful",
     )
     # The runs' words are shown to whoever has answered.
+    # whoever answers again has seen the votes, and the label says so
     again = any(
         (opinion.annotator, opinion.conversation) == (who, about.id) for opinion in opinions_here
     )
@@ -275,6 +288,7 @@ def give(
 @post("/api/waiting/{run}/resume")
 def resume(site: Site, run: Run) -> Done:
     """Start the command that applies people's answers to a run."""
+    # answers on which people agree, in a file that the command removes when it ends
     waiting = run_that_waits(site, run)
     values_given = given(waiting, said_of(site, run, waiting))
     if not values_given:
@@ -284,6 +298,7 @@ def resume(site: Site, run: Run) -> Done:
         )
 
     path = _written(site.store.folder, values_given)
+    # the same command that a person would type
     arguments = [
         "review",
         run.id,
