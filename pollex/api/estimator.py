@@ -99,6 +99,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
             )
 
         good = classes[self._place_of_positive(classes)]
+        # ids follow from places, so that no two conversations share one
         labeled = []
         for number, (conversation, label) in enumerate(zip(conversations, labels, strict=True)):
             labeled.append(
@@ -110,6 +111,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
                 )
             )
 
+        # without a store the files go once the set is learned
         with ExitStack() as opened:
             self.rubrics_: RubricSet = learn(
                 labeled,
@@ -135,6 +137,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         )
         columns = [1.0 - good, good]
 
+        # columns in the order of `classes_`
         return np.stack(
             columns if self._place_of_positive(self.classes_) else columns[::-1],
             axis=1,
@@ -175,6 +178,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         return np.array([rubric.text for rubric in self._set().rubrics], dtype=object)
 
     def _scores(self, X: Iterable[Given]) -> list[Score]:
+        # a name of a model is in the set's judge already, and the built-in judge needs none
         if self._set().judge.built_in or isinstance(self.model, str):
             model = None
         else:
@@ -204,6 +208,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
 
             return int(classes.tolist().index(self.positive))
 
+        # spelled as thumbs often are: they say which class is good; else it is the later one
         try:
             labels = []
             for spelling in classes.tolist():
@@ -215,6 +220,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
+        # conversations are no table of numbers
         tags.input_tags.two_d_array = False
         tags.input_tags.allow_nan = False
         tags.classifier_tags.multi_class = False

@@ -28,9 +28,11 @@ class RubricSet(rubric_set.RubricSet):
     @classmethod
     def of(cls, result: LearnResult) -> RubricSet:
         """Return the rubric set of a learning run, which knows what its report shows."""
+        # the fields were checked once, and aren't again
         rubric_set = cls.model_construct(
             **{name: getattr(result.rubrics, name) for name in cls.model_fields}
         )
+        # arrays stand beside the fields
         rubric_set._arrays = result.rubrics._arrays
         # beside the fields: two sets are equal whatever run they are of
         rubric_set.__dict__[PAGE] = result.page

@@ -60,6 +60,7 @@ class NotebookProgress:
     def advance(self, stage: str, by: int = 1) -> None:
         """Move a stage's bar."""
         self._stages[stage][0] += by
+        # many steps are quick: not each of them is drawn
         if monotonic() - self._drawn_at >= EVERY:
             self._draw()
 
@@ -141,10 +142,12 @@ def function(
 @cache
 def function_named(name: str) -> Callable[..., Any]:
     """Return what `import pollex` has of a room by its name, or the function of a use case by its verb."""
+    # a public name of a room: the class of a use case becomes a function
     if name in python_names():
         public: Any = found_at(python_names()[name])
         return function(cast(type[UseCase[Any]], public)) if isclass(public) else public
 
+    # else the verb of a use case, unless it is for the terminal alone
     home = module_named("usecases", name)
     if home is not None:
         import_module(home)
@@ -171,6 +174,7 @@ def spread(kind: Callable[..., UseCase[R]]) -> Callable[..., R]:
 def signature_of(kind: type[UseCase[Any]]) -> Signature:
     """Return the arguments of a use case, without those that only a terminal has."""
     parameters = signature(kind).parameters
+    # arguments by place keep their order; of those by name the use case's own come first
     places = []
     for parameter in parameters.values():
         if parameter.kind is not parameter.KEYWORD_ONLY:
@@ -186,6 +190,7 @@ def signature_of(kind: type[UseCase[Any]]) -> Signature:
 
 def result_of(kind: type[UseCase[Any]]) -> str:
     """Return the name of what a use case comes to."""
+    # what stands in brackets behind `UseCase` is what it comes to
     (result,) = (
         get_args(base)[0] for base in get_original_bases(kind) if get_origin(base) is UseCase
     )
@@ -202,6 +207,7 @@ def own_first(kind: type[UseCase[Any]]) -> list[VerbOption]:
 
 def docstring_of(kind: type[UseCase[Any]]) -> str:
     """Return the docstring of a function: what the use case is for, and what its arguments are."""
+    # what stands behind the mark is for the terminal
     about = cleandoc(kind.__doc__ or "").partition("\n\b\n")[0].strip()
     arguments = []
     for option in own_first(kind):
@@ -215,6 +221,7 @@ def docstring_of(kind: type[UseCase[Any]]) -> str:
 @contextmanager
 def shown_progress(progress: Progress | None) -> Iterator[Progress]:
     """Yield where progress goes: as bars in a notebook, and elsewhere to what is given."""
+    # only a notebook has a cell to draw in
     if progress is not None or "ipykernel" not in sys.modules:
         yield progress or NullProgress()
         return

@@ -39,6 +39,7 @@ def shown_to_callers(error: PollexError) -> PollexError:
     if isinstance(error, ValueError):
         return error
 
+    # the same class, and a ValueError besides; its constructor may want other arguments
     kind = type(error)
     both = type(
         kind.__name__,
@@ -84,6 +85,7 @@ class StudioRun:
         self._ended: asyncio.Future[dict[str, Any]] | None = None
         self._failure: BaseException | None = None
         self.run = ""
+        # variables of the context hold in the new thread, too
         work = contextvars.copy_context().run
         self._work = threading.Thread(
             target=work,
@@ -94,6 +96,7 @@ class StudioRun:
         self._work.start()
 
     def _run(self, use_case: Callable[[Any], object]) -> None:
+        # in place of running its graph the use case waits for the server's nodes
         OUTSIDE.set(self._wait)
         GONE_ON.set(self._gone_on)
         FORKED.set(self._forked)
@@ -105,6 +108,7 @@ class StudioRun:
         try:
             use_case(self._context)
         except BaseException as error:
+            # before the run has begun, whoever waits for it gets the error; later the end raises it
             if self._ready.done():
                 self._failure = error
             else:
@@ -121,6 +125,7 @@ class StudioRun:
     async def begun(self) -> bool:
         """Return whether the use case came so far as to begin the run."""
         ready = asyncio.wrap_future(self._ready)
+        # waits without raising
         await asyncio.wait([ready])
         return ready.exception() is None
 
@@ -149,6 +154,7 @@ class StudioRun:
         Args:
             joined: Keys whose values are joined to those before.
         """
+        # nodes side by side begin with one state, to which each adds its update
         if self._last is None or step not in SIDE_BY_SIDE:
             before = dict(state)
         else:
@@ -170,6 +176,7 @@ class StudioRun:
         if self._last is None or step in SIDE_BY_SIDE:
             return False
 
+        # compared as text, since what the server has kept may come back in other classes
         changed = json.dumps(state, sort_keys=True, default=str) != json.dumps(
             self._last, sort_keys=True, default=str
         )
@@ -178,6 +185,7 @@ class StudioRun:
     async def leave(self) -> None:
         """End the use case where it is; its run can be gone on with."""
         if self._ended is not None:
+            # the future belongs to the loop of the other thread
             self._ended.get_loop().call_soon_threadsafe(self._ended.cancel)
         await asyncio.to_thread(self._work.join)
 
@@ -199,12 +207,14 @@ def served(
     use_case: Callable[[Any], object],
 ) -> Any:
     """Compile a graph whose nodes are carried out in a session of their thread."""
+    # keys whose values of several nodes are joined
     joined = set()
     for key, channel in graph.channels.items():
         if isinstance(channel, BinaryOperatorAggregate):
             joined.add(key)
 
     for step, spec in graph.nodes.items():
+        # the server runs what is put in the node's place; the session carries out the node
         work: Any = spec.runnable
         work.afunc = _in_session(
             step,
@@ -250,6 +260,7 @@ def _in_session(
 
         try:
             update = await session.carry_out(node, state, runtime)
+            # a fork has an id of its own, and the run before it as its parent
             if step not in SIDE_BY_SIDE and state.get("run", "") not in ("", session.run):
                 update = {
                     **update,
@@ -258,6 +269,7 @@ def _in_session(
                 }
 
             session.keep(step, state, update, joined)
+            # after the last node the use case goes on to its own end
             if step in LAST:
                 await _sessions.pop(thread).end({**state, **update})
         except PollexError as error:
@@ -275,6 +287,7 @@ spur = served("spur", build_spur(), use_cases.spur)
 refit = served("refit", build_refit(), use_cases.refit)
 score = served("score", build_score(), use_cases.score)
 ask = served("ask", build_ask(), use_cases.ask)
+# graphs of rooms become names of this module, where the server looks for them
 globals().update(
     {
         graph.name: served(graph.name, graph.build(), graph.use_case)

@@ -34,6 +34,7 @@ def filled_in(form: Context) -> dict[str, Any]:
     """Return the fields of a form that somebody filled in."""
     values = {}
     for field in fields(form):
+        # what is as usual isn't passed on, so that settings of a system hold
         if getattr(form, field.name) != usual(field):
             values[field.name] = getattr(form, field.name)
 
@@ -69,6 +70,7 @@ def learn(form: LearnChoice) -> None:
         WrongUse: What is asked for is another graph's.
     """
     form_values = filled_in(form)
+    # what somebody filled in comes before the settings of the system
     form_values = {**presets(form_values.get("system", "")), **form_values}
     if form_values.get("method") == "spur":
         raise WrongUse(
@@ -98,6 +100,7 @@ def presets(system: str) -> dict[str, Any]:
     if not system:
         return {}
 
+    # a system with rubrics written by hand learns nothing
     learned = {}
     for name, settings in SYSTEMS.items():
         if "rubrics_from" not in settings:

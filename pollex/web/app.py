@@ -101,6 +101,7 @@ def _refused(request: Request, error: Exception) -> Response:
     words = {404: "there is no such page", 405: "this page takes no such request"}
     what = words.get(error.status_code, error.detail)
     allowed = (error.headers or {}).get("Allow", "")
+    # what helps: addresses like the wrong one, or the methods that are taken
     if error.status_code == 404:
         remedy = _alike(request.url.path)
     elif allowed:
@@ -127,6 +128,7 @@ def _alike(path: str) -> str:
         if isinstance(route, Route) and "GET" in (route.methods or ()):
             every.append(route.path)
 
+    # people are led to pages, programs to addresses of JSON
     alike = []
     for route_path in every:
         if route_path.startswith("/api/") == path.startswith("/api/"):
@@ -139,6 +141,7 @@ def _alike(path: str) -> str:
 
 
 def _unexpected(request: Request, error: Exception) -> Response:
+    # the number leads from the page to the entry in the log
     number = secrets.token_hex(4)
     log.error("%s %s", number, request.scope["path"], exc_info=error)
     what = f"unexpected {type(error).__name__}"

@@ -50,6 +50,7 @@ class Shares:
         """Count the options of a question."""
         high = [place for place, option in enumerate(question.options) if option.value > NEUTRAL]
         above = sum(counts.get(place, 0) for place in high)
+        # one place more than there are options: the occasion never came up
         every = tuple(counts.get(place, 0) for place in range(len(question.options) + 1))
         return cls(every, share_of(above, sum(every)))
 
@@ -72,7 +73,9 @@ def answers_by_class(site: Site, named: NamedSet, run: Run) -> dict[str, Any]:
     """
 
     def count() -> dict[str, Any]:
+        # conversations that nothing was learned from, where the run held some out
         (stored,) = site.store.ask(run.id, HELD_OUT)
+        # answers to earlier words of a rubric are of another question, and don't count
         hashes = [question.digest for question in named.rubric_set.questions]
         rows = site.store.ask(run.id, COUNTS, [hashes, stored["n"] > 0])
 

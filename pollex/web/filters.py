@@ -70,6 +70,7 @@ def mask_of(lens: Lens, name: str, value: str) -> Bools:
     """Return the rows that have a value of a facet, side, group or flag `[row]`."""
     if name in FACETS:
         _, column, codes = FACETS[name]
+        # no row has the code None, so that an unknown value leaves nothing
         code = next(
             (code for code, (known_value, _) in codes.items() if known_value == value),
             None,
@@ -78,6 +79,7 @@ def mask_of(lens: Lens, name: str, value: str) -> Bools:
     if name == "flag":
         return lens.flagged.get(value, np.zeros(len(lens), dtype=bool))
 
+    # a row that was neither learned from nor held out has an empty side
     value_sought = "" if (name, value) == ("side", "none") else value
     return np.fromiter(
         (entry == value_sought for entry in getattr(lens, f"{name}s")),
@@ -110,6 +112,7 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[FacetValue]]:
     """Count, for every facet, the rows that each value would leave beside the other facets."""
     histograms = {}
     for name, (_, column, codes) in FACETS.items():
+        # without the facet's own filter, so that its other values have their counts
         values = getattr(lens, column)[all_of(masks, len(lens), but=name)]
         histograms[name] = [
             FacetValue(value, words, int((values == code).sum()))
@@ -123,13 +126,16 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[FacetValue]]:
         if sides[side]
     ]
     groups = _counts(*lens.group_codes, all_of(masks, len(lens), but="group"))
+    # one more, as rows without a group may be among the largest
     most = [(name, count) for name, count in groups.most_common(GROUPS + 1) if name][:GROUPS]
     histograms["group"] = [FacetValue(name, name, count) for name, count in most if count]
+    # a facet with one value left narrows nothing
     histograms = {
         name: options
         for name, options in histograms.items()
         if sum(option.count > 0 for option in options) > 1
     }
+    # a flag is a warning, and stays where it is the only one
     left = all_of(masks, len(lens), but="flag")
     flags = []
     for flag, mask in lens.flagged.items():
@@ -145,6 +151,7 @@ def choices(lens: Lens, masks: dict[str, Bools]) -> dict[str, list[FacetValue]]:
 
 
 def _counts(names: Sequence[str], codes: Ints, left: Bools) -> Counter[str]:
+    # code −1 counts in the first place, under the empty name
     counts = np.bincount(codes[left] + 1, minlength=len(names) + 1).tolist()
     return Counter(dict(zip(["", *names], counts, strict=True)))
 
@@ -160,6 +167,7 @@ class Histogram:
 
 def histogram(values: Floats, mask: Bools) -> Histogram | None:
     """Count a column's values in bins of equal width; None if there are none."""
+    # values that are all the same have no range to divide
     is_known = ~np.isnan(values)
     if not is_known.any() or (low := float(values[is_known].min())) == (
         high := float(values[is_known].max())

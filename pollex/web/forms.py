@@ -63,6 +63,7 @@ def query(request: Request, form: type[F]) -> F:
     """
     query = {}
     for name, value in request.query_params.items():
+        # a field that is left empty counts as not sent
         if value != "" and name != AS_FILE:
             query[name] = value
     return _read(query, form)
@@ -75,6 +76,7 @@ async def body(request: Request, form: type[F]) -> F:
         Fault: It is neither, or a field is unknown or wrong.
         Clash: The page was made by another server.
     """
+    # scripts send JSON, and their page's server in a header; forms have both as fields
     if request.headers.get("content-type", "").startswith("application/json"):
         try:
             body = parse_json((await request.body()).decode("utf-8"))
@@ -104,14 +106,17 @@ def _fields(pairs: Sequence[tuple[str, str]], form: type[Form]) -> dict[str, Any
     for name, field in form.model_fields.items():
         if field.annotation == tuple[str, ...]:
             several.add(name)
+    # also one tick alone is a list
     return dict(pairs) | {name: [value for key, value in pairs if key == name] for name in several}
 
 
 def _read(values: Any, form: type[F]) -> F:
+    # looked at twice: here as it was sent, and below as the form reads it
     _require_storable(values)
     try:
         model = form.model_validate(values)
     except ValidationError as error:
+        # one mistake is told at a time
         first = error.errors(include_url=False, include_input=False)[0]
         name = ".".join(map(str, first["loc"])) or "the whole"
         if first["type"] == "extra_forbidden":
@@ -126,12 +131,14 @@ def _read(values: Any, form: type[F]) -> F:
 
         raise Fault(what, remedy=f"parameters here: {_known(form)}") from error
 
+    # an open form takes fields that begin as its page says, and no others
     if stray := [name for name in model.model_extra or () if not name.startswith(form.BEGINNINGS)]:
         raise Fault(
             f"{stray[0]}: there is no such field",
             remedy=f"parameters here: {_known(form)}",
         )
 
+    # what came as text may be a number only now
     _require_storable(model.model_dump())
     return model
 
@@ -139,6 +146,7 @@ def _read(values: Any, form: type[F]) -> F:
 def _require_storable(value: Any) -> None:
     """Refuse what no column of the store and no answer can hold: huge or infinite numbers, and half characters."""
     if isinstance(value, dict):
+        # names of fields are looked at, too
         value = [*value, *value.values()]
 
     if isinstance(value, list | tuple):

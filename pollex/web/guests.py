@@ -39,9 +39,11 @@ class Guest:
         """Return whether a path is the guest's page, or where its forms go; a reader's are all pages."""
         if self.is_reader:
             return method in READING
+        # the page itself, and what stands below its address
         if path == self.page or path.startswith(f"{self.page}/"):
             return True
 
+        # where forms of such pages go; behind an address with a slash stands the page's id
         pages = self.page.rpartition("/")[0]
         doors = (door for door in hooks_of(GuestDoor) if door.pages == pages)
         writes = []

@@ -21,28 +21,33 @@ def paths_of(site: Site) -> Mapping[str, str]:
     """Return paths of the server with what stands for each, the longest first."""
     store = site.store.folder
     names: dict[str, str] = {}
+    # logs that were brought, and the files that they are made of
     for reading in list_readings(store, kept_only=False):
         sources = zip(reading.sources, reading.titles, strict=False)
         names |= {source: title for source, title in sources if source.startswith("/")}
         names[str(reading.folder)] = reading.name
 
+    # the store as it was named and as links lead to it, and the folder that it lies in
     for folder in {store.absolute(), store.resolve()}:
         names[str(folder)] = folder.name
         if folder.parent != Path("/"):
             names[f"{folder.parent}/"] = ""
             names[str(folder.parent)] = "."
 
+    # folders that are looked at, and those that may be read
     watched = site.watcher.folders if site.watcher is not None else ()
     names |= {path: Path(path).name for path in watched}
     for root in site.roots.local:
         names[str(Path(root).absolute())] = Path(root).name
 
+    # a longer path is replaced before one that it begins with
     return dict(sorted(names.items(), key=lambda pair: -len(pair[0])))
 
 
 def hide_paths(text: str, names: Mapping[str, str]) -> str:
     """Return a page, or JSON, with names in place of paths, however they are written there."""
     for path, name in names.items():
+        # as plain text, and as HTML and JSON escape it
         for write in (str, html.escape, _in_json):
             text = text.replace(write(path), write(name))
     return text
@@ -58,6 +63,7 @@ def without_paths(send: Send, names: Mapping[str, str]) -> Send:
     body: list[bytes] = []
 
     async def hiding(message: Message) -> None:
+        # the head waits for the body, as the length changes
         if message["type"] == "http.response.start" and _is_looked_through(message):
             held.append(message)
             return
@@ -65,6 +71,7 @@ def without_paths(send: Send, names: Mapping[str, str]) -> Send:
             await send(message)
             return
 
+        # gathered until it is whole: a path may lie across two pieces
         body.append(message.get("body", b""))
         if message.get("more_body", False):
             return
@@ -85,5 +92,6 @@ def _is_looked_through(message: Message) -> bool:
     for name, value in headers:
         named[name.lower()] = value.decode("latin-1")
 
+    # an answer without a length is a stream, which can't be held back
     has_length = b"content-length" in named
     return has_length and named.get(b"content-type", "").startswith(KINDS)

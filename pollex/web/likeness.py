@@ -73,6 +73,7 @@ def drift_of(netsat: Floats, rubric_set: RubricSet) -> Stability | None:
     if rubric_set.spread is None:
         return None
 
+    # counted in the bins that the set keeps of its own conversations
     places = np.searchsorted(rubric_set.spread.edges, netsat, side="right")
     return drift_from(
         rubric_set.spread,

@@ -30,10 +30,12 @@ def line_changes(old: str, new: str) -> list[LineChange]:
     """Return the lines of two texts as a diff has them; none where they are the same."""
     before = old.splitlines()[:MOST_LINES]
     after = new.splitlines()[:MOST_LINES]
+    # lines that occur often, such as empty ones, count like all others
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     groups = list(matcher.get_grouped_opcodes(AROUND))
     changes: list[LineChange] = []
     for group in groups:
+        # lines between this group and what stands before it are left out
         if group[0][1] > 0:
             changes.append(LineChange("gap"))
         for kind, *places in group:

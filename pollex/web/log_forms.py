@@ -81,6 +81,7 @@ def option_fields() -> list[OptionField]:
     from pollex.usecases.families import ColumnReader  # its fields are a model's, and no reading
 
     of_model = {option.name for option in options_of(ColumnReader)}
+    # no fields for the model, for what has lists of its own, and for what no page gives
     parts_wanted = []
     for option in options_of(InspectLogs):
         if option.name not in {*of_model, *MAPPINGS, *NOT_HERE}:
@@ -93,6 +94,7 @@ def _field_of(option: VerbOption) -> OptionField:
     label = LABELS.get(option.name, option.name.replace("_", " ").capitalize())
     if isinstance(option.kind, tuple):
         return OptionField(option.name, label, option.help, option.kind)
+    # a choice and no box, as nothing may be said, too
     if option.kind is bool:
         return OptionField(option.name, label, option.help, ("yes", "no"))
 
@@ -111,11 +113,13 @@ def options_asked(form_fields: Mapping[str, Any]) -> dict[str, Any]:
         WrongUse: Two columns are chosen for one part, or a choice is none of those offered.
     """
     options = dict(_typed(form_fields))
+    # mappings as they were come along, written as JSON
     for name in MAPPINGS:
         if mapping := _mapping(str(form_fields.get(f"{OPTION}{name}", ""))):
             options[name] = mapping
 
     before = parts_of(options)
+    # parts of columns: one change replaces the mapping and all fields that name a column
     parts, changed = _chosen(form_fields, COLUMN, PART_WORDS)
     if changed:
         for name in ("columns", *FIELDS.values()):
@@ -123,11 +127,13 @@ def options_asked(form_fields: Mapping[str, Any]) -> dict[str, Any]:
         options |= columns_of({path: part for path, part in parts.items() if part})
         _drop_what_was_of(before, parts_of(options), options)
 
+    # who speaks: one change replaces all roles
     speakers, changed = _chosen(form_fields, SPEAKER, {"": "", **ROLE_WORDS})
     if changed:
         options.pop("roles", None)
         options |= roles_of(speakers)
 
+    # values of the label: one change replaces the rules
     values, changed = _chosen(form_fields, VALUE, COUNTS)
     if changed:
         for name in RULES:
@@ -168,6 +174,7 @@ def _typed(form_fields: Mapping[str, Any]) -> Mapping[str, Any]:
                     remedy="type digits",
                 )
 
+            # 0 is usual for malformed rows, and not said
             if option_field.name != "max_bad" or int(text):
                 options[option_field.name] = int(text)
         elif option_field.choices and text not in option_field.choices:
@@ -192,6 +199,7 @@ def _mapping(text: str) -> dict[str, Any]:
     if not isinstance(mapping, dict):
         return {}
 
+    # nothing but texts, or lists of texts, under their names
     return {
         name: value
         for name, value in mapping.items()

@@ -51,6 +51,7 @@ class LogReader:
 
     def look(self, sources: Sequence[str], options: Mapping[str, Any]) -> Future[dict[str, Any]]:
         """Begin to look at a log, unless it was looked at since it changed; see `LogView`."""
+        # a file that was changed has another state, and is looked at anew
         states = [_state(source) for source in sources]
         key = json.dumps([list(sources), states, options], sort_keys=True)
         future = self._kept.get(key)
@@ -61,6 +62,7 @@ class LogReader:
                 json.dumps(question).encode() + b"\n",
             )
             self._kept[key] = future
+            # the oldest views go, and the oldest questions that still wait
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)[1].cancel()
 
@@ -80,6 +82,7 @@ class LogReader:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
+            # `-P`: no module of the folder that it works in is imported
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "pollex.web.log_reader"],
                 stdin=subprocess.PIPE,
@@ -93,6 +96,7 @@ class LogReader:
 
     def _ask(self, question: bytes) -> dict[str, Any]:
         """Return what the process says; it is started anew where it has ended meanwhile."""
+        # twice, as the process may have ended while nobody asked
         for _ in range(2):
             process = self._started()
             assert process.stdin is not None
@@ -113,6 +117,7 @@ class LogReader:
         else:
             line = b""
 
+        # no whole line: it ran out of memory, or of time
         if not line.endswith(b"\n"):
             self.close()
             return _failed(TAKES_TOO_MUCH if ready else TAKES_TOO_LONG)
@@ -178,7 +183,9 @@ def main() -> None:
     """Answer questions of standard input, one a line, until it ends."""
     import resource  # Windows has none, and no server there
 
+    # Ctrl-C is for the server, which ends this process itself
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # a log that fills the memory ends this process, and not the server
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     if hard == resource.RLIM_INFINITY:
         most = MEMORY

@@ -87,10 +87,13 @@ def _beside(site: Site) -> Iterator[LogAtHand]:
 def may_be_log(path: Path) -> bool:
     """Tell whether a file may be a log, by its name."""
     name = path.name.lower()
+    # the ending in front of the packing's says what the file is
     for ending in PACKED:
         name = name.removesuffix(ending)
 
+    # an archive may hold logs, whatever it is called
     is_named_so = name.endswith(ENDINGS) or path.name.lower().endswith(PACKED)
+    # a name that begins with a dash would be read as an option
     return is_named_so and not path.name.startswith((".", "-")) and path.is_file()
 
 

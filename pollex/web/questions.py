@@ -72,6 +72,7 @@ def answers_on(
     """
     answers: list[tuple[str, str | float | None, str]] = []
     for question in questions:
+        # the form sends the place of the option, or that the question is skipped
         place = str(typed.get(f"q-{question.id}", ""))
         if place == "skip" and question.skip:
             answers.append((question.id, None, question.skip))

@@ -33,6 +33,7 @@ def reasons_of(
     by_id = {rubric.id: rubric for rubric in rubrics}
     spoken: dict[str, dict[str, float]] = {}
     for answer in store.ask(run, ANSWERS, [list(verdicts)]) if verdicts else ():
+        # rubrics that the set doesn't have say nothing
         if answer["question"] in by_id:
             shares = spoken.setdefault(answer["conversation"], {})
             shares[answer["question"]] = answer["share"] - MIDDLE
@@ -56,6 +57,7 @@ def first_reason(
         shares: By rubric, how far it holds beyond the middle of its scale.
     """
     side = 1 if good else -1
+    # points for the verdict: a SAT rubric that holds speaks for good, a DSAT rubric against
     points = {}
     for id_, share in shares.items():
         points[id_] = side * rubrics[id_].sign * share
@@ -63,6 +65,7 @@ def first_reason(
     best = max(points, key=points.__getitem__, default="")
     if not best or points[best] <= 0:
         return ""
+    # a sentence that doesn't hold may speak for the verdict, too
     if shares[best] > 0:
         return rubrics[best].text
     return f"Not so: {rubrics[best].text}"

@@ -34,6 +34,7 @@ def result_shown(site: Site, child: Child) -> tuple[str, Mapping[str, Any]] | No
     if child.state != "done" or not isinstance(child.told, dict):
         return None
 
+    # a verb has one word or two
     verb = " ".join(child.arguments[:2])
     views = [view for view in hooks_of(ResultView) if f"{verb} ".startswith(f"{view.verb} ")]
     if not views:
@@ -88,6 +89,7 @@ def figures_of(table: Mapping[str, Any], n: int) -> dict[str, Figure]:
 def evaluation_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the figures of an evaluation."""
     figures = figures_of(result, result["n"])
+    # few clear cases say nothing of how often clear cases are right
     when_clear = figures.get("confident_accuracy")
     clear_cases = round((result.get("yield_rate") or 0.0) * result["n"])
     if when_clear and when_clear.value is not None and 0 < clear_cases < CLEAR_CASES:
@@ -115,6 +117,7 @@ def _drawn(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
         comparison["good"],
         strict=True,
     )
+    # rubrics that moved come first; one scale for all of them
     rubrics = sorted(comparison["rubrics"], key=lambda rubric: not rubric["moved"])
     scale = scale_of([rubric["difference"] for rubric in rubrics])
 

@@ -20,8 +20,10 @@ def keep_said(store: Store, answers: Sequence[tuple[LabelRow, SheetRow]]) -> lis
     ids = list[str]()
     new = list[LabelRow | SheetRow]()
     for label, sheet in answers:
+        # what the same person said last to the same question about the same text
         about = [label.annotator, label.text_hash, label.run, label.question, label.source]
         last = next(iter(store.rows(LAST, about)), None)
+        # what is sent twice is kept once
         same = (label.value, sheet.lease, sheet.skip, sheet.comment)
         if (
             last is not None

@@ -58,6 +58,7 @@ class Soon:
         except PollexError as error:
             self.fault = error
         except Exception as error:
+            # the number leads from the page to the entry in the log
             number = secrets.token_hex(4)
             log.error("%s", number, exc_info=error)
             self.fault = Fault(

@@ -31,10 +31,12 @@ def require_endpoint(site: Site, base_url: str) -> None:
             "the address holds a key or a password",
             remedy="type it into the field Key",
         )
+    # a server for its owner alone may ask addresses of its own network
     if site.local_endpoints:
         return
 
     host = urlsplit(base_url).hostname or ""
+    # one inner address among several is enough to refuse
     inner = [address for address in looked_up(host) if not is_public(address)]
     if inner:
         raise Forbidden(
@@ -61,6 +63,7 @@ def looked_up(host: str) -> list[Address]:
         raise Fault(f"there is no host {host[:80]!r}", remedy="look at the address") from None
 
     addresses: list[Address] = []
+    # a zone behind a percent sign is no part of the address
     for entry in entries:
         addresses.append(ipaddress.ip_address(str(entry[4][0]).partition("%")[0]))
 
@@ -69,6 +72,7 @@ def looked_up(host: str) -> list[Address]:
 
 def is_public(address: Address) -> bool:
     """Return whether an address is one of the internet, also where it is written as another kind's."""
+    # an IPv4 address within one of IPv6 counts as what it leads to
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
         if inner is not None:

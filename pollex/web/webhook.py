@@ -54,6 +54,7 @@ def tell_webhook(
     answer = ""
     for wait in WAITS:
         time.sleep(wait)
+        # each try has a time and a signature of its own
         moment = str(int(time.time()))
         signed = f"t={moment},v1={signature_of(secret, moment, body)}"
         headers = {"Content-Type": "application/json", SIGNATURE: signed}
@@ -76,6 +77,7 @@ def tell_webhook(
         if response.status_code < 300:
             return f"told, {response.status_code}"
         answer = f"not told: it answered {response.status_code}"
+        # it understood and refuses: another try would not help
         if response.status_code < 500:
             return answer
 

@@ -82,6 +82,7 @@ class Door:
     @property
     def use_case(self) -> type[UseCase[Any]]:
         """The class whose fields the form has."""
+        # the module of a use case is imported when its form is needed
         home = module_named("usecases", self.verb.partition(" ")[0])
         assert home is not None, "a door is of a verb"
         import_module(home)

@@ -27,6 +27,7 @@ def at_work(site: Site, as_json: bool) -> Data:
         return {"commands": [state_of(child) for child in (*children, *ended[:LAST])]}
 
     every = [(run, site.status(run)) for run in site.runs()]
+    # runs of these commands stand with them, and not once more among the others
     of_children = set()
     for child in children:
         if run := run_of(site, child):
@@ -49,6 +50,7 @@ def progress_of(site: Site, child: Child) -> Data:
     """Return the run that a command makes, and how far that is; no run before it has begun one."""
     run = run_of(site, child)
     fault = fault_of(child)
+    # a command that made a queue leads to it
     queue = ""
     if isinstance(child.told, dict):
         queue = child.told.get("queue", "")
@@ -73,6 +75,7 @@ def changes_of(site: Site, run: Run) -> str:
     if run.command not in ("learn", "refit"):
         return ""
 
+    # sets come latest first, so that the next one is the set before
     ids = [named.id for named in site.sets().values()]
     new = next(
         (named.id for named in site.sets().values() if named.run == run.id),
@@ -135,6 +138,7 @@ def go_on_with(
     if site.status(run) in ("running", "stalled"):
         raise Clash(f"{run.id} is at work", remedy="wait until it has ended")
 
+    # kept for the address, where the command that starts now looks for it
     command = kept_command(site, run)
     if command is not None and key.strip():
         site.keys[command.key_address] = key.strip()

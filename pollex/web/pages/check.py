@@ -34,6 +34,7 @@ def check(
     Args:
         fail_if: Conditions, separated by semicolons; `what` and `limit` are one in two fields.
     """
+    # conditions of one text, or one that two fields of the form make up
     conditions = [
         *filter(None, map(str.strip, fail_if.split(";"))),
         *([] if limit is None else [f"{what} {limit:g}"]),
@@ -78,6 +79,7 @@ def choices_of(rubric_set: RubricSet) -> dict[str, str]:
         "drift(p) above": "stability index of P(up) is above",
         "unlike above": "share of conversations unlike the baseline is above",
     }
+    # for each side the direction that is worse
     ways = {"sat": "drops", "dsat": "rises"}
     rubrics = {}
     for rubric in rubric_set.rubrics:
@@ -109,6 +111,7 @@ def checked(
     """
     from pollex.services.check import check_runs  # SciPy comes with it, and takes half a second
 
+    # the baseline stands first, as in a comparison
     lenses = (lens_for(site, against), lens_for(site, run))
     sets = [site.set_of(against), site.set_of(run)]
     comparison = by_one_set(site, (against, run), lenses, sets)
@@ -151,6 +154,7 @@ def _baselines(site: Site, run: Run, named: NamedSet | None) -> list[Run]:
         if other_run.command in SCORING and other_run.id != run.id:
             others.append(other_run)
 
+    # only runs that the same set scored can be compared
     baselines: list[Run] = []
     for other_run in others:
         if named and (other := site.set_of(other_run)) and other.id == named.id:

@@ -38,9 +38,11 @@ def choose(
             remedy="tick those that are to be in the queue",
         )
 
+    # nobody else fills the queue between the look at it and the write
     with site.turn:
         into = _queue(site, run, queue, name.strip())
         rows = _rows(site, into, id_)
+        # a new queue is kept together with its first conversations
         site.store.keep(rows if queue else [into, *rows])
 
     back = ""
@@ -63,6 +65,7 @@ def _queue(
                 remedy="give it one, or choose a queue that is there",
             )
 
+        # nothing at random, and one person for each conversation
         return QueueRow(
             secrets.token_hex(4),
             name,
@@ -90,6 +93,7 @@ def _rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[ChosenRow]:
     for row in site.store.rows(IN_QUEUE, [queue.id]):
         queued.add(row["conversation"])
 
+    # each once, in the order in which they were ticked
     ids_wanted = [id_ for id_ in dict.fromkeys(ids) if id_ not in queued]
     text_hash_by_id = {
         conversation.id: conversation.text_hash
@@ -159,6 +163,7 @@ def thumb(
         if own_opinion is not None and own_opinion.drawn != VOLUNTARY:
             what = f"{who} has labeled it before, without seeing its score"
             raise Clash(what, remedy="the queue is where that answer is changed")
+        # the score was seen: the label is voluntary, and no figure counts it
         label = LabelRow(
             who,
             conversation.text_hash,
@@ -168,6 +173,7 @@ def thumb(
             pack(value),
             drawn=VOLUNTARY,
         )
+        # what was seen: the score, and labels of others where there are any
         others = any(
             opinion.text_hash == conversation.text_hash and opinion.annotator != who
             for opinion in opinions_here

@@ -82,11 +82,13 @@ def conversations(
             "rows": rows,
         }
 
+    # a script that loads more rows reads how many there are, and of which version
     headers = {
         "X-Pollex-Total": str(listing.total),
         "X-Pollex-Version": listing.lens.version,
         "X-Pollex-At": str(listing.at),
     }
+    # rows alone, for a list that grows as one scrolls
     if request.headers.get("x-pollex-part") == "rows":
         _require_version(listing)
         return HTMLResponse(
@@ -100,6 +102,7 @@ def conversations(
         )
 
     named_set = site.set_of(listing.run)
+    # how NetSAT is spread, with θ marked
     counted = listing.histogram("netsat")
     marks = [("θ", named_set.rubric_set.theta)] if named_set else []
 
@@ -161,6 +164,7 @@ def _parquet(listing: Listing) -> Response:
 def _table(listing: Listing) -> Iterator[Iterable[object]]:
     for place, row in enumerate(listing.every()):
         row_fields = row_json(row)
+        # the heads come before the first row
         yield from ([row_fields, row_fields.values()] if not place else [row_fields.values()])
 
 
@@ -205,12 +209,15 @@ async def _lines(
     texts_found = set[str]()
     hits = 0
     batches = batches_of(site.store, run.id, form.q)
+    # each batch is read in a thread, so that other requests are answered meanwhile
     while (batch := await run_in_threadpool(next, batches, None)) is not None:
         if await request.is_disconnected():
             return
         texts, done, total = batch
+        # an earlier batch may have had the text; several rows may have the same one
         rows_found = sorted(row for text in texts - texts_found for row in rows.get(text, ()))
         texts_found |= texts
+        # the first hits are sent, and all are counted
         shown = rows_found[: max(0, form.n - hits)]
         hits += len(rows_found)
         progress = {"done": done, "total": total, "found": hits}
@@ -218,11 +225,13 @@ async def _lines(
             progress
         )
 
+    # kept, so that the list for these words needs no search of its own
     with_words(site, lens, form.q, lambda: texts_found)
     yield _line({"ended": True, "found": hits})
 
 
 def _rows_of(lens: Lens, form: ListForm) -> dict[str, list[int]]:
+    # rows that all other filters leave, by their text
     left = all_of(masks_of(form, lens, frozenset()), len(lens), but="q")
     rows: dict[str, list[int]] = defaultdict(list)
     for row in left.nonzero()[0].tolist():

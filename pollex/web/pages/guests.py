@@ -41,6 +41,7 @@ def invite(
         if name.strip():
             every.append(name.strip()[:80])
 
+    # made-up names go on behind the guests that the page has: P1, P2
     every += [f"P{before + len(every) + i + 1}" for i in range(count)]
     # the store keeps digests of tokens alone
     tokens = [(name, secrets.token_hex(16)) for name in every]
@@ -61,6 +62,7 @@ def invite(
         )
 
     base = f"{request.url.scheme}://{request.url.netloc}"
+    # links to read are made on the page Share, others on the page that they open
     back = links.SHARED if room == READS else shown
     about: Data = {"page": back, "reads": room == READS}
 
@@ -99,6 +101,7 @@ def revoke(site: Site, guest_id: str) -> Done:
     shown = site.store.value("SELECT page FROM annotators WHERE id = ?", [guest_id])
     if shown is None:
         raise NotThere("there is no such link", remedy="the page has those there are")
+    # taken back twice is no error
     if not site.store.value("SELECT annotator FROM revocations WHERE annotator = ?", [guest_id]):
         site.store.keep([RevocationRow(guest_id, now())])
 

@@ -48,6 +48,7 @@ def replay(
         rubric_set.rubrics[0],
     )
     task = site.working.get(replay)
+    # what the question would cost at each profile
     plan = {}
     for name, options in site.profiles.items():
         plan[name] = _price(rubric_set, trace.conversation, options)
@@ -154,6 +155,7 @@ def ask(
             remedy="take one of those that the page names",
         )
 
+    # only the chosen rubric has new words
     rubrics = []
     for asked_rubric in named.rubric_set.rubrics:
         rubrics.append(_worded(asked_rubric, rubric, text))
@@ -165,6 +167,7 @@ def ask(
         )
 
     replay = secrets.token_hex(6)
+    # a thread asks, and the page looks whether it has ended
     site.typed[replay] = text
     asking = (site, replay, run.id, id_, named.rubric_set, rubrics, judge)
     site.working[replay] = site.at_work.submit(_work, *asking)

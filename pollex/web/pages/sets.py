@@ -105,6 +105,7 @@ DRAFTS = """
 def supported(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubric]:
     """Return a set's rubrics of one kind, with evidence: headlines in their order, then all others."""
     reasons = {reason.id: reason for reason in rubric_set.reasons}
+    # headlines, each with its near twins behind it
     groups = []
     for headline in headlines(rubric_set.rubrics, kind):
         groups.append((headline.rubric, *headline.also))
@@ -128,6 +129,7 @@ def supported(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubric]:
 
 
 def _support(rubric: ChosenRubric, reasons: Sequence[Reason]) -> SupportedRubric:
+    # each quote once, those of the rubric itself first
     quotes = dict.fromkeys(
         (*rubric.best_quotes, *(quote for reason in reasons for quote in reason.quotes))
     )
@@ -190,6 +192,7 @@ def download(named: NamedSet) -> Response:
 
 
 def _packed(rubric_set: RubricSet) -> bytes:
+    # saved as into a folder, so that the archive holds the same files
     with tempfile.TemporaryDirectory() as folder, io.BytesIO() as whole:
         rubric_set.save(Path(folder) / "rubrics.json")
         with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -34,6 +34,7 @@ def share(site: Site, run: str = "", by: str = "") -> Data:
     share = None
     why_not = ""
     try:
+        # a label that is new makes the estimate anew
         labels = site.store.value("SELECT max(rowid) FROM labels")
         share = site.kept(
             ("share", named.id, by, f"{named.finished} {labels}"),
@@ -72,10 +73,12 @@ def _estimated(site: Site, run: Run, by: str) -> ShareResult:
 
     probability_by_id = dict(zip(lens.ids, lens.probability.tolist(), strict=True))
     named = site.set_of(run)
+    # a conversation without a score has a value that stands for that, not NaN
     probability = np.nan_to_num(
         np.array([probability_by_id[conversation.id] for conversation in conversations]),
         nan=NO_SCORE,
     )
+    # labels of the log, and those that people settled on
     labels = [*labels_in(conversations, VOLUNTARY), *_of_annotators(site, run)]
     if not labels:
         raise BadLabels(

@@ -26,6 +26,7 @@ def watch(site: Site, as_json: bool) -> Data:
     files = list(reversed(watcher.files.values()))
     alerts = list(reversed(watcher.alerts))
     if as_json:
+        # programs get names of files, and no paths of the server
         rows: list[dict[str, Any]] = []
         for file in files:
             rows.append(
@@ -91,6 +92,7 @@ def remove(site: Site, place_: Place) -> Done:
 def webhook(site: Site, url: Place = "", with_text: bool = False) -> Done:
     """Tell an address of alerts from now on; an empty one for none."""
     address = url.strip()
+    # checked now for whoever types it, and again before each message
     if address:
         require_endpoint(site, address)
 
