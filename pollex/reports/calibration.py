@@ -50,6 +50,7 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
     """Return what the templates of a calibrator's page are filled with."""
     choice = data.choice
     shares = data.choice.weights if data.choice else {}
+    # models that the calibrator averages, by their shares
     if choice:
         weighted = [choice.trials[place] for place in shares]
     else:
@@ -59,9 +60,11 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
     for trial, share in zip(weighted, shares.values(), strict=True):
         weights.append(f"{trial.name} ({number(share)})")
 
+    # the calibrator stands first among the models compared
     calibrator_smece, *others = (
         model.assessment.smece for model in data.compared if model.assessment is not None
     )
+    # leverages as figures, which tables and drawings take
     figures = []
     for leverage in data.leverages:
         figures.append(
@@ -83,6 +86,7 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
         # only the calibrator has an interval of smECE, to save time
         "spared": known(calibrator_smece.low)
         and any(known(smece.value) and not known(smece.low) for smece in others),
+        # predictions for one question stand together
         "by_question": {
             name: list(predictions)
             for name, predictions in groupby(data.predicted, lambda predicted: predicted.question)
@@ -90,6 +94,7 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
         "leverages": list(zip(data.leverages, figures, strict=True)),
         "longest_open": LONGEST_OPEN,
         "no_interval": NO_INTERVAL,
+        # one point makes no curve
         "drawn": sum(point.log_loss is not None for point in data.learning) > 1,
         "members": listed(weights) if len(weights) > 1 else "",
         "ranking": [
@@ -137,6 +142,7 @@ def describe_model(data: CalibrationData) -> str:
 def cautions(data: CalibrationData) -> Iterator[str]:
     """Say what the figures don't show."""
     yield _sentence(str(data.support))
+    # the models beside the calibrator, and how far each is behind it
     others = []
     for model in data.compared[1:]:
         if model.behind:
@@ -155,6 +161,7 @@ def cautions(data: CalibrationData) -> Iterator[str]:
     if data.choice is not None:
         yield "Models were compared again inside every fold, so the choice does not make the figures optimistic."
 
+    # 0 means none of these texts, of which nothing needs to be said
     if data.learned_from != 0:
         if data.learned_from is None:
             learned = "It is not known which texts the kept calibrator learned from"

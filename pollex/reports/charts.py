@@ -52,6 +52,7 @@ def scale_over(low: float, high: float) -> Axis:
 
 def scale_of(figures: Iterable[Figure]) -> Axis:
     """Make one scale for all rows of a table, with 0 on it."""
+    # every value and end of an interval has to fit
     ends = []
     for figure in figures:
         for end in (figure.value, figure.low, figure.high):
@@ -60,6 +61,7 @@ def scale_of(figures: Iterable[Figure]) -> Axis:
 
     low = min([0.0, *ends])
     high = max([0.0, *ends])
+    # round ends, with 0 between or at them
     step = nice_step(high - low if high - low >= NARROWEST else 1.0, 4)
 
     return scale_over(
@@ -70,6 +72,7 @@ def scale_of(figures: Iterable[Figure]) -> Axis:
 
 def axis(scale: Axis, values: Sequence[float] = ()) -> Markup:
     """Label a scale above a table's rows: at these values, else ends and 0."""
+    # 0 may be one of the ends: each place once
     places = dict.fromkeys(values or [scale.low, 0.0, scale.high])
     labels = []
     for value in places:
@@ -105,6 +108,7 @@ def whiskers(
             known_figures.append((side, figure))
 
     figures_told = ", ".join(f"{side} {number(figure.value)}" for side, figure in known_figures)
+    # a row for each figure, also for one that is missing
     height = ROW * len(figures) + 6
     middle = ROW * len(figures) / 2 + 3
     rows = []
@@ -147,6 +151,7 @@ def _whisker(
         return None
 
     mark = disc(scale(figure.value), y, class_)
+    # a figure without an interval is a mark alone
     if not (known(figure.low) and known(figure.high)):
         return mark
 
@@ -159,29 +164,34 @@ def _whisker(
 
 def trend(name: str, shares: Mapping[str, Figure]) -> Markup:
     """Draw shares in their order as a small line, with the band of their intervals; a single one as a dot."""
+    # a period without a share has no place on the line
     points = []
     for at, share in enumerate(shares.values()):
         if known(share.value):
             points.append((at, share))
 
+    # the highest end of all intervals is the top
     high = max([share.high or share.value or 0.0 for _, share in points], default=0.0) or 1.0
     across = scale_over(0, max(len(points) - 1, 1))
     placed = []
     for at, (_, share) in enumerate(points):
         placed.append((across(at), share))
 
+    # value, low and high in pixels from the top
     rows = []
     for x, share in placed:
         rows.append(
             (x, *(18 - 16 * (end or 0.0) / high for end in (share.value, share.low, share.high)))
         )
 
+    # along the high ends and back along the low ones
     band = [(x, top) for x, _, _, top in rows] + [(x, low) for x, _, low, _ in reversed(rows)]
     shares_told = ", ".join(f"{period} {number(share.value)}" for period, share in shares.items())
     lines = []
     for a, b in pairwise(rows):
         lines.append(line(a[0], a[1], b[0], b[1], "trend"))
 
+    # a mark on the last one
     dots = []
     for x, y, _, _ in rows[-1:]:
         dots.append(disc(x, y, "held-out", 2.0))
@@ -214,6 +224,7 @@ def two_means(
     scale: Axis,
 ) -> Markup:
     """Draw the mean answers of both classes on one scale."""
+    # the positive mark is drawn last, so that it lies on top
     marks = [(negative, diamond, "negative"), (positive, disc, "positive")]
     drawn = []
     for value, mark, class_ in marks:
@@ -255,17 +266,20 @@ class Bars:
 def bars_over(rubrics: RubricSet, sides: Iterable[Scores]) -> Bars:
     """Choose bars that fit the scores of all sides."""
     every = list(sides)
+    # θ and the window have to fit as well
     marks = []
     for mark in (rubrics.theta, rubrics.window.lower, rubrics.window.upper):
         if known(mark):
             marks.append(mark)
 
     values = np.concatenate([*(scores.netsat for scores in every), marks])
+    # more bars for more conversations, by their cube root: 8 to 32
     bars = int(np.clip(4 * max(map(len, every)) ** (1 / 3), 8, 32))
     step = nice_step(float(np.ptp(values)), bars)
     first = int(np.floor(values.min() / step))
     last = int(np.floor(values.max() / step)) + 1
     edges = step * np.arange(first, last + 1, dtype=float)
+    # one height for all sides and classes, so that they can be compared
     counts = []
     for scores in every:
         for side in _classes(scores):
@@ -287,6 +301,7 @@ def distribution(
     """Draw a histogram of NetSAT: positive conversations upward, negative ones downward, θ, and the window."""
     room = 1.25 * bars.highest  # for the names in the corners
     frame = Frame.over(bars.ends, (-room, room))
+    # the lower half counts, too: its labels have no sign
     step = nice_step(bars.highest, 3)
     levels = np.arange(-np.floor(bars.highest / step), np.floor(bars.highest / step) + 1) * step
     counts = [int(which.sum()) for which in _classes(scores)]
@@ -313,6 +328,7 @@ def _histogram(
     sign: int,
     class_: str,
 ) -> list[Markup]:
+    # bars of the negative class point downward
     heights = (sign * np.histogram(netsat, edges)[0]).tolist()
     spans = zip(
         edges[:-1].tolist(),
@@ -344,6 +360,7 @@ def precision_curves(
     bars: Bars,
 ) -> Markup:
     """Draw Prec+ and Prec− against θ, their tanh curves, and the window; both classes are there."""
+    # the losses take many sets at once `[set, conversation]`; here there is one
     plot = losses.precision_curves(
         scores.netsat[None, scores.positive],
         scores.netsat[None, ~scores.positive],
@@ -378,6 +395,7 @@ def probability_points(side: str, scores: Scores, bars: Bars) -> Markup:
 
 
 def _pixels(frame: Frame, xs: Floats, ys: Floats) -> set[tuple[int, int]]:
+    # marks on one pixel are drawn once
     pixels: set[tuple[int, int]] = set()
     for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
         pixels.add((round(frame.x(x)), round(frame.y(y))))
@@ -458,6 +476,7 @@ def reliability_chart(
 ) -> Markup:
     """Draw observed against predicted frequency: a smoothed curve with band, and bins."""
     frame = Frame.over((0.0, 1.0), (0.0, 1.0))
+    # from the first to the last place with enough predictions around it
     thick = np.flatnonzero(diagram.density >= THIN)
     if len(thick):
         within = slice(int(thick[0]), int(thick[-1]) + 1)
@@ -484,6 +503,7 @@ def response_chart(
     curves: Sequence[ResponseCurve],
 ) -> Markup:
     """Draw a line for each judge; an unknown judge bold, the LLM's answer dotted."""
+    # one scale for the diagonal and all judges
     every = [value for curve in curves for value in curve.predicted]
     low = min([*mesh, *every])
     high = max([*mesh, *every])
@@ -508,6 +528,7 @@ def response_chart(
 
 def density_chart(title: str, scores: PredictedScores) -> Markup:
     """Draw the density of predicted scores with its band, and their mean."""
+    # the band may rise above the curve
     top = max([*scores.density, *scores.high])
     frame = Frame.over((scores.mesh[0], scores.mesh[-1]), (0.0, top))
     return svg(
@@ -527,6 +548,7 @@ def learning_chart(points: Sequence[LearningPoint]) -> Markup:
         if point.log_loss is not None:
             measured.append((point, point.log_loss, point.deviation or 0.0))
 
+    # deviations on both sides have to fit
     ends = []
     for _, loss, spread in measured:
         for sign in (-1, 1):

@@ -205,6 +205,7 @@ class Findings:
             "What is said": self.said,
             ENDS: self.outcomes,
         }
+        # the first part of the page that has something of this side
         for title, findings in elsewhere.items():
             if any(finding.rubric.polarity == side for finding in findings):
                 return f"{nothing} See “{title}”, below."
@@ -223,6 +224,7 @@ class Findings:
 
     def counts(self) -> str:
         """Say where on the page how many rubrics stand."""
+        # near twins stand under a finding, and count with it
         twins = sum(len(finding.also) for side in SIDES for finding in self.leading[side])
         numbers = {
             "on what the assistant does": twins + sum(map(len, self.leading.values())),
@@ -273,6 +275,7 @@ def findings_of(
     )
     every = rubrics.rubrics
     total = rubrics.data.held_out
+    # what leads is named first, so that its conversations have the first anchors
     leading: dict[Polarity, list[Finding]] = {}
     for side in SIDES:
         leading[side] = [
@@ -311,6 +314,7 @@ def findings_of(
             findings.append(finding(rubric, places, total, examples))
         return findings
 
+    # conversations to read first, where nothing else is told
     worst = [] if anything_leads(every) else worst_of(scores)
     return Findings(
         leading=leading,
@@ -330,6 +334,7 @@ def findings_of(
             (places.example(score.conversation_id), opening_of(score.conversation_id))
             for score in worst
         ],
+        # last, as every conversation named above has its anchor by now
         shown=prepare(rubrics, places),
         thin=len(too_thin(every)),
     )
@@ -389,10 +394,12 @@ def trim(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
     if len(text) <= LONGEST_QUOTE:
         return text, quote.marks
 
+    # a little before the first mark, else from the beginning
     begin = max(0, min((low for low, _ in quote.marks), default=0) - AROUND)
     end = begin + LONGEST_QUOTE
     head = "…" * (begin > 0)
     tail = "…" * (end < len(text))
+    # an ellipsis in front moves all marks by one
     shift = begin - len(head)
     marks = tuple(
         (low - shift, min(high, end) - shift) for low, high in quote.marks if begin <= low < end
@@ -403,6 +410,7 @@ def trim(quote: Quote) -> tuple[str, tuple[tuple[int, int], ...]]:
 
 def most_wrong(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
     """Return held-out conversations whose thumb was least probable, less probable than the other at least."""
+    # only conversations with a probability by rubrics that didn't see them
     held_out = []
     for score in scores:
         if score.side == "held_out" and known(score.probability):
@@ -451,6 +459,7 @@ def of_thumb(score: LabelledScore) -> float:
 
 def named_in(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
     """List the ids of the conversations that the page shows."""
+    # the same conversations that `findings_of` names: their texts are fetched before
     leading = [rubric for rubric in rubrics.rubrics if is_shown(rubric)]
     quoted = []
     for rubric in leading:
@@ -481,8 +490,10 @@ def is_shown(rubric: ChosenRubric) -> bool:
 def prepare(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
     """Prepare the conversations that have an anchor, with the quotes of headline rubrics marked."""
     reasons = {reason.id: reason for reason in rubrics.reasons}
+    # quotes to be marked, by conversation and turn, with their rubric's side
     quotes: dict[str, dict[int, list[tuple[str, Polarity]]]] = {}
     for rubric in rubrics.rubrics:
+        # quotes of all reasons, beside the best ones
         behind = [
             quote for id_ in rubric.reason_ids if id_ in reasons for quote in reasons[id_].quotes
         ]
@@ -560,6 +571,7 @@ class Scores:
             probability=np.array(
                 [math.nan if row.probability is None else row.probability for row in rows], float
             ),
+            # a conversation that belongs to no other has a number of its own, below 0
             together=np.array(
                 [-place if row.block is None else row.block for place, row in enumerate(rows, 1)],
                 int,
@@ -593,6 +605,7 @@ def sides_of(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> dict[str, S
     else:
         held_out = {}
 
+    # with folds every conversation is held out once, and there is no side of training
     if rubrics.data.folds:
         return held_out
     return {"Training": Scores.of(scores, "training")} | held_out
@@ -609,6 +622,7 @@ def cards_of(
     which are the rubric's examples; and its `means`, None where agreement was not measured.
     """
     reasons = {reason.id: reason for reason in rubrics.reasons}
+    # rubrics that somebody added were never chosen: they come last
     last = len(rubrics.rubrics) + 1
     of_kind = [rubric for rubric in rubrics.rubrics if rubric.polarity == kind]
     cards = []
@@ -617,6 +631,7 @@ def cards_of(
         for id_ in rubric.reason_ids:
             if id_ in reasons:
                 behind.append(reasons[id_])
+        # examples may be quotes of the reasons, so the two aren't added up
         quoted = max(len(rubric.quotes), sum(len(reason.quotes) for reason in behind))
         conversations = len({reason.conversation_id for reason in behind})
         about = {
@@ -658,6 +673,7 @@ def skipped_groups(
 ) -> dict[tuple[str, str], list[str]]:
     """Group what was skipped by reason and remedy, the most frequent reason first."""
     named = {item.where for item in skipped}
+    # what was left out before scoring is there already, with its reason
     unscored = []
     for score in scores:
         if not known(score.netsat) and score.conversation_id not in named:
@@ -690,6 +706,7 @@ def cost_of(rubrics: Sequence[Rubric]) -> str:
     kinds = [rubric.source.partition(":")[0] for rubric in computed]
     vectors = any(evidence_of(rubric, Embedder()).vectors for rubric in computed)
     ms = BASE + EACH * len(rubrics) + WORDS * kinds.count("turns") + VECTORS * vectors
+    # events are read once for all rubrics
     ms += EVENTS * any(kind in ("event", "rate") for kind in kinds)
     embedded = "its turns embedded" if vectors else "no embedding"
 
@@ -732,6 +749,7 @@ def learning_page(
         HTML, the same for the same arguments. Write it as UTF-8.
     """
     sides = sides_of(rubrics, scores)
+    # the side that comes last is the held-out one, where there is one
     last, latest = list(sides.items())[-1]
     likely = latest.with_probability
     findings = findings_of(rubrics, scores, conversations or {}, marks)
@@ -803,6 +821,7 @@ def trust(rubrics: RubricSet) -> str:
         unknown = "Nobody knows how far to trust these rubrics"
         return f"{unknown}: all conversations were used for learning, none for testing."
 
+    # from the least trust to the most: no figure, maybe luck, only together, and proven
     auc = held_out.auc
     if not known(auc.value):
         return f"How far to trust these rubrics could not be measured: {auc.undefined or 'there is no figure'}."
@@ -846,12 +865,14 @@ def anything_is_borne_out(rubrics: Sequence[ChosenRubric]) -> bool:
 
 def behind_plain(rubrics: RubricSet) -> str:
     """Say which plain method tells good conversations from bad ones better; empty for none."""
+    # a plain method that is surely ahead, by probability where that was compared
     for baseline in rubrics.baselines:
         by = "the probability of this set"
         ahead = baseline.probability_ahead
         if ahead is None:
             by = "the sum of these rubrics"
             ahead = baseline.advantage
+        # the whole interval lies below 0
         if ahead and known(ahead.high) and ahead.high < 0:
             return f"{baseline.name} tells good conversations from bad ones better than {by} does."
 
@@ -904,11 +925,13 @@ def written_by(rubrics: RubricSet) -> str:
     built_in = sum(is_built_in(rubric.source) for rubric in rubrics.rubrics)
     others = sum("@" in rubric.source for rubric in rubrics.rubrics)  # a prompt at its version
     reworded = any(rubric.written not in ("", rubric.text) for rubric in rubrics.rubrics)
+    # people wrote some of them, or changed their words
     if reworded or built_in + others < len(rubrics.rubrics):
         return ""
     if not others:
         return "A program wrote them, no LLM. "
 
+    # of a model and the built-in side at once, the model is named first
     by = rubrics.roles.get("summarizer", rubrics.judge.name).partition(" and ")[0]
     rest = ""
     if built_in:
@@ -923,6 +946,7 @@ def _classes(figures: Assessment) -> str:
 
 def who_worked(rubrics: RubricSet) -> str:
     """Name the model of each role, and how often it found no reason; or say that no LLM was used."""
+    # a built-in judge, and built-in agents in all roles
     names = dict.fromkeys([*rubrics.roles.values(), rubrics.judge.name])
     if rubrics.judge.built_in and all(name.startswith("built-in") for name in names):
         return (
@@ -955,6 +979,7 @@ def more_labels(reach: Reach | None) -> str:
 
     more = reach.more
     n = reach.more.n
+    # pairs out of 100, with a sign
     low, value, high = (
         number(100 * figure_end, 1, signed=True) if known(figure_end) else ""
         for figure_end in (more.low, more.value, more.high)
@@ -983,11 +1008,13 @@ def cautions(rubrics: RubricSet) -> Iterator[str]:
 
 def _comparison(baseline: Baseline) -> str:
     gain = baseline.advantage
+    # a constant ranks nothing
     if gain is None or baseline.name == "constant" or not (known(gain.low) and known(gain.high)):
         return ""
 
     bounds = f"{LEVEL} {points(gain.low)} to {points(gain.high)}"
     by = f"a difference of {points(gain.value)} in 100 pairs ({bounds})"
+    # an interval on one side of 0, or on both
     if gain.low > 0:
         return f"The rubrics rank better than {baseline.name}: {by}."
     if gain.high < 0:
@@ -1013,6 +1040,7 @@ def window_in_words(window: Window) -> str:
 
 def commands(rubrics: RubricSet, path: str, store: str) -> dict[str, str]:
     """List what to type next; a hostile name stays one word of the shell."""
+    # names come from outside: cut and quoted, so that each stays one word
     file, first, run = (
         shlex.quote(short(name, REASON)) for name in (path, rubrics.rubrics[0].id, rubrics.run)
     )

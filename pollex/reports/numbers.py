@@ -62,6 +62,7 @@ def interval_in_words(
 ) -> str:
     """Write `95 % interval 0.44 to 0.51`, or why there is none."""
     bounds = interval(figure, digits, missing)
+    # without an interval there are only words, and no level before them
     return f"{LEVEL} {bounds}" if known(figure.low) else bounds
 
 

@@ -45,11 +45,13 @@ def environment() -> Environment:
     environment = Environment(
         loader=loader,
         autoescape=True,
+        # text is escaped so that it is no link either
         finalize=lambda value: escape(value) if isinstance(value, str) else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    # templates know these filters by the functions' names
     written = (
         numbers.count,
         numbers.interval,
@@ -71,6 +73,7 @@ def environment() -> Environment:
         TEXT=TEXT,
         WITHIN=WITHIN,
     )
+    # the policy of a page allows this style alone, by its digest
     style = "".join(style_of(name) for name in STYLES)
     environment.globals.update(
         style=style,

@@ -69,6 +69,7 @@ class WorstRow:
     @property
     def unsure(self) -> bool:
         """Whether it may as well be the other way."""
+        # goodness is a negated probability: that of what was decided
         return (-self.goodness if self.decision == "positive" else 1 + self.goodness) < SURE
 
 
@@ -81,6 +82,7 @@ class ScoreTally:
         self.scored: Counter[str] = Counter()
         self.error = rubrics.calibration_error
         self.doubt = rubrics.at_chance
+        # sums, from which the share of good conversations and its interval follow
         self.probabilities = 0
         self.total = 0.0
         self.squares = 0.0
@@ -93,6 +95,7 @@ class ScoreTally:
         """Count scores, and keep the worst."""
         index = scores.answers.index
         ids = scores.answers.rubrics
+        # each different answer is read once; `index` says where it stands [conversation, rubric]
         value = []
         for answer in scores.answers.different:
             value.append(value_of(answer, self.value) if isinstance(answer, Answer) else MIDDLE)
@@ -103,6 +106,7 @@ class ScoreTally:
         for id_ in ids:
             signs.append(self.rubrics[id_].sign if id_ in self.rubrics else 0)
 
+        # over 0 it speaks for a good conversation [conversation, rubric]
         points = (values - MIDDLE) * signs
         held = values > MIDDLE
         probabilities = np.array(
@@ -128,12 +132,14 @@ class ScoreTally:
         self.unscored += decisions.count(None)
 
     def _keep_worst(self, scores: ScoreColumns, points: npt.NDArray[np.float64]) -> None:
+        # conversations before this batch, which `scored` has already and `unscored` hasn't
         before = (
             self.scored.total()
             - len(scores)
             + self.unscored
             + scores.column("decision").count(None)
         )
+        # what lowered each conversation most, and what raised it most; without rubrics, nothing did
         if points.size:
             lowest = points.argmin(axis=1).tolist()
         else:
@@ -150,6 +156,7 @@ class ScoreTally:
             strict=True,
         )
         for place, (probability, decision) in enumerate(figures):
+            # the list is full, and its best conversation is worse than this one
             if probability is None or (
                 len(self._worst) == LISTED and -probability < self._worst[0].goodness
             ):
@@ -165,6 +172,7 @@ class ScoreTally:
                 else:
                     turns = ()
 
+            # what was decided good is explained by what raised it, anything else by what lowered it
             why = by
             if decision == "positive":
                 raised = points.size and points[place, highest[place]] > 0
@@ -178,6 +186,7 @@ class ScoreTally:
                 turns,
                 before + place,
             )
+            # the first of the heap is the best one, and makes room
             (heapq.heappush if len(self._worst) < LISTED else heapq.heappushpop)(self._worst, row)
 
     @property
@@ -224,6 +233,7 @@ class ScoreTally:
         n_good = self.scored["positive"]
         n_bad = self.scored["negative"]
         gaps: list[dict[str, Any]] = []
+        # without both classes there is no gap
         for id_, rubric in self.rubrics.items() if n_good and n_bad else ():
             gap = self.points["positive", id_] / n_good - self.points["negative", id_] / n_bad
             bad = share_of(self.held["negative", id_], n_bad)
@@ -237,6 +247,7 @@ class ScoreTally:
                 }
             )
 
+        # only rubrics on which bad conversations do worse, headline ones first
         gaps = [row for row in gaps if row["gap"] > 0]
         return sorted(gaps, key=lambda row: (not row["rubric"].headlined, -row["gap"]))[:LOWERING]
 
@@ -258,6 +269,7 @@ def scores_page(
         HTML, the same for the same arguments. Write it as UTF-8.
     """
     rows = tally.worst
+    # conversations whose text isn't at hand are listed without it
     texts = {}
     for row in rows:
         if row.place < len(conversations):
@@ -296,6 +308,7 @@ def marked_in(row: WorstRow, conversation: Conversation | None) -> list[MarkedTu
     else:
         turns = []
 
+    # an answer names turns, so all of a turn is marked
     quotes = {}
     for place in row.turns:
         if place < len(turns):

@@ -41,6 +41,7 @@ def forest(title: str, estimates: Iterable[tuple[str, Share | None]]) -> Markup:
         if share is not None:
             shown.append((name, share))
 
+    # a row for each share, and one for the axis
     height = ROW * (len(shown) + 1) + 12
     scale = Axis(0.0, 1.0, NAMES, WIDTH - 20)
     grid = []
@@ -55,6 +56,7 @@ def forest(title: str, estimates: Iterable[tuple[str, Share | None]]) -> Markup:
     rows = []
     for place, (name, share) in enumerate(shown):
         y = ROW * place + ROW / 2 + 4
+        # a longer name would leave its column
         short = name if len(name) <= 28 else f"{name[:27]}…"
         whisker = line(
             scale(share.low),

@@ -55,6 +55,7 @@ def _attribute(key: str, value: object) -> str:
     else:
         name = key
 
+    # two decimals of a pixel are enough, without zeros at the end
     if isinstance(value, float):
         shown = f"{value:.2f}".rstrip("0").rstrip(".")
     else:
@@ -73,6 +74,7 @@ class Axis:
     end: float
 
     def __call__(self, value: float) -> float:
+        # an axis of a single value puts it at the start
         return self.start + (value - self.low) / ((self.high - self.low) or 1.0) * (
             self.end - self.start
         )
@@ -87,14 +89,17 @@ def nice_step(span: float, count: int) -> float:
         return 1.0
 
     power = 10.0 ** math.floor(math.log10(span / count))
+    # with a tolerance, so that rounding doesn't ask for the next larger step
     return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power * count >= span * (1 - 1e-9))
 
 
 def ticks(low: float, high: float, count: int = 8) -> list[float]:
     """Return round values within `low` … `high`, about `count` of them."""
     step = nice_step(high - low, count)
+    # with a tolerance, so that rounding doesn't lose the ends
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
+    # rounded, as a multiple of .1 isn't exact
     return [round(index * step, 12) for index in range(first, last + 1)]
 
 
@@ -237,6 +242,7 @@ class Frame:
     @classmethod
     def over(cls, xs: tuple[float, float], ys: tuple[float, float]) -> Frame:
         """Make a panel of these ranges."""
+        # pixels are counted from the top, so the lowest value has the highest number
         return cls(Axis(*xs, LEFT, WIDTH - RIGHT), Axis(*ys, HEIGHT - BOTTOM, TOP))
 
     def curve(
@@ -296,6 +302,7 @@ class Frame:
         """Draw a band over the full height; None reaches to the edge."""
         low = self.x.low if low is None else low
         high = self.x.high if high is None else high
+        # an edge outside the panel moves to its border
         start, end = (self.x(min(max(edge, self.x.low), self.x.high)) for edge in (low, high))
         return rect(start, self.y.start, end, self.y.end, class_)
 
@@ -315,6 +322,7 @@ class Frame:
     def vline(self, value: float, class_: str, label: str = "") -> Markup:
         """Draw a line over the full height, with its name above."""
         place = self.x(value)
+        # near a side of the panel the name turns inward
         if place > WIDTH * 0.85:
             anchor = "end"
         elif place < WIDTH * 0.2:
@@ -373,6 +381,7 @@ class Frame:
                 text(
                     place,
                     self.y(value) + 4,
+                    # counts that are drawn downward have no sign
                     tick_label(abs(value)),
                     "tick",
                     "end",

@@ -56,12 +56,14 @@ def marked_parts(text: str, marks: Sequence[tuple[int, int]]) -> tuple[MarkedTex
 
 
 def _cut_at(text: str, spans: Sequence[tuple[int, int, str]]) -> tuple[MarkedText, ...]:
+    # each border of a mark cuts the text, also inside another mark
     borders = sorted(
         {0, len(text), *(min(end, len(text)) for low, high, _ in spans for end in (low, high))}
     )
     return tuple(
         MarkedText(
             text[low:high],
+            # `sat` before `dsat`
             " ".join(sorted({kind for a, b, kind in spans if a <= low < b}, reverse=True)),
         )
         for low, high in pairwise(borders)
@@ -69,6 +71,7 @@ def _cut_at(text: str, spans: Sequence[tuple[int, int, str]]) -> tuple[MarkedTex
 
 
 def _spans(content: str, words: str) -> list[tuple[int, int]]:
+    # any white space may stand between the words
     pattern = BLANK.join(map(re.escape, words.split()))
     if pattern:
         spans: list[tuple[int, int]] = []
