@@ -22,11 +22,13 @@ def agreement(of: Sequence[Opinion]) -> Figure:
             undefined=f"too few: {len(shared)} texts have two answers, {FEWEST} are needed",
         )
 
+    # numbers take the place of texts, people and values; sorted values keep their order
     opinions_shared = [opinion for opinion in of if opinion.text_hash in shared]
     texts, people, values = (
         sorted({getattr(opinion, name) for opinion in opinions_shared})
         for name in ("text_hash", "annotator", "value")
     )
+    # words are in no order
     ordered = not any(isinstance(value, str) for value in values)
 
     return alpha(

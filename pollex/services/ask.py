@@ -146,6 +146,7 @@ def ask(
     # a word that is wrong in it is told before a long log is read
     questions = questionnaire_at(questionnaire)
     read = logs_from(logs, reading.for_scores(), progress)
+    # a dry run counts the calls that the same settings would make
     if run.dry_run:
         counted = one_by_one(model, with_domain=domain is not None)
         work = lambda plan: _rehearse(read, questions, asked_by(plan.asker, questions))  # noqa: E731
@@ -197,6 +198,7 @@ def one_by_one(model: ModelOptions, *, with_domain: bool) -> ModelOptions:
     Args:
         with_domain: Whether it is told of the domain.
     """
+    # each question stands alone in its call, without checks that are made for rubrics
     changes = {
         "elicitation": "independent",
         "canary": False,
@@ -236,6 +238,7 @@ def _rows(
     read: Logs,
     questions: list[SheetQuestion],
 ) -> Iterator[Row]:
+    # a row for each option; a question without an answer has none
     for conversation, answers in sheets_of(opened.store, run_id, read.conversations):
         for question in questions:
             if not isinstance(answer := answers.get(question.id), Answer):
@@ -275,6 +278,7 @@ async def ask_all(
     for question in questions:
         questions_json.append(question.model_dump(mode="json"))
 
+    # a resume goes on only with the same texts, questions and judge
     fingerprint = {
         "data": data_fingerprint[:12],
         "questionnaire": digest(questions_json),
@@ -293,7 +297,9 @@ async def ask_all(
                 ],
             )
         )
+        # questions are stored with the run, so that its answers can be read without the file
         await store.write_step(run.id, SHEET, {"questions": questions_json})
+        # a conversation is done when no question of it is open, or can be asked again
         done = {}
         for conversation, answers in sheets_of(store, run.id, conversations):
             if _settled(answers, questions, setting.retry_outcomes):
@@ -346,6 +352,7 @@ def sheets_of(
 
 def asked_in(store: Store, run: str) -> dict[str, Question]:
     """Return the questions of a run of `ask`, by their ids."""
+    # a run of before may have stored no questions
     sheet = step(store, run, SHEET)
     if sheet:
         questions = []

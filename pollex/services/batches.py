@@ -38,6 +38,7 @@ def desk_for(
         WrongUse: Calls of a LangChain chat model are to go by batch.
     """
     by_batch = options.by_batch or options.batch_files is not None
+    # only an endpoint with an address has batches
     if not isinstance(endpoint, Endpoint):
         if by_batch:
             raise WrongUse(
@@ -48,9 +49,11 @@ def desk_for(
         return None
 
     book = StoreBook(store)
+    # what was handed in before is fetched, even if nothing more is
     if not by_batch and not book.open(endpoint.place, endpoint.model):
         return None
 
+    # a client is made only for the provider that is needed
     providers: dict[str, Callable[[], Provider]] = {
         OpenAIBatches.name: lambda: OpenAIBatches(endpoint, options.limits),
         AnthropicBatches.name: lambda: AnthropicBatches(endpoint, options.limits),
@@ -73,6 +76,7 @@ def desk_for(
 
 def provider_name(options: ModelOptions, endpoint: Endpoint) -> str:
     """Return the provider that new calls go to."""
+    # files go before any provider, and a named protocol before what the address tells
     if options.batch_files is not None:
         return FileBatches.name
 

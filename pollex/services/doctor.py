@@ -109,11 +109,14 @@ def doctor(
     Args:
         rebuild: Make the store's database anew first; see `store.repair`.
     """
+    # a rebuilt store is examined as it is then
     for done in rebuild_store(run.store) if rebuild else ():
         progress.note(f"{done[0].upper()}{done[1:]}.")
 
+    # an examination leaves no traces elsewhere
     switch_tracing(on=False)
     endpoint = Examined(model) if model.model else None
+    # each is examined, whatever became of those before
     findings = [
         python(),
         *map(package, PACKAGES),
@@ -185,6 +188,7 @@ class Examined:
 
 def seen(capabilities: Capabilities) -> list[str]:
     """Return the names of what was seen: of the ways to ask in a form, the one that is used, as no other was tried."""
+    # one form only is seen: the first that works is used
     forms = {
         "json_schema": "json_schema",
         "tool": "tools",
@@ -233,6 +237,7 @@ def examine(what: str, work: Callable[[], str]) -> Diagnosis:
 
 def embeddings() -> str:
     """Load the bundled model and try it."""
+    # two of these sentences say the same, the third has nothing to do with them
     likeness = MiniLM().encode(["The fix works.", "It works now, thanks!", "Trains leave at nine."])
     near = likeness[0] @ likeness[1]
     far = likeness[0] @ likeness[2]
@@ -245,6 +250,7 @@ def store(options: RunOptions) -> str:
     if not options.store.exists():
         return f"{options.store}: none yet; the first run makes it"
 
+    # a store that can be opened may be damaged all the same
     with Store.open(options.store, read_only=True) as opened:
         check(opened)
         return f"{options.store}: {count(len(runs(opened)), 'run')}"

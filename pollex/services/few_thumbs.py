@@ -70,6 +70,7 @@ class Thumbs:
     @classmethod
     def of(cls, conversations: Iterable[Conversation]) -> "Thumbs":
         """Count them as `check_learnable` does: once a text, where there is something to judge."""
+        # repeated texts count once; only a whole log knows them
         if isinstance(conversations, Logs):
             repeated = conversations.repeated
         else:
@@ -89,6 +90,7 @@ class Thumbs:
 
     def told(self) -> Told:
         """Yield how many there are, and how many each figure takes."""
+        # without any thumb, half of them are taken to be down
         if self.up + self.down:
             share = self.down / (self.up + self.down)
         else:
@@ -102,6 +104,7 @@ class Thumbs:
 
 def as_hints(learned: Learned, thumbs: Thumbs) -> Learned:
     """Return a set whose rubrics are hints without figures."""
+    # a p-value of 1 takes no rubric for a finding, whatever a fit found
     standing = StandingRecord(p=1.0, n=thumbs.up + thumbs.down, by="all")
     hints = tuple(
         rubric.model_copy(update={"standing": standing, "worth": None, "alone": None})
@@ -136,6 +139,7 @@ def write_queue(
     """
     from pollex.services.label import as_logged  # scikit-learn is not needed before
 
+    # a file that is there may have thumbs that somebody filled in
     path = beside.with_name(QUEUE)
     left = [
         conversation
@@ -147,9 +151,11 @@ def write_queue(
     if not left or path.exists():
         return None
 
+    # one order for both: its first are the random sample, the rest can be chosen
     order = np.random.default_rng(seed).permutation(len(left)).tolist()
     chosen = order[:AT_RANDOM] + most_telling([left[row] for row in order], rubrics, order)
     rows = []
+    # a conversation that both ways chose is listed once, as random
     for place in dict.fromkeys(chosen):
         conversation = left[place]
         row: Request = {
@@ -184,21 +190,25 @@ def most_telling(
     for conversation in conversations:
         views.append(View(conversation, embedder))
 
+    # `[conversation, rubric]`, whether it holds there
     held = np.array(
         [[bool((signal.marks(view) != 0).any()) for signal in signals] for view in views],
         dtype=float,
     )
     shown = np.zeros(len(signals))
     out = list[int]()
+    # the random ones are labeled anyway
     held[:AT_RANDOM] = 0
 
     for _ in range(TELLING):
         if signals:
+            # each showing makes a hint count less
             worth = (held / (1.0 + shown)).sum(axis=1)
         else:
             worth = np.zeros(len(views))
 
         best = int(np.argmax(worth))
+        # no conversation is left that shows a hint
         if worth[best] <= 0:
             break
         out.append(places[best])

@@ -55,6 +55,7 @@ def unpack_file(path: Path) -> Unpacked:
     with path.open("rb") as file:
         begins = file.read(4)
         file.seek(0)
+        # the content says how it is packed, whatever its name says
         if begins.startswith(GZIP):
             return _unpack(gzip.GzipFile(fileobj=file), path, gzip.compress)
         if begins == ZSTANDARD:
@@ -77,6 +78,7 @@ def _unpack(
 ) -> Unpacked:
     ending = Path(path.stem).suffix
     content = io.BytesIO()
+    # in blocks, so that a small file can't unpack to more than the memory holds
     while block := source.read(1 << 20):
         content.write(block)
         require_size(content.tell(), ending)
@@ -89,6 +91,7 @@ def _unpack(
 
 def require_size(size: int, ending: str) -> None:
     """Refuse what is larger than a file with this ending may be."""
+    # rows can be read one after the other, so that more of them are allowed
     largest = LARGEST if ending in ROWS else LARGEST_WHOLE
     if size > largest:
         raise NotLookedInto(f"it has more than {largest >> 20} MB")

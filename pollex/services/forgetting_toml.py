@@ -25,11 +25,13 @@ def toml_without(text: str, target: ToForget) -> str | None:
     Returns:
         The text; None if it is no TOML, or if a quote can't be taken out of it.
     """
+    # what is no TOML can't be checked for being read as before
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return None
 
+    # masked in place; the result has to be TOML without a quote
     cleaned = _TOKEN.sub(lambda token: _token_without(token, target), text)
     try:
         tomllib.loads(cleaned)
@@ -42,6 +44,7 @@ def toml_without(text: str, target: ToForget) -> str | None:
 def _token_without(token: re.Match[str], target: ToForget) -> str:
     """Return a string, comment or name without quotes; as it was written if it has none."""
     written = token[0]
+    # comments and names have no escapes
     if token["string"] is None:
         masked = target.masked(written)
         if masked == written:
@@ -50,6 +53,7 @@ def _token_without(token: re.Match[str], target: ToForget) -> str:
             return f"# {FORGOTTEN}"
         return _quoted(FORGOTTEN)
 
+    # a string is searched as what it says, without its escapes
     value = tomllib.loads(f"value = {written}")["value"]
     masked = target.masked(value)
     if masked == value:

@@ -41,6 +41,7 @@ class Seen(NamedTuple):
 
 def seen_in(store: Store, run: Run) -> list[Seen]:
     """Return the conversations of a scored run with what holds in each."""
+    # only the run's rubrics: answers to other questions say nothing here
     ids = []
     for row in store.rows("SELECT id FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]):
         ids.append(row["id"])
@@ -54,9 +55,11 @@ def seen_in(store: Store, run: Run) -> list[Seen]:
 
 def _seen(row: Mapping[str, Any], run: Run) -> Seen:
     metadata = json.loads(row["metadata"] or "{}")
+    # a conversation without a thumb is on neither side
     down = {"negative": True, "positive": False}.get(row["label"])
     release = prompt_version(metadata, row["system"])
     begun = next(times_of(metadata), None)
+    # without a time of its own a conversation counts in the week of the run
     if begun is None:
         day = datetime.fromisoformat(run.started)
     else:

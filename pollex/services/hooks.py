@@ -137,6 +137,7 @@ def score_forms() -> ScoreForms:
     Raises:
         WrongUse: Its room isn't installed.
     """
+    # one room at most writes for other tools
     for forms in hooks_of(ScoreForms):
         known_forms: ScoreForms = forms
         return known_forms
@@ -228,6 +229,7 @@ class FetchedLogs:
 
 def figure_told(figure: Figure) -> dict[str, Any]:
     """Return what an agent is told of a figure."""
+    # agents pay for each word: what is empty is left out, and so are units
     return {
         name: value
         for name, value in asdict(figure).items()

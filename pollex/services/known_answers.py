@@ -83,6 +83,7 @@ def all_answers_known(
 ) -> bool:
     """Tell whether a judge knows the answer to each question about each conversation that can be judged."""
     assert judge.memory is not None, "a judge from memory has one"
+    # words and options make a question; which rubric it is of is not looked at
     digests = {question.digest for question in questions}
     scorable = [conversation for conversation in conversations if not conversation.not_scorable]
     for start in range(0, len(scorable), CONVERSATIONS_IN_A_QUERY):
@@ -110,6 +111,7 @@ def answers_by_rubric(
         return {}
 
     questions = questions_of_model(rubric_set)
+    # answers of any run, under the judge's model, prompt and settings
     remembered = judge.memory.find(judge.fingerprint, text_hashes)
     return {
         text_hash: {
@@ -157,6 +159,7 @@ def left_to_ask(store: Store, run: str, rubric_set: RubricSet) -> Left:
 
     # The rubrics of each side are asked in calls of their own.
     calls = sum(len(_sides(left)) for left in missing.values())
+    # tokens are estimated from a sample, for as many conversations as are left
     sample = list(
         conversations_of(
             store,
@@ -191,4 +194,5 @@ def _sides(questions: Sequence[Question]) -> Mapping[str, list[str]]:
 def _prompt_tokens(conversation: Conversation, questions: Sequence[Question]) -> int:
     turns = [turn.shown for turn in conversation.turns]
     sides = _sides(questions).values()
+    # each side reads the conversation anew
     return sum(prompt_estimate([{"content": text} for text in (*turns, *side)]) for side in sides)

@@ -81,8 +81,10 @@ def queue_log(
 
     drawn = drawn_of(possible, number, np.random.default_rng(seed))
 
+    # only names of files can be stored; other data has none
     sources = logs if isinstance(logs, list | tuple) else ()
     arguments = {"logs": [str(source) for source in sources], "command": run.typed}
+    # the queue has a run of its own, which holds its conversations, and judges nothing
     with workspace(run, progress, read) as work:
         began = work.store.begin(
             COMMAND,
@@ -98,6 +100,7 @@ def queue_log(
             run=began.id,
             random_share=1.0,
             overlap=1,
+            # another seed than that of the draw: people get the queue in orders of their own
             seed=secrets.randbits(32),
             time=now(),
             repeat_share=REPEATS,

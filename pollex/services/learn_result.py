@@ -51,6 +51,7 @@ REPORT = "report.html"
 
 def require_places(out: Path, *read: str) -> None:
     """Refuse output paths that overwrite each other or an input."""
+    # the report lies beside the set, and must not be the same file as it or as an input
     require_writable(out, *read, regular=True)
     report = report_of(out)
     require_apart(out, report)
@@ -67,6 +68,7 @@ def require_not_edited(out: Path) -> None:
     if not out.exists() and not beside.exists():
         return
 
+    # a set without edits may be written anew; another file may not
     try:
         edited = RubricSet.load(out, arrays=False).has_edits
     except BadRubrics as error:
@@ -85,6 +87,7 @@ def require_not_edited(out: Path) -> None:
 
 def report_of(out: Path) -> Path:
     """Return the report's path; with the set's name if another set's report is there."""
+    # the name is free, or its report is of this set, or of one that is gone
     usual = out.with_name(REPORT)
     owner = file_of(usual)
     if owner in (None, out.name) or not (out.parent / owner).is_file():
@@ -151,6 +154,7 @@ class LearnResult(Shown):
     def told(self, verbose: bool = False) -> Told:
         """Yield rubrics, three figures and the report's path; everything if verbose."""
         rubrics = self.rubrics
+        # few thumbs give hints, and no figures
         if self.few is not None:
             yield from self.few.thumbs.told()
             yield from _hints_told(rubrics)
@@ -161,6 +165,7 @@ class LearnResult(Shown):
         for caveat in caveats(rubrics):
             yield Line(caveat, "bold")
 
+        # without a finding, the conversation that is most worth reading
         if not anything_leads(rubrics.rubrics) and (worst := read_first_told(self.scores)):
             yield worst
         yield from rubrics_told(rubrics, verbose)
@@ -169,6 +174,7 @@ class LearnResult(Shown):
         if behind := behind_plain(rubrics):
             yield behind
 
+        # rubrics that were adapted without a change are told only if asked for
         adapted = []
         for change in rubrics.adapted:
             if verbose or change.does != "kept":
@@ -176,8 +182,10 @@ class LearnResult(Shown):
 
         sides = {"held out": rubrics.held_out, "training": rubrics.training}
         yield from some_told("rubric was adapted", "rubrics were adapted", adapted)
+        # all figures, or the key ones of held-out conversations, where there are any
         if verbose:
             yield from figures_told(sides)
+            # how many the set's own window is sure of: the figures have windows of their own
             netsats = []
             for score in self.scores:
                 if score.side == "held_out" and score.netsat is not None:
@@ -200,6 +208,7 @@ class LearnResult(Shown):
                 on = f"{side.capitalize()} (n = {assessment.n})"
 
             yield f"{on}: {figures}"
+            # how a starter does, and what was judged anew, is told at once; other notes are counted
             if rubrics.starter:
                 starter = f"Starter {rubrics.starter.source}: "
             else:
@@ -262,6 +271,7 @@ def _details(rubrics: RubricSet) -> Told:
     if rubrics.guaranteed:
         yield f"Window with a guarantee: {guarantee_in_words(rubrics.guaranteed)}"
 
+    # only a baseline that was compared on held-out labels says anything
     for baseline in rubrics.baselines:
         if baseline.held_out and baseline.advantage:
             auc = baseline.held_out.auc
@@ -270,6 +280,7 @@ def _details(rubrics: RubricSet) -> Told:
 
     if record := rubrics.calibrator:
         yield f"Probabilities: {rubrics.support}, by {record.chosen}{lead_in_words(record)}"
+        # where nothing was held out, both are the same figures, and are told once
         for side, figures in (
             ("held out", record.held_out),
             ("training, cross-fitted", record.training),
@@ -315,7 +326,9 @@ def learned_result(
     few: FewThumbs | None = None,
 ) -> LearnResult:
     """Write the rubric set and its report if asked for, and return the result."""
+    # of all conversations only those that the report names go with it
     named = set(named_in(learned.rubric_set, learned.scores))
+    # one conversation without reasons or score makes the result incomplete
     failed = learned.unextracted or any(score.netsat is None for score in learned.scores)
     result = LearnResult(
         run=learned.run,
@@ -344,6 +357,7 @@ def learned_result(
 
 def list_skipped(logs: Logs, learned: Learned) -> list[LeftOut]:
     """Return everything that was read and not learned from, with its reason."""
+    # a list for each reason to be left out; the gravest reason comes first in the end
     rows = []
     for row in logs.bad_rows:
         rows.append(LeftOut(f"{row.source}:{row.line}", row.reason, row.remedy))

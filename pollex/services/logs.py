@@ -37,9 +37,11 @@ def logs_given(data: Data, options: ReadOptions) -> Logs:
         return data
     if isinstance(data, str | Path):
         return read_logs(data, options=options)
+    # a table has columns, a dict has fields, and not every table can be walked
     if isinstance(data, Mapping) or hasattr(data, "columns") or not isinstance(data, Iterable):
         return read_rows(cast(Rows, data), options=options)
 
+    # a list is told by its items
     items: list[Any] = list(data)
     if items and all(isinstance(item, str | Path) for item in items):
         return read_logs(items, options=options)
@@ -183,6 +185,7 @@ def labeled_logs(
     """Read logs with the labels of the sources that are wanted; report what was read. Raises as `logs_from`."""
     read = logs_from(sources, reading, progress)
     with_those_of_files = with_labels(read, reading, store)
+    # the notes on reading were told already
     for note in with_those_of_files.notes[len(read.notes) :]:
         progress.note(f"Note: {note}")
 
@@ -196,6 +199,7 @@ def with_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
     A label whose giver had seen the score gives none either. The notes count the labels of each
     source.
     """
+    # labels of the log alone need no look into the store
     if options.sources == ("log",):
         return logs
 
@@ -205,6 +209,7 @@ def with_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
     for conversation in logs:
         labeled.append(_labeled(conversation, opinions, options.sources, used))
 
+    # counts and the fingerprint are those of the new labels
     labeled_logs = logs_of(labeled)
     notes = (*logs.notes, *notes_on(used, logs, labeled, opinions))
     return replace(
@@ -228,6 +233,7 @@ def thumbs_of_people(store: Path, sources: Sequence[str]) -> Mapping[str, Opinio
     )
 
     with Store.open(store, read_only=True) as opened:
+        # an opinion counts only if its giver had not seen the score
         opinion_sources = []
         for opinion in opinions(opened, THUMB):
             if opinion.source in sources and opinion.counts:
@@ -244,6 +250,7 @@ def notes_on(
 ) -> list[str]:
     """Say how many labels each source gave, and which replaced others."""
     counted = ", ".join(f"{used[name]} {words}" for name, words in WORDS.items() if used[name])
+    # labels of people that stand where the log has another one
     replaced = sum(
         a.label not in (b.label, Label.NONE) and _of(a, opinions) is not None
         for a, b in zip(logs, labeled, strict=True)
@@ -282,6 +289,7 @@ def _labeled(
     opinion = _of(conversation, opinions)
     if opinion is not None:
         used[opinion.source] += 1
+        # a label that came by no queue was drawn as by chance
         metadata = conversation.metadata | {DRAWN: opinion.drawn or "random"}
         update = {
             "label": LABELS[opinion.value],
@@ -289,6 +297,7 @@ def _labeled(
             "metadata": metadata,
         }
         return conversation.model_copy(update=update)
+    # without the log among the sources, its own labels don't count
     if "log" not in sources:
         return conversation.model_copy(update={"label": Label.NONE})
 

@@ -35,6 +35,7 @@ def read_set(
 
     path = Path(rubrics)
     folder = store or Path(os.environ.get(VARIABLE) or STORE)
+    # what has a folder or an ending in it is meant as a file, there or not
     if path.exists() or len(path.parts) != 1 or path.suffix or not folder.is_dir():
         return RubricSet.load(path, arrays=arrays, edits=edits)
 

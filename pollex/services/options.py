@@ -69,6 +69,7 @@ def require_model(system: str, model: str | None) -> None:
     Raises:
         WrongUse: Says so.
     """
+    # such systems use prompts of the paper, or have rubrics adapted
     if system in NEED_A_MODEL and model is None:
         if "adapt" in SYSTEMS[system]:
             why = "adapts rubrics to your domain, and that"
@@ -132,6 +133,7 @@ class ModelOptions:
         Raises:
             WrongUse: A setting can't be carried out; it is named.
         """
+        # limits and options by their names; whatever is left is a setting of the judge
         limited = {
             field.name: fields_given.pop(field.name)
             for field in fields(Limits)
@@ -241,6 +243,7 @@ def tables_in(
         BadInput: It can't be read, or something in it is missing or wrong.
     """
     try:
+        # only the tables that are wanted have to be right
         tables = parse_toml(read_lines(path))
         tables_wanted = {
             name: table for name, table in tables.items() if not names or name in names
@@ -253,6 +256,7 @@ def tables_in(
             remedy=UNREADABLE,
         ) from error
     except ValidationError as error:
+        # the first fault, with the place in the file
         first = error.errors(include_url=False, include_input=False)[0]
         raise BadInput(
             f"{'.'.join(map(str, first['loc']))}: {first['msg']}",

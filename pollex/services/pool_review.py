@@ -69,6 +69,7 @@ def until_taken(people: People) -> People:
 def written_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
     """Write a pool where people edit it; see `pool_in`."""
     lines = [HEAD.format(run=run)]
+    # reasons and a quote are comments: they help people, and are not read again
     for row in pool:
         lines += [
             "[[rubrics]]",
@@ -111,10 +112,12 @@ def match_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
     Raises:
         BadRubrics: One is a duplicate, empty, or the reverse of another; or none is left.
     """
+    # called for what it raises: duplicates and contradictions
     edited_pool(
         list(rows),
         [Rubric(id=row["id"], text=row["text"], polarity=row["polarity"]) for row in before],
     )
+    # words that are as they were keep the id, and so the reasons behind it
     row_by_text = {(row["text"], row["polarity"]): row for row in before}
     return [row_by_text.get((row["text"], row["polarity"]), {**row, "id": ""}) for row in rows]
 
@@ -139,6 +142,7 @@ async def take_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
             remedy="go on with it, or fork it to change the pool",
         )
 
+    # written to the state as if the node of the review had just ended
     reviewed_pool = {"kept": match_rows(rows, before), "reviewed": True}
     async with compile_on(graph_of(run), store) as compiled:
         await compiled.aupdate_state(
@@ -172,6 +176,7 @@ async def begin_fork(
     else:
         fingerprint_wanted = dict(fingerprint)
 
+    # another endpoint may go on: what is taken over was answered already
     if "endpoint" in parent.fingerprint:
         anywhere = {"endpoint": parent.fingerprint["endpoint"]}
     else:
@@ -182,6 +187,7 @@ async def begin_fork(
         {name: part for name, part in fingerprint_wanted.items() if name != "endpoint"} | anywhere,
         store,
     )
+    # after the last node only another pool leaves something to do
     if parent.command != "learn" or (fork.node == "assess" and not fork.pool):
         raise WrongUse(
             f"nothing comes after {fork.node!r}",
@@ -190,6 +196,7 @@ async def begin_fork(
 
     state = await state_after(store, parent, fork.node)
     at = fork.node
+    # with another pool, everything that was judged has to be judged again
     if fork.pool:
         if "kept" not in state:
             raise WrongUse(
@@ -206,6 +213,7 @@ async def begin_fork(
             else:
                 at = "review_pool"
 
+    # without arguments of its own the fork writes beside the files of its parent
     if arguments is None:
         arguments_given = _elsewhere(parent.arguments)
     else:
@@ -222,6 +230,7 @@ async def begin_fork(
         store.keep([settings_row(run.id, behind)])
 
     await _take_over(store, parent.id, run.id, state)
+    # of another pool, only answers to rubrics that it took over
     store.copy_answers(
         parent.id,
         run.id,
@@ -231,6 +240,7 @@ async def begin_fork(
     async with compile_on(graph_of(run), store) as compiled:
         await compiled.aupdate_state(thread_of(run.id), state, as_node=at)
 
+    # not begun, but to be resumed
     store.finish(run.id, "interrupted")
     return run
 
@@ -251,6 +261,7 @@ BEFORE = (
 
 
 def _elsewhere(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    # only a command that names a file can be made to write another one
     if not (arguments.get("command") and arguments.get("out")):
         return arguments
 
@@ -273,6 +284,7 @@ async def _take_over(
     for id_, extraction in extractions_of(store, parent).items():
         store.put([fact(run, "extraction", id_, extraction)])
 
+    # steps whose results the state doesn't have are done again
     for name, step_fact in facts_of(store, parent, "step").items():
         if MADE.get(name, "settings") in state:
             await store.write_step(run, name, step_fact)

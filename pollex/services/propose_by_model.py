@@ -47,6 +47,7 @@ def ask_for_mapping(
         ModelUnavailable: It can't be reached.
         Planned: Calls are to be counted alone.
     """
+    # the model sees names of columns and disguised values, not what people said
     shown = disguise(unread.columns)
     if run.dry_run:
         raise rehearse(
@@ -73,12 +74,14 @@ def ask_for_mapping(
     if usage is not None:
         progress.note(usage.summary)
 
+    # a sentence in place of columns says why nothing came
     if isinstance(columns_read, str):
         return _without_mapping(
             unread,
             f"{model.name} said nothing of use ({columns_read})",
         )
 
+    # what it said is tried on the log itself, and has to hold there
     candidate = candidate_of(
         columns_read,
         unread.columns,
@@ -97,6 +100,7 @@ def ask_for_mapping(
             begins = f"no known shape; its columns are\n{table(unread.columns, tried)}\n{model.name} read them"
             return proposing(tried, unread.columns, begins, unread.where)
 
+    # nothing held: the first reading's faults are told
     faults = ""
     if readings:
         faults = ", ".join(readings[0].faults)
@@ -120,6 +124,7 @@ def candidate_of(
     Args:
         originals: What stands behind the values that the model was shown.
     """
+    # columns, and lists that columns are in
     paths = {column.path for column in columns} | {
         column.path.rpartition("[].")[0] for column in columns
     }
@@ -128,17 +133,20 @@ def candidate_of(
         column_by_part[column.part] = column.column.removesuffix("[]")
 
     parts = {}
+    # parts and columns that nobody knows are ignored
     for part, name in column_by_part.items():
         if part in PARTS and name in paths:
             parts[part] = name
 
     parts = _inside_list(parts) | dict(options.columns)
+    # disguised names become those of the log again
     speakers = (
         (speaker.role, originals.get(speaker.name, speaker.name))
         for speaker in columns_read.speakers
     )
     roles = tuple(dict.fromkeys((*options.roles, *speakers)))
     labels: dict[str, str] = {}
+    # one side alone would leave all others without a label
     if "label" in parts and columns_read.up and columns_read.down:
         labels = {
             "positive": _as_rule(columns_read.up, originals),
@@ -155,6 +163,7 @@ def _inside_list(parts: dict[str, str]) -> dict[str, str]:
         if part in parts:
             lists.add(parts[part].rpartition("[].")[0])
 
+    # which list has the turns is plain only if all their parts name the same one
     path = parts.get("messages") or (lists.pop() if len(lists) == 1 else "")
     if not path:
         return parts
@@ -192,6 +201,7 @@ async def _ask(asker: Asker, setting: RunSettings, items: Sequence[Item]) -> Col
     """Ask in a run of its own, which keeps the call in its ledger."""
     fingerprint = {"columns": digest(list(items)), "prompt": asker.fingerprint()}
     async with running("inspect", fingerprint, setting, [asker.name]) as run:
+        # without it the ledger wouldn't know which run a call is of
         setting.tracer(run.id)
         columns = await read_columns(asker, items)
         setting.store.finish(run.id, "done", roles=[asker.name])

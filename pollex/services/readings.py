@@ -76,6 +76,7 @@ class LogReading:
 
     def with_titles(self, text: str) -> str:
         """Return a text with the titles of files and places instead of their paths."""
+        # paths of files first, then what is left of the store's folder
         for source, title in zip(self.sources, self.titles, strict=True):
             text = text.replace(source, title)
         return text.replace(f"{self.folder}{os.sep}", "")
@@ -88,6 +89,7 @@ def list_readings(store: Path, *, kept_only: bool = True) -> list[LogReading]:
         kept_only: Only those of which a person said how they are read.
     """
     folders = (store / FOLDER).glob("*") if (store / FOLDER).is_dir() else ()
+    # a folder of another name is none of a log
     read = (_read(folder) for folder in folders if _ID.fullmatch(folder.name))
     readings = [reading for reading in read if reading is not None]
     listed = []
@@ -152,6 +154,7 @@ def free_name(store: Path, title: str, but: str = "") -> str:
         but: Id of a log that may have it already.
     """
     stem = title.rpartition("/")[2].strip()
+    # endings that say only how the log is written and packed
     stem = re.sub(
         r"(\.(jsonl|ndjson|json|csv|tsv|txt|parquet|xlsx?|ods|gz|zst|zip))+$",
         "",
@@ -160,6 +163,7 @@ def free_name(store: Path, title: str, but: str = "") -> str:
     base = _NOT_IN_NAMES.sub("-", stem).strip("-.")[:LONGEST_NAME] or "log"
     others = list_readings(store, kept_only=False)
     taken_names = {reading.name for reading in others if reading.id != but}
+    # one more number than there are names, so that one is always free
     numbered = (f"{base}-{number}" for number in range(2, len(taken_names) + 3))
 
     return next(name for name in (base, *numbered) if name not in taken_names)
@@ -168,6 +172,7 @@ def free_name(store: Path, title: str, but: str = "") -> str:
 def keep_reading(reading: LogReading) -> LogReading:
     """Write down a log with its options, for its owner alone; return it."""
     content = {name: value for name, value in asdict(reading).items() if name != "folder"}
+    # written aside and moved into place: a reader never sees half of it
     draft = reading.folder / f".{FILE}.{secrets.token_hex(4)}"
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(content, file, ensure_ascii=True, indent=1)
@@ -219,6 +224,7 @@ def named_sources(logs: tuple[str, ...], store: Path) -> tuple[str, ...]:
     """Return sources with those of a log in place of `log:NAME`. Raises as `named_readings`."""
     sources: list[str] = []
     for source in logs:
+        # a log gives way to its files and places; everything else stays
         readings = named_readings((source,), store)
         sources += readings[0].sources if readings else [source]
     return tuple(sources)
@@ -252,6 +258,7 @@ def named_options(logs: object, store: Path) -> Mapping[str, Any]:
         return {}
 
     first = readings[0]
+    # all are read in one go, with one set of options
     for other in readings[1:]:
         if dict(other.options) != dict(first.options):
             what = f"{first.name} and {other.name} are read in different ways"
@@ -272,4 +279,5 @@ def _read(folder: Path) -> LogReading | None:
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
+    # where the folder lies is not written in it: a store may be moved
     return replace(reading, id=folder.name, folder=folder.absolute())

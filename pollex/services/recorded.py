@@ -70,6 +70,7 @@ class Recording:
                 remedy="clone the repository, and run this command there after `make demo`",
             )
 
+        # all that replies depend on: without it no prompt would be the recorded one
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         return cls(
             folder,
@@ -101,6 +102,7 @@ class Recording:
             WrongUse: The store has another one.
         """
         make_private(store)
+        # another secret would make other prompts, which nobody has answered
         keep_secret(store, self.secret, 0)
 
     def changed_prompts(self) -> list[str]:
@@ -117,6 +119,7 @@ class Recording:
         for file in result_in(self.folder, (*RESULT, *REMEDIED)):
             write_whole(out / file.name, file.read_bytes(), named=False)
 
+        # scores are packed in the repository, and plain where people read them
         write_whole(
             out / SCORES,
             gzip.decompress((self.folder / PACKED).read_bytes()),

@@ -41,6 +41,7 @@ def require_same_judge(
     """
     judged = starter.judge
     named = model.name
+    # the same judge; a model's answers have a scale, too, which must be the same
     if (judged.built_in and named is None) or judged.name == named:
         if judged.built_in or SCALES[judged.scale] == SCALES[model.settings.scale]:
             return
@@ -87,6 +88,7 @@ def starter_of(
 
 def record_of(starter: RubricSet, name: str) -> StarterRecord:
     """Return what a set keeps of its starter; its figures come after learning."""
+    # a prefix tells rubrics of the starter from those of the set
     rubrics = tuple(
         rubric.model_copy(update={"id": PREFIX + rubric.id}) for rubric in starter.rubrics
     )
@@ -111,6 +113,7 @@ def as_set(record: StarterRecord, around: RubricSet) -> RubricSet:
         "theta": record.theta,
         "never": record.never,
     }
+    # what is fitted to thumbs of elsewhere, or is about the set around it
     alone = {
         "calibrator": None,
         "guaranteed": None,
@@ -139,10 +142,12 @@ def consult_starter(
         len(SCALES[record.judge.scale]),
         never_counts=record.never,
     )
+    # graded conversations of neither class are answered, too: grades learn from them
     learned_from = Logs(
         conversations=(*logs.learnable, *graded_between(logs)),
         fingerprint=logs.fingerprint,
     )
+    # a run of its own: only the one that learns is resumed
     options = replace(run, resume=False)
     alone = as_set(record, around)
     result = score(
@@ -169,6 +174,7 @@ def with_starter(
     if starter is None:
         return learned
 
+    # scores by rubrics that did not see the conversation, where there are any
     comparison = step(store, learned.run, "calibrate")
     honest = dict[str, float]()
     if (scores := step(store, learned.run, "select")["held_out_scores"]) is not None:
@@ -176,6 +182,7 @@ def with_starter(
 
     by_id = {c.id: c for c in logs}
     scored = [score for score in learned.scores if score.netsat is not None]
+    # held-out conversations have to have both thumbs; else the training ones stand in
     sample = [row for row in scored if row.side == "held_out"]
     where = "held out"
     if len({row.positive for row in sample}) < 2:
@@ -195,6 +202,7 @@ def with_starter(
     rng = np.random.default_rng(0)
     blocks = block_ids(conversations)
     up = np.array([row.positive for row in sample])
+    # one set of conversations for all three, so that figures can be compared
     columns = {"own": netsat, "starter": other, "both": both}
     areas = {}
     for name, column in columns.items():
@@ -208,6 +216,7 @@ def with_starter(
         "helps": helps,
     }
     record = starter.record.model_copy(update=update)
+    # what else to do depends on whether the thumbs would be enough without a starter
     changes = {
         "starter": record,
         "notes": (
@@ -215,6 +224,7 @@ def with_starter(
             sentence_of(record, ALONE if up.sum() >= MINIMUM <= (~up).sum() else MORE),
         ),
     }
+    # the run stored the set before this was known
     rubric_set = learned.rubric_set.model_copy(update=changes)
     store.keep(list(rubric_set_rows(learned.run, rubric_set)))
 

@@ -47,6 +47,7 @@ def state_told(
         before: The state that the node began with.
     """
     texts = texts_by_id(state)
+    # the run is named in the first line, whatever changed
     changed = []
     for key, value in state.items():
         if before.get(key) != value and key != "run":
@@ -90,6 +91,7 @@ def state_told(
 
 def _told(parts: Sequence[tuple[str, "str | Rows"]], most: int) -> Iterator[str]:
     """Yield parts, in about so many lines."""
+    # lines that names and sentences leave are shared out evenly among the lists
     lists = sum(isinstance(value, Rows) for _, value in parts)
     left = most - len(parts) - 3
     share = min(MOST_LINES, max(LEAST_LINES, left // max(1, lists) - 1))
@@ -127,6 +129,7 @@ class Rows:
         left = most
         for row in self.lines:
             lines = _wrapped(row, "  ", LINES_OF_ROW)
+            # the first row is shown whole, even if it alone is longer
             if shown and len(lines) > left:
                 break
             yield from lines
@@ -140,6 +143,7 @@ class Rows:
 def _parts(name: str, value: Any, texts: Mapping[str, str]) -> Iterator[tuple[str, str | Rows]]:
     """Yield what is told of a value of the state: lines by their names; lists inside of objects are parts, too."""
     if isinstance(value, list):
+        # plain values fit in one line; objects and lists have a line each
         objects = any(isinstance(row, Mapping | list) for row in value)
         yield name, Rows([_row_in_line(row) for row in value]) if objects else _in_line(value)
     elif isinstance(value, Mapping) and value:
@@ -153,10 +157,12 @@ def _parts_of_object(
     value: Mapping[str, Any],
     texts: Mapping[str, str],
 ) -> Iterator[tuple[str, str | Rows]]:
+    # people know a rubric by its text, not by its id
     named = {}
     for key, entry in value.items():
         named[texts.get(key, key)] = entry
 
+    # a word for each rubric, such as what became of it: equal ones are counted
     if all(isinstance(entry, str) for entry in value.values()) and set(value) <= texts.keys():
         yield (
             name,
@@ -167,6 +173,7 @@ def _parts_of_object(
         )
         return
 
+    # lists of rows become parts of their own, with the name of this one before theirs
     lists = {key: entry for key, entry in named.items() if _holds_rows(entry)}
     rest = {key: entry for key, entry in named.items() if key not in lists}
     if rest and any(isinstance(entry, Mapping) or _is_long(entry) for entry in rest.values()):
@@ -204,6 +211,7 @@ def _row_in_line(row: Any) -> str:
     if first is None:
         return _in_line(row)
 
+    # who has read the text doesn't need the id
     rest = {}
     for key, cell in row.items():
         if key != first and not (first == "text" and key == "id"):
@@ -220,6 +228,7 @@ def _in_line(value: Any) -> str:
     if isinstance(value, Mapping):
         if _is_figure(value):
             return _plain(value)
+        # the order in which people read them; what is empty is left out
         in_order = sorted(value.items(), key=_place_in_row)
         fields = []
         for name, field in in_order:
@@ -274,6 +283,7 @@ def _plain(value: Any) -> str:
             ends = f"[{_plain(value['low'])}, {_plain(value['high'])}]"
             return f"{_plain(value['value'])} {ends}, {counted}"
 
+        # what is nested deeper is only counted
         flat = []
         for name, entry in value.items():
             if not isinstance(entry, Mapping | list):
@@ -284,6 +294,7 @@ def _plain(value: Any) -> str:
             return count(len(flat), "value")
         return f"({', '.join(flat)})"
 
+    # a short list of plain values is written out
     if isinstance(value, list):
         short = len(value) <= INLINE and not any(
             isinstance(entry, Mapping | list) for entry in value

@@ -28,6 +28,7 @@ def events_of(score: Score, digest: str) -> list[dict[str, str | float]]:
         digest: Of the rubric set.
     """
     about: dict[str, str | float] = {CONVERSATION: score.conversation_id, RUBRICS: digest}
+    # without a score the event has the reason in its place
     if score.netsat is None:
         return [{**about, NAME: "pollex.netsat", ERROR: score.outcome}]
 
@@ -42,6 +43,7 @@ def events_of(score: Score, digest: str) -> list[dict[str, str | float]]:
                 VALUE: score.probability,
             }
         )
+        # the decision is one about the probability
         if score.decision is not None:
             attributes[-1][LABEL] = score.decision
 
@@ -92,6 +94,7 @@ def exporter_of(url: str | None, digest: str) -> Iterator[Callable[[Score], None
             remedy='pip install "pollex[otel]"',
         ) from None
 
+    # proxies and passwords of the environment are left out
     session = Session()
     session.trust_env = False
     provider = LoggerProvider(
@@ -102,5 +105,6 @@ def exporter_of(url: str | None, digest: str) -> Iterator[Callable[[Score], None
     provider.add_log_record_processor(BatchLogRecordProcessor(exporter))
     try:
         yield partial(_send, provider.get_logger("pollex"), digest=digest)
+    # what waits in the batch is sent before it ends
     finally:
         provider.shutdown()

@@ -49,6 +49,7 @@ def keep_training(
     files: Sequence[str],
 ) -> None:
     """Write the training record beside the file of a calibrator that was saved."""
+    # texts with a judgment of any question have taught it
     used = np.isin(np.arange(len(table.texts)), judged.judgments.row).tolist()
     record = TrainingRecord(
         labels=judged.judgments.of_question(judged.questionnaire.index()).labels,
@@ -88,8 +89,10 @@ def training_of(folder: Path) -> TrainingRecord:
 
 
 def _hashes(table: AnswerTable) -> list[str]:
+    # in one order of bytes, so that equal rows have equal hashes
     rows = np.ascontiguousarray(table.X)
     hashes: list[str] = []
+    # the text and its answers, parted by a zero byte: with other answers it counts as another text
     for text, row in zip(table.texts, rows, strict=True):
         hashes.append(
             hashlib.sha256(

@@ -79,6 +79,7 @@ class Workspace:
 
     def setting(self, arguments: dict[str, Any], staff: Workers) -> RunSettings:
         """Return the setting of a run that works here."""
+        # what was typed, and where, is shown with the run, and needed to resume it
         if self.options.typed:
             arguments = arguments | {"command": self.options.typed, "folder": str(Path.cwd())}
 
@@ -100,6 +101,7 @@ class Workspace:
         for note in [*missing, *staff.notes]:
             self.progress.note(f"Note: {note}")
 
+        # a gateway ends by itself: calls that are out are awaited and paid for once
         if staff.gateway:
             if isinstance(staff.gateway.endpoint, Endpoint) and staff.gateway.endpoint.exposed:
                 self.progress.note("Note: conversations go over the network unencrypted (http)")
@@ -110,6 +112,7 @@ class Workspace:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` to its end; interrupts end it cleanly if `on_interrupt` is set."""
         with few_collections():
+            # a caller in Python handles signals itself
             if self.options.on_interrupt is None:
                 return run_to_end(work)
             return asyncio.run(self._interruptible(work, self.options.on_interrupt))
@@ -125,6 +128,7 @@ class Workspace:
             for callback in self.on_stop:
                 callback()
 
+            # nothing here can end by itself, so that the work is cut off
             if not self.on_stop:
                 task.cancel()
 
@@ -138,6 +142,7 @@ class Workspace:
                 return
 
             stopping = True
+            # work that can end by itself is not broken off at its next report
             self.progress.stopped = not self.on_stop
             loop.call_soon_threadsafe(stop)
             on_signal()
@@ -149,6 +154,7 @@ class Workspace:
             return await task
         except asyncio.CancelledError:
             raise Interrupted("interrupted; what was done is kept") from None
+        # handlers go back to what they were; once the terminal is closed its signal stays ignored
         finally:
             for number, handler in before.items():
                 signal.signal(
@@ -211,6 +217,7 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
 
     An interrupt cancels it; calls that are out are still awaited.
     """
+    # a thread has one event loop at a time: a second one gets its own thread
     if running_loop() is None:
         return asyncio.run(work)
 
@@ -235,6 +242,7 @@ class Background:
 
     def _run(self) -> None:
         self._loop.run_forever()
+        # generators that are still open end before the loop does
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
@@ -244,6 +252,7 @@ class Background:
 
     def complete(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the loop and wait for its result; interrupts cancel it."""
+        # an interrupt may come before the task has begun, or while it runs
         begun: list[asyncio.Task[Any] | None] = []
         stopped = threading.Event()
         ended = threading.Event()
@@ -271,6 +280,7 @@ class Background:
         """End the loop and its thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._loop.stop)
+            # a thread can't wait for itself to end
             if threading.current_thread() is not self._thread:
                 self._thread.join()
 
