@@ -72,6 +72,7 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that `import pollex` is quick."""
+    # the core's names have homes in a table; all others of it are verbs
     if name in _CORE:
         return getattr(
             import_module(f"{__name__}.{_HOMES.get(name, 'api.verbs')}"),
@@ -82,6 +83,7 @@ def __getattr__(name: str) -> Any:
 
     if name == "__all__":
         return sorted({*_CORE, *python_names()})
+    # what Python asks for itself, such as `__wrapped__`, is no verb
     if name.startswith("__") or (
         module_named("usecases", name) is None and name not in python_names()
     ):

@@ -26,6 +26,7 @@ def safe_children() -> Iterator[None]:
     try:
         yield
     finally:
+        # what wasn't set before is taken out again
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)

@@ -53,6 +53,7 @@ def spell(**options: object) -> str:
 
 def options_by_name(option: str | Options) -> Options:
     """Return options by name, of which one may be given by its name alone."""
+    # a name alone proposes no value
     if isinstance(option, str):
         return {option: None} if option else {}
     return option

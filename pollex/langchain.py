@@ -60,5 +60,6 @@ class ScoreMiddleware(AgentMiddleware[ScoredState, Any, Any]):
 
 
 def _told(runtime: Runtime[Any], score: dict[str, Any]) -> dict[str, Any]:
+    # for `stream_mode="custom"`
     runtime.stream_writer({"pollex": score})
     return {"pollex": score}

@@ -32,6 +32,7 @@ class LiveScore:
         events: bool = False,
         deadline: float = DEADLINE,
     ) -> None:
+        # a path or a name is read as a set
         if isinstance(rubrics, RubricSet | Scorer):
             loaded = rubrics
         else:
@@ -48,6 +49,7 @@ class LiveScore:
     def of(self, messages: Sequence[Any], conversation: str) -> dict[str, Any]:
         """Return netsat, probability, decision and outcome of messages; else what went wrong as `error`."""
         try:
+            # the thread names the conversation
             conversation_named = conversation_from(messages).model_copy(update={"id": conversation})
             score = self.scorer.score(conversation_named)
             if self.events:
@@ -67,6 +69,7 @@ class LiveScore:
     async def aof(self, messages: Sequence[Any], conversation: str) -> dict[str, Any]:
         """Do the same in a thread; one that takes longer than the deadline ends as an `error`."""
         try:
+            # the thread runs on behind the deadline, and what it finds is dropped
             return await asyncio.wait_for(
                 asyncio.to_thread(self.of, messages, conversation),
                 self.deadline,
@@ -96,6 +99,7 @@ def score_node(
 
     def score(state: Any, config: RunnableConfig) -> dict[str, Any]:
         log_messages = messages_of(state, messages)
+        # a state without messages has the error in the score's place
         return {
             key: live.of(log_messages, thread_of(config))
             if isinstance(log_messages, Sequence)
@@ -115,6 +119,7 @@ def score_node(
 
 def messages_of(state: Any, name: str) -> Sequence[Any] | dict[str, str]:
     """Return the messages of a state, or what is wrong as `error`: a missing score never ends a graph."""
+    # graphs declare their states as dictionaries or as classes
     if isinstance(state, Mapping):
         fields = state
     else:

@@ -51,6 +51,7 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
 
         kind = path.stat()
     except (FileNotFoundError, NotADirectoryError):
+        # there is nothing yet, unless a link leads to where nothing can be made
         if path.is_symlink() and not path.resolve().parent.is_dir():
             raise WrongUse(
                 "it is a link into a folder that isn't there",
@@ -70,6 +71,7 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
         raise WrongUse("it is a folder", where=where, remedy=name_a_file)
     if stat.S_ISREG(kind.st_mode):
         return
+    # beside a pipe or a device no other file can stand
     if regular or not named:
         raise WrongUse(
             "it is no file, and other files belong beside it",
@@ -106,6 +108,7 @@ def make_folder(path: Path) -> None:
 def _is_harmless(device: os.stat_result) -> bool:
     """Return whether a device swallows what is written, or is a terminal."""
     harmless_devices = []
+    # devices by their numbers, as they may have other names, too
     for name in HARMLESS:
         if Path(name).exists():
             harmless_devices.append(Path(name).stat().st_rdev)
@@ -120,6 +123,7 @@ def draft_of(path: Path, *, named: bool = True) -> Iterator[Path]:
     Args:
         named: See `require_output`, whose errors it raises.
     """
+    # standard output gets the whole, or nothing
     if path == STDOUT:
         with tempfile.TemporaryDirectory() as folder:
             yield (draft := Path(folder) / "stdout")
@@ -130,12 +134,14 @@ def draft_of(path: Path, *, named: bool = True) -> Iterator[Path]:
         return
 
     require_output(path, named=named)
+    # a pipe or a device can't be replaced, so the draft is poured into it
     if path.exists() and not path.is_file():
         with tempfile.TemporaryDirectory() as folder:
             yield (draft := Path(folder) / "draft")
             _pour(draft, path)
         return
 
+    # a link stays, and the file that it leads to is replaced
     if path.is_symlink():
         target = path.resolve()
     else:
@@ -150,6 +156,7 @@ def draft_of(path: Path, *, named: bool = True) -> Iterator[Path]:
         if replaced is not None:  # nobody reads in the draft what they couldn't read in the file
             os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield draft
+        # on the disk before it takes the file's place: a crash leaves one of the two whole
         with draft.open("rb") as file:
             os.fsync(file.fileno())
         if replaced is not None:
@@ -162,6 +169,7 @@ def draft_of(path: Path, *, named: bool = True) -> Iterator[Path]:
 
 def take_over_rights(draft: Path, replaced: os.stat_result) -> None:
     """Give a draft the owner and the rights of the file that it replaces, as far as this user may."""
+    # only root may give a file to somebody else
     with suppress(PermissionError):
         if (replaced.st_uid, replaced.st_gid) != (draft.stat().st_uid, draft.stat().st_gid):
             os.chown(draft, replaced.st_uid, replaced.st_gid)
@@ -201,6 +209,7 @@ def _pour(draft: Path, path: Path) -> None:
             remedy="start its reader first",
         ) from failure
 
+    # from here on, writing waits for the reader
     os.set_blocking(opened, True)
     with draft.open("rb") as source, os.fdopen(opened, "wb") as target:
         shutil.copyfileobj(source, target)
@@ -254,5 +263,6 @@ def listen_for_outputs() -> Iterator[WrittenOutputs]:
         yield written
     finally:
         _WRITTEN.reset(token)
+        # files are the inner block's own, and its run is the outer block's, too
         if outer is not None and written.run:
             outer.run = written.run

@@ -55,6 +55,7 @@ def _visible(character: str) -> str:
     if unicodedata.category(character) not in _UNSEEN:
         return character
 
+    # line breaks by their letters, others by their number
     code = ord(character)
     if character in "\n\r\t":
         return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[character]
@@ -71,6 +72,7 @@ SURROGATES = re.compile("[\ud800-\udfff]")
 def writable(value: Any) -> Any:
     """Replace lone surrogates by U+FFFD in a value and everything in it."""
     if isinstance(value, str):
+        # a check that is quick, and true of most texts
         if value.isascii():
             return value
         return SURROGATES.sub("\ufffd", value)
@@ -117,6 +119,7 @@ def read_content(path: str | Path) -> bytes:
     opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(opened, "rb") as file:
         about = os.fstat(opened)
+        # in these folders files look regular, and may never end
         if not stat.S_ISREG(about.st_mode) or str(Path(path).resolve()).startswith(
             ("/dev/", "/proc/", "/sys/")
         ):
@@ -124,6 +127,7 @@ def read_content(path: str | Path) -> bytes:
 
         content = file.read(LARGEST_FILE + 1)
 
+    # one byte beyond the limit was asked for
     if len(content) > LARGEST_FILE:
         raise OSError(errno.EFBIG, f"larger than {LARGEST_FILE >> 20} MB")
     return content
@@ -131,6 +135,7 @@ def read_content(path: str | Path) -> bytes:
 
 def read_lines(path: str | Path) -> str:
     """Return the text of such a file, whose lines end as Python has them. Raises as `read_content`, or UnicodeError."""
+    # without a byte order mark, and with \n at the ends of lines
     return io.TextIOWrapper(io.BytesIO(read_content(path)), "utf-8-sig").read()
 
 
@@ -177,6 +182,7 @@ def size_given(text: str | int) -> int:
     else:
         size = 0
 
+    # 0 stands for what is no size at all, too
     if not 1 <= size <= 10**15:
         raise ValueError(f"{str(text)!r:.40} is no size: write 5GB or 500MB")
     return int(size)
@@ -204,6 +210,7 @@ def parse_json(text: str) -> Any:
     except RecursionError:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
 
+    # so many brackets are rare, and only then is the depth measured
     if text.count("{") + text.count("[") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     return value
@@ -220,6 +227,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object for `json.loads`; raise ValueError for duplicate keys."""
     fields = dict(pairs)
+    # in the dictionary the later of two equal keys is left
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name, times in Counter(names).items() if times > 1)
@@ -240,6 +248,7 @@ _STRICT = json.JSONDecoder(object_pairs_hook=object_of)
 
 def _is_deeper(value: object, levels: int) -> bool:
     """Return whether objects and lists are nested deeper than `levels`, without recursion."""
+    # one level after another; what is left at the end lies deeper
     level = [value]
     for _ in range(levels):
         level = [
@@ -328,6 +337,7 @@ def encode(value: Any) -> Any:
     """Return a value as JSON has it: what is made of fields by their names, a path as its text."""
     if value is None or isinstance(value, str | int | float):
         return value
+    # what tells itself comes before what is known of its kind
     if callable(as_json := getattr(value, "as_json", None)):
         return as_json()
     if callable(dumped := getattr(value, "model_dump", None)):

@@ -44,6 +44,7 @@ def conversation(turns: Iterable[tuple[str, str]]) -> list[Item]:
     for i, (role, text) in enumerate(turns):
         items.append({"i": i, "role": role, "text": text})
 
+    # system text behind the user's first turn belongs to the conversation
     first = next((item["i"] for item in items if item["role"] == "user"), len(items))
     return [item for item in items if item["role"] != "system" or item["i"] > first]
 
@@ -85,5 +86,6 @@ def seal(items: Sequence[Item], salt: bytes) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     """Return the JSON escape of one character; a pair of escapes beyond the basic plane."""
+    # a character beyond the basic plane has two units, and a lone surrogate one
     units = match.group().encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))

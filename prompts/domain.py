@@ -80,6 +80,7 @@ class DomainProfile(BaseModel):
         """Return the profile that the TOML `text` holds; see `load`. Beside `[log]` alone the rest is neutral."""
         try:
             profile = parse_toml(text)
+            # a profile with nothing but `[log]` is neutral in all else
             return cls.model_validate(
                 (cls.neutral().model_dump() if profile.keys() == {"log"} else {}) | profile
             )
@@ -107,6 +108,7 @@ class DomainProfile(BaseModel):
 
     def values(self) -> dict[str, str]:
         """Return the texts for a prompt's gaps: noun phrases without a full stop."""
+        # the first three stand inside sentences, which a full stop would end
         return {
             "assistant": self.assistant.rstrip("."),
             "task": self.task.rstrip("."),
@@ -119,9 +121,11 @@ class DomainProfile(BaseModel):
 
     def words(self) -> tuple[str, ...]:
         """Return the domain's content words, lower case, each once, in the order of the profile."""
+        # notes are about the data, and say nothing of the domain
         text = " ".join(
             [self.assistant, self.task, self.user, self.ideal_conversation, *self.expectations]
         )
+        # hyphens at a word's ends are dashes or list marks
         words = (match.group().strip("-").casefold() for match in _WORD.finditer(text))
         return tuple(
             dict.fromkeys(word for word in words if len(word) > 1 and word not in STOPWORDS)
@@ -130,6 +134,7 @@ class DomainProfile(BaseModel):
 
 def log_of(rubrics: object) -> dict[str, Any]:
     """Return the table `[log]` of the profile in a rubric set or its file; empty where nothing is said or read."""
+    # a file is read as plain JSON: to load the set takes longer, and may fail
     if isinstance(rubrics, str | Path):
         try:
             rubrics = json.loads(read_content(rubrics))["domain"]
@@ -158,6 +163,7 @@ def profile_at(path: Path | None) -> DomainProfile:
 
 def complaint(error: ValidationError) -> str:
     """Return all that is missing or wrong, in one clause a field."""
+    # fields by the kind of their fault, so that each is said once
     names: dict[str, list[str]] = {}
     for fault in error.errors(include_url=False, include_input=False):
         names.setdefault(fault["type"], []).append(".".join(str(part) for part in fault["loc"]))
@@ -183,6 +189,7 @@ _FAULTS = {
 def toml_value(value: str | tuple[str, ...]) -> str:
     """Return a TOML string or list, using JSON's escapes, and DEL escaped."""
     if isinstance(value, str):
+        # a bare DEL is valid in JSON, and an error in TOML
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return "[\n" + "".join(f"    {toml_value(item)},\n" for item in value) + "]"
 

@@ -35,6 +35,7 @@ def code_options(options: Sequence[str]) -> list[str]:
         )
 
     lines: list[str] = []
+    # letters beyond the last option are left over
     for letter, option in zip(ascii_uppercase, options, strict=False):
         lines.append(f"{letter}. {plain(option)}")
 
@@ -55,6 +56,7 @@ def _asked(text: str) -> str:
 def plain(option: str) -> str:
     """Write an option for a prompt, unquoted if it is only words."""
     written = escape_line(option)
+    # quotes stay where a comma or an escape could be misread
     if written == f'"{option}"' and "," not in option:
         return option
     return written
@@ -68,12 +70,14 @@ def meaning(options: Sequence[str]) -> dict[str, str]:
     Args:
         options: Of a rubric; none where something else is asked.
     """
+    # words say themselves which end is which
     if not options or not all(option.isdecimal() for option in options):
         return {"ends": "", "middle": "Neutral"}
 
     low = options[0]
     high = options[-1]
     ends = f", from {low}, not at all, to {high}, wholly"
+    # of two middle grades the lower one
     return {"ends": ends, "middle": options[(len(options) - 1) // 2]}
 
 
@@ -95,6 +99,7 @@ def glossed(options: Sequence[str]) -> str:
     Args:
         options: Five of agreement, from none to full, then the one for what never came up.
     """
+    # the last option is for what never came up, however many there are before
     meanings = [*GLOSSES[: len(options) - 1], OCCASION]
     return "\n".join(
         f"  - {plain(option)}: {gloss}" for option, gloss in zip(options, meanings, strict=True)
@@ -121,6 +126,7 @@ def batch_schema(
     """
     numbers = [str(i) for i in range(1, count + 1)]
     answer = schema["$defs"]["a"]
+    # nothing but these options can be answered
     narrowed = answer["properties"] | {"answer": {"type": "string", "enum": list(options)}}
 
     return {

@@ -87,18 +87,21 @@ class Prompt:
         Raises:
             WrongUse: A variable of the prompt has no value.
         """
+        # a gap never stays open in what is sent
         if missing := self.variables - values.keys():
             raise WrongUse(
                 f"no value for {', '.join(sorted(missing))}",
                 where=f"prompt {self.name}",
             )
 
+        # blocks that are left out take their gaps with them
         parts = (part for part in self.sections[section] if part.block not in without)
         return "".join(values[part.text] if part.gap else part.text for part in parts)
 
 
 def load(name: str) -> Prompt:
     """Return the prompt of that name."""
+    # where there is none, the error names the file that is missing
     file = file_named("prompts", f"{name}.md") or HOME / f"{name}.md"
     return parse(name, file.read_text(encoding="utf-8"))
 
@@ -119,6 +122,7 @@ def parse(name: str, text: str) -> Prompt:
         raise WrongUse("no front matter between +++ lines", where=f"prompt {name}")
 
     head = tomllib.loads(file["head"])
+    # behind the first item titles and texts take turns
     titles = _SECTION.split(file["body"])
     texts = {title: text.strip() for title, text in zip(titles[1::2], titles[2::2], strict=True)}
     fence = _FENCE.search(texts.pop("schema", ""))
@@ -137,10 +141,12 @@ def parse(name: str, text: str) -> Prompt:
         blocks=frozenset(head["blocks"]),
         sections=sections,
         schema=schema or {},
+        # a version is of what a model sees: purpose and stage are not sent
         version=hashlib.sha256(
             json.dumps([texts, schema], ensure_ascii=False).encode()
         ).hexdigest()[:12],
     )
+    # what is declared and what stands in the texts must be the same
     parts = [part for section in sections.values() for part in section]
     gaps = {part.text for part in parts if part.gap}
     blocks = {part.block for part in parts if part.block}
@@ -163,8 +169,10 @@ def _parts(name: str, text: str) -> list[PromptPart]:
     parts = []
     block = ""
     end = 0
+    # None is the end of the text, behind the last mark
     for mark in [*_MARK.finditer(text), None]:
         literal = text[end : mark.start() if mark else len(text)]
+        # a brace that is left over is a mark that was mistyped
         if "{" in literal or "}" in literal:
             raise WrongUse(
                 f"a brace that is no mark: {literal.strip()[:60]!r}",
@@ -178,6 +186,7 @@ def _parts(name: str, text: str) -> list[PromptPart]:
         end = mark.end()
         if mark["gap"]:
             parts.append(PromptPart(mark["gap"], gap=True, block=block))
+        # a block closes only itself, and none begins inside another
         elif (mark["close"] or "") != block:
             raise WrongUse(f"{mark.group()} is out of place", where=f"prompt {name}")
         else:
@@ -232,11 +241,13 @@ def messages(
     data = {"role": "user", "content": seal(items, layout.salt)}
     task = prompt.render("closing", values, off)
     schema = prompt.schema if schema is None else schema
+    # a schema that the endpoint doesn't enforce is told in words
     if layout.inline_schema and schema:
         task += (
             f"\nWrite one JSON object of this JSON schema and nothing else:\n{escape_line(schema)}"
         )
 
+    # for templates that refuse two user messages in a row
     if layout.closing == "merged":
         return [rules, {"role": "user", "content": f"{data['content']}\n\n{task}"}]
     return [rules, data, {"role": layout.closing, "content": task}]

@@ -42,16 +42,19 @@ def demo(use_case: RunDemo) -> int:
         sequel = None
         if use_case.remedy:
             sequel = demo_sequel("remedy")
+        # recorded changes are of the recorded run, and come with it
         if use_case.recorded or (use_case.remedy and (bundled_recording() / REMEDY).exists()):
             code = replay(Recording.bundled(), out, as_json, sequel)
         else:
             code = learned_and_scored(out, ModelOptions(), as_json)
             if sequel is not None:
+                # the worse of two exit codes
                 code = max(code, sequel.show_built_in(out, out, as_json))
 
     click.echo(f"\nLook at {out / 'report.html'}, or try", err=as_json)
     click.echo(f"  pollex trace last{store_option(out / '.pollex')}", err=as_json)
     click.echo("  pollex learn YOUR-LOGS.jsonl", err=as_json)
+    # JSON is for a program, which opens no browser
     if use_case.serve and not as_json:
         return ServeStore(store=out / ".pollex", rubrics=sets_in(out)).work()
     return code
@@ -76,6 +79,7 @@ def learned_and_scored(
         log = str(examples / "bikes.jsonl")
         domain = examples / "bikes.toml"
         settings = LearnSettings(
+            # both runs that are compared choose by the same policy
             policy=beside.policy if beside else LearnSettings.policy,
             test_fraction=0,
         )
@@ -116,6 +120,7 @@ def replay(
     """
     store = out / ".pollex"
     recording.prepare(store)
+    # in the same store, so that both runs can be looked at together
     click.echo("First the built-in roles (no LLM), for comparison:\n", err=as_json)
     learned_and_scored(
         out / BUILT_IN,
@@ -138,6 +143,7 @@ def replay(
             store,
             recording,
         )
+        # people should know which replies were put together
         if endpoint.composed:
             click.echo(
                 f"\n{len(endpoint.composed):,} of the model's replies weren't recorded as a whole: "
@@ -148,6 +154,7 @@ def replay(
 
         if sequel is None:
             return code
+        # without recorded changes, those of a planted assistant
         if not recording.remedied:
             return max(code, sequel.show_built_in(out, out / BUILT_IN, as_json))
         return max(
@@ -155,6 +162,7 @@ def replay(
             sequel.show(out, options_for(recording.endpoint(REMEDY)), as_json),
         )
     except NotRecorded as error:
+        # a prompt that was changed is the usual cause
         prompts = ", ".join(recording.changed_prompts())
         if prompts:
             why = f"these prompts were changed since: {prompts}"

@@ -27,9 +27,11 @@ def new(use_case: WriteProfile) -> None:
             option="out",
         )
 
+    # before the questions, so that nobody answers them for nothing
     require_writable(out)
     answers: dict[str, object] = {}
     for name, field in DomainProfile.questions().items():
+        # lists take an answer a line, and only expectations must have one
         if name in ("expectations", "notes"):
             answers[name] = ask_list(field.description, needed=name == "expectations")
         else:
@@ -48,4 +50,5 @@ def ask_list(question: str | None, *, needed: bool) -> list[str]:
     while line := click.prompt(f"  {len(lines) + 1}", default="", show_default=False):
         lines.append(line)
 
+    # a list that is needed has one entry at least
     return lines or ([click.prompt("  at least one")] if needed else [])

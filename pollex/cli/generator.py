@@ -41,6 +41,7 @@ def typed_command() -> str:
         return ""
 
     import_module(home)
+    # the first word names a module, which may have several verbs
     if not any(use_case.resumable for use_case in VERBS[home]):
         return ""
     # `label next` makes no run of these
@@ -58,6 +59,7 @@ def typed_command() -> str:
 def command_with(options: str, names: list[str]) -> str:
     """Return the command that was typed with further options, which take the place of those of their names."""
     words: list[str] = []
+    # the value behind an option that is replaced goes with it
     for word in sys.argv[1:]:
         if not (words and words[-1] in names):
             words.append(word)
@@ -82,6 +84,7 @@ def secrets_given() -> list[str]:
     """Collect the key and what the addresses on the command line hold."""
     from pollex.gateway.redaction import secrets_of_address
 
+    # an address may hold a password
     addresses = []
     for argument in sys.argv:
         if "http" in argument:
@@ -91,6 +94,7 @@ def secrets_given() -> list[str]:
         os.environ.get("OPENAI_API_KEY", ""),
         *(secret for url in addresses for secret in secrets_of_address(url)),
     }
+    # the longest first, so that a part of it isn't replaced before the whole
     return sorted(secrets, key=len, reverse=True)
 
 
@@ -117,6 +121,7 @@ def command_in(name: str) -> click.Command:
             remedy="pip install 'pollex[all]' has those of all rooms",
         )
 
+    # a module's use cases register themselves when it is imported
     modules = [import_module(home) for home in homes]
     use_cases = []
     for home in homes:
@@ -126,6 +131,7 @@ def command_in(name: str) -> click.Command:
     for use_case in use_cases:
         commands[use_case.verb] = command_of(use_case)
 
+    # a module with one verb, or a group of several: `label next`, `label queue`
     if name in commands:
         command = commands[name]
     else:
@@ -145,12 +151,14 @@ def command_in(name: str) -> click.Command:
 
 def command_of(kind: type[UseCase[Any]]) -> click.Command:
     """Make the verb of a use case."""
+    # options that only Python has are left out
     declared = {option.name: option for option in options_of(kind) if option.door != "python"}
     params = []
     for option in declared.values():
         if option.place != "setting":
             params.append(parameter_of(option))
 
+    # what speaks for itself has neither `--json` nor `--dry-run`
     if issubclass(kind, AtTerminal):
         return Verb(
             kind.verb,
@@ -160,6 +168,7 @@ def command_of(kind: type[UseCase[Any]]) -> click.Command:
             declared=declared,
         )
 
+    # only what calls a model has calls to count
     counted = issubclass(kind, Calls)
     if any(option.place == "setting" for option in declared.values()):
         settings = [SetOption(declared)]
@@ -185,6 +194,7 @@ def parameter_of(option: VerbOption) -> click.Parameter:
         "metavar": option.metavar,
     }
     if option.place == "argument":
+        # no default where it must be given, or may be given several times
         shared |= {} if required or option.many else {"default": option.usual}
         return click.Argument(
             [option.name],
@@ -194,12 +204,14 @@ def parameter_of(option: VerbOption) -> click.Parameter:
 
     names = [f"--{(option.flag or option.name).replace('_', '-')}", option.name]
     more: dict[str, Any] = {"multiple": True} if option.many else {}
+    # a flag takes no value
     if option.kind is bool:
         more = {"is_flag": True}
         shared["type"] = None
     elif not required and option.usual not in (None, (), ""):
         more |= {"default": option.usual, "show_default": True}
 
+    # a preset is read before other options, whose defaults it sets
     if option.presets is not None:
         more |= {"is_eager": True, "callback": preset}
     if option.name == "verbose":
@@ -216,6 +228,7 @@ def parameter_of(option: VerbOption) -> click.Parameter:
 
 def type_of(option: VerbOption) -> click.ParamType[Any] | None:
     """Return click's type of an option."""
+    # a parser of its own, words to choose from, a path, bounds, or a plain type
     if option.parse is not None:
         return Parsed(option)
     if words := option.presets or (option.kind if isinstance(option.kind, tuple) else ()):
@@ -303,6 +316,7 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     """Carry out what was typed, show its result or print JSON, and return the exit code."""
     context = click.get_current_context()
     dry_run = issubclass(kind, Calls) and typed.pop("dry_run")
+    # what was given by `--set` counts before options of the same name
     values = {name: value for name, value in typed.items() if value is not None} | context.meta.get(
         VALUES, {}
     )
@@ -325,9 +339,11 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
         else:
             result = use_case.perform(crew)
 
+    # the plan begins with the settings of the system that it is of
     if dry_run and (system := values.get("system")) and VALUES in context.meta:
         result = replace(result, notes=(preset_told(context, system), *result.notes))
 
+    # what the printer needs of the use case; a plan needs nothing
     needed = () if dry_run else use_case.shown_with
     # of a view JSON is all that was asked for; a run tells what it did, too
     if not (as_json and use_case.apart):
@@ -340,6 +356,7 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     if as_json:
         print_json(result.as_json())
 
+    # a code of the use case itself comes before the usual ones
     code = use_case.exit_code(result)
     if code is not None:
         return code

@@ -28,6 +28,7 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write all commands, each with its first sentence."""
         commands = self.list_commands(ctx)
+        # commands that no title names, in the order of their names
         rest = dict.fromkeys(commands)
         for names in self.titles.values():
             for name in names:
@@ -35,6 +36,7 @@ class Group(click.Group):
 
         titles = dict(self.titles) or {"Commands": ()}
         last = list(titles)[-1]
+        # a room's command may name its title; others stand under the last
         own_titles = {}
         for name in rest:
             own_titles[name] = getattr(self.get_command(ctx, name), "help_title", "") or last
@@ -84,6 +86,7 @@ class Verb(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
+            # `--no-canary` asks for the setting `canary`, too
             name = error.option_name.lstrip("-").removeprefix("no-").replace("-", "_")
             settings = []
             for parameter in self.params:
@@ -109,6 +112,7 @@ class Verb(click.Command):
         for option in options:
             rows[str(option.name)] = option.get_help_record(ctx)
 
+        # rare options are shown by `--help-all` alone
         rare = {
             name
             for name, option in self.declared.items()
@@ -119,9 +123,11 @@ class Verb(click.Command):
             if row and name not in rare:
                 records[name] = row
 
+        # options that every verb has stand under Output
         titles = dict.fromkeys(OF_ALL, "Output") | {
             name: option.group for name, option in self.declared.items()
         }
+        # each option stands under one title; what is left comes last
         for title in TITLES:
             shown = []
             for name in list(records):
@@ -135,6 +141,7 @@ class Verb(click.Command):
             with formatter.section("Other"):
                 formatter.write_dl(list(records.values()))
 
+        # `--set` is one option, whose help lists all settings
         for option in options:
             if everything and isinstance(option, SetOption):
                 with formatter.section("Settings (--set NAME=VALUE)"):

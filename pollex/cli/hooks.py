@@ -32,6 +32,7 @@ def demo_sequel(option: str) -> DemoSequel:
     Raises:
         WrongUse: Its room isn't installed.
     """
+    # rooms that are installed hang theirs on this hook
     sequels: tuple[DemoSequel, ...] = hooks_of(DemoSequel)
     for sequel in sequels:
         if sequel.option == option:

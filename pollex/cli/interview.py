@@ -30,12 +30,15 @@ class Interview:
 
         self.screen.pause()
         options = asked_of["options"]
+        # an answer ends the call, so that it is stored before the next question
         for id_ in asked_of["conversations"]:
             if id_ in self.skipped:
                 continue
             self._show(id_, asked_of)
+            # until the reply is an option, empty, or q
             while True:
                 reply = self._said(options)
+                # an option may be called q
                 if reply == "q" and "q" not in options:
                     return {}
                 if not reply:
@@ -80,6 +83,7 @@ class PoolEditor:
     def __call__(self, request: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         """Return the rows as they are to be; None to leave them for later."""
         self.screen.pause()
+        # a pool that was refused is edited further, and not begun anew
         if self.rows is None or "refused" not in request:
             self.rows = [dict(row) for row in request["pool"]]
         else:
@@ -106,6 +110,7 @@ class PoolEditor:
 
 def edited(rows: Sequence[dict[str, Any]], line: str) -> list[dict[str, Any]] | None:
     """Return rows with an edit that was typed; None where it is none."""
+    # `4: WORDS` rewords
     number, colon, words = line.partition(":")
     if colon and number.strip().isdigit() and 1 <= int(number) <= len(rows):
         return [
@@ -113,11 +118,13 @@ def edited(rows: Sequence[dict[str, Any]], line: str) -> list[dict[str, Any]] | 
             for n, row in enumerate(rows, start=1)
         ]
 
+    # `+ sat WORDS` adds
     sign, _, rest = line.partition(" ")
     side, _, words = rest.partition(" ")
     if sign == "+" and side in ("sat", "dsat"):
         return [*rows, {"id": "", "text": words.strip(), "polarity": side}]
 
+    # `3 5` takes out
     numbers = line.replace(",", " ").split()
     if all(number.isdigit() and 1 <= int(number) <= len(rows) for number in numbers):
         return [row for n, row in enumerate(rows, start=1) if str(n) not in numbers]

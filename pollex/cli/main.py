@@ -47,6 +47,7 @@ class Lasting(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
+            # whoever writes to this descriptor from now on writes to nowhere
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.fileno())
             os.close(nowhere)
@@ -59,6 +60,7 @@ def outlast() -> None:
     """Replace standard output and error by lasting streams that escape unsupported characters."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
+        # what took a stream's place, in a test for example, stays
         if isinstance(stream, io.TextIOWrapper):
             stream.flush()
             buffer = io.BufferedWriter(Lasting(stream))  # type: ignore[type-var]
@@ -100,6 +102,7 @@ class Verbs(Group):
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's contract
+        # modules that declare options alone are no verbs
         return sorted(modules_in("usecases").keys() - PARTS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click's contract
@@ -112,6 +115,7 @@ class Verbs(Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            # a word that is nearly a verb was mistyped; others may be of a room
             near = get_close_matches(args[0], self.list_commands(ctx), n=1)
             hint = f"(Did you mean {near[0]!r}?)" if near else ELSEWHERE
             raise click.UsageError(f"{error.message} {hint}", ctx) from error
@@ -156,6 +160,7 @@ def main() -> None:
     outlast()
     SPELLING.set(as_typed)
 
+    # a proposed command that the person takes is carried out in place of the typed one
     while True:
         try:
             sys.exit(carry_out_typed())
@@ -189,6 +194,7 @@ def carry_out_typed() -> int:
             refuse_early_clock()
             if len(sys.argv) == 1 and opens_a_browser():
                 sys.argv.append("serve")
+            # before click reads them: an empty place would be taken for the usual one
             refuse_blank_places(running(), sys.argv[1:])
             code = pollex.main(standalone_mode=False)
         except click.ClickException as error:
@@ -207,6 +213,7 @@ def carry_out_typed() -> int:
 
 def opens_a_browser() -> bool:
     """Return whether somebody sits at a terminal of a machine that has a browser to open."""
+    # over ssh the browser would open on the other machine
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("SSH_CONNECTION"):
         return False
     if sys.platform.startswith("linux") and not any(map(os.environ.get, SCREENS)):
@@ -255,6 +262,7 @@ def on_disk(error: OSError) -> PollexError:
         )
     if is_memory(error):
         return out_of_memory()
+    # what the system says of a file
     if error.filename is not None and error.strerror:
         return PollexError(
             error.strerror.lower(),
@@ -294,6 +302,7 @@ def fail(error: PollexError, cause: Exception | None = None, *, has_run: bool = 
     from pollex.gateway.redaction import redact
     from pollex.text import one_line, printable  # neither is needed where nothing fails
 
+    # a name with an arrow or a colon would look like a part of the message
     error.where = one_line(error.where)
     message = shortened(
         printable(
@@ -306,6 +315,7 @@ def fail(error: PollexError, cause: Exception | None = None, *, has_run: bool = 
         err=True,
     )
 
+    # only a proposal with all values can be typed as it is
     if error.options.keys() & PROPOSED and all(error.options.values()):
         command = command_with(
             as_typed(error.options),
@@ -330,6 +340,7 @@ def fail(error: PollexError, cause: Exception | None = None, *, has_run: bool = 
 
 def shortened(message: str) -> str:
     """Return a message in which a query or a name that somebody gave is quoted by its beginning."""
+    # so long a word is a query or a file's content, and its beginning tells which
     message = LONG_WORD.sub(lambda word: f"{word[0][:SHOWN]}…", message)
     if len(message) <= LONGEST:
         return message
@@ -350,6 +361,7 @@ def goes_on(*, of_words: bool) -> bool:
     Args:
         of_words: Whether it is about who said what, and not about labels alone.
     """
+    # a program can't answer
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
 
@@ -395,7 +407,9 @@ def refuse_blank_places(command: click.Command, words: Sequence[str]) -> None:
         if isinstance(parameter.type, click.Path) or parameter.name in ADDRESSES:
             places.append(parameter)
 
+    # names under which a place is typed
     names = {name for parameter in places for name in parameter.opts if name.startswith("-")}
+    # both `--out ''` and `--out=` are empty
     for word, following in zip(words, [*words, "nothing"][1:], strict=True):
         name, equals, value = word.partition("=")
         if name in names and not (value if equals else following).strip():
@@ -405,6 +419,7 @@ def refuse_blank_places(command: click.Command, words: Sequence[str]) -> None:
 def running() -> click.Command:
     """Return the command that was typed."""
     command: click.Command = pollex
+    # words lead from group to group; the first that is no command ends the way
     for word in sys.argv[1:]:
         if not isinstance(command, click.Group) or not (
             inner := command.get_command(click.Context(command), word)

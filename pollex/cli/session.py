@@ -78,6 +78,7 @@ class ProgressBars:
 
     def start(self, stage: str, total: int, done: int = 0) -> None:
         """Add a bar for a stage, or change its total."""
+        # a stage that begins again has another total, and the same bar
         if stage in self._tasks:
             self._bars.update(self._tasks[stage], total=total, completed=done)
         else:
@@ -157,9 +158,11 @@ class Screen(ProgressBars):
         verbose: bool = False,
         apart: bool = False,
     ) -> None:
+        # bars go to standard error, so that output can be piped
         super().__init__(Console(stderr=True))
         self.console = Console(stderr=as_json)
         self.verbose = verbose
+        # notes stay out of output that is data
         self._aside = Console(stderr=as_json or apart)
 
     def say(self, text: str = "", style: str | None = None) -> None:
@@ -217,6 +220,7 @@ def show(
             print_table(screen.console, table_of(part))
         elif isinstance(part, Command):
             screen.say(part.before + typed(part))
+        # the line, and what is known of it below
         elif isinstance(part, Line) and part.below:
             for text, style, indent in ((part.text, "", 2), (part.below, "dim", 4)):
                 show_indented(
@@ -224,6 +228,7 @@ def show(
                     Text(printable(text, part.limit), style),
                     indent,
                 )
+        # a program reads this: no markup and no line breaks
         elif isinstance(part, Line) and part.style == DATA:
             click.echo(part.text)
         elif isinstance(part, Line):
@@ -246,6 +251,7 @@ def print_table(console: Console, table: Table) -> None:
         console.print(table)
         return
 
+    # as wide as its widest row, and cut nowhere
     unbounded = console.options.update(max_width=WIDEST_TABLE)
     table.width = Measurement.get(console, unbounded, table).maximum
     console.print(table, crop=False)
@@ -260,6 +266,7 @@ def table_of(rows: Rows) -> Table:
         collapse_padding=True,
     )
     for number, column in enumerate(rows.columns):
+        # foreign text is no markup
         table.add_column(Text(printable(column)), no_wrap=number in rows.whole)
 
     for row in rows.rows:

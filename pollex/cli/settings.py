@@ -58,6 +58,7 @@ def keep(
     assert isinstance(option, SetOption)
     values = context.meta.setdefault(VALUES, {})
     for text in texts:
+        # a dash is taken as in options: `--set max-cost=1`
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
         if name not in option.declared or not equals:
@@ -74,12 +75,14 @@ def keep(
 
 def preset(context: click.Context, option: click.Parameter, name: str | None) -> str | None:  # noqa: ARG001
     """Take a system's settings for what isn't given."""
+    # an option gets another default, and a setting a value
     options = {parameter.name for parameter in context.command.params}
     sets = SYSTEMS[name] if name else {}
     context.default_map = {
         **(context.default_map or {}),
         **{setting: sets[setting] for setting in sets if setting in options},
     }
+    # what was given by `--set` stays
     values = context.meta.setdefault(VALUES, {})
     values |= {setting: sets[setting] for setting in sets if setting not in options | values.keys()}
 
@@ -95,7 +98,9 @@ def preset_told(context: click.Context, name: str) -> str:
 def parse_setting(option: VerbOption, value: str) -> Any:
     """Return a setting's value in its type; what describes itself in `JudgeSettings` is checked there."""
     name = option.name
+    # settings without help are fields of `JudgeSettings`, which checks them
     kind = option.kind if option.help else str
+    # an empty path would be the current folder
     if not value.strip() and (kind is Path or name in PLACES):
         raise click.BadParameter(f"{name} is empty: give a place, or leave the setting out")
     if isinstance(kind, tuple):
@@ -103,6 +108,7 @@ def parse_setting(option: VerbOption, value: str) -> Any:
             raise click.BadParameter(f"{name} is one of {', '.join(kind)}, not {value!r}")
         return value
 
+    # what it should be, for the error
     what = kind.__name__ if option.parse is None else option.metavar
     try:
         if option.parse:
@@ -133,6 +139,7 @@ def spell(command: click.Command, options: Options) -> str:
         if isinstance(parameter, SetOption)
         for name in parameter.names
     }
+    # by field, the name under which an option is typed
     flags = {}
     for parameter in command.params:
         if isinstance(parameter, click.Option):

@@ -43,8 +43,10 @@ def foreign_rooms() -> Mapping[str, Path]:
     from importlib.metadata import entry_points  # slow to import, and seldom needed
 
     rooms: dict[str, Path] = {}
+    # by package, so that the order isn't that of installation
     for entry_point in sorted(entry_points(group=GROUP), key=lambda point: point.value):
         spec = find_spec(entry_point.value)
+        # a name may be left of a package that is gone
         if spec is not None and spec.submodule_search_locations:
             rooms[entry_point.value] = Path(spec.submodule_search_locations[0])
 
@@ -58,6 +60,7 @@ def all_rooms() -> Mapping[str, Path]:
 
 def room_of(kind: type) -> str:
     """Return the package of the room that declares a class."""
+    # rooms of ours lie below this package, others are packages of their own
     module = kind.__module__
     inside = module.removeprefix(f"{__name__}.")
     if inside != module:
@@ -85,6 +88,7 @@ def module_named(part: str, name: str) -> str | None:
 def modules_named(part: str, name: str) -> list[str]:
     """Return the full names of a module in a part of each of our rooms that has it, else of strangers' rooms."""
     ours = [room for room, folder in own_rooms().items() if has_module(folder, part, name)]
+    # strangers' rooms are looked at only where ours have no such module
     rooms = ours or [
         room for room, folder in foreign_rooms().items() if has_module(folder, part, name)
     ]
@@ -114,6 +118,7 @@ def python_names() -> Mapping[str, str]:
     """
     rooms = {}
     for room in all_rooms():
+        # the core's names stand in `pollex` itself
         if room != CORE:
             rooms[room] = import_module(room)
 
@@ -133,6 +138,7 @@ def hooks_of(kind: type[Hook]) -> tuple[Hook, ...]:
     `pollex.web.hooks`. A room that hangs something onto it has a module of the same name in the
     same part, with a tuple `HOOKS` of objects of such classes; the core's own is called `own_hooks`.
     """
+    # the same place in every room: `pollex.web.hooks` is `web.hooks` in each
     part = kind.__module__.removeprefix(f"{CORE}.")
     within = part.removesuffix("hooks").rstrip(".")
     core_modules = []
@@ -153,6 +159,7 @@ def folders_of(part: str) -> Iterator[Path]:
 
 def file_named(part: str, name: str) -> Path | None:
     """Return a file in a part of the first room that has it; None where none has."""
+    # ours first, since strangers' take time to find
     for rooms in (own_rooms, foreign_rooms):
         for folder in rooms().values():
             file = folder / part / name

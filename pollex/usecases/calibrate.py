@@ -35,12 +35,14 @@ if TYPE_CHECKING:
 
 def options_in(text: str) -> tuple[str, tuple[float, ...]]:
     """Return a question and all its options, as `Q8=1,2,3`."""
+    # the last `=` parts them: an id may hold one
     question, _, values = text.rpartition("=")
     try:
         numbers = tuple(float(value) for value in values.split(","))
     except ValueError:
         numbers = ()
 
+    # one option alone is no question, and an infinite one has no place on a scale
     if not question or len(set(numbers)) < 2 or not all(map(math.isfinite, numbers)):
         raise ValueError("write a question and its options: Q8=1,2,3")
     return question, numbers
@@ -56,6 +58,7 @@ def aggregate_in(text: str) -> str | float:
     except ValueError:
         quantile = math.nan
 
+    # NaN fails here, too: it is no number from 0 to 1
     if not 0 <= quantile <= 1:
         raise ValueError("use mean, max, a quantile from 0 to 1, or unknown")
     return quantile
@@ -122,6 +125,7 @@ class Network:
     def as_settings(self, crew: Crew) -> dict[str, Any]:
         """Return those that were given."""
         settings = {}
+        # the network's own fields, whatever else a use case has
         for name in Network.__annotations__:
             settings[name] = getattr(self, name)
         return {name: value for name, value in settings.items() if value is not None}
@@ -152,6 +156,7 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
     answers: str = table("ANSWERS")
     judgments: str = table("JUDGMENTS")
     out: Path = opt("Output folder of the calibrator.", group="Output")
+    # questions, and their options where the tables don't show them all
     main: str | None = opt(
         "Id of the question to predict; default: Q0 or overall.",
         default=None,
@@ -169,6 +174,7 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
         parse=options_in,
         metavar="QUESTION=1,2,3",
     )
+    # which model, and for whom it is chosen
     shift: str | None = opt(
         "Choose the model for new groups of this column, by leaving groups out.",
         default=None,
@@ -227,6 +233,7 @@ class PredictJudgments(FewThreads, UseCase["Predicted"]):
         default=Path("predictions.parquet"),
         group="Output",
     )
+    # which questions, and whose answers count
     questions: tuple[str, ...] = opt(
         "Predict this question, or all; default: the main one. Repeatable.",
         default=(),

@@ -44,6 +44,7 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
         metavar="BASELINE",
     )
     rubrics: Path | Rubrics = opt(RUBRICS, kw_only=False, group="Rubrics")
+    # when it fails
     fail_if: tuple[str, ...] | Sequence[str] = opt(
         "See above. Repeatable.",
         default=(),
@@ -54,6 +55,7 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
         default=False,
     )
     strict: bool = opt("Also fail where the data can't decide yet.", default=False)
+    # labels beside the logs, and what is written
     labels: Path | str | None = opt(
         "Labels by id, with `drawn`.",
         default=None,
@@ -87,6 +89,7 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
     def carry_out(self, crew: Crew) -> CheckResult:
         """See `services.check.check`; append the table to the summary of a step of GitHub's."""
         result: CheckResult = self.call(self.does, crew)
+        # the build server names the file of the step's summary
         if self.github and (step := os.environ.get("GITHUB_STEP_SUMMARY")):
             from pollex.formats.gates import summary
 

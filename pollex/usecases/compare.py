@@ -39,6 +39,7 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
         metavar="A B… | LOGS…",
     )
     rubrics: Path | Rubrics = opt(RUBRICS, group="Rubrics")
+    # one log cut by a field, in place of several
     by: str | None = opt(
         "Cut the logs by a field: release, started:week, country.",
         default=None,
@@ -49,6 +50,7 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
         default=None,
         metavar="VALUE",
     )
+    # labels beside the logs
     labels: Path | str | None = opt(
         "Labels by id, with `drawn`.",
         default=None,
@@ -64,6 +66,7 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
     def __post_init__(self) -> None:
         """Refuse one sample alone, before anything is read. Raises WrongUse."""
         super().__post_init__()
+        # one log that was read already, or is cut by a field, holds several samples
         if len(self.logs) == 1 and isinstance(self.logs[0], str | Path) and self.by is None:
             raise WrongUse(
                 "one sample can't be compared",
@@ -77,6 +80,7 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
         Raises:
             WrongUse: There are several of those.
         """
+        # what is no path holds conversations already
         paths = [log for log in self.logs if isinstance(log, str | Path)]
         read = [log for log in self.logs if not isinstance(log, str | Path)]
         if read and len(self.logs) > 1:

@@ -28,6 +28,7 @@ PAPER_SCALE = "likert-domain"
 
 def two_numbers(text: str | tuple[float, float]) -> tuple[float, float]:
     """Return two numbers with a colon between them, such as 0.15:0.60."""
+    # Python callers may give the two numbers themselves
     first, second = (float(part) for part in text.split(":")) if isinstance(text, str) else text
     return first, second
 
@@ -43,8 +44,10 @@ def pairs_given(
 
 def rule_of(several: tuple[str, ...]) -> str | None:
     """Return a rule that was given in several options; a value with a comma and a space is one."""
+    # a single value stays as it is typed
     if len(several) < 2:
         return several[0] if several else None
+    # commas part values, so that a value with a comma is quoted
     return ",".join(f'"{part}"' if ", " in part and '"' not in part else part for part in several)
 
 
@@ -98,6 +101,7 @@ def reading_option(help_text: str, **more: Any) -> Any:
 class Reading:
     """How files of logs are read; see `ReadOptions`."""
 
+    # where the parts of a conversation stand
     id_field: str | None = reading_option(
         "Field of the conversation's id, such as metadata.id.",
         place="rare",
@@ -122,6 +126,7 @@ class Reading:
         metavar="ROLE=NAME,…",
         parse=pairs_given,
     )
+    # what its label means
     positive: tuple[str, ...] | str | None = reading_option(
         "Values that are positive: '>=4', or 'solved,great'; repeatable, * for any other word.",
         metavar="RULE",
@@ -141,6 +146,7 @@ class Reading:
         group="Data",
         metavar="N",
     )
+    # who gave it, and which conversations belong together
     judge_field: str | None = reading_option(
         "Field of the annotator who gave the label.",
         place="setting",
@@ -157,6 +163,7 @@ class Reading:
         "Whether to read what people wrote with the thumb; yes if not set.",
         place="setting",
     )
+    # how texts are decoded, and which of several rows or thumbs count
     encoding: str | None = reading_option(
         "Text encoding of the files; utf-8 if not set.",
         place="setting",
@@ -192,6 +199,7 @@ class Reading:
     def as_logs(self, crew: Crew) -> Sources | Logs:
         """Return files; or what else holds conversations, as logs."""
         logs: Data = getattr(self, "logs")  # noqa: B009 - each use case says how they are given
+        # a tuple has the names of files, as a terminal gives them
         if isinstance(logs, tuple):
             from pollex.services.readings import named_sources  # not needed for --help
 
@@ -209,6 +217,7 @@ def read_options(use_case: Any) -> ReadOptions:
     """Return how a use case reads its files; for what it doesn't say, as usual."""
     from pollex.formats.fields import ReadOptions  # what reads is not needed for --help
 
+    # three sources, the nearest first: options, the log in the store, the domain profile
     of_log = options_of_log(use_case)
     options = {}
     for option in fields(ReadOptions):
@@ -216,18 +225,22 @@ def read_options(use_case: Any) -> ReadOptions:
 
     # what was said when a log was brought holds where nothing else is said now
     options |= {name: value for name, value in of_log.items() if options.get(name) in (None, (), 0)}
+    # a log that was brought with columns or roles needs no profile
     table = {} if of_log.get("columns") or of_log.get("roles") else log_table(use_case)
     for name in ("columns", "roles"):
         options[name] = pairs_given(options[name] or table.get(name, {}))
 
+    # a rule that was given in parts becomes one
     for side in ("positive", "negative"):
         if isinstance(several := options[side], tuple):
             options[side] = rule_of(several)
 
+    # the first field is the label, all others are shown beside rubrics
     if isinstance(options["label_field"], tuple):
         label, *signals = options["label_field"] or (None,)
         options |= {"label_field": label, "signals": tuple(signals)}
 
+    # whether columns and roles come from the rubric set alone
     table_is_of_log = (
         bool(table)
         and getattr(use_case, "domain", None) is None
@@ -257,6 +270,7 @@ def log_table(use_case: Any) -> Mapping[Any, Any]:
 
     domain = getattr(use_case, "domain", None)
     rubrics = getattr(use_case, "rubrics", None)
+    # a profile that was given comes before the rubric set's
     if domain is not None:
         if isinstance(domain, DomainProfile):
             profile = domain
@@ -394,6 +408,7 @@ class Calls(Running):
     """How a model is called."""
 
     base_url: str | None = url_option()
+    # how many calls, how many at once, and how long they may take
     max_calls: int | None = limit(
         "Stop after N calls; continue with --resume.",
         metavar="N",
@@ -416,6 +431,7 @@ class Calls(Running):
         "Maximum wait for an endpoint that is down, in seconds; 120 if not set.",
         place="setting",
     )
+    # what they may cost
     max_cost: float | None = limit(
         "Stop at this cost; needs price.",
         place="setting",
@@ -427,6 +443,7 @@ class Calls(Running):
         metavar="IN:OUT",
         parse=two_numbers,
     )
+    # what is asked again, and what of it is stored
     retry_refused: bool | None = limit(
         "Repeat calls that the model refused in an earlier run.",
         place="setting",
@@ -447,6 +464,7 @@ class Calls(Running):
         """Return the options of the model, with LangSmith's tracing switched as they say."""
         from pollex.gateway.langsmith import switch_tracing  # not needed for --help
 
+        # options of the model are fields of the families here that call one
         families = []
         for family in type(self).__mro__:
             if issubclass(family, Calls) and family.__module__ == __name__:
@@ -455,9 +473,11 @@ class Calls(Running):
         names = {field.name for family in families for field in fields(family)} - {
             option.name for option in fields(Running)
         }
+        # those that read logs as well have options that are none of a model's
         names -= {option.name for option in (*fields(Reading), *fields(AllLabels))}
         values = {name: getattr(self, name) for name in names}
         options = {name: value for name, value in values.items() if value is not None}
+        # the paper's prompts are meant for its scale, unless another one is given
         if options.get("prompts") == "paper":
             options.setdefault("scale", PAPER_SCALE)
 
@@ -541,6 +561,7 @@ class AllRoles(CallsByBatch):
         metavar="IN:OUT",
         parse=two_numbers,
     )
+    # how the judge is asked; see `JudgeSettings`
     elicitation: Literal["batched", "independent"] | None = asked()
     require: Literal["logprobs"] | None = asked()
     without: str | frozenset[str] | None = asked()

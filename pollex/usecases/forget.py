@@ -41,6 +41,7 @@ class ForgetConversations(Stored, UseCase["Forgotten"]):
         metavar="[FILES]…",
         exists=True,
     )
+    # what is forgotten
     ids: tuple[str, ...] = opt(
         "Forget this conversation; repeatable.",
         default=(),
@@ -53,6 +54,7 @@ class ForgetConversations(Stored, UseCase["Forgotten"]):
         flag="user",
         metavar="U",
     )
+    # what happens to files that quote it
     rewrite: bool = opt(
         "Take quotes out of rubric sets, pages and rows that have them.",
         default=False,

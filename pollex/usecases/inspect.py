@@ -61,6 +61,7 @@ class InspectLogs(Commented, Judged, Grouped, Reading, ColumnReader, UseCase["In
         """The options of reading that differ from the usual, as they are typed."""
         from pollex.formats.mapping import pairs_as_typed  # what reads is not needed for --help
 
+        # left out: options of the model, and the logs, which the command names anyway
         of_model = {option.name for option in fields(ColumnReader)} | {"sources"}
         names = (option for option in fields(self) if option.name not in of_model)
         typed = {}
@@ -68,6 +69,7 @@ class InspectLogs(Commented, Judged, Grouped, Reading, ColumnReader, UseCase["In
             if (value := getattr(self, option.name)) not in (option.default, None, ()):
                 typed[option.name] = value
 
+        # pairs are shown as one types them, not as a table
         return typed | {
             name: pairs_as_typed(typed[name]) for name in ("columns", "roles") if name in typed
         }

@@ -50,12 +50,14 @@ class LabelNext(ByJudge, UseCase[Any]):
         place="argument",
         metavar="LOGS… | ANSWERS [JUDGMENTS]",
     )
+    # what predicts
     rubrics: Path | None = opt(RUBRICS, default=None, group="Rubrics")
     calibrator: Path | None = opt(
         "A calibrator of `pollex calibrate fit`, instead of --rubrics.",
         default=None,
         metavar="DIR",
     )
+    # what the labels are for
     purpose: Literal["model", "share"] = opt(
         "Labels that improve predictions (model), or a random sample for `pollex share` (share).",
         default="model",
@@ -67,6 +69,7 @@ class LabelNext(ByJudge, UseCase[Any]):
         metavar="FIELD",
     )
     count: int = opt("Number of conversations to list.", default=20, least=1)
+    # who can be asked, and what
     judges: tuple[str, ...] = opt(
         "Annotator who can be asked; repeatable, or `all`.",
         default=(),
@@ -82,6 +85,7 @@ class LabelNext(ByJudge, UseCase[Any]):
 
     def carry_out(self, crew: Crew) -> Any:
         """See `services.label`."""
+        # a random sample needs nothing that predicts
         if self.purpose == "share" or self.needs_none:
             return self.call("label.draw_for_share", crew)
 
@@ -119,6 +123,7 @@ class LabelNext(ByJudge, UseCase[Any]):
         Raises:
             WrongUse: Says what.
         """
+        # neither, or both
         if (self.rubrics is None) == (self.calibrator is None):
             raise WrongUse(
                 "what predicts is a rubric set or a calibrator",

@@ -62,6 +62,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         default=None,
         group="Data",
     )
+    # rubrics that are there already, and where a run goes on
     rubrics: str | Path | None = opt(
         "Rubrics written by hand, or a bundled set's name: all are fitted, none learned.",
         default=None,
@@ -92,6 +93,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         default=None,
         metavar="SET",
     )
+    # how many labels are held out, and how many rubrics chosen
     test_fraction: float | None = opt(
         "Share held out for testing; else all labels teach, and five folds test.  "
         "[default: 0.5 with a model and 200 labels of each class]",
@@ -110,6 +112,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         presets=SYSTEMS,
         door="terminal",
     )
+    # how rubrics are written, and which labels teach
     method: Literal["rubicon", "spur"] = opt(
         "`rubicon` selects from a growing pool; `spur` lets a model revise one small set.",
         default="rubicon",
@@ -121,6 +124,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         metavar="FIELDS",
     )
     seed: int = opt("Random seed.", default=0, group="Question", place="rare")
+    # how they are chosen, and what gives the probability
     policy: str | None = opt(
         "Selection policy: greedy (the default), correctness, brute_force, ucb, separation.",
         default=None,
@@ -176,7 +180,9 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         # not for --help
         from pollex.rubrics.learning.settings import HALF, LearnSettings, budget_of
 
+        # options that are settings by the same name
         names = ("method", "policy", "alpha", "probability", "also", "seed", "mini_batch")
+        # a pool that is edited or gone on from was written by a run, and isn't given
         of_pool = self.review is not None or ":" in (self.start or "")
         model = self.as_model(crew)
         written = of_pool or not self.as_rubrics_from(crew)
@@ -185,10 +191,13 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         if share is None and not written:
             share = HALF
         elif share is None and model.name is None:
+            # without a model all labels teach, and folds measure
             share = 0.0
         elif share is None and (self.method == "spur" or model.settings.prompts == "paper"):
+            # as the paper does
             share = HALF
 
+        # the paper chooses up to the budget
         fills = model.settings.prompts == "paper"
         return LearnSettings(
             test_fraction=share,
@@ -200,6 +209,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
     def as_model(self, crew: Crew) -> ModelOptions:
         """Return the options of the model, which some systems need."""
         model = super().as_model(crew)
+        # some of the paper's systems need a model
         if self.system is not None:
             require_model(self.system, model.name)
         return model

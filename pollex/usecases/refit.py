@@ -79,6 +79,7 @@ class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResu
         """
         if self.out is not None or not isinstance(self.rubrics, Path):
             return self
+        # a name without an ending that is no file: a set of the store
         if not self.rubrics.suffix and not self.rubrics.exists():
             what = f"{self.rubrics} is no file that the refitted set can be written over"
             raise WrongUse(what, remedy="name a file", option="out")

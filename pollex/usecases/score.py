@@ -83,6 +83,7 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
         metavar="TOOL",
         group="Output",
     )
+    # large logs: into a folder, and in several processes
     engine: str | None = opt(
         "Score into a folder of parts, by `ray` or `one`: logs of any size.",
         default=None,
@@ -98,6 +99,7 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
         default=None,
         metavar="A",
     )
+    # what a decision costs, and who is asked where a label is in doubt
     costs: tuple[float, float] | None = setting(
         "Costs of a bad conversation taken for good, and of a good one taken for bad; 1:1 if not set.",
         parse=two_numbers,
@@ -106,6 +108,7 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
     cascade: Path | str | None = setting(
         "Rubric set of a model, which is asked where a distilled set leaves a label in doubt."
     )
+    # what is sent elsewhere, stored, and written
     events: str | None = setting(
         "OpenTelemetry collector that each score is sent to: http://localhost:4318."
     )
@@ -129,6 +132,7 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
 
     def carry_out(self, crew: Crew) -> ScoreResult:
         """See `services.score.score`; into parts a room scores."""
+        # a dry run counts calls, which is alike for a file and a folder
         service = "pollex.services.score.score"
         if self.into_parts and not crew.run.dry_run:
             from pollex.services.hooks import work_of  # parts alone need it
@@ -144,6 +148,7 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
             return self.taken("out")
         if crew.run.dry_run:
             return None
+        # the usual name of a file, without its ending, is that of the folder
         if str(self.out) == "scores.parquet":
             return "scores"
         return str(self.out)

@@ -46,6 +46,7 @@ class ServeStore(AtTerminal):
         group="Data",
         metavar="DIR",
     )
+    # models that pages may ask, and studies with people
     profiles: Path | None = opt(
         "Models that pages may ask, as TOML.",
         default=None,
@@ -57,6 +58,7 @@ class ServeStore(AtTerminal):
         flag="study",
         group="Data",
     )
+    # logs that are named or brought in the browser
     roots: tuple[str, ...] = opt(
         "Folder, or s3://BUCKET/FOLDER, whose logs may be named in the browser. Repeatable.",
         default=(),
@@ -72,6 +74,7 @@ class ServeStore(AtTerminal):
         group="Data",
         metavar="SIZE",
     )
+    # folders that are looked at, and who is told of what is found
     watch: tuple[Path, ...] = opt(
         "Folder that is looked at: each new log in it is scored, and compared with what was there "
         "before. Repeatable.",
@@ -96,6 +99,7 @@ class ServeStore(AtTerminal):
         default=False,
         group="Data",
     )
+    # scores in place of pages
     score: Path | None = opt(
         "Serve scores by this rubric set, and no pages.",
         default=None,
@@ -107,6 +111,7 @@ class ServeStore(AtTerminal):
         default=None,
         metavar="URL",
     )
+    # where it listens, and by what names it is reached
     host: str = opt("Address to listen at.", default="127.0.0.1")
     port: int = opt("Port to listen at; 0 takes a free one.", default=8765)
     allow_host: tuple[str, ...] = opt(
@@ -119,6 +124,7 @@ class ServeStore(AtTerminal):
         default=None,
         metavar="URL",
     )
+    # what those who come in may do
     allow_local_endpoints: bool = opt(
         "Models may be named in the browser at addresses of this machine and its network, too, "
         "where others can reach the server.",
@@ -138,6 +144,7 @@ class ServeStore(AtTerminal):
         """Serve pages, or scores."""
         from pollex.services.hooks import work_of  # verbs alone that run load services
 
+        # pages are the core's, scores a room's
         if self.score is None:
             server = "pollex.web.server.serve"
         else:

@@ -39,6 +39,7 @@ class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
         place="argument",
         metavar="LOGS…",
     )
+    # scores that narrow the interval, and labels beside the logs
     rubrics: Path | Rubrics | None = opt(
         "A rubric set; its scores narrow the interval.",
         default=None,
@@ -50,6 +51,7 @@ class EstimateShare(Grouped, ByJudge, UseCase["ShareResult"]):
         default=None,
         metavar="FILE",
     )
+    # lines for parts of the log
     by: str | None = opt(
         "A line for each value: release, started:week, segment (topics).",
         default=None,

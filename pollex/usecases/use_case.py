@@ -130,14 +130,18 @@ def options_of(kind: type) -> Iterator[VerbOption]:
     """Yield the options of a use case, those of its families first."""
     for option_field in fields(kind):
         option: VerbOption = option_field.metadata["option"]
+        # annotations are texts here: `tuple[…]` is given several times, `Literal[…]` has words
         written = re.match(
             r"(tuple\[)?(Literal\[[^]]*\]|\w+)",
             str(option_field.type),
         )
         assert written is not None, "an annotation begins with a name"
         inner = written[2]
+        # words to choose from, else the type by its name
         words = tuple(re.findall(r"'([^']+)'", inner)) or TYPES.get(inner, str)
+        # a tuple that one text holds as a whole is given once
         many = option.many or (bool(written[1]) and option.parse is None)
+        # bounds by name are of numbers alone
         least, most = (
             BOUNDS.get(option_field.name, (None, None)) if words in (int, float) else (None, None)
         )
@@ -202,6 +206,7 @@ class UseCase(Generic[R_co]):
         """
         for option in options_of(type(self)):
             value = getattr(self, option.name)
+            # the default may lie beyond the bounds: it says that nothing was given
             if (
                 isinstance(value, int | float)
                 and not isinstance(value, bool)
@@ -218,6 +223,7 @@ class UseCase(Generic[R_co]):
         # what only describes itself needs no store
         from pollex.store.outputs import noted_outputs
 
+        # the option comes before the environment, and that before the usual folder
         folder = getattr(self, "store", None) or os.environ.get(VARIABLE) or STORE
         with noted_outputs(Path(folder)):
             return self.carry_out(crew)
@@ -234,11 +240,13 @@ class UseCase(Generic[R_co]):
 
         from pollex.services.plan import Planned  # the roles of a model come with it
 
+        # the run ends by `Planned` where its first call would be made
         try:
             self.carry_out(replace(crew, run=replace(crew.run, dry_run=True)))
         except Planned as ended:
             return ended.plan
 
+        # nothing was to be asked
         what = f"{self.verb} asks nobody here: there are no calls to count"
         raise WrongUse(what, remedy="leave it out", option="dry_run")
 
@@ -251,11 +259,13 @@ class UseCase(Generic[R_co]):
         service = found_at(name)
         parameters = inspect.signature(service).parameters
         arguments = {name: self.argument(name, crew) for name in parameters}
+        # arguments that have a default in the service
         usual = {
             name
             for name, parameter in parameters.items()
             if parameter.default is not parameter.empty
         }
+        # what isn't given is left to the service's default
         left = {
             name
             for name, value in arguments.items()
@@ -283,15 +293,18 @@ class UseCase(Generic[R_co]):
         ):
             return
 
+        # how the log is read, where the store is, and which model
         parts = {}
         for name in ("reading", "run", "model"):
             parts[name] = self.argument(name, crew)
 
+        # some use cases call their logs sources
         logs = []
         for name in ("logs", "sources"):
             logs.append(self.argument(name, crew))
 
         sources = next((value for value in logs if value is not NEEDED), NEEDED)
+        # without a model there is nobody to ask
         if NEEDED in (sources, *parts.values()) or not getattr(parts["model"], "name", None):
             return
 
@@ -304,6 +317,7 @@ class UseCase(Generic[R_co]):
         """Return what a service takes under a name: of a method `as_NAME`, or an option; `NEEDED` where neither is."""
         if name == "progress":
             return crew.progress
+        # a method `as_NAME` comes before an option of that name
         if make := getattr(self, f"as_{name}", None):
             return make(crew)
         if name == "options" and self.bundle:
@@ -317,6 +331,7 @@ class UseCase(Generic[R_co]):
         if not isinstance(value, str):
             return value
 
+        # an address such as s3://… stays a text
         paths = (option.name for option in options_of(type(self)) if option.kind is Path)
         if name in paths and "://" not in value:
             return Path(value)
@@ -413,6 +428,7 @@ def use_case(verb: str) -> Callable[[type[T]], type[T]]:
         use_case_class = options(kind)
         verb_class = cast(type[UseCase[Any]], use_case_class)
         verb_class.verb = verb
+        # by module, as a verb's first word names the module of its use cases
         VERBS.setdefault(kind.__module__, []).append(verb_class)
 
         return use_case_class
