@@ -164,6 +164,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
 
         NaN where a rubric's occasion never came up or there is no answer.
         """
+        # a column for each rubric, in the order of the set
         order = {rubric.id: place for place, rubric in enumerate(self._set().rubrics)}
         answers = np.full((len(scores := self._scores(X)), len(order)), np.nan)
         for row, score in enumerate(scores):
@@ -184,6 +185,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         else:
             model = self.model
 
+        # ids follow from places, as in `fit`
         conversations = []
         for number, conversation in enumerate(number_all(X)):
             conversations.append(conversation.model_copy(update={"id": f"{number:06}"}))

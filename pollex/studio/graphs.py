@@ -125,7 +125,7 @@ class StudioRun:
     async def begun(self) -> bool:
         """Return whether the use case came so far as to begin the run."""
         ready = asyncio.wrap_future(self._ready)
-        # waits without raising
+        # `wait` doesn't raise the error that kept the run from beginning
         await asyncio.wait([ready])
         return ready.exception() is None
 

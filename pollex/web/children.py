@@ -136,7 +136,6 @@ class Child:
         with _opened(folder / self.record.name) as file:
             file.write(content)
 
-        # the oldest results go first
         for old in sorted(folder.glob("*.json"), key=_written_at)[:-MOST_ENDED]:
             old.unlink(missing_ok=True)
 

@@ -187,6 +187,7 @@ def controls_of(use_case: type[UseCase[Any]], door: Door) -> Iterator[Control]:
 
 
 def _control(option: VerbOption, door: Door) -> Control:
+    # what the form says of a field comes before what a terminal says
     usual = door.usual.get(option.name, option.usual)
     kind = _kind_of(option)
     return Control(

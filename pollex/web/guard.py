@@ -177,7 +177,7 @@ class Guard:
                 await self.app(scope, receive, send)
             return
 
-        # variables of the context, set anew for each request
+        # who asks, and for what: set anew for each request, and read by pages and menu
         SERVED.set(None)
         READS.set(False)
         ASKED_FOR.set(_asked_for(scope))

@@ -87,6 +87,7 @@ class Lens:
     @cached_property
     def unseen(self) -> Bools:
         """Whether the figures are of rubrics that were learned without the conversation `[row]`."""
+        # a text that was learned from counts as unseen where a fold without it scored it
         rows = zip(self.sides, self.hashes, strict=True)
         return np.fromiter(
             (side != "train" or text in self.measured for side, text in rows),
@@ -96,13 +97,16 @@ class Lens:
 
     def scored_by(self, other: "Lens", texts: frozenset[str]) -> "Lens":
         """Return the columns with another run's scores of these texts, of those that both have."""
+        # the other run's row of each text whose scores are taken over
         theirs = {text: row for row, text in enumerate(other.hashes) if text in texts}
         rows = [row for row, text in enumerate(self.hashes) if text in theirs]
         other_rows = [theirs[self.hashes[row]] for row in rows]
+        # copies, as the columns of this lens stay as they are
         columns = {name: getattr(self, name).copy() for name in SCORES}
         for name, column in columns.items():
             column[rows] = getattr(other, name)[other_rows]
 
+        # orders and values that were made of the old scores are dropped
         return replace(
             self,
             **columns,
@@ -118,6 +122,7 @@ class Lens:
     @cached_property
     def entropy(self) -> Floats:
         """Entropy of the probability, in nats."""
+        # kept away from 0 and 1, whose logarithms are infinite
         p = np.clip(self.probability, 1e-12, 1 - 1e-12)
         return np.asarray(-(p * np.log(p) + (1 - p) * np.log1p(-p)), dtype=np.float64)
 
@@ -125,6 +130,7 @@ class Lens:
     def surprise(self) -> Floats:
         """−log of the probability of the thumb that came; NaN without thumb or probability."""
         p = np.clip(self.probability, 1e-12, 1 - 1e-12)
+        # −log p of a thumb up, −log (1 − p) of a thumb down
         losses = np.where(self.label == 1, -np.log(p), -np.log1p(-p))
         return np.where(self.label < 0, np.nan, losses)
 
@@ -206,6 +212,7 @@ class Lens:
         if key not in self._orders:
             values = self.column(name)
             values = -values if down else values
+            # infinity puts rows without a figure last; equal figures keep the order of the run
             self._orders[key] = np.argsort(
                 np.where(np.isnan(values), np.inf, values),
                 kind="stable",
@@ -224,8 +231,10 @@ class Lens:
     def latest(self, name: str, version: str, make: Callable[[], T]) -> T:
         """Return what was made of the rows last; a newer version is made beside, and returned from then on."""
         if name not in self._kept:
+            # nothing was made before that could be shown meanwhile
             return self.kept(name, version, make)
         if self._kept[name][0] != version and name not in self._making:
+            # one thread makes it, whoever else asks meanwhile
             self._making.add(name)
             Thread(target=self._renewed, args=(name, version, make), daemon=True).start()
 
@@ -246,6 +255,7 @@ class Lens:
 
 
 def _coded(values: Sequence[str | None]) -> tuple[list[str], Ints]:
+    # names in the order in which they come first; rows without one get −1
     names = [*dict.fromkeys(value for value in values if value)]
     place = {name: code for code, name in enumerate(names)}
     return names, np.array([place.get(value or "", -1) for value in values], dtype=np.int64)
@@ -269,9 +279,11 @@ def lens_of(
         guarantee: The window of its rubric set whose precision is guaranteed.
     """
     rows = store.ask(run.id, SCORED)
+    # texts that the run itself learned from, before those of another run are added
     folded = frozenset(row["hashes"] for row in rows if row["sides"] == "train")
     for row in rows:
         row["openings"] = " ".join(row["openings"].split())
+        # a rubric set keeps the first 16 characters of each hash
         row["sides"] = "train" if row["hashes"][:16] in learned else row["sides"]
 
     columns: dict[str, Any] = {}
@@ -284,6 +296,7 @@ def lens_of(
     for name in FIGURES:
         columns[name] = np.array([row[name] for row in rows], dtype=np.float64)
 
+    # part of the version, as a run at work adds scores to rows that are there
     scores = sum(row["netsat"] is not None for row in rows)
     return Lens(
         f"{run.id}.{len(rows)}.{scores}",

@@ -15,6 +15,7 @@ def of_rubrics(rubric_set: RubricSet) -> list[SheetQuestion]:
     options = tuple((option.value, option.text) for option in SCALES[rubric_set.judge.scale])
     rubrics: list[SheetQuestion] = []
     for rubric in rubric_set.rubrics:
+        # a digit answers the question, so that there is room for nine options
         rubrics.append(
             SheetQuestion(
                 id=rubric.id,

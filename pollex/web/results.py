@@ -47,6 +47,7 @@ def result_shown(site: Site, child: Child) -> tuple[str, Mapping[str, Any]] | No
 def revived(value: Any) -> Any:
     """Return JSON values with figures in place of their fields, as templates and drawings take them."""
     if isinstance(value, dict):
+        # exactly the fields of a figure: it is one
         if value.keys() == FIGURE_FIELDS:
             return Figure(**value)
         return {name: revived(inner) for name, inner in value.items()}
@@ -61,6 +62,7 @@ def with_titles(site: Site, value: Any) -> Any:
 
     def titled(inner: Any) -> Any:
         if isinstance(inner, str):
+            # a path of a log may stand anywhere in a text
             for reading in readings:
                 for source in reading.sources:
                     inner = inner.replace(source, reading.name)
@@ -78,6 +80,7 @@ def figures_of(table: Mapping[str, Any], n: int) -> dict[str, Figure]:
     """Return the measures of a result that has values, intervals and reasons apart."""
     figures: dict[str, Figure] = {}
     for name, value in table.items():
+        # a figure has an interval, or a reason for having none, or is one of the measures
         is_figure = name in table["intervals"] or name in table["undefined"] or name in MEASURES
         if is_figure:
             low, high = table["intervals"].get(name, (None, None))

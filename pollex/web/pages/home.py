@@ -35,6 +35,7 @@ def home(site: Site) -> Data:
     run_ids = {run.id for run, _ in every}
     named = site.set_at_home()
     rubric_set = named.rubric_set if named else None
+    # headlines of both sides, of the set that is in front
     if rubric_set:
         sides = {}
         for kind, title in SIDES:
@@ -64,7 +65,9 @@ def home(site: Site) -> Data:
             if status in ("running", "stalled")
         ],
         "with_scores": next((run for run, _ in every if run.command in SCORING), None),
+        # the last run whose probabilities say how many conversations are good
         "scored": next(((run, good) for run, _ in every if (good := good_of(site, run))), None),
+        # commands of this page, such as the replay of the example
         "started": [
             child
             for child in site.children.by_id.values()
@@ -75,6 +78,7 @@ def home(site: Site) -> Data:
         "folder": site.store.folder,
         "named": named,
         "in_store": named is not None and named.run in run_ids,
+        # for a model's set the run of a built-in one, if the store has its run
         "beside": built_in_beside(site, named)
         if named is not None and named.run in run_ids
         else None,

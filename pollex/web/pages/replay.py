@@ -100,6 +100,7 @@ def _shown(site: Site, rubric_set: RubricSet, replay_id: str) -> dict[str, Any] 
         return None
 
     payload_fields: dict[str, Any] = unpack(payload)
+    # a row for each rubric that was asked: its words now and then, and both answers
     words = {rubric.id: rubric for rubric in rubric_set.rubrics}
     rows = []
     for id_, text in payload_fields["asked"].items():

@@ -111,6 +111,7 @@ def supported(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubric]:
         groups.append((headline.rubric, *headline.also))
 
     leading = [rubric for group in groups for rubric in group if rubric.polarity == kind]
+    # behind the headlines and their twins all others, in the order of the set
     rest = []
     for rubric in in_order(rubric_set.rubrics):
         if rubric.polarity == kind and rubric not in leading:
@@ -157,6 +158,7 @@ def one_rubric(
     }
     panels = panels_on("rubric.html", site, rubric=rubric)
     if as_json:
+        # programs get the figures of rooms, too
         for _, figures in panels:
             data |= figures
         return data
