@@ -70,6 +70,7 @@ class Unit:
         """
         with self._file() as path:
             try:
+                # messages name the place that the user gave, not the copy's
                 logs = read_logs(str(path), options=options)
             except BadInput as error:
                 if error.where == str(path):
@@ -81,6 +82,7 @@ class Unit:
 
                 raise
 
+        # bad rows, too, name the unit
         return replace(
             logs,
             bad_rows=tuple(replace(row, source=self.shown) for row in logs.bad_rows),
@@ -100,6 +102,7 @@ class Unit:
     def _file(self) -> Iterator[Path]:
         place = Place.at(self.url)
         with tempfile.TemporaryDirectory() as folder:
+            # each kind of unit becomes a file of its own, which readers then read as any other
             if self.kind == "lines":
                 (lines := Path(folder) / "lines.jsonl").write_bytes(
                     lines_between(place, self.start, self.end)
@@ -108,6 +111,7 @@ class Unit:
             elif self.kind == "group":
                 parquet = _import_arrow().parquet
                 group = Path(folder) / "group.parquet"
+                # one row group is read, the rest of the file stays where it is
                 with place.files.open(place.path, "rb") as file:
                     parquet.write_table(
                         parquet.ParquetFile(file).read_row_group(self.start),
@@ -115,6 +119,7 @@ class Unit:
                     )
 
                 yield group
+            # a whole file, copied if it is far away
             else:
                 with place.copied(Path(folder)) as copy:
                     yield copy
@@ -135,6 +140,7 @@ def _import_arrow() -> Any:
 
 def lines_between(place: Place, start: int, end: int) -> bytes:
     """Return the lines that begin in a range of bytes, the last one to its end, or to where it is too long."""
+    # from one byte before: if that is a line feed, a line begins at `start`
     content = place.read_range(max(start - 1, 0), end)
     if start:  # a line that began before belongs to the unit before
         if b"\n" in content:
@@ -144,9 +150,11 @@ def lines_between(place: Place, start: int, end: int) -> bytes:
     elif not content:
         return b""
 
+    # the last line goes on beyond the range
     size = place.size
     parts = [content]
     while (
+        # a line without an end is given up at some length
         parts[-1] and not parts[-1].endswith(b"\n") and end < min(size, start + LINE + UNIT_BYTES)
     ):
         more = place.read_range(end, min(end + (1 << 20), size))
@@ -165,6 +173,7 @@ def units_of(urls: list[str], options: ReadOptions, unit_bytes: int = UNIT_BYTES
         WrongUse: A file is Parquet, and the extra `ray` is missing.
     """
     units: list[Unit] = []
+    # numbers go on over all files, in the order of the addresses
     for place in (place for url in urls for place in places_of(url)):
         units += [
             replace(unit, number=len(units) + at)
@@ -175,6 +184,7 @@ def units_of(urls: list[str], options: ReadOptions, unit_bytes: int = UNIT_BYTES
 
 
 def _cut_file(place: Place, options: ReadOptions, unit_bytes: int) -> list[Unit]:
+    # workers elsewhere need the whole address, a local path is enough here
     if place.local:
         url = place.path
     else:
@@ -182,6 +192,7 @@ def _cut_file(place: Place, options: ReadOptions, unit_bytes: int) -> list[Unit]
 
     whole = Unit(0, url, place.state())
     form = FORMATS.get(Path(place.name).suffix)
+    # lines are cut by bytes: which unit a line belongs to is where it begins
     if form == "lines" and place.size > unit_bytes and _stands_alone(place, options):
         wholes: list[Unit] = []
         for at in range(0, place.size, unit_bytes):
@@ -195,19 +206,23 @@ def _cut_file(place: Place, options: ReadOptions, unit_bytes: int) -> list[Unit]
             )
 
         return wholes
+    # Parquet is cut by row groups, as it was written
     if form == "parquet" and _stands_alone(place, options):
         with place.files.open(place.path, "rb") as file:
             groups = _import_arrow().parquet.ParquetFile(file).num_row_groups
         return [replace(whole, kind="group", start=at) for at in range(groups)]
+    # rows that belong together must stay in one file
     return [whole]
 
 
 def _stands_alone(place: Place, options: ReadOptions) -> bool:
     mapper = Mapper.of(options)
+    # a field of messages in each row: every row is a conversation
     if mapper.options(options).messages_field is not None:
         return True
 
     with tempfile.TemporaryDirectory() as folder:
+        # a few rows from the beginning, in the file's own form
         head = Path(folder) / place.name
         if place.name.endswith(".parquet"):
             arrow = _import_arrow()
@@ -223,6 +238,7 @@ def _stands_alone(place: Place, options: ReadOptions) -> bool:
 
         rows = list(islice(rows_of(str(head), options.encoding), LOOKED_AT))
 
+    # one row that is part of a conversation keeps the file whole
     return all(map(_stands_alone_row, mapper.rows(rows)))
 
 

@@ -48,12 +48,14 @@ def score_dataset(
         WrongUse: The set's judge is a model.
     """
     rubric_set = read_unedited(Path(rubrics) if isinstance(rubrics, str) else rubrics)
+    # a built-in judge costs nothing if a batch is done again
     if not rubric_set.judge.built_in:
         raise WrongUse(
             f"the set's judge is a model, {rubric_set.judge.name}, and Ray would pay for a batch again and again",
             remedy="use `pollex score --engine ray`",
         )
 
+    # the scorer is made once for each worker
     arguments = (BatchScorer(rubric_set, judges, costs),)
     ray_options = {"concurrency": 1, **options}
     return dataset.map_batches(
@@ -73,9 +75,11 @@ class _Batches:
         # takes half a second to import, and is an extra
         from pyarrow import BufferReader, parquet
 
+        # the forms of rows are found out anew in each batch
         logs = read_rows(batch.to_pylist(), options=ReadOptions())
         scores = self._scorer.scores(logs.conversations)
 
+        # the same Parquet as that of parts, so that columns and types are equal
         return parquet.read_table(
             BufferReader(
                 parquet_of(

@@ -84,6 +84,7 @@ async def fidelity_of(
     least: float,
 ) -> tuple[Fidelity, ...]:
     """Cross-fit each rubric over conversations, and correlate what is foretold with what the model said."""
+    # the judge learns on all texts; what it foretells of one comes from the other folds
     judge = DistilledJudge(embedder, lessons=lessons)
     await judge.fit(judged, rubrics)
     foretold = {c.text_hash: judge.foretold(c) for c in judged}
@@ -103,6 +104,7 @@ def _fidelity(
     least: float,
 ) -> Fidelity:
     """Correlate one rubric's values; conversations on which its occasion never came up are left out."""
+    # pairs of foretold and taught value, where the rubric came up
     pairs = []
     for c in judged:
         if (answer := taught.get(c.text_hash)) and answer.value is not None:
@@ -110,13 +112,16 @@ def _fidelity(
 
     x = np.array([p[0] for p in pairs])
     y = np.array([p[1] for p in pairs], dtype=float)
+    # a correlation needs both sides to vary
     if len(pairs) < 2 or not np.ptp(x) or not np.ptp(y):
         figure = Figure(None, n=len(pairs), undefined="the answers are all alike")
     else:
+        # conversations that belong together are drawn together
         blocks = block_ids([p[2] for p in pairs])
         measure = {"r": Measure(pearson_statistic(x, y), empty="the answers are all alike")}
         figure = estimate(measure, blocks, np.random.default_rng(0), 500)["r"]
 
+    # rubrics below the limit go, or stay with the model
     able = figure.value is not None and figure.value >= least
     return Fidelity(
         rubric.id,
@@ -131,9 +136,11 @@ def cascade_rows(distilled: Floats, model: Floats, up: Bools) -> tuple[CascadeRo
     if not len(up):
         return ()
 
+    # the least sure first: there the model's answer changes most
     order = np.argsort(np.abs(distilled - 0.5), kind="stable")
     rows = []
     for share in ASKED:
+        # the model's probability for the share that is asked, the distilled one for the rest
         p = distilled.copy()
         first_rows = order[: round(share * len(order))]
         p[first_rows] = model[first_rows]
@@ -222,6 +229,7 @@ class DistillResult(Shown):
 
     def told(self) -> Told:
         """Yield each rubric's fidelity, both sets beside each other, and what asking the model buys."""
+        # a row for each rubric, with its correlation and who answers it now
         rows = []
         for fidelity in self.fidelity:
             rows.append((fidelity.id, fidelity.text, fidelity.correlation, fidelity.by))
@@ -232,11 +240,13 @@ class DistillResult(Shown):
         else:
             mean = f"{self.mean_correlation:.3f}"
 
+        # what both sets reach on conversations that neither was learned from
         yield f"Mean correlation, cross-fitted: {mean} ({count(self.n, 'conversation')})"
         for name, auc in self.auc.items():
             yield f"Held out, {name}: AUC {auc}; log-loss {self.log_loss[name]} (n = {auc.n})"
 
         yield f"AUC lost: {self.lost}"
+        # what asking the model about the least sure ones would add
         for row in self.cascade:
             yield f"  the model asked about {row.asked:.0%}: decisions right {row.right} of {row.right.n}"
 
@@ -287,6 +297,7 @@ def distill(
         WrongUse: The set has no model, or too few of the conversations were judged by it.
     """
     rubric_set = read_unedited(rubrics, run.store)
+    # values of five options are what a distilled judge can learn
     if rubric_set.judge.kind != LLM or len(rubric_set.questions[0].options) != len(LIKERT):
         raise WrongUse(
             "only answers of a model on five options are distilled",
@@ -294,6 +305,7 @@ def distill(
             option="model",
         )
 
+    # a set that people edited by hand must not be written over
     if out is not None:
         require_places(out, *files_of(logs, rubrics))
         require_not_edited(out)
@@ -302,6 +314,7 @@ def distill(
     check_learnable(read, LearnSettings().minimum)
     say_repeats(read, progress)
 
+    # conversations on which the model has answered all of its rubrics
     with workspace(run, progress, read) as opened:
         answers_given = paid_answers(opened.store, rubric_set)
         model_rubrics = {rubric.id for rubric in rubric_set.rubrics if not rubric.answered_by}
@@ -309,6 +322,7 @@ def distill(
         for c in read.learnable:
             if answers_given.get(c.text_hash, {}).keys() >= model_rubrics:
                 judged.append(c)
+        # too few to learn from and to measure on
         if len(judged) < FEWEST:
             what = f"{len(judged)} of these conversations were judged by {rubric_set.judge.name} in this store"
             raise WrongUse(
@@ -335,6 +349,7 @@ def distill(
             )
         )
 
+    # written last, when the set is complete
     if out is not None:
         result.rubrics.save(out)
 
@@ -343,9 +358,11 @@ def distill(
 
 def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Answer]]:
     """Collect what was answered to the set's rubrics in any run, worded as they are now; the last answer stands."""
+    # an answer counts if its question has the same words now
     digests = {question.id: question.digest for question in rubric_set.questions}
     own_ids = {rubric.id for rubric in rubric_set.all_rubrics if rubric.answered_by}
     answers: dict[str, dict[str, Answer]] = {}
+    # answers of all runs of this store, the later ones in place of earlier
     for run in runs(store):
         if run.command in JUDGING:
             sql = "SELECT * FROM answers WHERE list_contains($1, question) AND outcome = '' ORDER BY seq"
@@ -362,6 +379,7 @@ def paid_answers(store: Store, rubric_set: RubricSet) -> dict[str, dict[str, Ans
 
 def lessons_of(answers_given: Given, rubric_set: RubricSet) -> Lessons:
     """Return the model's answers by rubric and text hash, as values."""
+    # rubrics that the model answers
     lessons: dict[str, dict[str, Taught]] = {}
     for rubric in rubric_set.rubrics:
         if not rubric.answered_by:
@@ -369,6 +387,7 @@ def lessons_of(answers_given: Given, rubric_set: RubricSet) -> Lessons:
 
     for text_hash, answers in answers_given.items():
         for id_, answer in ((id_, answer) for id_, answer in answers.items() if id_ in lessons):
+            # what never came up has no value to learn, but an option that was chosen
             if answer.never_came_up:
                 value = None
             else:
@@ -392,10 +411,12 @@ async def _distill(
 ) -> DistillResult:
     lessons = lessons_of(answers_given, rubric_set)
     record = rubric_set.judge
+    # the embedding model of the set, or the one that was asked for
     embedder = embedder_for(
         opened.store.folder,
         embeds_with(record, model.settings.embedding_model),
     )
+    # which rubrics can be told without the model, each cross-fitted
     rubrics_asked = [rubric for rubric in rubric_set.rubrics if not rubric.answered_by]
     opened.progress.start("distill", len(rubrics_asked))
     fidelity = await fidelity_of(
@@ -407,6 +428,7 @@ async def _distill(
         least,
     )
     opened.progress.advance("distill", len(rubrics_asked))
+    # dropped rubrics leave the set; the others say who answers them
     by = {rubric_fidelity.id: rubric_fidelity.by for rubric_fidelity in fidelity}
     distillable = tuple(
         _signed(rubric, by) for rubric in rubric_set.rubrics if by.get(rubric.id) != "dropped"
@@ -417,6 +439,7 @@ async def _distill(
             remedy="judge more conversations first",
         )
 
+    # θ is fitted again, with the new judge and the split that the set had
     async with AsyncExitStack() as stack:
         staff = await _staff(
             stack,
@@ -442,6 +465,7 @@ async def _distill(
         )
         usage = ModelUsage.of(staff)
 
+    # old and new set on the same held-out conversations
     return _compared(
         rubric_set,
         learned,
@@ -470,11 +494,13 @@ async def _staff(
 ) -> Workers:
     """Return workers whose judge leaves nothing to the model that can be answered without it."""
     record = rubric_set.judge
+    # a judge of what was learned from the lessons
     local = LocalJudge(embedder, {}, lessons)
     if any(not rubric.answered_by for rubric in distillable):
         staff = await stack.enter_async_context(await hire_judge(model, rubric_set, opened.store))
         return replace(staff, embedder=embedder).judging_beside(local)
 
+    # no rubric is left to the model: none is hired
     staff = embedded_workers(rubric_set.domain, embedder)
     options = JudgeSettings(embedding_model=embedder.model, scale=record.scale)
     judge_record = JudgeRecord(
@@ -506,7 +532,9 @@ def _compared(
     learned from is left out by its text. The model's own probability of what the set was fitted to
     is that of its run, which is by folds.
     """
+    # texts that the set was learned from are left out
     unseen = [c for c in judged if c.text_hash[:16] not in before.learned_from]
+    # probabilities of what it was fitted to come from its run, by folds; NaN until they are read
     by_folds = dict.fromkeys(
         (c.id for c in unseen if c.text_hash[:16] in before.only_fitted_to),
         np.nan,
@@ -517,11 +545,13 @@ def _compared(
             stored_probabilities[row["id"]] = row["p"]
 
     by_folds |= {id_: stored_probabilities[id_] for id_ in by_folds.keys() & stored_probabilities}
+    # scores of the old set from paid answers, without a call
     own_answers = {}
     for score in scores_before(before, unseen, answers_given):
         if score.netsat is not None:
             own_answers[score.conversation_id] = score
 
+    # pairs of both sets on held-out conversations
     pairs = []
     for s in learned.scores:
         if (
@@ -532,6 +562,7 @@ def _compared(
         ):
             pairs.append((own_answers[s.conversation_id], s))
 
+    # [pair]: label, block, and NetSAT with probability of both sides
     up = np.array([s.positive for _, s in pairs], bool)
     blocks = np.array([s.block or 0 for _, s in pairs], np.int64)
     sides = {
@@ -545,6 +576,7 @@ def _compared(
         ),
     }
     rng = np.random.default_rng(1)
+    # probabilities of the model that nobody stored are left out of log-loss and cascade
     is_told = ~np.isnan(sides["model"][1])
     correlations = []
     for rubric_fidelity in fidelity:

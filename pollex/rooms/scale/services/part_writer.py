@@ -55,8 +55,10 @@ class PartWriter:
         job = self._job
         name = self._job.part_of(unit)
         conversations, bad = conversations_of(unit, job.reading)
+        # scores come in batches, so that a unit needs little memory
         batches, calls = self._scored(unit, conversations)
         outcomes = Counter(outcome for scores in batches for outcome in scores.column("outcome"))
+        # sums are enough to join the probabilities of all parts
         probabilities = []
         for scores in batches:
             for probability in scores.column("probability"):
@@ -75,6 +77,7 @@ class PartWriter:
             squares=math.fsum(probability**2 for probability in probabilities),
             decided_good=sum(scores.column("decision").count("positive") for scores in batches),
         )
+        # facts first: a part is there only when its file is
         (self._out / file_of_facts(name)).write(
             json.dumps(asdict(part), ensure_ascii=False).encode()
         )
@@ -85,6 +88,7 @@ class PartWriter:
     def _scored(
         self, unit: Unit, conversations: Sequence[Conversation]
     ) -> tuple[list[ScoreColumns], int]:
+        # with a model the unit is asked as one, with a ledger of its own
         if self._job.capabilities is not None:
             # the client behind it takes a second to import
             from pollex.rooms.scale.services.units_by_model import scores_by_model

@@ -157,11 +157,13 @@ def file_of_facts(name: str) -> str:
 def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, ScoredPart]:
     """Return the parts that are there already, by the number of their unit."""
     out = Place.at(job.out)
+    # names of parts end in the key of their unit: its content, set and options
     names = {}
     for name in out.names():
         if name.startswith("part-"):
             names[name.rpartition("-")[2]] = name
 
+    # a unit that has changed has another key, so its old part isn't taken
     part_names = {}
     for unit in units:
         part_names[unit.number] = names.get(f"{job.key_of(unit)}.parquet")
@@ -179,6 +181,7 @@ def write_manifest(
     lost: Sequence[tuple[Unit, str]],
 ) -> None:
     """Write which parts belong to the result, in the order of the input, and which units failed."""
+    # parts in the order of their units, whichever was done first
     about = {
         "pollex": version("pollex"),
         "rubrics": job.rubrics_digest,

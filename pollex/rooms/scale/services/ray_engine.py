@@ -67,6 +67,7 @@ class LeasedBudget(Budget):
 
     def take(self) -> None:
         """Count one call about to be sent; see `Budget`."""
+        # calls are leased in portions, so that not every call asks the purse
         limits = self._limits
         if limits.max_calls is not None and self._left == 0:
             self._left = int(
@@ -76,6 +77,7 @@ class LeasedBudget(Budget):
                 )
             )
 
+        # money, too; what a call costs is known only after it
         if limits.max_cost is not None and self.cost >= self._money:
             self._money += self._leased("max_cost", limits.max_cost / SHARES)
 
@@ -126,6 +128,7 @@ def run(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
     """
     place = Place.at(job.out)
     if place.local:  # workers have another current folder
+        # a cluster that the caller began is left as it is
         job = replace(job, out=place.path)
 
     with nullcontext() if ray.is_initialized() else _begun(cluster):
@@ -138,6 +141,7 @@ def _begun(cluster: Cluster) -> Iterator[None]:
 
     Its workers look for modules in the folder where it is begun: that is an empty one.
     """
+    # a cluster that is joined has its own number of cores
     if cluster.address is None and cluster.workers:
         started = {"num_cpus": cluster.workers}
     else:
@@ -163,6 +167,7 @@ class _Crew:
     def __init__(self, job: Job, cluster: Cluster) -> None:
         by_model = job.capabilities is not None
         cores = int(ray.cluster_resources().get("CPU", 1))
+        # with a model one worker is enough: it waits for replies most of the time
         self._size = cluster.workers or (1 if by_model else cores)
 
         if by_model:  # the limit holds for all of them
@@ -171,8 +176,10 @@ class _Crew:
                 model=replace(job.model, limits=job.model.limits.shared(self._size)),
             )
 
+        # job and purse are shared, not sent with every unit
         self._job = ray.put(job)
         self._purse = ray.remote(Purse).options(num_cpus=0).remote(job.model.limits)
+        # no restarts by Ray: what is paid twice is decided here
         self._made = ray.remote(Worker).options(
             num_cpus=1,
             max_restarts=0,
@@ -181,12 +188,14 @@ class _Crew:
         self._flights: dict[Any, tuple[Unit, Any, int]] = {}
 
     def do(self, units: Sequence[Unit]) -> Iterator[Done]:
+        # units with how often they were tried
         waiting = deque((unit, 1) for unit in units)
         idle = []
         for _ in range(min(self._size, len(units))):
             idle.append(self._hired())
 
         while waiting or self._flights:
+            # one unit for each idle worker
             while waiting and idle:
                 (unit, tries), worker = waiting.popleft(), idle.pop()
                 self._flights[worker.write.remote(unit)] = unit, worker, tries
@@ -196,11 +205,13 @@ class _Crew:
                     outcome = ray.get(ref)
                     idle.append(worker)
                 except RayActorError as error:  # killed, or out of memory
+                    # the dead worker is replaced, and its unit is given to another
                     idle.append(self._hired())
                     outcome = f"its worker died {tries} times: {error.__class__.__name__}"
                     if tries < TRIES:
                         waiting.append((unit, tries + 1))
                         continue
+                # an error of the unit itself: trying again would not help
                 except RayTaskError as error:
                     idle.append(worker)
                     outcome = f"{error.cause.__class__.__name__}: {error.cause}"

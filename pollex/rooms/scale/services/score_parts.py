@@ -112,10 +112,12 @@ class PartsResult(Shown):
     @property
     def good(self) -> Figure:
         """Share of good conversations: the mean of their probabilities."""
+        # parts of an earlier version have no sums
         totals = [part.total for part in self.parts if part.total is not None]
         if len(totals) < len(self.parts):
             return Figure(None, undefined="parts of an earlier version don't tell it")
 
+        # the share and its interval come from sums alone, without the scores
         squares = math.fsum(part.squares for part in self.parts)
         n = sum(part.probabilities for part in self.parts)
         return expected_share(
@@ -153,6 +155,7 @@ class PartsResult(Shown):
         yield from share_told(self.good, self.decided_good, self.rubrics)
         yield f"Probabilities: {self.rubrics.support}"
 
+        # failed units are told, and tried again by the same command
         if self.lost:
             yield Line(
                 f"{count(len(self.lost), 'unit')} failed; the same command tries them again",
@@ -215,6 +218,7 @@ def score_parts(
             option="engine",
         )
 
+    # labels aren't needed, so logs without them are read, too
     reading = reading.for_scores()
     job = _job(
         read_unedited(rubrics, store_of(run)),
@@ -224,11 +228,13 @@ def score_parts(
         costs,
         model,
     )
+    # one address, or several
     if isinstance(logs, str | Path):
         urls = [str(logs)]
     else:
         urls = [str(conversation) for conversation in logs]
 
+    # parts of an earlier run are taken, so only the others are done
     units = units_of(urls, reading, unit_bytes)
     parts_done = parts_there(job, units)
     progress.note(f"{count(len(units), 'unit')} of work, {len(parts_done)} done before")
@@ -237,6 +243,7 @@ def score_parts(
     lost = []
     missing = [unit for unit in units if unit.number not in parts_done]
     cluster = Cluster(workers, address)
+    # a unit that failed doesn't stop the others
     for unit, part in ENGINES[engine](job, missing, cluster) if missing else ():
         if isinstance(part, ScoredPart):
             parts_done[unit.number] = part
@@ -246,6 +253,7 @@ def score_parts(
 
         progress.advance("score")
 
+    # in the order of the logs, with parts of earlier runs among them
     parts = tuple(parts_done[number] for number in sorted(parts_done))
     write_manifest(job, parts, lost)
     return PartsResult(
@@ -265,10 +273,12 @@ def _job(
     costs: tuple[float, float],
     model: ModelOptions,
 ) -> Job:
+    # drafts of a run that was killed are removed
     folder = Place.at(out)
     folder.make_folder()
     folder.remove_drafts()
 
+    # without a model nothing has to be found out or kept secret
     if rubrics.judge.built_in:
         return Job(
             rubrics=rubrics,
@@ -281,6 +291,7 @@ def _job(
     # the client behind it takes a second to import
     from pollex.rooms.scale.services.units_by_model import model_of
 
+    # what the model can do is found out here, once for all workers
     model, capabilities = model_of(model, rubrics)
     return Job(
         rubrics=rubrics,

@@ -50,6 +50,7 @@ def scores_by_model(
         unit: Names the ledger.
         budget: Shared with other workers.
     """
+    # what was paid for in an earlier try is found in the ledger
     ledger = UnitLedger(Place.at(job.out) / LEDGER, unit)
     try:
         return run_to_end(_scored(job, conversations, ledger, budget)), ledger.calls
@@ -66,9 +67,11 @@ async def _scored(
     assert job.capabilities is not None, "a model is asked for"
     record = job.rubrics.judge
     limits = job.model.limits
+    # replies go through the unit's ledger and the budget of all workers
     async with Gateway(
         job.model.endpoint(), ledger, limits, window=job.capabilities.window, budget=budget
     ) as gateway:
+        # no folder: workers have no store in common
         embedder = embedder_for(
             None,
             embeds_with(record, job.model.settings.embedding_model),
@@ -82,7 +85,9 @@ async def _scored(
             job.capabilities,
             seed_of(record),
         )
+        # rubrics that were learned to be answered without the model stay away from it
         judge = staff.leaving(job.rubrics.all_rubrics, job.rubrics.asked_judge.learned).roles.judge
+        # more at once than the endpoint takes, so that it never waits
         scorer = BatchScorer(
             job.rubrics,
             job.judges,
@@ -142,6 +147,7 @@ class UnitLedger:
         raw: str,
     ) -> None:
         """Append what came back."""
+        # a line holds the whole reply, so that a later try needs no other file
         line = json.dumps(
             {
                 "key": key,
@@ -150,6 +156,7 @@ class UnitLedger:
             },
             ensure_ascii=False,
         )
+        # written before it is counted: a worker may die at any time
         self._append(key, f"{line}\n".encode("utf-8", "replace"))
         self._known[key] = StoredCall(key, {**outcome, "attempt": attempt}, raw)
         self.calls += 1
@@ -181,10 +188,12 @@ class UnitLedger:
         )
 
     def _append(self, key: str, line: bytes) -> None:
+        # a far file can't be appended to, so each reply is a file of its own
         if not self._folder.local:
             (self._folder / self._unit / f"{len(self._known):08}-{key[:16]}.json").write(line)
             return
 
+        # a local one is opened at the first reply: units without calls leave none
         if self._file is None:
             self._folder.make_folder()
             path = Path(self._folder.path) / f"{self._unit}.jsonl"
@@ -194,4 +203,5 @@ class UnitLedger:
                 self._file.write(b"\n")  # ends a line that was cut
 
         self._file.write(line)
+        # a worker that dies must not lose what was paid
         self._file.flush()

@@ -30,6 +30,7 @@ def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
         ) from error
 
     topics = []
+    # documents of a topic are for systems that are given what topics name
     for row in _rows_of_kind(document, "topics"):
         topics.append(
             Topic(
@@ -67,6 +68,7 @@ def read_documents(folder: Path | None) -> dict[str, str]:
     if folder is None:
         return {}
 
+    # sorted, so that passages have the same order on every machine
     files = sorted(
         file for file in folder.rglob("*") if file.suffix in DOCUMENTS and file.is_file()
     )
@@ -96,7 +98,9 @@ def _rows_of_kind(document: dict[str, Any], kind: str) -> list[Any]:
 
 
 def _read_id_and_text(path: Path, kind: str, row: Any) -> tuple[str, str]:
+    # anything may stand there in place of a table
     id_, text = (row.get("id"), row.get("text")) if isinstance(row, dict) else (None, None)
+    # ids become parts of names of dialogues, so only some characters are allowed
     if isinstance(id_, str) and _ID.fullmatch(id_) and isinstance(text, str) and text.strip():
         return id_, text.strip()
 

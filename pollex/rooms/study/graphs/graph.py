@@ -59,9 +59,11 @@ class SimulateWork(BatchWork):
             "turns": len(dialogue.turns),
             "unproven_quotes": unproven,
         }
+        # what the dialogue was about, as far as it is known: a failed one has less
         names = ("system", "topic", "persona", "ended", "outcome")
         row |= {name: about[name] for name in names if name in about}
         figures = {"turns": float(len(dialogue.turns)), "unproven quotes": float(unproven)}
+        # failed dialogues rank below all others, then those with most unproven quotes
         if about["outcome"] != SIMULATED:
             rank = -100.0
         else:
@@ -106,6 +108,7 @@ class SimulateWork(BatchWork):
 @on_each(SimulateWork)
 async def converse(live: SimulateWork, id_: str) -> None:
     """Hold each dialogue of the batch, or store why there is none."""
+    # a dialogue that fails is stored here; others wait for the questions of quality
     scene = live.scenes[id_]
     async with live.semaphore, live.tracer.span("converse", kind="role", item=scene.id) as span:
         dialogue = await live.simulator.dialogue(scene)
@@ -127,6 +130,7 @@ async def converse(live: SimulateWork, id_: str) -> None:
 async def check_quality(live: SimulateWork, id_: str) -> None:
     """Ask the questions of quality about each dialogue that was held, and store it with the answers."""
     scene = live.scenes[id_]
+    # taken out: the dialogue is stored at the end of this node
     dialogue = live.held.pop(id_)
     async with (
         live.semaphore,
@@ -146,6 +150,7 @@ def stored_dialogue(
     quality: dict[str, str] | Unanswered,
 ) -> Conversation:
     """Return a dialogue as stored."""
+    # what was held stays, also where the questions of quality failed
     about: dict[str, Any] = {
         "system": scene.system.name,
         "topic": scene.topic.id,
@@ -168,6 +173,7 @@ def stored_dialogue(
             "detail": "",
         }
 
+    # sources with their turns, as other logs have them
     return Conversation(
         id=scene.id,
         turns=tuple(dialogue.turns),

@@ -60,6 +60,7 @@ def scenes_of(
     Raises:
         WrongUse: A system is unknown, or has no documents to find.
     """
+    # systems that find documents need some, before any topic is read
     systems = systems_named(named)
     searching = [system for system in systems if system.retrieval != "none"]
     if searching and documents is None:
@@ -70,6 +71,7 @@ def scenes_of(
             option={"documents": "FOLDER"},
         )
 
+    # systems that are given documents need topics that name them
     topics, personas = read_topics(topics_in)
     without = [topic.id for topic in topics if not topic.documents]
     if without and (
@@ -82,6 +84,7 @@ def scenes_of(
             remedy='add `documents = ["FILE"]` to it',
         )
 
+    # every system with every topic and every persona
     scenes: list[Scene] = []
     for system in systems:
         for topic in topics:
@@ -198,11 +201,13 @@ def simulate(
         BadInput: Topics or documents can't be read.
         WrongUse: No model is named, or what is asked for can't be carried out.
     """
+    # what can be refused is refused before a model is called
     name = require_model(model, WHY)
     scenes = scenes_of(topics, systems, documents)
     if out is not None:
         require_writable(out, topics)
 
+    # documents are read once a model is known, and checked against the topics
     def simulator(asker: Asker) -> Simulator:
         retrieved = read_documents(documents)
         for topic in (scene.topic for scene in scenes):
@@ -214,6 +219,7 @@ def simulate(
                     remedy="give the path within the folder",
                 )
 
+        # a whole dialogue is longer than an answer
         settings = asker.settings.but(max_tokens=max_tokens)
         return Simulator(
             replace(asker, settings=settings),
@@ -229,6 +235,7 @@ def simulate(
             lambda plan: _rehearse(scenes, simulator, plan),
         )
 
+    # what the run was called with, for a later look at it
     with workspace(run, progress) as opened:
         arguments = {
             "topics": str(topics),
@@ -236,6 +243,7 @@ def simulate(
             "out": out and str(out),
         }
         hold_all = lambda asker, setting: hold(scenes, simulator(asker), setting)  # noqa: E731
+        # read from the store: a resumed run has dialogues of earlier ones
         (held, outcomes), usage = by_model(opened, model, seed, arguments, hold_all)
         dialogues = tuple(dialogues_of(opened.store, held, scenes))
 
@@ -279,11 +287,13 @@ async def hold(
     # LangGraph takes a while
     from pollex.rooms.study.graphs.graph import SimulateContext, SimulateWork, build
 
+    # topics and personas by their content: another text is another run
     digest_of_scenes = digest(
         [[scene.id, asdict(scene.topic), asdict(scene.persona)] for scene in scenes]
     )
     fingerprint = {"scenes": digest_of_scenes, "simulator": simulator.fingerprint}
     async with running("simulate", fingerprint, setting, [simulator.name]) as run:
+        # dialogues that are there, but for those that are to be asked for again
         dialogues = dialogues_of(setting.store, run.id, scenes)
         done = {}
         for dialogue in dialogues:
@@ -291,6 +301,7 @@ async def hold(
         done = {
             id_: outcome for id_, outcome in done.items() if outcome not in setting.retry_outcomes
         }
+        # only scenes without a dialogue are pending
         live = SimulateWork(
             **setting.of_run(run.id),
             stage="simulate",
@@ -336,12 +347,14 @@ class DialogueRehearsal:
     async def ask(self, call: Call) -> Outcome:
         """See `agents.llm.asker.ModelClient`."""
         self.asked += 1
+        # one call for the whole dialogue can be counted exactly
         if call.stage == "simulate_whole":
             await self.planner.ask(call)
         else:  # what is asked depends on what was said before
             with self.planner.estimating():
                 await self.planner.ask(call)
 
+        # an answer with all fields that any prompt asks for, never the end of the dialogue
         text = f"turn {self.asked} " + "a word " * 20
         turns: list[dict[str, Any]] = []
         for role in ("user", "assistant") * 4:

@@ -43,6 +43,7 @@ class SpeakerTable(ModelTable):
         Raises:
             BadInput: There is no such system, or it finds documents and has none.
         """
+        # a system's table has fields of a model, and the server's own limit of waiting
         within_limits = self.within(max_wait=MAX_WAIT)
         try:
             system = None
@@ -55,6 +56,7 @@ class SpeakerTable(ModelTable):
                 remedy=f"system: {error.advice}",
             ) from error
 
+        # a system that finds documents needs them, any other has no use for them
         finds = system is not None and system.retrieval != "none"
         if finds != (self.documents is not None):
             what = f"{self.system or self.model} {'finds' if finds else 'takes no'} documents, and there are "
@@ -68,9 +70,11 @@ class SpeakerTable(ModelTable):
                 where=str(file),
                 remedy=remedy,
             )
+        # a model without a system is talked to as it is
         if system is None:
             return within_limits
 
+        # the folder of documents stands beside the file of profiles
         documents = read_documents(self.documents and file.parent / self.documents)
         return Speaker(
             **vars(within_limits),

@@ -149,6 +149,7 @@ def read_study(path: Path) -> Study:
     try:
         text = read_lines(path)
         tables = parse_toml(text)
+        # questions stand in the study itself, or in a questionnaire that it names
         named = tables.pop("questionnaire", None)
         if named is None:
             questions = path
@@ -156,6 +157,7 @@ def read_study(path: Path) -> Study:
             questions = bundled_questionnaire(named) or path.parent / named
 
         questions_read = of_toml(text if questions == path else read_lines(questions))
+        # a study is stored whole, so it has to stay small
         if len(text.encode()) > LARGEST:
             raise BadInput(
                 "the study is over 64 kB",
@@ -163,6 +165,7 @@ def read_study(path: Path) -> Study:
                 remedy="shorten it",
             )
 
+        # questions were read by themselves; the rest is the study's own
         rest = {name: value for name, value in tables.items() if name not in ("question", MAIN)}
         return Study.model_validate(rest | {"questions": questions_read})
     except (OSError, UnicodeDecodeError) as error:
@@ -172,6 +175,7 @@ def read_study(path: Path) -> Study:
             remedy=UNREADABLE,
         ) from error
     except ValidationError as error:
+        # the first fault only, with where it stands
         first = error.errors(include_url=False, include_input=False)[0]
         what = ": ".join(
             filter(
@@ -200,6 +204,7 @@ def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) ->
     problems = []
     for path in paths:
         study = read_study(path)
+        # each system of a study is a profile of the server
         if strangers := [name for name in study.systems if name not in profiles]:
             remedy = (
                 f"name them in the file of --profiles, which has {', '.join(profiles) or 'none'}"
@@ -210,6 +215,7 @@ def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) ->
                 remedy=remedy,
             )
 
+        # dialogue systems among them, whose documents the topics must have
         speakers = []
         for name in study.systems:
             if isinstance(speaker := profiles[name], Speaker):
@@ -225,9 +231,11 @@ def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) ->
 
 def _require_documents(study: Study, speaker: Speaker, path: Path) -> None:
     """Refuse topics without the documents that a system is given, or with others than there are."""
+    # a study without topics is checked as one topic that names nothing
     document_names = {passage.document for passage in speaker.passages.all}
     for topic in study.topics or ("",):
         named = () if isinstance(topic, str) else topic.documents
+        # such a system can't speak without documents
         if speaker.system.retrieval == "named" and not named:
             what = (
                 f"{speaker.system.name} is given the documents that topics name, and one names none"
@@ -235,6 +243,7 @@ def _require_documents(study: Study, speaker: Speaker, path: Path) -> None:
             remedy = 'write it as `{text = "…", documents = ["FILE"]}`'
             raise BadInput(what, where=str(path), remedy=remedy)
 
+        # names of documents are paths within the profile's folder
         if document_names and (missing := sorted(set(named) - document_names)):
             what = f"a topic names {missing[0]}, which is not among the documents of {speaker.system.name}"
             raise BadInput(
@@ -369,9 +378,11 @@ class Talk:
 
     def open(self, study: Study) -> list[Side]:
         """Return the sides that are talked to now; none while a sheet is due, or at the end."""
+        # who has left talks to nobody
         if self.left:
             return []
 
+        # the first side without answers is the one whose turn it is
         due = next((side for side in self.sides if not side.answers), None)
         if study.design == "side-by-side":
             sides = [*self.sides]
@@ -426,27 +437,33 @@ def talks_of(store: Store, study: str, annotator: str = "") -> list[Talk]:
     """Return the sessions of a study, or of one participant, in the order in which they began."""
     parameters = [study, annotator]
     rows = store.rows(SESSIONS, parameters)
+    # sides in the order in which this session has its systems
     sides = {}
     for row in rows:
         sides[row["id"]] = tuple(Side(i, name) for i, name in enumerate(unpack(row["systems"])))
 
+    # turns in the order in which they were stored
     for row in store.rows(OF_SESSIONS.format(table="talk_turns"), parameters):
         side = sides[row["talk"]][row["position"]]
+        # the last turn's outcome stands: a reply that was asked for again mends a fault
         side.fault, side.marked = row["outcome"], side.marked or bool(row["marked"])
         side.failed += bool(row["outcome"])
 
+        # a failed reply has no turn
         if not row["outcome"]:
             turn_fields = {}
             for name in ("role", "text", "ms", "edits"):
                 turn_fields[name] = row[name]
             side.turns.append(turn_fields | {"sources": unpack(row["sources"])})
 
+    # an answer is a value, or why it was skipped
     for row in store.rows(OF_SESSIONS.format(table="talk_answers"), parameters):
         sides[row["talk"]][row["position"]].answers[row["question"]] = (
             unpack(row["value"]),
             row["skip"],
         )
 
+    # an end belongs to one side; leaving ends the whole session
     left = set[str]()
     for row in store.rows(OF_SESSIONS.format(table="talk_ends"), parameters):
         sides[row["talk"]][row["position"]].talked = True
@@ -475,6 +492,7 @@ async def reply(
     budget: Budget | None,
     texts_so_far: dict[int, str] | None,
 ) -> TalkTurnRow:
+    # imported here: pages of a study are shown without them
     """Ask a system for its next turn; what goes wrong is the row's outcome."""
     from pollex.gateway.calls import (
         Call,  # the client behind it takes a second to import
@@ -489,6 +507,7 @@ async def reply(
     sources = list[dict[str, Any]]()
     # The session's number in the key: who types what somebody else typed talks to the system, not
     # to its old reply.
+    # parts of the reply are told only where the study shows them
     tell = None
     if texts_so_far is not None:
         tell = partial(texts_so_far.__setitem__, side.position)
@@ -504,6 +523,7 @@ async def reply(
         async with Gateway(
             model.endpoint(), StoreLedger(store), model.limits, budget=budget
         ) as gateway:
+            # a dialogue system finds documents first, a model is asked as it is
             if isinstance(model, Speaker):
                 text, outcome, sources = await _spoken(
                     gateway,
@@ -518,11 +538,14 @@ async def reply(
                 text = ""
                 if isinstance(came, Completed):
                     text = came.text.strip()
+                # an empty reply is a fault, too
                 outcome = "" if text else f"{came.kind}: {came.detail}"
     except PollexError as error:
         outcome = str(error)
 
+    # how long the participant waited for the reply
     ms = (time.perf_counter() - began) * 1000
+    # a reply that names its model is marked: the participant may know it by that
     named = bool(NAMES_A_MODEL.search(text)) or (model.model or "").lower() in text.lower()
     return TalkTurnRow(
         talk.id,
@@ -549,6 +572,7 @@ async def _spoken(
     """Return what a dialogue system says, or why it says nothing; and the documents that it was shown and quotes."""
     from pollex.gateway.probe import probe  # see `reply`
 
+    # the endpoint is probed once for all sessions
     if not model.found:
         model.found.append(await probe(model.endpoint(), max_wait=model.limits.max_wait))
 
@@ -560,11 +584,13 @@ async def _spoken(
         settings,
         salt,
     )
+    # a session without a topic of its own searches by its first message
     topic = Topic(
         talk.id,
         talk.topic or side.turns[0]["text"],
         study.documents(talk.topic),
     )
+    # sources that were shown in earlier turns keep their numbers
     before = []
     for source in side.sources:
         before.append(Source.model_validate(source))
@@ -584,9 +610,11 @@ async def _spoken(
         stage="talk",
         replicate=replicate,
     )
+    # why there is no reply stands in the turn's outcome
     if isinstance(ended, Unanswered):
         return "", f"{ended.outcome}: {ended.detail}", []
 
+    # only sources that this turn added
     text = dialogue.turns[-1].content.strip()
     fresh = enumerate(dialogue.sources[count_before:], count_before + 1)
     shown = [{"number": number, **source.model_dump()} for number, source in fresh]
@@ -609,6 +637,7 @@ def replies(
     """
 
     async def all_of_them() -> list[TalkTurnRow]:
+        # sides that wait for a reply; systems without a profile never answer
         owed = []
         for side in talk.open(study):
             if side.owed and side.system in profiles:
@@ -622,5 +651,6 @@ def replies(
             *(reply(store, study, talk, *model, texts_so_far) for model in models)
         )
 
+    # stored together, so that no system's reply comes before another's
     store.keep(asyncio.run(all_of_them()))
     return ""

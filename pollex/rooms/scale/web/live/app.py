@@ -47,6 +47,7 @@ def application(line: WaitingLine, token: str | None) -> Starlette:
         Route("/metrics", metrics),
         Route("/openapi.json", openapi),
     ]
+    # errors that have an answer of their own; others are a status of 500
     handlers: dict[Any, Any] = {
         HTTPException: _refused,
         WrongUse: _wrong,
@@ -62,6 +63,7 @@ def application(line: WaitingLine, token: str | None) -> Starlette:
     return app
 
 
+# every request passes here first, health and description, too
 class Watched:
     """The application with the token's check before it, and each answer counted."""
 
@@ -77,9 +79,11 @@ class Watched:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
+        # 500 unless an answer says otherwise
         begun = time.perf_counter()
         status = 500
 
+        # the status that was sent, for the figures
         async def noted(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
@@ -91,6 +95,7 @@ class Watched:
                     "error": "without a token only this machine is answered, under its own name: send a token"
                 }
                 await JSONResponse(words, 400)(scope, receive, noted)
+            # a page in a browser could otherwise use the token of this machine
             elif scope["type"] == "http" and not is_same_site(
                 Headers(scope=scope), scope["method"], _origins(scope)
             ):
@@ -109,6 +114,7 @@ class Watched:
                 )
             else:
                 await self.app(scope, receive, noted)
+        # counted in any case, also where the client has gone
         finally:
             if scope["type"] == "http":
                 self.line.figures.answered(status, time.perf_counter() - begun)
@@ -148,6 +154,7 @@ class StreamedAnswer(StreamingResponse):
 async def score(request: Request) -> Response:
     """Score one conversation, many, or a stream of lines."""
     line: WaitingLine = request.app.state.line
+    # while stopping, nothing new is taken
     if line.draining:
         return JSONResponse(
             {"error": "the service is stopping"},
@@ -155,10 +162,12 @@ async def score(request: Request) -> Response:
             {"Retry-After": "1", "Connection": "close"},
         )
 
+    # the kind of body decides the kind of answer
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     answers, turns = (
         request.query_params.get(name, "").lower() in YES for name in ("answers", "turns")
     )
+    # a stream is answered line by line, while the request still goes on
     if kind in LINES:
         return StreamedAnswer(_streamed(request, line, answers), media_type=LINES[0])
     if kind != "application/json":
@@ -168,15 +177,18 @@ async def score(request: Request) -> Response:
         )
 
     body = _parsed(await _body(request))
+    # one conversation: its score, and on request those of its beginnings
     if (many := _many(body)) is None:
         (future,) = line.put([conversation := _conversation(body)])
         row = _shown(await future, answers)
         return JSONResponse(row | (await line.after_turns(conversation) if turns else {}))
 
+    # many: what is no conversation becomes a row in its place
     tried = []
     for number, record in enumerate(many):
         tried.append(_tried(record, number))
 
+    # conversations wait together, then rows are put back in the order of the request
     futures = iter(line.put([entry for entry in tried if isinstance(entry, Conversation)]))
     scored = []
     for entry in tried:
@@ -269,6 +281,7 @@ def _tried(payload: Any, number: int) -> Conversation | Row:
     """Return a conversation, or the row that says why it is none; without an id it is named by its place."""
     try:
         conversation = _conversation(payload)
+    # an id that is readable names the row, else its place does
     except WrongUse as error:
         id_ = None
         if isinstance(payload, Mapping):
@@ -279,6 +292,7 @@ def _tried(payload: Any, number: int) -> Conversation | Row:
             "error": str(error),
         }
 
+    # without an id of its own the place names the conversation
     has_id = isinstance(payload, Mapping) and payload.get("id") is not None
     if has_id:
         return conversation
@@ -293,15 +307,18 @@ def _shown(row: Row, answers: bool) -> Row:
 
 async def _streamed(request: Request, line: WaitingLine, answers: bool) -> AsyncIterator[bytes]:
     """Yield a line for each line of the request, in order; what can't be scored is a line, too."""
+    # scores and rows in the order of the request
     waiting: deque[asyncio.Future[Row] | Row] = deque()
     number = 0
     async with aclosing(_lines(request)) as lines:
         async for text in lines:
             waiting.append(await _taken(text, number, line))
             number += 1
+            # what is ready goes out at once; a full line waits for its first
             while waiting and (len(waiting) >= AHEAD or _done(waiting[0])):
                 yield await _written(waiting.popleft(), answers)
 
+    # the request has ended, and what is left is waited for
     while waiting:
         yield await _written(waiting.popleft(), answers)
 
@@ -323,6 +340,7 @@ async def _taken(text: bytes | None, number: int, line: WaitingLine) -> asyncio.
             "error": error.detail,
         }
 
+    # a row that says why needs no place in the queue
     if isinstance(entry, dict):
         return entry
     return await line.wait_and_put(entry)
@@ -339,19 +357,23 @@ async def _written(outcome: asyncio.Future[Row] | Row, answers: bool) -> bytes:
 
 async def _lines(request: Request) -> AsyncGenerator[bytes | None, None]:
     """Yield the lines of a request that aren't blank; None for one that is too long."""
+    # the rest of a part is the beginning of the next line
     rest = b""
     skipping = False
     async for part in request.stream():
         *whole, rest = (rest + part).split(b"\n")
+        # the end of a line that was too long is no line of its own
         for text in whole:
             if text.strip() or skipping:
                 yield None if skipping or len(text) > LARGEST else text
             skipping = False
 
+        # a line that is too long is not kept, only skipped
         if len(rest) > LARGEST:
             rest = b""
             skipping = True
 
+    # the last line may have no line feed
     if rest.strip() or skipping:
         yield None if skipping else rest
 

@@ -36,12 +36,14 @@ def serve_scores(serve_store: ServeStore) -> int:
             option="no_token",
         )
 
+    # a token of the environment is never printed; one that is made up has to be
     chosen_token = os.environ.get(TOKEN, "").strip()
     if not serve_store.no_token:
         token = chosen_token or secrets.token_urlsafe(24)
     else:
         token = None
 
+    # the set is read before the port is taken
     store = serve_store.store or Path(STORE)
     scorer = opened(rubrics, store)
     listening = listen(serve_store.host, serve_store.port)
@@ -51,6 +53,7 @@ def serve_scores(serve_store: ServeStore) -> int:
         None if chosen_token else token,
     )
 
+    # the file of events is open as long as the service runs
     async def run() -> None:
         with exporter_of(serve_store.events, scorer.rubrics.rubrics_digest) as emit:
             line = WaitingLine(
@@ -77,9 +80,11 @@ async def _run(
         GRACE,
         partial(setattr, line, "draining", True),
     )
+    # the line scores and looks for a new set beside the server
     beside = [asyncio.create_task(line.work()), asyncio.create_task(line.look())]
     try:
         await server.serve(sockets=[listening])
+    # ended with the server, so that the thread that scores is free
     finally:
         for task in beside:
             task.cancel()
@@ -91,6 +96,7 @@ async def _run(
 
 def tell(serve_store: ServeStore, port: int, token: str | None) -> None:
     """Print the address, and a token that was made up."""
+    # an IPv6 address takes brackets in a URL
     if ":" in serve_store.host:
         host = f"[{serve_store.host}]"
     else:

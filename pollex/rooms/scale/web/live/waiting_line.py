@@ -93,9 +93,11 @@ class WaitingLine:
         Raises:
             Full: There is no room for all.
         """
+        # how long to wait: what stands in line, at the mean time of one
         if self._open + len(conversations) > self.size:
             raise Full(max(1, math.ceil(self._open * self._mean)))
 
+        # a future for each, in the order of the request
         futures = []
         for conversation in conversations:
             future: asyncio.Future[Row] = asyncio.get_running_loop().create_future()
@@ -118,11 +120,13 @@ class WaitingLine:
         """Score what waits, at once where nothing else does, until canceled."""
         loop = asyncio.get_running_loop()
         while True:
+            # whatever waits makes a batch, at least one
             batch = [await self._queue.get()]
             while len(batch) < MOST and not self._queue.empty():
                 batch.append(self._queue.get_nowait())
             begun = time.perf_counter()
             conversations = [conversation for conversation, _ in batch]
+            # one thread scores: arrays and models aren't shared between threads
             scores = await loop.run_in_executor(
                 self._thread,
                 scored,
@@ -130,8 +134,10 @@ class WaitingLine:
                 conversations,
                 self.emit,
             )
+            # a running mean, in which the latest batch counts for little
             seconds_each = (time.perf_counter() - begun) / len(batch)
             self._mean += LATEST * (seconds_each - self._mean)
+            # a client that has gone cancels its future
             for (_, future), row in zip(batch, scores, strict=True):
                 self.figures.scored(row, seconds_each)
                 if not future.done():
@@ -143,6 +149,7 @@ class WaitingLine:
         """Score a conversation after turns of the user, a few beginnings behind each batch that waits."""
 
         def score_many(parts: list[Conversation]) -> list[Score]:
+            # few at a time, so that batches of others come between them
             cuts = []
             for start in range(0, len(parts), BEGINNINGS):
                 cuts.append(parts[start : start + BEGINNINGS])
@@ -159,6 +166,7 @@ class WaitingLine:
             score_many,
             self.scorer.rubrics.turns,
         )
+        # turns without a score are told by their number
         left_out = user_turns(conversation) - len(scores)
         return {"after_turns": scores} | ({"after_turns_left_out": left_out} if left_out else {})
 
@@ -170,11 +178,13 @@ class WaitingLine:
 
     async def reload(self) -> None:
         """Read the set again if its file has changed."""
+        # the file's time, size and inode tell whether it has changed
         if (stamp := self._stamp()) == self._seen:
             return
 
         self._seen = stamp
         try:
+            # an unreadable set leaves the old one at work
             before = self.scorer
             self.scorer = await asyncio.to_thread(opened, self.path, self.store)
         except PollexError as error:

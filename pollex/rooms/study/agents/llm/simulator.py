@@ -42,6 +42,7 @@ def passages_of(documents: Mapping[str, str]) -> list[Passage]:
     passages: list[Passage] = []
     for name, text in documents.items():
         part = ""
+        # paragraphs are joined up to the longest passage; a longer one stays whole
         for paragraph in filter(None, (part.strip() for part in text.split("\n\n"))):
             if part and len(part) + len(paragraph) > LONGEST:
                 passages.append(Passage(name, part))
@@ -75,14 +76,17 @@ class Passages:
 
     def best(self, query: str, most: int) -> list[Passage]:
         """Return passages that share words with the query, the best first."""
+        # the index refuses words that no passage has
         known_words = [word for word in _words([query])[0] if word in self._index.vocab_dict]
         if not known_words:
             return []
 
         scores = self._index.get_scores(known_words)
+        # stable, so that equal scores keep the order of the documents
         order = np.argsort(-scores, kind="stable")[:most]
         passages: list[Passage] = []
         for i in order:
+            # a score of 0 shares no word that tells anything
             if scores[i] > 0:
                 passages.append(self.all[i])
 
@@ -181,6 +185,7 @@ class Dialogue:
 
     def show(self, passages: Sequence[Passage]) -> list[Item]:
         """Return passages for the next turn as data; one that was shown before keeps its number."""
+        # numbers from 1, over the whole dialogue: a passage is known by name and text
         numbers = {}
         for number, source in enumerate(self.sources, 1):
             numbers[source.name, source.text] = number
@@ -188,6 +193,7 @@ class Dialogue:
         items: list[Item] = []
         for passage in passages:
             name = passage.document, passage.text
+            # a new passage belongs to the turn that is about to be spoken
             if name not in numbers:
                 self.sources.append(
                     Source(
@@ -228,6 +234,7 @@ class Dialogue:
     def quote(self, sources: object, shown: Sequence[Passage]) -> None:
         """Keep those sources of the last turn that their documents prove."""
         for source in sources if isinstance(sources, list) else []:
+            # a model may write anything in place of a source
             number, quote = (
                 (source.get("document"), source.get("quote"))
                 if isinstance(source, dict)
@@ -239,6 +246,7 @@ class Dialogue:
                 and 1 <= number <= len(self.sources)
             ):
                 named = self.sources[number - 1]
+                # only passages that were shown for this turn can prove a quote
                 passage = Passage(named.name, named.text)
                 if passage in shown and passage.has(quote):
                     self.quotes.append(
@@ -250,6 +258,7 @@ class Dialogue:
                     )
                     continue
 
+            # a source without proof is counted, and not kept
             self.unproven += 1
 
 
@@ -289,6 +298,7 @@ class Simulator:
 
     async def quality(self, scene: Scene, dialogue: Dialogue) -> dict[str, str] | Unanswered:
         """Ask the questions of quality about a dialogue."""
+        # the topic is evidence, too: whether the user pursues it is one of the questions
         items = [{"topic": scene.topic.text}, *dialogue.items]
         value = await self._ask(
             "quality",
@@ -302,6 +312,7 @@ class Simulator:
         return {name: value[name] for name in QUESTIONS}
 
     async def _whole(self, scene: Scene) -> Dialogue | Unanswered:
+        # one call writes both sides: the topic alone decides which documents it gets
         shown = self._found(scene, scene.topic.text)
         without = frozenset() if shown else frozenset({"documents"})
         dialogue = Dialogue()
@@ -319,6 +330,7 @@ class Simulator:
         # for all replies
         dialogue.sources = [source.model_copy(update={"turn": None}) for source in dialogue.sources]
         for turn in value["turns"]:
+            # entries in another form are skipped
             if (
                 isinstance(turn, dict)
                 and turn.get("role") in ("user", "assistant")
@@ -327,6 +339,7 @@ class Simulator:
                 dialogue.say(turn["role"], str(turn["text"]))
                 dialogue.quote(turn.get("sources"), shown)
 
+        # a dialogue takes both: a monologue can't be rated
         if {turn.role for turn in dialogue.turns} != {"user", "assistant"}:
             detail = "the dialogue has one side only"
             return Unanswered(
@@ -340,9 +353,11 @@ class Simulator:
 
     async def _by_turns(self, scene: Scene) -> Dialogue | Unanswered:
         dialogue = Dialogue(ended="turns")
+        # what the user said, without case and spaces
         utterances = set[str]()
         for _ in range(self.turns):
             user = await self._ask(
+                # the user reads its topic and persona, and what was said so far
                 "user",
                 scene,
                 [*scene.items, *dialogue.items],
@@ -351,6 +366,7 @@ class Simulator:
             if isinstance(user, Unanswered):
                 return user
             words = " ".join(user["text"].casefold().split())
+            # a user who says the same again would go on for ever
             if not words or words in utterances:
                 dialogue.ended = "repeat"
                 break
@@ -364,10 +380,12 @@ class Simulator:
             ends = await self.answer(scene, dialogue)
             if isinstance(ends, Unanswered):
                 return ends
+            # the assistant's end comes first: the user has ended before it spoke
             if ends or user["ends"]:
                 dialogue.ended = "assistant" if ends else "user"
                 break
 
+        # neither side spoke: there is nothing to keep
         if len(dialogue.turns) < 2:
             return Unanswered(
                 question_id=scene.id,
@@ -384,6 +402,7 @@ class Simulator:
         Args:
             settings: Fields of `Call`; people who talk to a system have their own.
         """
+        # without a query that is written, the words of all turns search
         query = " ".join(turn.content for turn in dialogue.turns)
         if scene.system.retrieval == "query":
             written = await self._ask(
@@ -397,8 +416,10 @@ class Simulator:
                 return written
             query = written["query"]
 
+        # passages for this turn; their numbers go on from earlier turns
         shown = self._found(scene, query)
         fields = {"text": str, "sources": list, "ends": bool}
+        # systems without documents have no word of them in their prompt
         settings["without"] = frozenset({"documents"} if scene.system.retrieval == "none" else ())
         documents = dialogue.show(shown)
         value = await self._ask(

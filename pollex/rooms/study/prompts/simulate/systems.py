@@ -41,9 +41,11 @@ def systems_named(names: Sequence[str]) -> list[System]:
     Raises:
         WrongUse: There is no such system, or none is named.
     """
+    # in whatever case they were typed, each once
     by_name = systems()
     chosen_names = list(dict.fromkeys(name.strip().upper() for name in names if name.strip()))
     unknown = [name for name in chosen_names if name not in by_name]
+    # all unknown names at once
     if unknown or not chosen_names:
         if unknown:
             what = f"no such dialogue system: {', '.join(unknown)}"

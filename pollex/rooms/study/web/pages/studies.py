@@ -37,12 +37,14 @@ def show_study(site: Site, study: Study) -> Data:
         "cells": cells_of(study, talks),
         "guests": (guest_links := links_to(site.store, place)),
         "names": {link["id"]: link["name"] for link in guest_links},
+        # systems without a profile can't be talked to
         "missing": [name for name in study.systems if name not in site.profiles],
     }
 
 
 def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
     """Return each system on each topic, and on all of them: sessions that are done, others, and mean answers."""
+    # a session has a side for each of its systems
     sides = []
     for talk in talks:
         for side in talk.sides:
@@ -51,13 +53,16 @@ def cells_of(study: Study, talks: Sequence[Talk]) -> list[Data]:
     topics = list(dict.fromkeys(talk.topic for talk in talks))
     sides_left = []
     for system in study.systems:
+        # with several topics a row for all of them, then one for each
         for topic in (None, *topics) if len(topics) > 1 else (None,):
             talks_of_guest = []
             for talk, side in sides:
                 if side.system == system and topic in (None, talk.topic):
                     talks_of_guest.append((talk, side))
+            # a side is done when its questions are answered
             done = [side for _, side in talks_of_guest if side.answers]
             means = tuple(
+                # [question]: mean of those who answered it
                 _mean([side.answers.get(question.id) for side in done])
                 for question in study.questions
             )
@@ -88,6 +93,7 @@ def export(
 ) -> Response:
     """Send a study's conversations as a log, or what participants answered as a table for `calibrate`."""
     talks = talks_of(site.store, study.id)
+    # answers for `calibrate`, or what was said as a log
     if what == "judgments":
         return sent(
             "judgments.csv",
@@ -100,6 +106,7 @@ def export(
 
 def conversations_of(talks: Sequence[Talk]) -> Iterator[str]:
     """Yield what was said to each system, as lines of a log."""
+    # sides on which something was said
     for talk, side in _held(talks):
         row: dict[str, Any] = {
             "id": text_id(talk, side),
@@ -107,7 +114,9 @@ def conversations_of(talks: Sequence[Talk]) -> Iterator[str]:
             "system": side.system,
             "topic": talk.topic,
             "position": side.position + 1,
+            # one person's conversations belong together
             "group": talk.annotator,
+            # why it ended: with its answers, by leaving, or while it still went on
             "ended": "done" if side.answers else "left" if talk.left else "early",
             "marked": side.marked,
             "ms": [round(turn["ms"]) for turn in side.turns],

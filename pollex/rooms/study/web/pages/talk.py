@@ -42,10 +42,12 @@ Position = Annotated[int, Field(ge=0, le=8)]
 @page(PAGE, "talk.html")
 def talk(site: Site, study: Study, request: Request) -> Data:
     """Show a participant their session, and anybody else how the study goes."""
+    # whoever runs the server has no session of their own
     guest = guest_of(request)
     if guest is None:
         return show_study(site, study)
 
+    # None before the first visit
     own_talk = next(iter(talks_of(site.store, study.id, guest.id)), None)
     phase = _phase(site, study, own_talk) if own_talk else "welcome"
     return {
@@ -81,13 +83,16 @@ def stream(site: Site, study: Study, request: Request) -> Response:
 
 
 async def _told(site: Site, talk_id: str) -> AsyncIterator[str]:
+    # what each system has said so far, as this page was told
     """Yield parts; each names its system's position and whether it begins the reply, or goes on with it."""
     sent: dict[int, str] = {}
     while True:
+        # read before the texts, so that nothing said before the end is missed
         task = site.working.get(talk_id)
         over = task is None or task.done()
         for position, text in sorted(site.memory_of(Spoken).parts.get(talk_id, {}).copy().items()):
             known_text = sent.get(position, "")
+            # a reply that is asked for again begins anew, else only its rest is sent
             begins = not known_text or not text.startswith(known_text)
             if text != known_text:
                 part = {
@@ -99,6 +104,7 @@ async def _told(site: Site, talk_id: str) -> AsyncIterator[str]:
 
             sent[position] = text
 
+        # the last line tells the page to load itself again
         if over:
             yield json.dumps({"ended": True}) + "\n"
             return
@@ -109,9 +115,11 @@ async def _told(site: Site, talk_id: str) -> AsyncIterator[str]:
 def start(site: Site, study: Study, request: Request) -> Done:
     """Begin the session, or go on with it: the participant has agreed."""
     guest = _participant(request)
+    # numbers are given one after the other, so the lock holds while they are
     with site.turn:
         if not (talks := talks_of(site.store, study.id, guest.id)):
             number = site.store.value("SELECT count(*) FROM talks WHERE study = ?", [study.id])
+            # the number decides the order of systems and the topic
             row = TalkRow(
                 secrets.token_hex(6),
                 study.id,
@@ -135,11 +143,13 @@ def turn(
     edits: Place = 0,
 ) -> Done:
     """Keep a message, and ask the systems; the page tells when they have answered."""
+    # nobody may send two messages at a time
     with _session(site, study, request, "talk") as talk_session:
         sides = talk_session.open(study)
         moment = now()
         if max(side.said for side in sides) >= study.turns[1]:
             raise Clash("that were all messages", remedy="answer the questions")
+        # side by side, one message goes to all systems that are open
         site.store.keep(
             TalkTurnRow(talk_session.id, side.position, "user", text, moment, ms, edits)
             for side in sides
@@ -163,6 +173,7 @@ def again(site: Site, study: Study, request: Request) -> Done:
 
 @post(f"{WRITE}/end")
 def end(
+    # leaving is possible after a fault and before the questions, too
     site: Site,
     study: Study,
     request: Request,
@@ -171,6 +182,7 @@ def end(
     """End talking with a system, or the whole session."""
     phases: tuple[Phase, ...] = ("talk",) if why == TALKED else ("talk", "failed", "sheet")
     with _session(site, study, request, *phases) as talk_session:
+        # with no side open, leaving ends all of them
         sides = talk_session.open(study) or talk_session.sides
         moment = now()
         if why == TALKED and min(side.said for side in sides) < study.turns[0]:
@@ -193,6 +205,7 @@ def keep(
     answers: Answers,
 ) -> Done:
     """Keep the answers about one system; they are on the disk before this answers."""
+    # a sheet of an older page may be about another system
     with _session(site, study, request, "sheet") as talk_session:
         due = talk_session.sheet(study)
         if due is None or due.position != position:
@@ -201,8 +214,10 @@ def keep(
                 remedy="load the page again",
             )
 
+        # questions that depend on how the talk went are asked of some sides only
         questions = due.asked(study.questions)
         moment = now()
+        # questions that weren't asked are stored as skipped, with why
         answer_rows = [
             *answers_on(questions, answers),
             *(
@@ -246,6 +261,7 @@ def _session(
     """Hold a participant's session. Raises Clash where it is not in one of these phases."""
     guest = _participant(request)
     with site.turn:
+        # a session that has gone on in another tab must not be changed from here
         own_talk = next(iter(talks_of(site.store, study.id, guest.id)), None)
         if own_talk is None or _phase(site, study, own_talk) not in phases:
             raise Clash(
@@ -262,18 +278,22 @@ def _phase(site: Site, study: Study, talk: Talk) -> Phase:
 
 
 def _ask(site: Site, study: Study, talk: Talk) -> None:
+    # limits hold per system over all sessions of a server
     for name in study.systems:
         if name in site.profiles and name not in site.memory_of(Spoken).budgets:
             site.memory_of(Spoken).budgets[name] = Budget(site.profiles[name].limits)
 
+    # systems that speak in whole are shown when all have answered
     if study.whole:
         words_so_far = None
     else:
         words_so_far = site.memory_of(Spoken).parts.setdefault(talk.id, {})
 
+    # parts of the reply before this one
     if words_so_far:
         words_so_far.clear()
 
+    # in a thread of its own: the page asks for parts meanwhile
     site.working[talk.id] = site.at_work.submit(
         replies,
         site.store,
