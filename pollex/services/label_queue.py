@@ -100,7 +100,7 @@ def queue_log(
             run=began.id,
             random_share=1.0,
             overlap=1,
-            # another seed than that of the draw: people get the queue in orders of their own
+            # not the seed of the draw: this one decides what each person is given next, and what twice
             seed=secrets.randbits(32),
             time=now(),
             repeat_share=REPEATS,

@@ -579,7 +579,7 @@ async def run_scoring(
             # so that a trace can tell what was asked
             store.put(rubric_rows(run.id, rubric_set.all_rubrics))
 
-        # a resumed run has stored some conversations already; whole batches need none
+        # a resumed run has stored some conversations already; whole batches are stored with scores
         stored_ids = kept_ids(store, run.id)
         for start in range(0, 0 if whole else len(conversations), BATCH):
             new = [c for c in conversations[start : start + BATCH] if c.id not in stored_ids]

@@ -179,7 +179,7 @@ def labels_of(
         BadLabels: There are none, none in the file, or some of the file don't say how they were
             drawn.
     """
-    # labels inside the logs are voluntary where a file brings the drawn ones
+    # beside a file, labels of the logs that don't say how they were drawn count as voluntary
     own_labels = labels_in(conversations, VOLUNTARY if labels else drawn or VOLUNTARY)
     read_in_labels, bad = ([], ()) if labels is None else read_labels(labels, reading)
     if labels is not None and not read_in_labels:
