@@ -46,6 +46,7 @@ class ByteLimit:
         Raises:
             BadInput: A line doesn't end, or nothing but white space comes.
         """
+        # what stands behind the last end of a line is the beginning of the next line
         end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
         self._line += chunk.count(b"\n")
         if end >= 0:
@@ -163,6 +164,7 @@ def _cut(parts: Iterable[str], longest: int, room: int) -> str:
         at = 0
         torn = ""
         while at < len(part) and size <= room:
+            # outside of texts everything is kept, up to the quote that begins one
             if not inside:
                 end = part.find('"', at) + 1 or len(part)
                 inside = part[end - 1] == '"'

@@ -64,6 +64,7 @@ class Column:
         words: dict[str, None] = {}
         for value in self.values:
             for item in value if isinstance(value, list) else [value]:
+                # false and 0 are values, other empty ones are none
                 if not isinstance(item, list | dict) and str(
                     item or "" if item is not False and item != 0 else item
                 ):
@@ -79,6 +80,7 @@ class Column:
     @cached_property
     def times(self) -> float:
         """The share of values that are times."""
+        # a column of times has one in nearly each row
         filled_values = [value for value in self.values if value not in (None, "")]
         if not filled_values or len(filled_values) < 0.9 * len(self.values):
             return 0.0
@@ -116,6 +118,7 @@ def columns_in(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
                     continue
                 values = by_path[path] = [None] * len(rows)
 
+            # of several values at one path, the first that is there counts
             if "[]" not in path:
                 values[number] = value if values[number] is None else values[number]
             elif value is not None:
@@ -133,10 +136,12 @@ def _iterate_leaves(
         path = f"{before}{name}"
         inner = opened(field_value)
         if isinstance(inner, Mapping) and inner and depth < DEEPEST:
+            # an object around a message's content counts whole, too
             if inner.keys() & {"parts", "content", "message"}:
                 yield path, inner
             yield from _iterate_leaves(inner, f"{path}.", depth + 1)
         elif _are_objects(inner) and depth < DEEPEST:
+            # parts of a message count whole, and by their fields
             if any(
                 part.keys() & PART_KEYS and part.keys().isdisjoint(ROLE_NAMES) for part in inner
             ):
@@ -180,8 +185,10 @@ def _iterate_lists(
 ) -> Iterator[tuple[str, list[Any]]]:
     for name, field_value in value.items():
         path = f"{before}{name}"
+        # turns may be pairs, or objects of a single key
         inner = pairs_as_objects(opened(field_value))
         if isinstance(inner, Mapping) and depth < DEEPEST:
+            # an object of objects may be turns by their keys
             values = list(inner.values())
             if _are_objects(values) and len(values) > 1:
                 yield path, values
@@ -208,6 +215,7 @@ def _lists_of_items(
 def _list_of_turns(path: str, lists: Sequence[list[Any]]) -> ListOfTurns:
     items = list[Any]()
     starts = list[int]()
+    # the items of all rows follow each other, with the place where each row's begin
     for listed in lists:
         starts.append(len(items))
         items += listed

@@ -47,6 +47,7 @@ class Conservation:
         number = 0
         try:
             for row in rows:
+                # counters change once a file: this runs for each row
                 if row.source != source:
                     self._read[source] += number
                     source = row.source
@@ -55,6 +56,7 @@ class Conservation:
                 number += 1
                 yield row
         finally:
+            # rows of the last file, also where reading stops early
             self._read[source] += number
 
     def add(self, source: str, outcome: str, rows: int = 1) -> None:

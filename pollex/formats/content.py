@@ -87,6 +87,7 @@ def _refuse_others(title: str, path: Path, begin: bytes) -> None:
     Raises:
         BadInput: It is.
     """
+    # text may begin like one of these; only with bytes of zero it is one
     is_binary = b"\x00" in begin or begin.startswith(b"%PDF")
     kinds = (kind for start, kind in NO_LOGS.items() if is_binary and begin.startswith(start))
     kind = next(kinds, "")

@@ -46,6 +46,7 @@ def csv_rows(
     """
     notes = {} if notes is None else notes
     records = _records(source, lines)
+    # enough records for a title, the header and some rows
     begin = list(islice(records, MOST_ABOVE + FEWEST_ROWS))
     separator_line = None
     if begin:
@@ -55,6 +56,7 @@ def csv_rows(
     if not begin:
         return
 
+    # the delimiter is named in Excel's line, or is the most frequent one of the header
     if separator_line:
         delimiter = separator_line[1]
     else:
@@ -119,6 +121,7 @@ def _lines_above(source: str, begin: Sequence[tuple[int, str]]) -> int:
     except BadInput:
         return 0
 
+    # a title is told only above a table of several columns and rows
     width = max(map(len, cells))
     if width < FEWEST_COLUMNS or len(begin) < FEWEST_ROWS:
         return 0
@@ -130,6 +133,7 @@ def _lines_above(source: str, begin: Sequence[tuple[int, str]]) -> int:
     if filled[0] > width // 2:
         return 0
 
+    # the first row with all of its cells filled is the header if all below are as wide
     place = next(
         (n for n, number in enumerate(filled[:MOST_ABOVE]) if number == width),
         0,
@@ -164,6 +168,7 @@ def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
             # a record goes on until a line ends with its quotes balanced
             opened = opened if pending else number
             pending.append(part)
+            # 1 while an odd number of quotes was read, so that a line's end is inside of a cell
             odd ^= part.count('"') & 1
             size += getsizeof(part)
             if size > RECORD:
@@ -208,6 +213,7 @@ def _row(
                 "name every column once",
             )
 
+    # an index of pandas is a first column without a name
     fields.pop("", None)
     return LogRow(source, number, fields)
 
@@ -249,6 +255,7 @@ def _cells(
         quoted = match.group(1)
         plain = match.group(2)
         cells.append(plain if quoted is None else quoted.replace('""', '"'))
+        # a delimiter at the very end begins one more cell, which is empty
         if match.end() == len(text) and not match.group(3):
             return cells
         start = match.end()

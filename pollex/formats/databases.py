@@ -107,6 +107,7 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         nulls = {}
         for name, inner in value.items():
+            # a null `content` stays: such a message may consist of calls
             if inner is not None or name == "content":
                 nulls[name] = _without_nulls(inner)
         return nulls
@@ -132,6 +133,7 @@ def duckdb_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str, 
         "lock_configuration": "true",
     }
     try:
+        # a second statement would run outside of the brackets below
         if len(duckdb.extract_statements(query)) != 1:
             raise FailedQuery("several statements")
         with duckdb.connect(place, read_only=True, config=closed) as connection:
@@ -153,6 +155,7 @@ def sqlite_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str, 
     try:
         with closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as connection:
             cancels.append(connection.interrupt)
+            # no value of any size, and no second database beside this one
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
             connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             cursor = connection.execute(query)
@@ -223,6 +226,7 @@ def postgres_rows(place: str, query: str, cancels: Cancels) -> Iterator[dict[str
                 for row in batch:
                     yield _as_row(names, row)
 
+            # a function that wrote all the same has given the transaction an id
             wrote = connection.execute(
                 "SELECT pg_current_xact_id_if_assigned() IS NOT NULL"
             ).fetchone()
@@ -244,6 +248,7 @@ CALLED = """
 
 def _refuse_calls(connection: psycopg.Connection[Any], query: str) -> None:
     """Refuse functions that act, such as `lo_export`, which a transaction that only reads lets through."""
+    # names inside of texts and comments call nothing
     code = _NO_CODE.sub(" ", query)
     if re.search(r'\bu&"', code, re.IGNORECASE):
         raise FailedQuery('names by code points (U&"…") are not read')

@@ -20,6 +20,7 @@ _SAID = re.compile(
 
 def rows_within(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Return the conversations, or else the turns, that an unknown document holds; None if it is one itself."""
+    # whole conversations first; turns only where nothing holds those
     tables = [list(_by_id(document)), *_find_tables(document, 0)]
     talks = []
     for rows in tables:
@@ -48,6 +49,7 @@ def with_values_by_id(rows: list[Any], beside: Mapping[str, Any]) -> list[Any]:
     if not id_name:
         return rows
 
+    # objects whose keys are ids of rows, under names that no row has
     ids = {str(row[id_name]) for row in rows}
     joined = {}
     for name, values in by_name.items():
@@ -100,6 +102,7 @@ def _find_tables(value: Mapping[str, Any], depth: int) -> Iterator[list[dict[str
 def _by_id(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the objects of an object of objects that are alike, each with its name as its id."""
     rows = list(value.values())
+    # an object with a list of turns under each id
     if len(rows) > 1 and all(isinstance(row, list) for row in rows):
         if any(rows) and all(isinstance(turn, dict) for row in rows for turn in row):
             for name, row in value.items():
@@ -109,6 +112,7 @@ def _by_id(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         return
 
     if len(rows) > 1 and all(isinstance(row, dict) for row in rows):
+        # objects are alike if all of them share a name
         common = set.intersection(*(set(row) for row in rows))
         if common:
             for name, row in value.items():

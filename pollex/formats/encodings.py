@@ -51,6 +51,7 @@ def encoding_of(path: Path, *, whole: bool = False) -> str | None:
         begin = file.read(BEGINNING if not whole else BEGINNING << 5)
 
     marked = next((name for mark, name in _MARKS if begin.startswith(mark)), None)
+    # a mark at the beginning decides; UTF-8 needs no guess
     if marked is not None or not _is_other(begin):
         return marked
     return _guess_encoding(begin)
@@ -90,6 +91,7 @@ def _is_utf_8(line: bytes) -> bool:
 def _guess_encoding(begin: bytes) -> str | None:
     from charset_normalizer import from_bytes  # Few files need it.
 
+    # lines of other letters tell the encoding, plain ones fit nearly all
     odd = [line for line in begin.splitlines(keepends=True) if not line.isascii()]
     if _has_two_bytes(begin) or not odd:
         sample = begin
@@ -102,6 +104,7 @@ def _guess_encoding(begin: bytes) -> str | None:
 
     best = min(match.chaos for match in matches)
     alike = [match for match in matches if match.chaos <= best + 0.02]
+    # of guesses that are about as good, the usual one of western languages
     western = next((match for match in alike if match.encoding == "cp1252"), None)
     if western and western.coherence >= alike[0].coherence:
         chosen = western

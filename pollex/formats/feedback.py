@@ -33,6 +33,7 @@ def comment_of(value: object) -> str | None:
 
     Several are joined by lines; an object counts by the field that holds the words.
     """
+    # nothing, a no, or NaN
     if value is None or value is False or value != value:
         return ""
     if isinstance(value, str):
@@ -127,5 +128,6 @@ def _side_of(value: object, *, says_yes_or_no: bool) -> Label:
     if says_yes_or_no and number:
         return Label.POSITIVE if float(number) > 0 else Label.NEGATIVE
 
+    # a number above 1 is a rating, by the usual bounds
     stars = not says_yes_or_no and number and float(number) > 1
     return Verdicts.of(**(BOUNDS if stars else {"positive": None, "negative": None})).label(value)

@@ -28,6 +28,7 @@ def rows_in(log: Rows) -> Iterator[dict[str, Any]]:
         WrongUse: A row is no dict, or the whole is none of the known shapes.
     """
     if isinstance(log, DataTable) and (
+        # polars and Arrow give plain rows themselves
         read := getattr(log, "to_dicts", None) or getattr(log, "to_pylist", None)
     ):
         yield from read()
@@ -69,6 +70,7 @@ def in_dicts(log: Any) -> Any:
 
     A list of messages becomes a conversation.
     """
+    # a snapshot of a LangGraph state, whose thread stands in its config
     if not isinstance(log, Mapping) and isinstance(getattr(log, "values", None), Mapping):
         configurable = (getattr(log, "config", None) or {}).get("configurable") or {}
         facts = {name: getattr(log, name, None) for name in FACTS}

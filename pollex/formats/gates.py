@@ -88,6 +88,7 @@ def _without_controls(text: str) -> str:
 
 
 def _escape_data(text: str) -> str:
+    # the percent sign first, since the others bring some
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -63,6 +63,7 @@ def label_likelihood(column: Column) -> float:
     if numbers:
         # a number alone may be anything, `4/5` and `80 %` hardly
         return 0.9 if not any(map(_is_bare, words)) else 0.0
+    # yes and no may be about anything; thumbs are missing in some rows
     if all(folded_name(word) in DOUBTFUL for word in words):
         if column.filled < len(column.values) and len(words) == 2:
             return 0.6
@@ -109,6 +110,7 @@ def _may_hold_labels(column: Column) -> bool:
         return max(map(len, words)) <= LONGEST_REACTIONS
     if not words or max(map(len, words)) > LONGEST_LABEL:
         return False
+    # ratings may have many different numbers, labels few words
     if len(words) > (MOST_RATINGS if all(map(as_number, words)) else FEW_LABELS):
         return False
 
@@ -219,6 +221,7 @@ def meaning_of_labels(bad_rows: Sequence[BadRow], taken_labels: Sequence[str]) -
     for row in bad_rows:
         options |= {name: value for name, value in row.option.items() if value is not None}
 
+    # words that nobody knew, beside those that were taken, show the sides together
     unknown = {row.label for row in bad_rows} - {""}
     if not unknown:
         return options

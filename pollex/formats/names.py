@@ -154,6 +154,7 @@ def says_unrated(text: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_called(path: str, part: str) -> bool:
     """Return whether the last name of a path says what the column is."""
+    # the last step of a path names the column, as in `messages[].role`
     *_, last = [step for step in path.replace("[]", "").split(".") if step] or [path]
     words = words_of(last)
     return any(word in NAMES[part] or _holds_word(word, part) for word in words)

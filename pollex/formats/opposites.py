@@ -63,9 +63,11 @@ def _pair_of(names: frozenset[str]) -> Opposites | None:
             if other in spelled:
                 pairs.append(Opposites(name, spelled[other]))
 
+    # with two such pairs, nobody can tell which is the label
     if pairs:
         return pairs[0] if len(pairs) == 1 else None
 
+    # one side alone, where the name is about feedback
     alone = []
     for words, name in spelled.items():
         if _FEEDBACK.search(words):
@@ -122,6 +124,7 @@ def _may_count(value: object) -> bool:
     if isinstance(value, float):
         return value.is_integer()
     if isinstance(value, str):
+        # a decimal such as 0.75 counts nothing
         return not re.fullmatch(r"\s*[+-]?\d*[.,]\d*[1-9]\d*\s*", value)
     return value is None or isinstance(value, bool | int)
 

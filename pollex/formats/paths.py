@@ -27,6 +27,7 @@ _NOT_LITERAL = re.compile(r"(?<=[:,\[ ])nan(?=[,}\]])")
 
 def find(fields: Mapping[str, Any], path: str) -> Any:
     """Return the value at a path, a list of all where it names every item; `MISSING` if there is none."""
+    # a name that the row has goes before a path; text without signs of a path is no path
     direct = fields.get(path, MISSING)
     if (direct is not None and direct is not MISSING) or (
         "." not in path and "[" not in path and "*" not in path
@@ -158,9 +159,11 @@ def pairs_as_objects(value: Any) -> Any:
     inner = opened(value)
     turns = inner if isinstance(inner, list) else []
     pairs = bool(turns) and all(isinstance(pair, list) and len(pair) == 2 for pair in turns)
+    # pairs of texts, of which one may be missing
     if pairs and all(isinstance(text, str | None) for pair in turns for text in pair):
         return [{"0": first, "1": second} for first, second in turns]
 
+    # objects of one key each: few different keys, which say who speaks
     if len(turns) > 1 and all(isinstance(turn, dict) and len(turn) == 1 for turn in turns):
         spoken = [next(iter(turn.items())) for turn in turns]
         several = 1 < len({name for name, _ in spoken}) <= MOST_KEYS

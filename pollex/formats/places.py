@@ -98,6 +98,7 @@ class Place:
             return
 
         require_output(Path(self.path), named=False)
+        # beside the file and renamed, so that nobody sees half of it; the machine is in the name
         draft = Path(self.path).with_name(
             f".{self.name}.{os.uname().nodename}.{secrets.token_hex(4)}{DRAFT}"
         )
@@ -120,6 +121,7 @@ class Place:
 
     def state(self) -> str:
         """Return what changes when the file does: its size, with etag, or time of change."""
+        # whatever the file system knows of the last change
         about = self.files.info(self.path)
         changed = next(
             (
@@ -171,6 +173,7 @@ def places_of(url: str) -> list[Place]:
         WrongUse: Nobody knows the protocol.
     """
     place = Place.at(url)
+    # a folder stands for all files in it that aren't hidden
     if place.files.isdir(place.path):
         paths = []
         for path in place.files.find(place.path):

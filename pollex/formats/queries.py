@@ -177,6 +177,7 @@ def _split_source(source: str) -> tuple[str, str, str]:
 def _has_password(place: str, query: str) -> bool:
     """Tell whether a source names a password: in its address, or in what stands before a query as its parameters."""
     address = unquote(place)
+    # what isn't a query that reads may be parameters of the address
     if _READS.match(query):
         parameters = ""
     else:

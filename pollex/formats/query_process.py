@@ -55,6 +55,7 @@ def rows_of_query(
         }
         request |= {"rows": str(rows), "outcome": str(outcome)}
         _run_process(request, where, seconds)
+        # a process that left no outcome was ended by the system, for its memory
         if outcome.exists():
             answer = json.loads(outcome.read_bytes())
         else:
@@ -121,6 +122,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
 
     request = json.loads(sys.stdin.buffer.readline())
+    # bounds hold before any database is opened
     _limit_resources(request["seconds"])
     cancels: list[Callable[[], None]] = []
     threading.Thread(target=_end_with_parent, args=[cancels], daemon=True).start()
@@ -154,6 +156,7 @@ def _limit_resources(seconds: float) -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         hard = resource.getrlimit(limit)[1]
+        # a bound that the system sets already can't be raised
         if hard != resource.RLIM_INFINITY:
             most = min(most, hard)
         resource.setrlimit(limit, (most, hard))

@@ -135,6 +135,7 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
     for match in HEAD.finditer(text):
         lines.append(text.count("\n", 0, match.start()) + 1)
 
+    # where lines and questions don't match, errors name the file alone
     if len(lines) == len(question_tables):
         places = [f"{source}:{line}".lstrip(":") for line in lines]
     else:
@@ -177,6 +178,7 @@ def _read_question(question_table: Any, place: str) -> SheetQuestion:
         what = ": ".join(filter(None, (".".join(map(str, first["loc"])), reason)))
         raise BadInput(what, where=place, remedy=EXAMPLE) from error
 
+    # numbers of options differ, and so do their words
     for part in zip(*question.options, strict=True):
         if len(set(part)) < len(part):
             remedy = "give each option a number and words of its own"

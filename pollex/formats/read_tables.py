@@ -76,6 +76,7 @@ def read_judgments(
         BadLabels: All answers to the main question are alike.
         WrongUse: No question is called so, or which is the main one has to be said.
     """
+    # ids that both tables have, which no apostrophe of ours was put before
     joined = {*answers.texts, *(scale.question for scale in answers.scales)}
     records, bad_rows = _read_records(sources, "judgments", joined)
     table = judgment_table(
@@ -165,6 +166,7 @@ def _unguarded(rows: Sequence[LogRow], joined: Collection[str]) -> list[LogRow]:
         if text not in joined and (unescaped := unescape_formula(text)) != text:
             bare[text] = unescaped
 
+    # both spellings in one file: the apostrophes are the user's own
     if not bare or texts & (set(bare.values()) - bare.keys()):
         return list(rows)
 

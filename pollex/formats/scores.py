@@ -117,6 +117,7 @@ def _tables_of_scores(
         structs.append(tuple(map(make_encodable, map(answer.get, ANSWER))))
 
     different, every = list_as_sql(ANSWER, structs)
+    # places count from 1 in SQL; 0 is an answer that wasn't asked
     about |= {f"_{place}": column + 1 for place, column in enumerate(scores.answers.index.T)}
     index = ", ".join(f"r._{place}" for place in range(scores.answers.index.shape[1]))
     if (scores.answers.index < 0).any():
@@ -166,6 +167,7 @@ def _columns_of_scores(
     wide: Sequence[Mapping[str, Any]] | None,
 ) -> dict[str, Sequence[Any]]:
     judged = scores.column("judges")
+    # whose model answered: that of the set, or of the other one
     whose = [rubrics.judge.name] * len(scores)
     if other is not None:
         whose = []
@@ -204,6 +206,7 @@ def _columns_of_scores(
             if rubric_set
             for rubric in rubric_set.rubrics
         }
+        # an answer that wasn't asked has the place -1: the None at the end
         values = [answer.get("value") for answer in wide] + [None]
         for rubric, places in zip(
             scores.answers.rubrics, scores.answers.index.T.tolist(), strict=True
@@ -221,6 +224,7 @@ def _answer_rows(
     rubrics: RubricSet,
     other: RubricSet | None,
 ) -> list[dict[str, Any]]:
+    # where both sets have a rubric, this set's polarity counts
     polarities = {}
     for rubric_set in (other or rubrics, rubrics):
         for rubric in rubric_set.rubrics:

@@ -81,6 +81,7 @@ def rows_of_sheet(source: str, rows: list[list[Any]]) -> Iterator[LogRow]:
     begin = _header_of(rows)
     names = [str(cell).strip() for cell in rows[begin]]
     above = _said_above(rows[:begin], names)
+    # rows have the numbers that the sheet shows, from 1
     for number, row in enumerate(rows[begin + 1 :], start=begin + 2):
         cells = {}
         for name, cell in zip(names, row, strict=False):
@@ -100,6 +101,7 @@ def _header_of(rows: list[list[Any]]) -> int:
     if max(filled, default=0) < FEWEST_COLUMNS:
         return first
 
+    # the first row that is nearly as wide as the widest
     wide = next(number for number, cells in enumerate(filled) if cells >= 0.7 * max(filled))
     if wide <= MOST_ABOVE and all(cells <= 2 for cells in filled[:wide]):
         return wide

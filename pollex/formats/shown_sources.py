@@ -74,6 +74,7 @@ def _sources_in(value: Any) -> Iterator[Source]:
 def _first_text(value: Mapping[str, Any], names: tuple[str, ...]) -> str:
     for name in names:
         inner: Any = value
+        # a name with dots is a path, unless the object has a field of that name
         for part in (name,) if name in value else name.split("."):
             if isinstance(inner, Mapping):
                 inner = inner.get(part)

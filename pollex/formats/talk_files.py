@@ -70,6 +70,7 @@ def rows_of_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
     name = Path(source).stem
     ids = set[str]()
     for number, part in enumerate(parts, start=1):
+        # a single talk has the name of the file, several have numbers behind it
         id_ = str(part.fields.get("id") or (name if len(parts) == 1 else f"{name}#{number}"))
         id_ = f"{id_}#{number}" if id_ in ids else id_
         ids.add(id_)
@@ -97,6 +98,7 @@ def _parts_of(lines: Sequence[str]) -> list[Part]:
     for part in parts:
         _take_edges(part)
 
+    # a heading with nothing below it speaks of the talk after the next line
     for above, part in pairwise(parts):
         if not above.text:
             part.fields = {**above.fields, **part.fields}
@@ -137,6 +139,7 @@ def _take_edges(part: Part) -> None:
     speaks = part.is_talk or any(
         pair is not None and _letters(pair["name"]) in ("q", "a") for pair in pairs
     )
+    # a part of fields alone, in which nobody speaks
     if pairs and len(pairs) <= MOST_ABOVE and all(pairs) and not speaks:
         part.fields |= {_folded(pair["name"]): pair["value"] for pair in pairs if pair is not None}
         part.lines = []

@@ -32,6 +32,7 @@ def kind_of_lines(lines: Iterable[str]) -> str:
     filled = [line for line in begin if line.strip()]
     if _DUMP.search("\n".join(filled)):
         return "dump"
+    # one line tells nothing: as a table, its error says more
     if len(filled) < 2:
         return "table"
     if _share_of_lines(filled, lambda line: len(_pairs_in(line)) >= 3) >= MOST:
@@ -124,6 +125,7 @@ def _object_in(line: str) -> dict[str, Any]:
 def rows_of_bars(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
     """Yield one row for each line of fields between bars; bars in the last field belong to it."""
     begin = list(islice(lines, LOOKED_AT))
+    # the fewest bars of a line: further ones belong to the last field
     fields = min(line.count(_BAR) for line in begin if line.strip())
     for number, line in enumerate(chain(begin, lines), start=1):
         text = line.rstrip("\r\n")

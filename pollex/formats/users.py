@@ -99,6 +99,7 @@ class Users:
             self.known.setdefault(path, {})[conversation.id] = user
             names_user = True
 
+        # what was asked is needed where no field names users; masking would change it later
         if self.at_once or not names_user:
             self._hash(conversation)
 
@@ -136,6 +137,7 @@ class Users:
             conversations: All of them; read again only where some named a user, and no field names
                 users.
         """
+        # what wasn't hashed as it came is hashed now
         unhashed = self.known and not self.at_once
         for conversation in conversations if unhashed else ():
             if any(conversation.id in users for users in self.known.values()):
@@ -147,6 +149,7 @@ class Users:
             if id_ in labels and sizes[asked_hash] > 1:
                 copies[id_] = asked_hash
 
+        # all but one conversation of each group would be lost to the figures
         lost = len(copies) - len(set(copies.values()))
         if lost <= FEW_COPIES * len(labels) or _have_alike_thumbs(copies, labels):
             return copies
@@ -212,6 +215,7 @@ def _have_alike_thumbs(groups: Mapping[str, str], labels: Mapping[str, Label]) -
     for group_thumbs in several:
         every.extend(group_thumbs)
 
+    # how far the groups' shares of thumbs up are from the share of all
     share = sum(every) / max(len(every), 1)
     freedom = len(several) - 1
     if freedom < 1 or not 0 < share < 1:

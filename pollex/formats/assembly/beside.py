@@ -61,6 +61,7 @@ def columns_offered(
         yield from _of(call.beside, ("trace", call.trace), tool_scores, label_field)
 
     if (owner := owner_of(parts, unnamed)) is not None:
+        # attributes that a call offered above aren't offered again
         rest = {}
         for name, value in fields.items():
             if not calls or not name.startswith("attributes"):
@@ -81,6 +82,7 @@ def owner_of(parts: Sequence[LogPart], unnamed: str) -> tuple[Target, str] | Non
     chats = {message.conversation for message in messages} | {
         p.conversation for p in parts if isinstance(p, Facts)
     }
+    # a single trace goes first, then a single conversation in one row, then a single message
     for target, ids in (
         ("trace", traces),
         ("conversation", talks),
@@ -102,6 +104,7 @@ def _of(
 ) -> Iterator[ToolScore]:
     for path, value in _leaves(fields):
         is_label_field = label_field is not None and is_named(path, label_field)
+        # a column may say again what a score of the tool says
         repeats = (
             not score.name or is_named(path, score.name) or score.value == value
             for score in tool_scores
@@ -140,6 +143,7 @@ def _leaves(
         if folded in _WORDS or depth > DEEPEST:
             continue
         path = f"{before}{name}"
+        # JSON text is opened only under names that hold further fields
         if isinstance(value, str) and _OPENED.search(folded):
             inner = parse(value)
         else:

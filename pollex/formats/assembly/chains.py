@@ -18,12 +18,14 @@ def chained(calls: Iterable[ModelCall]) -> Mapping[str, str]:
     ends: dict[int, list[str]] = {}
     silent: dict[int, list[str]] = {}
     first: dict[str, str] = {}
+    # earlier calls first, and of equal times the shorter history
     in_time = sorted(calls, key=lambda call: (call.at or 0, len(call.before or ())))
     for call in in_time:
         history_lines = core(call.before or ())
         prefixes = _prefixes(history_lines)
         answer_lines = core(call.after or ())
         predecessors = None
+        # the same messages once more, after a call that brought no words
         if prefixes:
             predecessors = silent.get(prefixes[-1])
         if not predecessors:

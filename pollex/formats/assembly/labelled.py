@@ -59,11 +59,13 @@ class Labeller:
             thumbs = []
             label = Label.NONE
 
+        # thumbs on single answers; others are of the whole conversation
         placed = [thumb for thumb in thumbs if thumb.place is not None]
         if self._options.thumbs == "each" and placed:
             yield from self._cut(joined, thumbs)
             return
 
+        # what is said long after the last thumb isn't what it was given for
         last = max(
             (thumb.place for thumb in thumbs if thumb.place is not None),
             default=None,
@@ -147,6 +149,7 @@ class Labeller:
         """Attach a thumb to its turn; None for replaced turns and unbounded stars."""
         places = joined.built.places
         hung_at = score.message or score.id
+        # a thumb on an answer that a later try replaced counts nowhere
         if (
             (score.target != "conversation" or score.message)
             and hung_at in places
@@ -155,6 +158,7 @@ class Labeller:
             self._counts["replaced"] += 1
             return None
 
+        # stars and recommendations without the user's bounds have usual ones, of which a note tells
         self._counts["rating"] += score.rating and not self._verdicts.numbers
         self._counts["nps"] += is_nps(score) and not self._verdicts.numbers
         return Hung(
@@ -167,6 +171,7 @@ class Labeller:
         places = sorted({thumb.place for thumb in thumbs if thumb.place is not None})
         for place in places:
             here = [thumb for thumb in thumbs if thumb.place == place]
+            # up to the thumbed answer, in one group with the whole
             turns = joined.built.turns[: place + 1]
             label = label_by(here, "last")
             yield self._labelled(
@@ -209,6 +214,7 @@ class Labeller:
 
         beside = {"thumbs": thumb_records, "errors": list(joined.built.errors)}
         metadata = {**facts, **{name: value for name, value in beside.items() if value}}
+        # without scores, the label's field may be among the conversation's facts
         if label is Label.NONE and options.label_field and not joined.scores:
             label = self._verdicts.label(self._named(metadata, options.label_field))
 
@@ -227,6 +233,7 @@ class Labeller:
             (text for name in ALIKE if (text := _text(facts.get(name)))),
             None,
         )
+        # an id that the user named takes the place of the tool's; what stands behind it stays
         if options.id_field and (own_id := _text(self._named(metadata, options.id_field))):
             id_ = own_id + id_.removeprefix(joined.id)
 

@@ -53,6 +53,7 @@ def from_messages(
         turns.extend(
             Turn(role="user", content=turn.content) if theirs else turn for turn in message.turns
         )
+        # a message that brought no turn has the place of the last one before it
         if message.key:
             places[message.key] = len(turns) - 1 if turns else 0
 
@@ -83,11 +84,13 @@ def in_order(messages: Sequence[Said], newest_first: bool = False) -> list[Said]
     Args:
         newest_first: Whether the file begins with its newest row, where these messages don't tell.
     """
+    # the first and the last time tell the direction, unless they are equal
     times = [message.at for message in messages if message.at is not None]
     if times and times[0] != times[-1]:
         newest_first = times[0] > times[-1]
 
     ordered = list(reversed(messages) if newest_first else messages)
+    # where a time is missing, the file's order is all that is known
     if len(times) < len(messages):
         return ordered
     return sorted(ordered, key=lambda message: message.at or 0)
@@ -139,10 +142,12 @@ def _path(
         message for message in in_order(messages) if message.key and message.key not in parents
     ]
     paths = [_up(by_key, leaf.key) for leaf in leaves]
+    # the newest thumb decides
     for key in reversed(thumbed):
         if with_it := [path for path in paths if key in _keys(path)]:
             return with_it[-1]
 
+    # the least sum of ranks comes last, and of equal sums the newest leaf
     paths.sort(key=lambda path: -sum(message.rank for message in path))
     return current or (paths[-1] if paths else list(messages))
 
@@ -153,6 +158,7 @@ def _keys(path: Sequence[Message]) -> set[str | None]:
 
 def _up(by_key: Mapping[str | None, Message], key: str | None) -> list[Message]:
     path: list[Message] = []
+    # a circle of parents ends where it closes
     visited: set[str | None] = set()
     while key in by_key and key not in visited:
         visited.add(key)

@@ -58,6 +58,7 @@ def read_letta(fields: Fields) -> Iterator[LogPart]:
         "tool_call_message": {"role": "assistant", "content": None, "tool_calls": [call]},
         "tool_return_message": {**fields, "role": "tool", "content": fields.get("tool_return")},
     }.get(kind)
+    # without an id of a conversation, an agent has one conversation
     names = ("conversation_id", "thread_id", "agent_id")
     session = next(
         (session_id for name in names if (session_id := text(fields.get(name)))),
@@ -92,6 +93,7 @@ def read_deepseek(fields: Fields) -> Iterator[LogPart]:
         spoken = [part for part in parts if str(part.get("type")).upper() in SAID_TO_DEEPSEEK]
         texts = [str(part.get("content") or "") for part in spoken]
         words = texts or [str(message.get("content") or "")]
+        # one fragment of a request makes the whole message the user's
         by_user = "REQUEST" in kinds or str(message.get("role")).casefold() == "user"
         content = [*filter(None, words), *marks_of_files(message.get("files"))]
         role: Role = "user" if by_user else "assistant"
@@ -121,6 +123,7 @@ def read_vscode_chat(fields: Fields) -> Iterator[LogPart]:
             )
         )
         failed = get(request, "result.errorDetails.message")
+        # a failed request without an answer leaves a mark
         both = (("user", str(question)), ("assistant", answer or ("[error]" if failed else "")))
         turns = tuple(Turn(role=role, content=words) for role, words in both if words)
         key = text(request.get("requestId")) or str(number)
@@ -166,6 +169,7 @@ def read_voiceflow(fields: Fields) -> Iterator[LogPart]:
     kind = str(fields.get("type"))
     inner = unwrap(payload).get("payload")
     inside = unwrap(inner)
+    # what the user typed or chose comes as a request
     is_request = (
         kind in ("request", "text", "intent", "action") and fields.get("format") == "request"
     )
@@ -226,6 +230,7 @@ def read_teams(fields: Fields) -> Iterator[LogPart]:
         return
 
     key = required(fields, "id")
+    # a message outside of chats is in the thread that it replies to, or begins one
     session = text(fields.get("chatId")) or text(fields.get("replyToId")) or key
     body = unwrap(fields.get("body"))
     html = body.get("contentType") == "html"
@@ -248,6 +253,7 @@ def read_teams(fields: Fields) -> Iterator[LogPart]:
         moment(fields.get("createdDateTime")),
         facts=sender,
     )
+    # reactions on what people wrote are no thumbs
     for reaction in objects(fields.get("reactions")) if by_application else ():
         if value := TEAMS_REACTIONS.get(str(reaction.get("reactionType"))):
             person = text(get(reaction, "user.user.id"))

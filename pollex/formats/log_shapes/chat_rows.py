@@ -33,6 +33,7 @@ def read_chat(fields: Fields) -> Iterator[LogPart]:
     scores: list[ToolScore] = []
     for number, message in enumerate(objects(fields.get(name))):
         message_turns = _turns(message)
+        # a message without an id is told by its place
         key = text(message.get("id")) or f"{id_}#{number}"
         turns += message_turns
         keys += [key] * len(message_turns)
@@ -99,6 +100,7 @@ def _turns(message: Mapping[str, object]) -> tuple[Turn, ...]:
             **calls,
         }
     )
+    # an answer without words has failed
     if message.get("role") == "assistant" and not any(turn.content.strip() for turn in turns):
         return (Turn(role="assistant", content="[error]"),)
     return turns
@@ -151,6 +153,7 @@ def _feedback_on(message: Mapping[str, object]) -> Mapping[str, object]:
     if "metadata" not in message and _NAMED.isdisjoint(message):
         return _NOTHING  # as most messages are
 
+    # a thumb in the message goes before one in its metadata
     places = (message, unwrap(message.get("metadata")))
     named = (
         (place, name) for place in places for name in ON_MESSAGES if place.get(name) is not None
@@ -160,6 +163,7 @@ def _feedback_on(message: Mapping[str, object]) -> Mapping[str, object]:
     if isinstance(thumb, Mapping):
         return thumb
 
+    # words beside the thumb, under another name than the thumb's
     written = (
         place[other] for other in WRITTEN if other != name and isinstance(place.get(other), str)
     )
@@ -171,6 +175,7 @@ WRITTEN = (*COMMENTS, "feedback")
 
 
 def _id(fields: Fields) -> str:
+    # a chat without an id gets one made of its content
     held = json.dumps(fields, sort_keys=True, ensure_ascii=True)
     named = next(
         (id_ for name in ("id", *OWNER_NAMES) if (id_ := text(fields.get(name)))),

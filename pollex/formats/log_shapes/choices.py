@@ -103,6 +103,7 @@ _CONTAINERS = frozenset((dict, list))
 
 
 def _settled(holder: dict[str, Any], depth: int) -> dict[str, Any]:
+    # a row is copied only where something in it changes
     settled = holder
     for name, value in holder.items():
         kind = type(value)
@@ -118,6 +119,7 @@ def _settled(holder: dict[str, Any], depth: int) -> dict[str, Any]:
         if settled is holder:
             settled = dict(holder)
         settled[name] = inner
+        # the fields of the chosen one take the place of the list
         if isinstance(value, list) and not isinstance(inner, list):
             settled = _merged(settled, name, inner)
 
@@ -169,6 +171,7 @@ def _marks_of(
     if not (flags or pointers) or not all(map(_has_words, items)):
         return []
 
+    # a yes or no in each of the candidates
     for flag in flags:
         values = [item.get(flag) for item in items]
         marked = all(value in YES or value in NO for value in values)
@@ -180,6 +183,7 @@ def _marks_of(
     if len(items) < 2 or _are_turns(items):
         return []
 
+    # a field beside the list that names the chosen one by its place or its id
     for pointer in pointers:
         value = holder[pointer]
         if isinstance(value, bool | list | dict):
@@ -239,6 +243,7 @@ def _merged(holder: dict[str, Any], name: str, chosen: Any) -> dict[str, Any]:
     if chosen is None:
         return rest
 
+    # longer texts of one name that differ are two different things
     differing = []
     for field, value in chosen.items():
         if (

@@ -43,6 +43,7 @@ def read_liveperson(fields: Fields) -> Iterator[LogPart]:
             *marks_of_files([file] if file else []),
         ]
         sender = str(record.get("sentBy")).casefold()
+        # messages of the system itself are no turns
         controlled += sender == "controller"
 
         if content and sender != "controller":
@@ -75,6 +76,7 @@ def _liveperson_survey(fields: Fields, id_: str, person: str | None) -> Iterator
         if by_kind.get(kind):
             written.append(str(by_kind[kind]))
 
+    # a comment has letters; answers in numbers are to other questions
     comment = next(
         (words for words in written if re.search(r"[^\W\d_]", words)),
         None,
@@ -101,6 +103,7 @@ def read_watson_log(fields: Fields) -> Iterator[LogPart]:
             objects(get(fields, "response.output.generic")),
         )
     )
+    # some answers are a list of texts, and have no items
     answer = answer or "\n".join(map(str, get(fields, "response.output.text") or ()))
     both: tuple[tuple[Role, str], ...] = (("user", question), ("assistant", text_of(answer)))
     users = (
@@ -164,6 +167,7 @@ def read_contact_lens(fields: Fields) -> Iterator[LogPart]:
             role="user" if role == "customer" else "assistant",
             content=text_of(words),
         )
+        # without a time of day, the seconds since the contact began
         offset = item.get("BeginOffsetMillis")
         when = moment(item.get("AbsoluteTime")) or (offset / 1000 if offset is not None else None)
         yield Message(
@@ -199,6 +203,7 @@ def read_freshdesk_rating(fields: Fields) -> Iterator[ToolScore]:
 
 def read_copilot_session(fields: Fields) -> Iterator[LogPart]:
     """Yield a session of Copilot Studio's table, whose talk stands in one cell."""
+    # names of the columns come in upper and lower case
     row = {}
     for name, value in fields.items():
         row[name.casefold()] = value

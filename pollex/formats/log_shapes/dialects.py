@@ -64,6 +64,7 @@ def _pydantic(parts: list[Any]) -> Iterator[dict[str, Any]]:
             }
             answer_parts.append(part.get("content") if kind == "text" else call)
         elif role == "tool" and isinstance(part, Mapping):
+            # a retry without a tool is told to the model as by the user
             failed = "error" if kind == "retry-prompt" else None
             result = {
                 "content": part.get("content"),
@@ -101,6 +102,7 @@ def _autogen(message: Message) -> Iterator[dict[str, Any]]:
             if isinstance(result, Mapping):
                 yield {"role": "tool", **result}
     else:
+        # what is neither text nor an object is an image
         parts = (
             [part if isinstance(part, str | Mapping) else "[image]" for part in listed]
             if listed
@@ -136,6 +138,7 @@ def _dotnet(message: Message) -> dict[str, Any]:
 def _dotnet_part(item: Message) -> dict[str, Any]:
     kind = str(item.get("$type"))
     if kind.startswith("FunctionCall"):
+        # a function is called by the name of its plug-in and its own
         name = "-".join(
             filter(
                 None,

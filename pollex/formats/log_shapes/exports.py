@@ -38,6 +38,7 @@ def get(fields: object, path: str) -> Any:
 
 def text(value: object) -> str | None:
     """Convert an id or a name to text; None for nothing, lists and objects."""
+    # MongoDB writes an id as an object
     if isinstance(value, Mapping):
         value = value.get("$oid")
     if value is None or isinstance(value, list | dict | bool):
@@ -82,6 +83,7 @@ def get_under(fields: Fields, name: str) -> Any:
     if fields.get(name) not in (None, ""):
         return fields[name]
 
+    # columns such as `input.messages` and `input.model` are one object
     prefix = f"{name}."
     filled = []
     for column, value in fields.items():

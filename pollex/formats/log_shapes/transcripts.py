@@ -105,6 +105,7 @@ def _on_one_line(text: str) -> list[dict[str, Any]]:
     for start, end in zip(starts, ends, strict=True):
         texts.append(text[start.end() : end].strip())
 
+    # the last turn may end with the semicolon that parts turns
     texts[-1] = texts[-1].removesuffix(";").rstrip()
     spoken = []
     for start, words in zip(starts, texts, strict=True):
@@ -144,9 +145,11 @@ def _speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
     names = Counter(head_match["name"].strip(" *_") for head_match in head_matches)
     timed = {head_match["name"].strip(" *_") for head_match in head_matches if head_match["time"]}
     usual = {name for name in names if _letters(name) in ROLES}
+    # Q and A are two sides, however seldom they come
     if {_letters(name) for name in names} == {"q", "a"}:
         return set(names)
 
+    # a name comes again, and is no sentence
     again = set()
     for name, times in names.items():
         if times > 1 and len(name.split()) < 4:
@@ -163,6 +166,7 @@ def _letters(name: str) -> str:
 
 def _words(text: str) -> str:
     text = text.strip()
+    # words of the phone itself are no turn; what it left out leaves a mark
     is_own = text.startswith(_OWN)
     text = text.strip(_OWN).strip()
     if omitted := _OMITTED.match(text):

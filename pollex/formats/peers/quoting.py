@@ -67,9 +67,11 @@ def unbraced(text: str) -> str:
 
 def nunjucks(text: str) -> str:
     """Return a text that promptfoo shows as it is: neither a place nor the name of a file to run."""
+    # a text that ends raw blocks can't stand in one
     if re.search(r"\{%-?\s*endraw", text):
         text = unbraced(text)
 
+    # places of a template, and what begins like an address of a file
     needs_raw = any(mark in text for mark in ("{{", "{%", "{#")) or re.match(r"\s*\w+:", text)
     return f"{{% raw %}}{text}{{% endraw %}}" if needs_raw else text
 

@@ -84,6 +84,7 @@ def _read_yaml(path: Path) -> Any:
     if len(content) <= LARGEST:
         text = content.decode("utf-8-sig")
 
+    # aliases may stand for far more than the file has: that is counted before it is read
     node = yaml.compose(text, yaml.SafeLoader)
     if len(content) > LARGEST or (node is not None and _written_out(node, {}) > LARGEST):
         raise BadRubrics(
@@ -98,6 +99,7 @@ def _read_yaml(path: Path) -> Any:
 def _written_out(node: yaml.Node, sizes: dict[int, float]) -> float:
     """Count a node's parts and characters with each alias in it written out; infinite where it holds itself."""
     if id(node) not in sizes:
+        # infinite while it is counted, so that an alias inside of itself stays so
         sizes[id(node)] = math.inf
         inner = node.value if isinstance(node, yaml.CollectionNode) else ()
         parts = [
@@ -142,6 +144,7 @@ def _rubrics_of_assertions(stored: Any) -> Found:
         kind = str(assertion.get("type"))
         value = assertion.get("value")
         if kind.removeprefix("not-") in JUDGED:
+            # a negated assertion, or a metric that is named so, tells what is bad
             down = kind.startswith("not-") or str(assertion.get("metric")).startswith("dsat_")
             for text in value if isinstance(value, list) else [value]:
                 if isinstance(text, str):
