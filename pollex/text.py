@@ -182,7 +182,7 @@ def size_given(text: str | int) -> int:
     else:
         size = 0
 
-    # 0 stands for what is no size at all, too
+    # 0 also stands for what is no size at all
     if not 1 <= size <= 10**15:
         raise ValueError(f"{str(text)!r:.40} is no size: write 5GB or 500MB")
     return int(size)

@@ -291,7 +291,7 @@ def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
     for rubric in earlier:
         by_words[words_of(rubric.text), rubric.polarity] = rubric
 
-    # nothing was edited: the rubrics stay as they are, in the rows' order
+    # no row was changed, though some may be gone: the rubrics stay as they are
     if len(stayed := {row["id"]: by_id[row["id"]] for row in rows if _stays(row, by_id)}) == len(
         rows
     ):

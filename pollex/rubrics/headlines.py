@@ -58,6 +58,7 @@ def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]
         for rubric in in_order(rubrics)
         if told_as_words(rubric) and rubric.twin_of in by_id and _is_shown(rubric)
     ]
+    # a twin stands under the rubric that it names, in the order of first rubrics
     groups: dict[str, list[ChosenRubric]] = {}
     for rubric in (*of_side, *said_there):
         groups.setdefault(_first_of(rubric, by_id), []).append(rubric)

@@ -100,7 +100,7 @@ class Worth(Record):
     @property
     def down_others(self) -> Figure:
         """Share of thumbs down of those that it is compared with."""
-        # shares of the same occasion are missing in sets of before
+        # those of the same occasion where these are enough, else all others
         within = self.down_within if self.compared == "occasion" else None
         return within or self.down_without
 
@@ -204,7 +204,7 @@ class Member(Record):
     @property
     def figures(self) -> str:
         """Its thumbs beside those of the rest of the whole, as they are where it was learned."""
-        # where the whole doesn't hold it has nothing to be set beside
+        # its thumbs where the whole holds, and those of the rest of the whole
         there = self.within.down_with if self.within else None
         rest = self.within.down_without if self.within else None
         if there is None or rest is None or there.value is None or rest.value is None:
@@ -563,7 +563,7 @@ class JudgeRecord(Record):
         if not self.built_in:
             return options.model_dump(mode="json")
 
-        # what a built-in judge heeds; of other settings it is none of its facts
+        # settings that such a judge heeds: others would be no facts of it
         heeded = {"embedding_model", "value"} | (set() if self.kind == EMBEDDED else {"scale"})
         return options.model_dump(mode="json", include=heeded)
 
@@ -748,7 +748,7 @@ class CalibratorRecord(Record):
         if last.gain <= last.error:
             return f"{sentence}, which is no more than noise."
 
-        # from the last number of labels at which it was no better, it has been better ever since
+        # the first of the last points, all of which are better by more than an error
         better = [point.gain > point.error for point in self.curve]
         first = len(better) - next(
             (n for n, good in enumerate(reversed(better)) if not good), len(better)

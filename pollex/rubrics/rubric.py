@@ -148,7 +148,7 @@ def kind_of_sentence(text: str) -> Tells:
     The subject of its last clause decides: what stands before is the occasion. What the user is
     told or offered is a deed of the assistant, all the same.
     """
-    # a sentence without any known subject is a model's or a person's, and of a deed
+    # a sentence without a known subject counts as one of a deed
     subjects = list(_SUBJECT.finditer(text))
     if not subjects:
         return "deed"

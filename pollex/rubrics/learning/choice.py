@@ -294,7 +294,7 @@ def choose(material: Material) -> dict[str, Any]:
     material, never_notes = count_never(material)
     pool = candidates(material)
     settings = material.settings
-    # labels decide on pools that were written; what was given is chosen up to the budget
+    # a pool is as large as labels bear out; what was given, or revised in place, has a budget
     by_labels = material.by_evidence or material.by_both
     if by_labels:
         chosen = chosen_by_labels(material, pool)
@@ -306,7 +306,7 @@ def choose(material: Material) -> dict[str, Any]:
     selection = chosen.selection
     if material.pool and (nothing := nothing_to_choose(pool, settings)):
         notes.append(nothing)
-        # where every rubric is in, halves could not have chosen otherwise
+        # a small pool that is chosen whole leaves halves nothing to tell
         shares = None if len(selection.steps) == len(pool.ids) else shares
 
     notes += never_notes
@@ -573,7 +573,7 @@ def chosen_by(
     else:
         order = selection.chosen
 
-    # the order was cut: losses of its steps are worked out for what is left
+    # an order that was cut has the losses of its steps worked out anew
     if len(order) == len(selection.steps):
         return selection
     return in_order(Pool.of(*about, settings.limits), alpha, order)
