@@ -76,7 +76,7 @@ def read_judgments(
         BadLabels: All answers to the main question are alike.
         WrongUse: No question is called so, or which is the main one has to be said.
     """
-    # ids that both tables have, which no apostrophe of ours was put before
+    # ids of the other table: where one has an apostrophe there, it is the id's own
     joined = {*answers.texts, *(scale.question for scale in answers.scales)}
     records, bad_rows = _read_records(sources, "judgments", joined)
     table = judgment_table(

@@ -32,7 +32,7 @@ def kind_of_lines(lines: Iterable[str]) -> str:
     filled = [line for line in begin if line.strip()]
     if _DUMP.search("\n".join(filled)):
         return "dump"
-    # one line tells nothing: as a table, its error says more
+    # a single line doesn't show a form that comes again
     if len(filled) < 2:
         return "table"
     if _share_of_lines(filled, lambda line: len(_pairs_in(line)) >= 3) >= MOST:

@@ -347,7 +347,7 @@ class Joiner:
 
     def _link(self) -> None:
         conversation_ids = set(self._messages)
-        # conversations that go on with others join the first of the chain, also in a circle
+        # whatever goes on with another conversation joins the first of its chain in the files
         for id_ in list(self._links):
             first = id_
             visited = {id_}
