@@ -39,14 +39,14 @@ def merge_equal(rubrics: Sequence[R]) -> tuple[tuple[R, ...], dict[str, str]]:
     for rubric in rubrics:
         groups.setdefault(same_words(rubric), []).append(rubric)
 
-    # the best supported one stays under its id
-    stays: dict[str, R] = {}
+    # the best supported one stays, at its own place and under its id; drafts have no id yet
+    stays: dict[int, R] = {}
     merged: dict[str, str] = {}
+    place_of = {id(rubric): place for place, rubric in reversed(list(enumerate(rubrics)))}
     for equal in groups.values():
         first, *others = by_support(equal)
-        stays[first.id] = merge([first, *others]) if others else first
+        stays[place_of[id(first)]] = merge([first, *others]) if others else first
+        # a rubric that somebody wrote twice in the same words has one id
         merged |= {rubric.id: first.id for rubric in others}
 
-    # a rubric that somebody wrote twice in the same words has one id
-    in_order = dict.fromkeys(rubric.id for rubric in rubrics if rubric.id in stays)
-    return tuple(stays[id_] for id_ in in_order), merged
+    return tuple(stays[place] for place in sorted(stays)), merged

@@ -574,7 +574,7 @@ async def test_a_fork_that_cannot_be_is_refused_with_what_is_wrong(
         ("summarize_sat", [("a", "sat")], {}, "there is no pool after"),
     ]
     for node, pool, changed, words in refused:
-        rows = rows_of([Rubric(id="", text=text, polarity=side) for text, side in pool])
+        rows = [{"id": "", "text": text, "polarity": side} for text, side in pool]
         with pytest.raises(PollexError, match=words):
             await learn(
                 logs, roles, whole.kept, record, fork=Fork(whole.run, node, rows), **changed

@@ -65,7 +65,7 @@ def table_rubrics(logs: Logs, **changes: Any) -> RubricSet:
     """A set whose built-in judge has studied the log; nothing was learned from it."""
     rubrics = tuple(
         rubric(1, side).model_copy(
-            update={"id": id_, "text": text, "source": source, "worth": None}
+            update={"id": id_, "text": text, "source": source, "worth": None, "tells": ""}
         )
         for id_, side, source, text in EVENTS
     )

@@ -24,6 +24,7 @@ def event(number: int) -> ChosenRubric:
     changes = {
         "text": f"It happens {number}.",
         "source": f"event:{EVENTS[number % 4]}",
+        "tells": "deed",
         "quotes": quotes,
     }
     return rubric(number, "dsat").model_copy(update=changes)

@@ -30,7 +30,8 @@ EMBEDDER = Letters()
 
 
 def one(source: str, text: str = "It happens.", side: str = "dsat") -> ChosenRubric:
-    return rubric(1, side).model_copy(update={"source": source, "text": text})
+    tells = "deed" if source.startswith("event:") else "manners"
+    return rubric(1, side).model_copy(update={"source": source, "text": text, "tells": tells})
 
 
 @pytest.mark.parametrize(

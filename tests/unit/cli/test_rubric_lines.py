@@ -18,7 +18,14 @@ TURNED = worth_of(np.arange(200) >= 140, UP)
 
 
 def event(number: int, text: str, worth: object) -> ChosenRubric:
-    changes = {"id": f"abcdefgh{number}", "text": text, "source": "event:fail_left", "worth": worth}
+    changes = {
+        "id": f"abcdefgh{number}",
+        "text": text,
+        "source": "event:fail_left",
+        "tells": "deed",
+        "reason_ids": ("reason1", "reason2"),
+        "worth": worth,
+    }
     return rubric(number, "dsat").model_copy(update=changes)
 
 

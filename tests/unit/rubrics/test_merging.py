@@ -37,3 +37,11 @@ def test_what_has_no_equal_is_as_it_was() -> None:
         ChosenRubric(id=name, text=f"The user says {name}.", polarity="sat") for name in "abc"
     ]
     assert merge_equal(rubrics) == (tuple(rubrics), {})
+
+
+def test_drafts_without_an_id_stay_apart_where_their_texts_differ() -> None:
+    drafts = [
+        Rubric(id="", text=text, polarity="sat") for text in ("It asks.", "It ends.", "it asks")
+    ]
+    kept, _ = merge_equal(drafts)
+    assert [rubric.text for rubric in kept] == ["It asks.", "It ends."]
