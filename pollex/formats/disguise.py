@@ -47,6 +47,7 @@ def disguise(columns: Sequence[Column]) -> DisguisedColumns:
         values = Counter(map(_as_text, _values_one_by_one(column)))
         repeated = _are_repeated(values)
         shown: dict[str, None] = {}
+        # the most frequent values are shown first
         for value, _ in values.most_common():
             if repeated:
                 disguised = placeholders.redacted(value)

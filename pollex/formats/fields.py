@@ -239,6 +239,7 @@ class Picker:
         self._found.update(filter(None, pair))
         label, contradicting = label_of_both(pair, fields)
         self._contradicting += contradicting
+        # a row with both thumbs counts as down where the worst one counts
         if contradicting and self._options.thumbs == "worst":
             label = Label.NEGATIVE
 
@@ -309,6 +310,7 @@ class Picker:
     def never_found(self, options: ReadOptions) -> list[str]:
         """List the options that name a field which no row has."""
         fields = ("id_field", "label_field", "judge_field", "group_field", "comment_field")
+        # `none` in place of a group isn't the name of a field
         named_fields = {name: getattr(options, name) for name in fields} | {
             "group_field": options.named_group
         }
@@ -370,6 +372,7 @@ class Picker:
         for name in self._read:
             read[name] = {meant for _, meant in self._said_of(name)}
 
+        # fields of which at least one value was taken for a side
         used = []
         for n, meanings in read.items():
             if meanings & SIDES and n != self._options.label_field:
@@ -442,6 +445,7 @@ class Picker:
         ]
 
     def _said_of(self, field: str) -> Counter[tuple[str, str]]:
+        # numbers come to the words that were counted as they were read
         counts = Counter(self._verdicts.said)
         thumb_numbers = self.numbers
         for (name, number), n in self._ratings.items():

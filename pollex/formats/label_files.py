@@ -165,6 +165,7 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
             except BadInput as error:
                 bad.append(BadRow(row.source, row.line, error.what, error.remedy))
 
+    # labels in words, empty ones, and the numbers that are thumbs
     thumb_numbers = {"", EMPTY} | (picker.numbers if picker else set())
     # numbers that turn out to be no thumbs
     for _, number, row in labels:

@@ -144,6 +144,7 @@ def says_unrated(text: str) -> bool:
     """Return whether a value of a label says that there is no rating: `no rating`, `keine Bewertung`, `미응답`."""
     if _UNSPACED_WITHOUT.search(text):
         return True
+    # up to four words: one that says without, and another that names a rating
     words = plain(text).split()
     if not 1 < len(words) <= 4 or WITHOUT.isdisjoint(words):
         return False
