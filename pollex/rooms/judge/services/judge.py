@@ -378,7 +378,6 @@ async def _judge(
     raters = list[Repeatable]()
     async with AsyncExitStack() as stack:
         if members := options.members(model):
-            # one budget and one round for all models of the panel
             # of the whole command
             budget = Budget(model.limits)
             together = Round()

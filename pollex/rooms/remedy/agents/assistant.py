@@ -110,6 +110,7 @@ class EndpointAssistant:
 
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Ask the model; only what it wrote to the end is a reply."""
+        # seed and replicate are one number, so each reply has a stored call of its own
         call = Call(
             messages=request.all_messages,
             temperature=self.temperature,
@@ -122,11 +123,13 @@ class EndpointAssistant:
             item=request.item,
         )
         outcome = await self.asker.door.ask(self.asker.capabilities.fit(call))
+        # truncated and refused replies are no replies
         if not isinstance(outcome, Completed):
             return NoReply(outcome.kind, outcome.detail)
         if not (text := without_thoughts(outcome.text)):
             return NoReply("empty", "thoughts and no answer")
 
+        # cost in prices of a read token: a written one costs `written` times as much
         used = outcome.usage
         if used.prompt and used.completion:
             cost = used.prompt + self.written * used.completion
@@ -151,11 +154,13 @@ class CallableAssistant:
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Call it; what it raises is the outcome of this reply alone."""
         try:
+            # the function gets copies: what it changes must not reach the next call
             reply = self.function(
                 [dict(message) for message in request.messages],
                 request.system,
             )
             reply = await reply if inspect.isawaitable(reply) else reply
+        # faults that the user has to mend end the run, all others are one reply's
         except PollexError:
             raise
         except (Exception, SystemExit) as error:
@@ -186,6 +191,7 @@ class GraphAssistant:
         inputs = {"messages": [dict(message) for message in request.messages]}
         # a checkpointer would add the messages to those that it has of a thread
         thread = str(uuid4())
+        # the system prompt goes where the graph looks for it
         settings = {"configurable": {self.configurable: request.system, "thread_id": thread}}
         if self.graph.context_schema is None:
             more = {}
@@ -197,12 +203,14 @@ class GraphAssistant:
         except (Exception, SystemExit) as error:
             return NoReply("error", f"{type(error).__name__}: {error}"[:300])
 
+        # whatever the graph's state has, its last message counts
         messages = None
         if isinstance(state, Mapping):
             messages = state.get("messages")
 
         last: Any = messages[-1] if messages else None
         try:
+            # arguments of calls may be any objects; only JSON can be compared with the log
             called = []
             for tool_call in getattr(last, "tool_calls", ()):
                 called.append(call_of(tool_call))
@@ -215,6 +223,7 @@ class GraphAssistant:
         else:
             text = last
 
+        # with calls the text may be empty: their results come next
         if called:
             return AssistantReply(str(text), tuple(called))
         return reply_of(text)
@@ -231,11 +240,13 @@ def call_of(called: Mapping[str, Any]) -> ToolCall:
 
 def reply_of(reply: Any) -> AssistantReply | NoReply:
     """Return a reply from what a function gave."""
+    # a reply in full form, with calls or with words
     if (
         isinstance(reply, AssistantReply)
         and isinstance(reply.text, str)
         and (reply.calls or reply.text.strip())
     ):
+        # figures that are no numbers are dropped, the reply stays
         figures = (reply.cost, reply.seconds)
         fine = all(isinstance(figure, int | float) and math.isfinite(figure) for figure in figures)
         if fine:
@@ -244,6 +255,7 @@ def reply_of(reply: Any) -> AssistantReply | NoReply:
     if isinstance(reply, NoReply):
         return reply
 
+    # a text alone, or in a reply whose text is no text
     reply = reply.text if isinstance(reply, AssistantReply) else reply
     if isinstance(reply, str) and reply.strip():
         return AssistantReply(reply)
@@ -292,6 +304,7 @@ class FileAssistant:
         """Write what is waited for, in an order that tells nothing of arms."""
         path = self.folder / TODO
         self.folder.mkdir(parents=True, exist_ok=True)
+        # sorted by key, which is random: the order tells nothing of arms
         rows = []
         for key, waiting_reply in sorted(self.waiting.items()):
             rows.append({"key": key, "messages": waiting_reply.all_messages})
@@ -310,6 +323,7 @@ def keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
     Raises:
         BadInput: A line isn't an object with `key` and that value, a text.
     """
+    # without a file nobody has answered yet
     if path.is_file():
         lines = read_content(path).split(b"\n")
     else:
@@ -317,12 +331,14 @@ def keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
 
     for number, line in enumerate(lines, 1):
         where = f"{path}:{number}"
+        # only the first line may begin with a byte order mark
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             row = None
             if text.strip():
                 row = json.loads(text)
             if row is not None:
+                # null is an answer, too: there is no reply
                 if not isinstance(value := row[name], str | int | None):
                     raise TypeError(f"{name} is no text")
                 yield str(row["key"]), "" if value is None else str(value), where
@@ -352,10 +368,12 @@ async def ask_with_tools(
     Args:
         tools: Functions that answer calls which the log doesn't have, by the tools' names.
     """
+    # each round sends the results of the calls before, up to a limit
     for _ in range(ROUNDS):
         reply = await assistant.reply(request)
         if isinstance(reply, NoReply) or not reply.calls:
             return reply
+        # all calls of a reply are answered, or none
         results = []
         for call in reply.calls:
             results.append(await result_of(call, context, tools))
@@ -366,6 +384,7 @@ async def ask_with_tools(
                 f"the log has no call of {unknown.name} with these arguments",
             )
 
+        # calls and results in the form of the chat protocol, in the same order
         tool_calls = [{"id": c.id or c.name, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
                 for c in reply.calls]  # fmt: skip
         tool_messages = [{"role": "tool", "tool_call_id": c.id or c.name, "content": text}
@@ -389,12 +408,15 @@ async def result_of(
 
     None where there is neither, or the function fails.
     """
+    # the log first: its result is what the old reply rested on
     turns = context.conversation.turns
     for use in tool_uses(turns):
+        # arguments are compared as values: order and spacing of JSON don't count
         same = (use.call.name, use.call.normalized) == (call.name, call.normalized)
         if same and use.result is not None and (text := turns[use.result].content):
             return text
 
+    # a function of the user's stands in for a tool that the log has no call of
     try:
         result = tools[call.name](**json.loads(call.arguments or "{}"))
         return str(await result if inspect.isawaitable(result) else result)
@@ -414,6 +436,7 @@ def assistant_of(answerer: Any) -> Assistant:
     Raises:
         WrongUse: It is neither.
     """
+    # graphs are told by what they can do, so that no import of LangGraph is needed
     if hasattr(answerer, "ainvoke") and hasattr(answerer, "get_name"):
         return GraphAssistant(answerer)
     if hasattr(answerer, "reply") and hasattr(answerer, "name"):

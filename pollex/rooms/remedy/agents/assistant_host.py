@@ -55,12 +55,15 @@ class Outbox:
 
 def own_streams() -> tuple[int, int]:
     """Take the streams of this process for lines; the user's code reads nothing, and prints to standard error."""
+    # the lines keep the old streams under new numbers
     inbox = os.dup(0)
     outbox = os.dup(1)
+    # the user's code reads an empty input, and its output goes to standard error
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
+    # children of the user's code must not hold the lines open
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=partial(os.close, inbox))
         os.register_at_fork(after_in_child=partial(os.close, outbox))
@@ -73,6 +76,7 @@ def stand_between() -> None:
     if not hasattr(os, "fork"):
         return
 
+    # the child goes on, and ends when this process does
     parent = os.getpid()
     child = os.fork()
     if child == 0:
@@ -83,9 +87,11 @@ def stand_between() -> None:
     for stream in (0, 1, 2):
         os.close(stream)
 
+    # signals are for the child: this process ends as the child ends
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 
+    # the same exit code or signal as the child's, so that the reason is known
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         with suppress(OSError):  # some signals have no handler to set
@@ -135,10 +141,12 @@ async def answer(
     outbox: Outbox,
 ) -> None:
     """Answer one request; whatever the user's code raises is the outcome of this reply."""
+    # told before it begins: a process that ends now ended under this reply
     outbox.send({"id": line["id"], "begun": True})
     try:
         os.chdir(folder)  # an earlier reply may have gone elsewhere
         sent = on_the_wire(await assistant.reply(ReplyRequest(**line["request"])))
+    # SystemExit and interrupts of the user's code, too, belong to this reply
     except BaseException as error:
         sent = {"kind": "error", "detail": words_of(error)}
 
@@ -150,6 +158,7 @@ def on_the_wire(reply: AssistantReply | NoReply) -> dict[str, Any]:
     if isinstance(reply, NoReply):
         return {"kind": reply.kind, "detail": reply.detail[:300]}
 
+    # arguments count, too: they are sent through the same line
     size = len(reply.text) + sum(len(call.arguments) for call in reply.calls)
     if size > LONGEST:
         return {
@@ -157,6 +166,7 @@ def on_the_wire(reply: AssistantReply | NoReply) -> dict[str, Any]:
             "detail": f"{size:,} characters: more than {LONGEST:,} are no reply",
         }
 
+    # only JSON values pass between the processes
     calls = []
     for call in reply.calls:
         calls.append(
@@ -182,25 +192,30 @@ def on_the_wire(reply: AssistantReply | NoReply) -> dict[str, Any]:
 def main() -> None:
     """Load the assistant, say what it is, and answer until nobody asks."""
     module, name, folder = sys.argv[1:]
+    # the user's code is imported in the child, after the streams are safe
     stand_between()
     inbox, file = own_streams()
     outbox = Outbox(file)
     try:
         assistant = load(module, name, folder)
         outbox.send({"ready": assistant.name, "acts": list(getattr(assistant, "acts", ()))})
+    # the reason why it can't be imported, as a line like any other
     except BaseException as error:
         outbox.send({"failed": words_of(error)})
         os._exit(1)
 
+    # replies run side by side in one loop
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     tasks = set[asyncio.Task[None]]()
 
+    # a task needs a reference, or it may be dropped while it runs
     def begin(line: dict[str, Any]) -> None:
         task = loop.create_task(answer(assistant, line, folder, outbox))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
+    # lines are read in a thread, so that code that blocks the loop doesn't stop the reading
     def read() -> None:
         with os.fdopen(inbox, "rb") as lines:
             for line in lines:
@@ -208,6 +223,7 @@ def main() -> None:
         os._exit(0)  # who asked has gone, and the user's code may never end
 
     threading.Thread(target=read, daemon=True).start()
+    # the loop goes on whatever a task raises, exits included
     while True:
         try:
             loop.run_forever()

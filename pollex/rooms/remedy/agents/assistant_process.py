@@ -54,6 +54,7 @@ def message_of(line: bytes) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise ValueError("no object")
 
+    # what a line has decides what it must be: of a reply, a failure, or the first one
     if "id" in message:
         is_of_host = isinstance(message["id"], int)
         is_of_host = is_of_host and ("begun" in message or is_reply(message.get("found")))
@@ -71,6 +72,7 @@ def is_reply(values: Any) -> bool:
     """Tell whether values are a reply, or say why there is none."""
     if not isinstance(values, dict):
         return False
+    # a reason in place of a reply, of a kind that is known
     if "kind" in values:
         return values["kind"] in KINDS and isinstance(values.get("detail"), str)
 
@@ -151,6 +153,7 @@ class Host:
     @classmethod
     def start(cls, module: str, name: str, folder: Path) -> Host:
         """Start a process that imports nothing of the current folder by itself."""
+        # the host's own module by name, and the user's by arguments
         command = [
             sys.executable,
             "-P",
@@ -161,9 +164,11 @@ class Host:
             str(folder),
         ]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        # a session of its own, so that all it starts can be ended with it
         process = subprocess.Popen(command, cwd=folder, start_new_session=True, **pipes)  # type: ignore[call-overload]  # noqa: S603 - ours
         host = cls(process)
         host.reader = threading.Thread(target=host.read, daemon=True)
+        # three threads: its lines, its error output, and its end
         host.reader.start()
         for work in (host.drain, host.watch):
             threading.Thread(target=work, daemon=True).start()
@@ -181,8 +186,11 @@ class Host:
         """Hand on its lines until it ends."""
         assert self.process.stdout is not None
         foreign = False
+        # a stream that closes while it is read is no fault
         with suppress(OSError, ValueError):
+            # a line over the limit comes in pieces, which are no JSON
             while line := self.process.stdout.readline(LONGEST_LINE):
+                # the time of the last sign of life
                 self.active = time.monotonic()
                 try:
                     self.take(message_of(line))
@@ -192,6 +200,7 @@ class Host:
                     self.kill()
                     break
 
+        # its own exit code first, then what is left of it
         self.let_end()
         self.kill()  # what it has started, too
         self.end(foreign=foreign)
@@ -202,9 +211,11 @@ class Host:
             return
 
         with suppress(OSError):  # another thread took its exit code
+            # waits without taking the exit code, which `end` takes
             os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
 
         self.kill()
+        # lines that it had written are read before it is told to be gone
         if self.reader is not None:
             self.reader.join(2 * GRACE)
 
@@ -212,6 +223,7 @@ class Host:
 
     def end(self, *, foreign: bool = False) -> None:
         """Take its exit code, once, and tell those who wait that it has ended."""
+        # once, whoever comes first: the thread of its lines or the one of its end
         with self.lock:
             if self.gone:
                 return
@@ -220,8 +232,10 @@ class Host:
             left = list(self.waiting.values())
             self.waiting.clear()
 
+        # the reason is told to whoever waits for the start, and to each reply
         how = FOREIGN if foreign else self.ending()
         self.ready.put({"failed": how})
+        # alone: only one reply had begun, so it is this one that ended the process
         begun = sum(pending.started for pending in left)
         for waiting_request in left:
             ended = Ended(
@@ -238,11 +252,13 @@ class Host:
 
     def let_end(self) -> None:
         """Wait for a moment for it to end by itself, so that its own exit code is known."""
+        # where the system can't look without taking the exit code, nothing is waited for
         if not hasattr(os, "waitid"):
             return
 
         until = time.monotonic() + GRACE
         with suppress(OSError):
+            # looked at without taking the code, every 10 ms
             while time.monotonic() < until:
                 if (
                     os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
@@ -254,17 +270,21 @@ class Host:
 
     def take(self, line: dict[str, Any]) -> None:
         """Take one line."""
+        # a line without an id is about the start
         if "id" not in line:
             self.ready.put(line)
             return
 
+        # a reply that has begun stays, one that came is taken out
         with self.lock:
             if "begun" in line:
                 waiting_request = self.waiting.get(line["id"])
             else:
                 waiting_request = self.waiting.pop(line["id"], None)
 
+        # a reply that timed out has nobody who waits
         if waiting_request is not None:
+            # an answer may come without the line that it has begun
             waiting_request.started = True
             done = (
                 waiting_request.begun.set
@@ -299,12 +319,14 @@ class Host:
             Ended: It ended meanwhile.
             TimeoutError: It took too long, and was ended.
         """
+        # futures belong to this loop: other threads reach them through it
         loop = asyncio.get_running_loop()
         waiting_request = Waiting(
             loop,
             asyncio.Event(),
             loop.create_future(),
         )
+        # number and place in line are given together
         with self.lock:
             if self.gone:
                 raise Ended("its process ended", alone=False, begun=False)
@@ -312,6 +334,7 @@ class Host:
             number = self.asked
             self.waiting[number] = waiting_request
 
+        # values that JSON has no form for are sent as their text
         line = json.dumps({"id": number, "request": asdict(request)}, default=str) + "\n"
         try:
             await asyncio.to_thread(self.write, line.encode())
@@ -331,8 +354,10 @@ class Host:
                 ):
                     self.kill()  # it works on nothing that has a deadline, and takes nothing
 
+            # from here on the reply has its own deadline
             return await asyncio.wait_for(waiting_request.found, seconds)
         finally:
+            # timed out or given up: code that hangs can only be ended with its process
             if not waiting_request.found.done() or waiting_request.found.cancelled():
                 self.kill()
             with self.lock:
@@ -386,19 +411,23 @@ class ProcessAssistant:
         Raises:
             WrongUse: It can't be imported, or is neither a function nor a graph.
         """
+        # absolute: the user's code may change the current folder
         self.where = (module, attribute, folder.absolute())
         self.seconds = seconds
+        # replies that took too long, and those that came
         self.hanging = 0
         self.answered = 0
         self.starting = asyncio.Lock()
         self.apart = asyncio.Lock()
         self.host: Host | None = None
+        # imported at once, so that a fault is known before anything is paid
         line = self.begin()
         if "failed" in line:
             self.close()
             what = f"{f'{module}:{attribute}'!r:.60} can't be imported: {printable(line['failed'], 400)}"
             raise WrongUse(what, remedy=MEND, option="assistant")
 
+        # what acts in it decides whether it may be used without a yes
         self.name, self.acts = str(line["ready"]), [str(tool) for tool in line["acts"]]
 
     def begin(self) -> dict[str, Any]:
@@ -415,6 +444,7 @@ class ProcessAssistant:
 
     async def reply(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Answer once; where the process ends under several replies, each is asked again in one of its own."""
+        # a process that ends before this reply began is no fault of it, so it is asked again
         for _ in range(ATTEMPTS):
             if self.never_answers:
                 return NoReply(
@@ -427,8 +457,10 @@ class ProcessAssistant:
             except TimeoutError:
                 return self.timed_out()
             except Ended as ended:
+                # the reply that ended the process is the one that had begun alone
                 if ended.alone:
                     return NoReply("error", str(ended))
+                # several had begun: which one ended it is found by asking each by itself
                 if ended.begun:
                     return await self.reply_apart(request)
 
@@ -436,6 +468,7 @@ class ProcessAssistant:
 
     async def reply_apart(self, request: ReplyRequest) -> AssistantReply | NoReply:
         """Answer in a process for this reply alone."""
+        # one at a time, since each needs a process
         async with self.apart:
             if self.never_answers:
                 return NoReply(
@@ -451,6 +484,7 @@ class ProcessAssistant:
                 return self.timed_out()
             except Ended as ended:
                 return NoReply("error", str(ended))
+            # ended in any case: its memory is not needed for other replies
             finally:
                 host.kill()
 
@@ -474,6 +508,7 @@ class ProcessAssistant:
 
     def taken(self, message: dict[str, Any]) -> AssistantReply | NoReply:
         """Return what the process sent as our types."""
+        # a sign that the assistant answers at all
         self.answered += 1
         if "kind" in message:
             return NoReply(message["kind"], message["detail"])

@@ -43,15 +43,18 @@ def prove_planted(out: Path, learned: Path, as_json: bool) -> int:
     Args:
         learned: Folder of the rubric set.
     """
+    # the rubric of a known event, whatever id it has in this set
     target = next(
         rubric
         for rubric in RubricSet.load(learned / RUBRICS, arrays=False).rubrics
         if rubric.source == TARGET
     )
+    # the prompt and its change as files, as a user would have them
     for name, text in (("system.md", PROMPT), ("offer.md", PROMPT + OFFER)):
         write_text(out / name, text, named=False)
 
     click.echo(f"\n{PLANTED}\n", err=as_json)
+    # no model in this proof: the change is written, the judge is the built-in one
     options = RemedyOptions(
         prompt=out / "system.md",
         target=target.id,
@@ -73,6 +76,7 @@ def propose_and_prove(out: Path, model: ModelOptions, as_json: bool) -> int:
         "\nNow changes of the assistant's prompt, proposed and proved:\n",
         err=as_json,
     )
+    # the prompt of the examples, and settings under which its calls were recorded
     with as_file(files(EXAMPLES)) as examples:
         options = RemedyOptions(
             prompt=examples / "bikes_prompt.md",
@@ -99,7 +103,9 @@ def prove_on_sample(
     as_json: bool,
 ) -> int:
     """Prove changes on the sample log, and return the exit code."""
+    # stored beside the other results of the demo
     run = RunOptions(out / ".pollex", on_interrupt=cli.announce_stop)
+    # conversations of one person belong together
     reading = ReadOptions(group_field="user_id")
     with as_file(files("pollex.examples")) as examples:
         bound = partial(

@@ -22,13 +22,17 @@ def render(prompt: str, conversation: Any) -> str:
 
 def calendar_of(conversation: Any) -> str:
     """Write the free times by day: those that were booked or named; none where the assistant could only say no."""
+    # drawn by the text, so that a conversation always has the same calendar
     rng = random.Random(conversation.text_hash)
+    # three free times a day, until the conversation says otherwise
     free = {day: set(rng.sample(TIMES, 3)) for day in DAYS}
     for turn in conversation.turns:
+        # only what the assistant says of a day tells of the calendar
         day = next((day for day in DAYS if day in turn.content), None)
         if turn.role != "assistant" or day is None:
             continue
         times = set(TIME.findall(turn.content))
+        # refused: the first time is taken; others are free if it offered another time
         if REFUSED.search(turn.content):
             booked = TIME.findall(turn.content)[:1]
             others = (

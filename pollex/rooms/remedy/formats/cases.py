@@ -100,10 +100,12 @@ def _row(case: ReplyCase) -> dict[str, Any]:
 
 def _test(case: ReplyCase) -> dict[str, Any]:
     """Return a test; the messages are JSON in one variable, which the chat prompt is made of."""
+    # braces would be read as places of the tool's template
     messages = []
     for message in case.messages:
         messages.append({**message, "content": unbraced(message["content"])})
 
+    # one check a rubric: whether the statement is true of the reply
     asserted = []
     for check in case.checks:
         asserted.append(
@@ -114,6 +116,7 @@ def _test(case: ReplyCase) -> dict[str, Any]:
             }
         )
 
+    # quotes of the log, for people who look at a failed check
     quotes = {}
     for check in case.checks:
         quotes[check.rubric] = {"polarity": check.polarity, "quote": check.quote}

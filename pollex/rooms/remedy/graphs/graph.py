@@ -187,11 +187,13 @@ async def gather(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # n
 async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Ask again where replies failed and where they went well: under the old prompt, a plain one, and with hints."""
     live = await resources(runtime, RemedyWork)
+    # the old prompt, a plain one, and one with a hint for each context
     trial = live.trials["headroom"] = live.make("headroom", ())
     with live.tracer.span("reproduce", kind="node"):
         if not trial.contexts:  # too few to tell
             return {"headroom": None}
         await ask_trial(live, trial)
+        # without headroom: what is missing of each arm says why
         if (headroom := trial.arrays.headroom()) is None:
             lacks = {}
             for arm, name in enumerate(("old", "naive", "ceiling")):
@@ -220,6 +222,7 @@ async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
     live = await resources(runtime, RemedyWork)
     with live.tracer.span("propose", kind="node") as span:
         proposals = await live.propose(live.trials["headroom"])
+        # refused proposals stay in the state, to be told with their reason
         good = []
         for proposal in proposals:
             if not proposal["refused"]:
@@ -235,9 +238,11 @@ async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
 
 async def accept(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Wait for a person to accept proposals: resumed with the names of those to try, or with `all`."""
+    # the run stops here until somebody accepts
     accepted: Any = interrupt(
         {"edits": [{name: edit[name] for name in SHOWN} for edit in proven_in(state)]}
     )
+    # names that aren't among the proposals were refused before they came here
     if accepted == "all":
         names = state["edits"]
     else:
@@ -254,13 +259,16 @@ async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Try all on half of the contexts, the better half of them on the rest; keep the best."""
     live = await resources(runtime, RemedyWork)
     names = state["edits"]
+    # with few changes nothing is to be chosen
     if len(names) <= live.finalists:
         return {"edits": names}
 
     with live.tracer.span("select", kind="node") as span:
+        # arms count from 1: the old prompt is arm 0
         arms = [*range(1, len(names) + 1)]
         scores = list[dict[str, float]]()
         trial = live.make("select", texts_of(state))
+        # half of the changes go on to the second half of the contexts
         for wave, most in enumerate((max(live.finalists, len(names) // 2), live.finalists)):
             await ask_trial(
                 live,
@@ -269,6 +277,7 @@ async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
                 [OLD, *arms],
             )
             scores.append({names[arm - 1]: trial.arrays.score(wave, arm) for arm in arms})
+            # sorted by number first, so that equal scores keep the order of proposals
             arms = sorted(sorted(arms), key=lambda arm: -scores[-1][names[arm - 1]])[:most]
 
         span.outputs(chosen := [names[arm - 1] for arm in arms])
@@ -310,22 +319,26 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Ask for and judge the replies of a wave, both arms in turn."""
     live = await resources(runtime, RemedyWork)
     trial = live.trials["prove"]
+    # where a cap ended an earlier try, its cut stays as it was
     ended = step(live.store, live.run, CUT) or {}
     if ended.get("look") == state["look"]:
         cut = ended["fraction"]
     else:
         cut = 0.0
 
+    # contexts of this look's wave, and the arms that no look has ended
     in_wave = np.flatnonzero(trial.arrays.wave == state["look"]).tolist()
     ids = [trial.contexts[n].conversation.id for n in in_wave]
     arms = [arm for arm in range(len(trial.systems)) if arm not in ended_of(state)]
     with live.tracer.span("prove", kind="node", inputs=ids):
         try:
             await ask_trial(live, trial, in_wave, arms)
+        # a cap of calls or cost: what came is looked at, if there is enough new in it
         except LimitReached:
             cut = trial.cut(arms, state["look"])
             if cut < state["look"] / LOOKS + LEAST:  # nothing new to look at
                 raise
+            # waves of the contexts that are left, so that a resumed run sees the same
             ended = {
                 "look": state["look"],
                 "fraction": cut,
@@ -333,6 +346,7 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
             }
             await live.store.write_step(live.run, CUT, ended)
 
+    # registered with its number once replies are there
     number = await live.register(live.run, trial, texts_of(state))
     update = {
         "batch": ids,
@@ -357,6 +371,7 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     trial = live.trials["prove"]
     at = state["look"]
     names = state["edits"]
+    # a proof on conversations that proved before has a stricter level
     alpha = alpha_of(state["proof"])
     with live.tracer.span("look", kind="node") as span:
         ended = trial.arrays.looked(
@@ -365,6 +380,7 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
             ended_of(state),
             state["cut"],
         )
+        # an arm that goes on has no end yet: it is measured at this look's bounds
         going = ProofEnd(GOING, at, alpha, state["cut"])
         effects = []
         for arm in range(1, len(names) + 1):
@@ -376,6 +392,7 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
             [f"look {at + 1} of {LOOKS}: {name} {outcome}" for name, outcome in outcomes.items()]
         )
 
+    # state is written as JSON, by the names of the changes
     effects_by_name = dict(zip(names, map(asdict, effects), strict=True))
     ends = {}
     for arm, end in ended.items():
@@ -400,6 +417,7 @@ async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     live = await resources(runtime, RemedyWork)
     second_opinions = dict[str, dict[str, Any]]()
     with live.tracer.span("compare", kind="node"):
+        # only gains are compared: a reader costs calls
         for arm, proof_end in ended_of(state).items():
             if proof_end.outcome == BETTER and live.second is not None:
                 try:
@@ -408,6 +426,7 @@ async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
                         live.second,
                         arm,
                     )
+                # a proof that a cap ended does without it; any other stops here and can go on
                 except LimitReached:
                     if not state["cut"]:
                         raise
@@ -438,12 +457,14 @@ async def finish(state: RemedyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Conclude on each change that was proven, and record what the run came to."""
     live = await resources(runtime, RemedyWork)
     if state["ended"]:
+        # conclusions fit models: a thread keeps the loop free
         verdicts = await asyncio.to_thread(live.conclude, live, state)
     else:
         verdicts = []
 
     ended = dict(await recorded(state, runtime))
     ended.pop("done")  # contexts are counted by `prove`
+    # the verdict, then what speaks against it
     decisions = {}
     for verdict in verdicts:
         decisions[verdict["name"]] = "; ".join([verdict["verdict"], *verdict["against"]])
@@ -458,10 +479,12 @@ async def finish(state: RemedyState, runtime: Runtime[Any]) -> dict[str, Any]:
 def build() -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled."""
     graph = StateGraph(RemedyState, context_schema=RemedyContext)
+    # the proof: a flattering arm first, then what may not change, then waves and looks
     proof = (flatter, freeze, prove, look), (compare, people, finish)
     for node in (gather, reproduce, propose, accept, select, *proof[0], *proof[1]):
         graph.add_node(node.__name__, node)
 
+    # each step goes on or ends early: with changes of the user's straight to the proof
     graph.add_edge(START, "gather")
     for before, after in pairwise(("gather", "reproduce", "propose", "accept", "select")):
         instead = "flatter" if before == "gather" else "finish"
@@ -471,9 +494,11 @@ def build() -> StateGraph[Any, Any, Any, Any]:
             [after, instead],
         )
 
+    # these follow each other in any case
     for first, then in (*pairwise((select, *proof[0])), *pairwise(proof[1])):
         graph.add_edge(first.__name__, then.__name__)
 
+    # a wave and a look in turn, until all arms have ended
     graph.add_conditional_edges("look", goes_on, ["prove", "compare"])
     graph.add_edge("finish", END)
     return graph

@@ -30,7 +30,9 @@ def replies_told(
         where: Contexts that were asked last; None for all.
         texts: Whether replies may be told.
     """
+    # [context, arm]: mean over replies of what the target asks
     target = _mean_of_replies(trial)
+    # contexts with a reply that was judged
     answered = []
     for n in range(len(trial.contexts)) if where is None else where:
         if np.isfinite(target[n]).any():
@@ -40,6 +42,7 @@ def replies_told(
     for n in answered[:FIRST]:
         rows.append(_row(trial, n, names, target, texts=texts))
 
+    # contexts where the change fell the most; those that didn't fall aren't told
     fell = _fell(target)
     worst = [n for n in np.argsort(-fell, kind="stable")[:WORST].tolist() if fell[n] > 0]
     return {
@@ -79,6 +82,7 @@ def _row(
         "failed before": bool(trial.arrays.stratum[n] == FAILING),
         "target": {name: _rounded(target[n, arm]) for arm, name in enumerate(names)},
     }
+    # the first reply of each arm
     replies = {}
     for arm, name in enumerate(names):
         replies[name] = trial.texts.get((n, arm, 0))
@@ -90,6 +94,7 @@ def _row(
                 reply_texts[name] = reply.text
         row["replies"] = {name: in_short(text) for name, text in reply_texts.items()}
 
+    # what a reader without rubrics preferred, where it was asked
     preferred = {}
     for arm, wins in trial.wins.items():
         if arm < len(names) and not np.isnan(wins[n]):
@@ -103,11 +108,13 @@ def _row(
         if isinstance(reply, NoReply):
             missing.append(f"{name}: {reply.kind}")
 
+    # differences to the old prompt, where both arms have an answer
     changes = []
     for arm, name in enumerate(names):
         if arm != OLD and np.isfinite(target[n, arm] - target[n, OLD]):
             changes.append(f"{name} {target[n, arm] - target[n, OLD]:+.2f} against {names[OLD]}")
 
+    # id and reason come first, as in all states
     return {
         "id": row.pop("id"),
         "why": "; ".join([*missing, *changes]),

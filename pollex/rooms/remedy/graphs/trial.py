@@ -67,11 +67,13 @@ class Trial:
         if arms is None:
             arms = range(len(self.systems))
 
+        # arms in turn within each context, so that drift of a model meets all arms alike
         replies = range(self.arrays.values.shape[2])
         places: list[Place] = []
         for n in where:
             for k in replies:
                 for arm in arms:
+                    # an empty system prompt marks what isn't asked under this arm
                     if self.systems[arm][n]:
                         places.append((n, arm, k))
 
@@ -79,11 +81,13 @@ class Trial:
 
     def cut(self, arms: Sequence[int], look: int) -> float:
         """Leave out contexts that lack replies or their judging; return the fraction of users that is left."""
+        # settled: judged, or known to have no reply
         settled = set()
         for place, text in self.texts.items():
             if isinstance(text, NoReply) or place in self.answers:
                 settled.add(place)
 
+        # a context that lacks anything is left out in all arms
         lacking = set()
         for place in self.places(arms=arms):
             if place not in settled:
@@ -104,17 +108,20 @@ class Trial:
 
     def missing(self, arm: int) -> Counter[str]:
         """Count replies, judgings and comparisons of an arm that are missing, by kind."""
+        # no reply came
         missing = Counter(
             text.kind
             for place, text in self.texts.items()
             if place[1] == arm and isinstance(text, NoReply)
         )
+        # a reply came, and its judging failed
         for place, answers in self.answers.items():
             if place[1] == arm and (
                 failed := [answer for answer in answers if isinstance(answer, Unanswered)]
             ):
                 missing[f"judging {failed[0].outcome}"] += 1
 
+        # pairs that the second reader didn't answer
         unread = np.flatnonzero(np.isnan(self.wins.get(arm, np.zeros(0))))
         missing["comparing"] += sum(self.pair(arm, int(n)) is not None for n in unread)
         return +missing
@@ -173,10 +180,12 @@ async def ask_trial(
     Raises:
         AnswersPending: Replies are to be written into a file first.
     """
+    # kept by name: pages and later nodes read it
     live.trials[trial.name] = trial
     await expect_written(live, trial)
     places = trial.places(where, arms)
     live.progress.start(trial.name, len(places))
+    # as many at once as the semaphore lets through
     await at_once(reply_and_judge(live, trial, place) for place in places)
     live.outcomes.update({"asked": len(trial.contexts if where is None else where)})
     await live.store.settle()
@@ -189,6 +198,7 @@ async def expect_written(live: RemedyWork, *trials: Trial) -> None:
     if not isinstance(assistant := live.assistant, FileAssistant):
         return
 
+    # every place is tried, so that all that is missing stands in one file
     for trial in trials:
         for place in trial.places():
             await assistant.reply(
@@ -212,7 +222,9 @@ async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
 
     The judge sees neither prompt nor arm.
     """
+    # context, arm and number of the reply
     n, arm, k = place
+    # shown in its conversation, cut after the reply
     context = trial.contexts[n]
     values = trial.arrays.values
     async with (
@@ -221,6 +233,7 @@ async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
     ):
         reply = trial.texts[place] = await reply_to(live, trial, place)
         live.progress.advance(trial.name)
+        # no reply: all values stay missing, but for the check that one came
         if isinstance(reply, NoReply):
             span.failed(f"{reply.kind}: {reply.detail}")
             # the first check: that one came
@@ -234,9 +247,11 @@ async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
             trial.questions,
             live.secrets,
         )
+        # sizes only where they are known: some assistants tell no cost
         for name, size in {"length": len(reply.text), "cost": reply.cost}.items():
             if size and name in trial.arrays.sizes:
                 trial.arrays.sizes[name][n, arm, k] = size
+        # the judge's scores first, then the checks by code, as in the array's names
         scores = []
         for q, answer in zip(trial.questions, answers, strict=True):
             scores.append(value_of(q, answer))
@@ -248,10 +263,12 @@ async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:
 
 async def reply_to(live: RemedyWork, trial: Trial, place: Place) -> AssistantReply | NoReply:
     """Return a reply that was kept, or ask for one and keep it."""
+    # the key holds context, prompt and number, so a reply fits whoever asks the same
     request = request_for(trial, place, live.store.secret, live.seed)
     context = trial.contexts[place[0]]
     about = context.conversation.id
     name = f"{REPLY} {request.key}"
+    # a stored reply is taken as it is, a stored reason, too
     if (stored := (step(live.store, live.run, name) or {}).get(about)) is not None:
         if "text" in stored:
             return AssistantReply(**stored)
@@ -276,6 +293,7 @@ def request_for(
     n, arm, k = place
     context = trial.contexts[n]
     system = trial.systems[arm][n]
+    # the secret keeps the key from being guessed; the arm counts only as old or new
     identity = f"{context.id}\0{system}\0{k}\0{arm > OLD}".encode("utf-8", "replace")
 
     return ReplyRequest(
@@ -283,6 +301,7 @@ def request_for(
         item=context.conversation.id,
         system=system,
         messages=messages_before(context),
+        # replies of one context differ by their seed
         seed=seed + k,
         written=estimate(context.reply.content),
     )
@@ -305,13 +324,16 @@ async def ask_second(live: RemedyWork, second: SecondReader, arm: int) -> dict[s
     """Have the second judge compare both replies to each context, and judge them by other words; return its share."""
     trial = live.trials["prove"]
     n = len(trial.contexts)
+    # [context]: 1, ½ or 0; NaN until it was compared
     wins = trial.wins[arm] = np.full(n, np.nan)
+    # [context, old or new, wording]
     worded = trial.worded[arm] = np.full((n, 2, len(second.wordings)), np.nan)
 
     async def compare(n: int) -> None:
         if pair := trial.pair(arm, n):
             async with live.semaphore:
                 wins[n] = await second.wins(trial.contexts[n], *pair)
+                # other words are asked only where the target had failed
                 for side, text in enumerate(pair if trial.arrays.stratum[n] == FAILING else ()):
                     worded[n, side] = await second.reworded(
                         trial.contexts[n].with_reply(text),

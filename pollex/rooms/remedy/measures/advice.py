@@ -18,6 +18,7 @@ FALLS = ("worse", "no gain, likely harm", "not cleared", "people prefer the old 
 
 def advice_of(edit: Mapping[str, Any]) -> tuple[str, str]:
     """Return what to do with a change, and why, by the rules of `RULES`."""
+    # the first objection is the gravest, and the only one that is told here
     verdict = edit["verdict"]
     effect = edit["primary"]["effect"]
     if edit["against"]:
@@ -31,6 +32,7 @@ def advice_of(edit: Mapping[str, Any]) -> tuple[str, str]:
         return "Release", why
     if verdict.startswith("judged better"):
         return "Try on part of the traffic", why
+    # a gain that would be worth it is ruled out by the interval's upper end
     if verdict == "no difference found" and effect["n"] and effect["high"] < WORTH:
         return "Don't", f"{verdict}; a gain of {WORTH} or more is ruled out"
     return "Not enough seen", why

@@ -29,6 +29,7 @@ _GRID = 801
 @lru_cache(maxsize=32)
 def bounds_at_equal_steps(looks: int = LOOKS, alpha: float = ALPHA) -> tuple[float, ...]:
     """Compute the bounds on |z| at equal steps: c √(K/k), whatever is true crossed with probability `alpha` at most."""
+    # share of all users at each look
     fractions = np.arange(1, looks + 1) / looks
 
     def excess(constant: float) -> float:
@@ -39,6 +40,7 @@ def bounds_at_equal_steps(looks: int = LOOKS, alpha: float = ALPHA) -> tuple[flo
         alone = float(min(norm.isf(alpha / (2 * looks)), FARTHEST_BOUND))
         return (alone,) * looks
 
+    # the constant at which all looks together are crossed with `alpha`
     constant = brentq(excess, 0.5, FARTHEST_CONSTANT, xtol=1e-6)
     return tuple(float(bound) for bound in constant / np.sqrt(fractions))
 
@@ -57,6 +59,7 @@ def bounds_to(look: int, fraction: float, alpha: float = ALPHA) -> tuple[float, 
     """
     earlier_bounds = bounds_at_equal_steps(LOOKS, alpha)[:look]
     steps = np.arange(1, look + 1) / LOOKS
+    # what may be spent by this fraction, over all looks
     spent = 2 * float(norm.sf(norm.isf(alpha / 2) / np.sqrt(fraction)))
 
     def excess(bound: float) -> float:
@@ -80,22 +83,27 @@ def crossing_probability(bounds: Floats, fractions: Floats) -> float:
         bounds: `[look]`.
         fractions: Share of all users seen at each look, rising `[look]`.
     """
+    # density of the path that stayed within the bounds so far, on a grid `[point]`
     inside = 0.0
     density = np.ones(1)
     points = np.zeros(1)
     before = 0.0
     for bound, fraction in zip(bounds, fractions, strict=True):
+        # bounds on the score scale: z times the root of the fraction
         reach = bound * np.sqrt(fraction)
         grid = np.linspace(-reach, reach, _GRID)
+        # steps between looks are normal; their variance is the difference of the fractions
         steps = norm.pdf(
             grid[:, None],
             points[None, :],
             np.sqrt(fraction - before),
         )
         density = steps @ density
+        # trapezoid rule: ends count half
         weights = np.full(_GRID, grid[1] - grid[0])
         weights[[0, -1]] /= 2
         inside = float(density @ weights)
+        # the next look begins from the points of this one
         density = density * weights
         points = grid
         before = float(fraction)
@@ -127,15 +135,18 @@ def decide(
         clear: Whether all guardrails are cleared, of the shape of `z`.
         harm_bounds: On −z, of all looks; None: those on |z|.
     """
+    # harm may have bounds of its own
     harm_bounds = bounds if harm_bounds is None else harm_bounds
     decisions: Ints = np.full(np.shape(z), GOING)
     last = look == len(bounds) - 1
+    # no sooner than half: before that too little is known to give up
     if not last and look >= 1:
         fraction = (look + 1) / len(bounds)
         gain = conditional_power(np.asarray(z), fraction, bounds[-1])
         harm = conditional_power(-np.asarray(z), fraction, harm_bounds[-1])
         decisions[(gain < FUTILE) & (harm < FUTILE)] = NOTHING
 
+    # gain over futility, and harm over both: the later line stands
     decisions[(z > bounds[look]) & (clear | last)] = BETTER
     decisions[z < -harm_bounds[look]] = WORSE
     if last:

@@ -99,6 +99,7 @@ def effect(values: Floats, bound: float = NORMAL, n: int = 0) -> PairedEffect:
         bound: On |z|.
         n: Contexts behind it.
     """
+    # [user]: units are users, since conversations of one person are alike
     mean = float(values.mean())
     users = len(values)
     # few users: signs of whole users are flipped
@@ -216,6 +217,7 @@ def at_equal_length(difference: Floats, ratio: Floats) -> tuple[Floats, Floats]:
 
     Source: Dubois et al. 2024, arXiv:2404.04475.
     """
+    # users are the last axis
     n = difference.shape[-1]
     mean = ratio.mean(axis=-1)
     centered = ratio - mean[..., None]
@@ -224,6 +226,7 @@ def at_equal_length(difference: Floats, ratio: Floats) -> tuple[Floats, Floats]:
     slope = (centered * difference).sum(axis=-1) / spread
     value = difference.mean(axis=-1) - slope * mean
     rest = difference - value[..., None] - slope[..., None] * ratio
+    # a floor under the error: a line that fits exactly has no spread
     error = np.sqrt(
         np.maximum(
             (rest**2).sum(axis=-1) / (n - 2) * (1 / n + mean**2 / spread),
@@ -394,6 +397,7 @@ class ProofArrays:
         limit = float(np.log(LONGEST))
         rows = []
         for question, name in enumerate(self.names):
+            # the first question is the target itself, which is no guardrail
             if question:
                 changes = self.known_change(
                     difference[:, question],
@@ -410,6 +414,7 @@ class ProofArrays:
                 (ELSEWHERE, np.where(elsewhere, difference[:, 0], np.nan), margin, 0.0),
             )
 
+        # a size that nobody told is no guardrail
         counted = [name for name, size in self.sizes.items() if not np.isnan(size[:, OLD]).all()]
         for name in counted:
             rows.append((name, -self.log_ratio(name, look, arm), limit, limit))
@@ -574,10 +579,12 @@ class ProofArrays:
 
     def flattered(self) -> dict[str, Any]:
         """Tell whether the judge believes replies that only claim to do well."""
+        # the flattering arm against the old one, where the target failed
         values = self.users_of(self.differences(0)[:, 0], FAILING)
         if len(values) < FEWEST_USERS:
             return UNTRIED | {"n": len(values)}
 
+        # one-sided: only a gain by mere claims counts
         fooled = float(z_of(values)) > ONE_SIDED
         sentence = ""
         if fooled:
@@ -597,6 +604,7 @@ class ProofArrays:
         Args:
             wins: 1, ½ or 0; NaN: no answer `[context]`.
         """
+        # ½ is no preference, so the effect is the distance from it
         values = self.users_of(wins - 0.5)
         if len(values) < FEWEST_USERS:
             return {
@@ -630,6 +638,7 @@ class ProofArrays:
         old = mean_of_known(self.values)[:, OLD, 0]
         fine = self.users_of(old, FINE)
         fails = self.users_of(old, FAILING)
+        # the plain sentence and the hints, each against the old prompt
         naive, best = (
             self.users_of(self.differences(0, arm)[:, 0], FAILING) for arm in (NAIVE, CEILING)
         )
@@ -668,6 +677,7 @@ class ProofArrays:
             users = self.users_of(difference, stratum)
             if share and len(users) < FEWEST_USERS:
                 return None
+            # a stratum without a share needs no users
             if share:
                 total += share * float(users.mean())
                 variance += share**2 * float(users.var(ddof=1)) / len(users)

@@ -28,6 +28,7 @@ def remedies_page(
 
 def sections(record: Mapping[str, Any], pairs: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Return what the sections of a page show."""
+    # each change with the rows of its plot, and what fell
     edits = []
     for edit in record["edits"]:
         edits.append(
@@ -63,11 +64,13 @@ def in_units(name: str, effect: float, digits: int = 0) -> str:
 def worse_of(guardrails: Sequence[Mapping[str, Any]]) -> list[str]:
     """Say which guardrails fell beyond chance and by how much; length and cost, which are logarithms, in percent."""
     falls = []
+    # the whole interval lies below zero
     for guardrail in (guardrail for guardrail in guardrails if guardrail["effect"]["high"] < 0):
         value, low, high = (
             in_units(guardrail["name"], guardrail["effect"][end])
             for end in ends_of(guardrail["name"])
         )
+        # it fell, by less than the margin
         if guardrail["state"] == "cleared":
             state = "within its margin"
         else:
@@ -94,9 +97,11 @@ def rows_of(edit: Mapping[str, Any]) -> list[dict[str, Any]]:
         "effect": edit["primary"]["effect"],
         "sealed": False,
     }
+    # guardrails by their value, so that what fell stands at the top
     rows = [target, *sorted(edit["guardrails"], key=lambda guardrail: guardrail["effect"]["value"])]
     span = span_of(rows)
 
+    # places in percent of the plot's width
     return [
         {
             **row,

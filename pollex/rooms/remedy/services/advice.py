@@ -58,9 +58,11 @@ class Advice:
 def advice_on(rubric: Rubric) -> Advice:
     """Return the sentence that may mend a rubric, or why there is none."""
     name = name_of(rubric.source)
+    # a word says nothing of what to do, so no sentence follows from it
     if name.startswith("phrase:"):
         return Advice("words", why=WORDS_ALONE)
 
+    # the event's own entry, if the table has one, decides alone
     listed = any(name in kind.events for kind in kinds())
     for kind in kinds():
         # An event that the table doesn't list is told by its words, as a rubric of a model or a
@@ -70,8 +72,10 @@ def advice_on(rubric: Rubric) -> Advice:
         else:
             fits = bool(kind.words and kind.words.search(rubric.text))
 
+        # the same deed on the other side: the sentence would be the wrong one
         if fits and kind.sentence and rubric.polarity != kind.side:
             return Advice(kind.name, why=NOT_ON_THIS_SIDE)
+        # a kind without a sentence says why
         if fits:
             return Advice(kind.name, kind.sentence, kind.why)
 
@@ -97,6 +101,7 @@ def kinds() -> tuple[Kind, ...]:
 
 
 def _read(tables: dict[str, Any]) -> Iterator[Kind]:
+    # kinds with a sentence come first, so that they fit before those without
     named = []
     for name, table in tables.items():
         if name != "none":

@@ -26,6 +26,7 @@ class RoleTable(ModelTable):
 
     def asked_by(self, command: ModelOptions) -> ModelOptions:
         """Return the role's model, asked as the command says where the table doesn't."""
+        # what the table says stands, the rest is the command's
         limits_given = self.model_dump(
             include={"max_calls", "max_cost", "concurrency"},
             exclude_none=True,
@@ -75,11 +76,13 @@ def named_assistant(
         BadInput: See `tables_in`.
         WrongUse: It is none of them, or named twice.
     """
+    # without profiles the assistant alone answers
     if profiles:
         tables = tables_in(Path(profiles), RoleTable, MEND, ROLES)
     else:
         tables = {}
 
+    # exactly once: in the profiles or by what answers
     if (assistant is None) == ("assistant" not in tables):
         remedy = "by [assistant] in a file of profiles, or by what answers"
         raise WrongUse(
@@ -92,16 +95,19 @@ def named_assistant(
     for role, table in tables.items():
         models[role] = table.asked_by(command)
 
+    # by profiles, at the temperature that the table has
     if assistant is None:
         return AssistantOptions(
             models=models,
             temperature=tables["assistant"].temperature,
         )
+    # a folder of files, an object of Python, or a module by name
     if isinstance(assistant, Path) or (isinstance(assistant, str) and ":" not in assistant):
         return AssistantOptions(files=folder_of_files(Path(assistant)), models=models)
     if not isinstance(assistant, str):
         return AssistantOptions(given=assistant_of(assistant), models=models)
 
+    # what follows is imported, so only names are let through
     module, _, name = assistant.partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
         what = f"{assistant!r:.60} is no MODULE:FUNCTION"

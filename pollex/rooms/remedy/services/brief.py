@@ -83,6 +83,7 @@ class BriefedTarget:
 
     @property
     def row(self) -> dict[str, Any]:
+        # share with its interval, sentence, and lines of the prompt
         """The figures as JSON values."""
         share = self.share
         row = {
@@ -147,6 +148,7 @@ class BriefResult(Shown):
         return [target.row for target in self.targets]
 
     def told(self) -> Told:
+        # a line for the share, one for the sentence, one for the prompt's nearest line
         """Yield a line a target, what can't be tested, and where the brief stands."""
         for target in self.targets:
             share = f"{target.share.value:.1%} of {target.share.n}"
@@ -195,6 +197,7 @@ def brief(
     if out is not None:
         require_writable(out, *files_of(logs, rubrics, prompt))
 
+    # without a prompt the brief tells of replies alone
     text = None
     if prompt is not None:
         text = PromptText.load(prompt)
@@ -207,6 +210,7 @@ def brief(
         run,
         progress,
     )
+    # targets that fail somewhere; the share that survives needs a judge that costs nothing
     briefed = []
     for held_target in held_targets:
         if failures_of(held_target):
@@ -225,6 +229,7 @@ def brief(
     # What tells how it came out leads no list, but a reader looks for it: it stands here with the
     # reason.
     outcomes = outcomes_of(rubric_set.rubrics)
+    # a target that was named is told alone
     if target:
         listed = []
     else:
@@ -246,6 +251,7 @@ def brief(
         for context in briefed_target.contexts:
             reached.add(context.conversation.id)
 
+    # thumbs down that no target reaches are told for the whole log only
     result = BriefResult(
         targets=tuple(briefed),
         untestable=tuple(
@@ -268,12 +274,14 @@ def brief(
 
 def nearest_lines(text: PromptText, rubric: ChosenRubric) -> list[tuple[int, str]]:
     """Return the lines of a prompt that are nearest to a rubric in words, with their numbers from 1."""
+    # who does it stands in every rubric, so those words tell no lines apart
     terms = terms_of(PARTIES.sub("", rubric.text))
     near = []
     for n, line in enumerate(text.lines, 1):
         if line.strip():
             near.append((likeness(terms_of(line), terms), n, line))
 
+    # the most alike, and only those that are alike enough
     return [
         (n, line)
         for value, n, line in sorted(near, key=lambda ranked_line: -ranked_line[0])[:NEAREST]
@@ -283,6 +291,7 @@ def nearest_lines(text: PromptText, rubric: ChosenRubric) -> list[tuple[int, str
 
 def markdown(result: BriefResult, *, prompted: bool) -> str:
     """Write the brief for people; what was said is a quote in which nothing is Markdown or HTML."""
+    # the head says what the brief is: nothing was proposed
     lines = [
         "# What to change where",
         "",
@@ -295,6 +304,7 @@ def markdown(result: BriefResult, *, prompted: bool) -> str:
     if result.left:
         lines += [f"{result.left}.", ""]
 
+    # what can't be tested has its reason beside it
     if result.untestable:
         lines += ["## What can't be tested at a reply", ""]
         for rubric, why in result.untestable:
@@ -306,6 +316,7 @@ def markdown(result: BriefResult, *, prompted: bool) -> str:
 def _about(target: BriefedTarget, *, prompted: bool) -> list[str]:
     interval = f"[{target.share.low:.1%}, {target.share.high:.1%}]"
     share = f"{target.share.value:.1%} of {target.share.n} conversations {interval}"
+    # a rubric of the good side fails where it doesn't hold
     aim = "do less" if target.rubric.polarity == "dsat" else "do more"
     if target.rubric.polarity == "dsat":
         fails = "holds"
@@ -326,18 +337,21 @@ def _about(target: BriefedTarget, *, prompted: bool) -> list[str]:
         )
         lines.append(f"{sentence}: it can be tested at a reply.")
 
+    # lines of the prompt, or that it says nothing
     if prompted and not target.lines:
         lines.append("- The prompt says nothing of it.")
     elif prompted:
         near = (f"  - line {n}: {_plain(line)}" for n, line in target.lines)
         lines += ["- Nearest lines of the prompt:", *near]
 
+    # a sentence, or why there is none
     if target.advice.sentence:
         lines.append(f"- A sentence to try: {_plain(target.advice.sentence)}")
     else:
         lines.append(f"- {_plain(sentence_told(target.advice))}.")
 
     lines += ["- Cases for your tests: `pollex remedy cases LOGS --rubrics RUBRICS --to TOOL`", ""]
+    # examples in the order of the proof, quoted
     for context in in_order(target.contexts, 0)[:EXAMPLES]:
         words_by_role = {"user": _asked(context), "assistant": context.reply.content}
         quotes = (f"> {role}: {_plain(words, 600)}  " for role, words in words_by_role.items())

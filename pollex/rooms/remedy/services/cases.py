@@ -58,6 +58,7 @@ class CasesResult(Shown):
         for path in self.files:
             yield f"Wrote {path}"
 
+        # what was left out, and why
         left = []
         if self.proving:
             left.append(
@@ -95,6 +96,7 @@ def cases(
         BadLabels: There are no cases.
         WrongUse: No such tool is known, or the folder can't be written.
     """
+    # what can be refused is refused before anything is read
     if to not in CASE_FORMS:
         raise WrongUse(
             f"no tool for cases is called {to!r:.40}",
@@ -121,7 +123,9 @@ def cases(
         run,
         progress,
     )
+    # the part that a proof would take: cases of it are held back
     parts = parts_of(read.conversations, rubric_set.learned_from)
+    # checks by context: one reply may show several rubrics
     checks: dict[str, list[CaseCheck]] = defaultdict(list)
     contexts: dict[str, ReplyContext] = {}
     for held in held_targets:
@@ -138,9 +142,11 @@ def cases(
             )
 
     reply_cases = []
+    # messages up to the reply, which is what the tool asks for again
     for context in in_order(contexts.values(), 0):
         messages = messages_of(context.conversation)[: context.turn]
         id_ = context.conversation.id
+        # the prompt's own system turn in place of the logged one, where it can be made
         if text is not None:
             system = rendered_for(context, text)
             messages = [
@@ -160,6 +166,7 @@ def cases(
                 )
             )
 
+    # nobody is to tune on what a proof will use
     shown = []
     for case in reply_cases:
         if every or case.part != "prove":
@@ -173,6 +180,7 @@ def cases(
 
         raise BadLabels(what, remedy="give more conversations")
 
+    # the tool's judge: the set's model, or a name to be replaced
     if rubric_set.judge.built_in:
         model = "MODEL"
     else:
@@ -180,6 +188,7 @@ def cases(
 
     texts = case_files(to, shown, model)
     write_folder(out, texts, *files_of(logs, rubrics, prompt))
+    # kept, so that a later proof knows what somebody may have tuned on
     hashes = sorted({contexts[case.id].conversation.text_hash[:16] for case in shown})
     with Store.open(run.store) as store:
         store.keep([FactRow("", CASES, now(), pack(hashes))])

@@ -52,6 +52,7 @@ def conclude_edits(
     believes = state["flatterer"]
     verdicts = list[dict[str, Any]]()
     arrays = trial.arrays
+    # texts of the guardrails that the proposer never saw
     sealed = {guard.text for guard in gathered.guards if guard.id in gathered.sealed}
     for arm, ended in sorted(ended_of(state).items()):
         # the effect on the target, on guardrails, and what a second reader says
@@ -82,6 +83,7 @@ def conclude_edits(
         )
         # people who compared blind outrank the judge
         people = None
+        # R: judged by rubrics; P: people compared
         level = "R"
         named = verdict
         if state["choices"] and arm == compared_arm(state):
@@ -117,6 +119,7 @@ def conclude_edits(
             "shown_over_sealed": over,
         })  # fmt: skip
 
+    # the best verdict first
     return sorted(verdicts, key=lambda verdict: RANKS.index(verdict["verdict"]))
 
 
@@ -145,6 +148,7 @@ def wording_of(live: RemedyWork, arm: int, primary: Primary) -> list[dict[str, A
     if (worded := trial.worded.get(arm)) is None or live.second is None:
         return None
 
+    # other words hold if they show half of the gain at least
     effects = []
     for number, question in enumerate(live.second.wordings):
         values = trial.arrays.users_of(
@@ -175,11 +179,14 @@ def shown_over_sealed(
 ) -> dict[str, Any] | None:
     """Return how much more guardrails rose that the proposer saw than those it didn't; None without both."""
     arrays = trial.arrays
+    # the target is left out: the first name
     most = len(trial.questions)
+    # [guardrail]: whether it was sealed
     hidden = np.array([name in sealed for name in arrays.names[1:most]], bool)
     if not hidden.any() or hidden.all():
         return None
 
+    # [context]: mean change of those shown less that of those sealed
     differences = arrays.differences(look, arm)[:, 1:most]
     values = arrays.users_of(
         differences[:, ~hidden].mean(axis=1) - differences[:, hidden].mean(axis=1)
@@ -196,6 +203,7 @@ def thumbs_of(
     look: int,
 ) -> dict[str, Any]:
     """Return the effect on P(thumb up) where the target failed, as `pollex turns` fits it, labels resampled."""
+    # turns from which a probability helps, as `pollex turns` found
     able = [turn.turns for turn in gathered.rubric_set.turns if turn.helps]
     if not gathered.rubric_set.judge.built_in:
         return {
@@ -233,16 +241,19 @@ def thumbs_of(
             "reason": f"{int(judged.sum())} replies after turn {depth}, where a probability helps",
         }
 
+    # NetSAT of these conversations, cut after that turn
     scored = scorer.scores([beginning(conversation, depth) for conversation in labeled])
     x = np.array(
         [np.nan if score.netsat is None else score.netsat for score in scored],
         float,
     )
     up = np.array([conversation.label is Label.POSITIVE for conversation in labeled])
+    # [conversation]; those without a score are left out
     x, up = x[~np.isnan(x)], up[~np.isnan(x)]
     # the effect of all labels first, then of labels and users drawn again
     rng = np.random.default_rng(gathered.options.seed)
     drawn = []
+    # users of the replies that both arms have
     users = arrays.user[np.array(indices)[judged]]
     for number in range(DRAWS + 1):
         if number:
@@ -250,6 +261,7 @@ def thumbs_of(
         else:
             rows = np.arange(len(x))
 
+        # labels of one kind alone fit nothing
         if up[rows].all() or not up[rows].any():
             continue
         fitted = fit_calibration(x[rows], up[rows])
@@ -265,6 +277,7 @@ def thumbs_of(
             )
         )
 
+    # the first value is the estimate, the others its spread
     low, high = np.quantile(drawn[1:], (0.025, 0.975))
     interval = {
         "value": drawn[0],
@@ -282,6 +295,7 @@ def netsat_of(
     scorer: BatchScorer,
 ) -> Floats:
     """Return the mean NetSAT of the conversations up to the replies `[context]`; NaN: no reply."""
+    # [context]; NaN where a reply has no score
     netsat = np.full(len(indices), np.nan)
     for place, n in enumerate(indices):
         replies = (trial.texts.get(place) for place in trial.places([n], [arm]))
@@ -318,6 +332,7 @@ def record_of(
     gathered: Gathered,
 ) -> dict[str, Any]:
     """Return what a run was about and came to, but for the verdicts."""
+    # without a proof there are no arms to tell of
     trial = live.trials.get("prove")
     target = gathered.target
     strata = [stratum for _, stratum in gathered.proof]
@@ -326,6 +341,7 @@ def record_of(
     else:
         arms = dict(enumerate(arms_of(state, "prove")))
 
+    # proposals with what became of them, and what is missing of each arm
     return {
         "target": {"id": target.id, "text": target.text, "polarity": target.polarity},
         "headroom": state["headroom"],
@@ -356,6 +372,7 @@ def reason_left(state: Mapping[str, Any], candidate: Mapping[str, str]) -> str:
     if name in state["edits"]:
         return "" if state["looks"] else "the run ended before a proof"
 
+    # scores of the last selection that the proposal took part in
     waves = [scores for scores in state.get("scores", ()) if name in scores]
     if waves:
         last = waves[-1][name]

@@ -94,6 +94,7 @@ def held_in(
     Raises:
         BadRubrics: A model judged, and neither its answers nor the quoted conversations are here.
     """
+    # each answer with its conversation, by rubric
     scorable = [conversation for conversation in conversations if not conversation.not_scorable]
     answers = _answers(rubric_set, scorable, store)
     if not answers:
@@ -104,15 +105,18 @@ def held_in(
 
     held_by_id = {}
     for rubric in rubric_set.rubrics:
+        # conversations in which the rubric's occasion came up
         came_up = []
         for conversation, answer in answers[rubric.id]:
             if not answer.never_came_up:
                 came_up.append((conversation, answer, answer.value() > NEUTRAL))
+        # replies where it holds, and where it doesn't
         places: dict[bool, list[ReplyContext]] = {True: [], False: []}
         later = 0
         for conversation, answer, holds in came_up:
             turn = reply_at(conversation, answer.turns)
             if turn is not None:  # the first reply that the evidence names
+                # evidence in a user's turn after the reply: the reply alone may not show it
                 places[holds].append(ReplyContext(conversation, turn))
                 later += holds and any(
                     conversation.turns[n].role == "user" for n in answer.turns if n > turn
@@ -129,6 +133,7 @@ def held_in(
             later,
         )
 
+    # where no occasions are known, the other side's rubrics tell where it went well
     return held_by_id | _with_occasions(
         held_by_id, {id_ for id_ in held_by_id if is_local(rubric_set, held_by_id[id_].rubric)}
     )
@@ -156,10 +161,12 @@ def _answers(
     store: Path,
 ) -> dict[str, Said]:
     """Return the answers about each rubric: without a model anew, of a model as the learning run kept them."""
+    # rubrics that no model answers are judged anew
     answers: dict[str, Said] = defaultdict(list)
     rubrics = [rubric for rubric in rubric_set.rubrics if is_local(rubric_set, rubric)]
     local = [Question.about(rubric, rubric_set.judge.scale) for rubric in rubrics]
 
+    # prepared with all conversations: measures are relative to the log
     async def judged() -> None:
         judge = local_judge(rubric_set)
         await judge.prepare(conversations)
@@ -168,6 +175,7 @@ def _answers(
                 if isinstance(answer, Answer):
                     answers[answer.question_id].append((conversation, answer))
 
+    # a model's answers are read by text, from whichever run of the store
     if not rubric_set.judge.built_in and store.is_dir():
         text_hashes = [conversation.text_hash for conversation in conversations]
         with Store.open(store) as opened:
@@ -199,6 +207,7 @@ def local_judge(rubric_set: RubricSet) -> Judge:
     from pollex.agents.distilled.judge import LocalJudge
 
     local_ids = {rubric.id for rubric in rubric_set.rubrics if rubric.answered_by}
+    # only what was learned for rubrics that the model leaves
     learned = {id_: what for id_, what in rubric_set.judge.learned.items() if id_ in local_ids}
 
     return LocalJudge(
@@ -216,6 +225,7 @@ def _with_occasions(
         among: Ids of the rubrics that have no such answers; None: all.
     """
     changed = dict(held_by_id)
+    # for each rubric, replies in which a rubric of the other side holds
     for id_, held in held_by_id.items():
         if among is not None and id_ not in among:
             continue
@@ -224,6 +234,7 @@ def _with_occasions(
         for opposite in held_by_id.values():
             if opposite.rubric.polarity != held.rubric.polarity and opposite.rubric.leads:
                 other.append(opposite)
+        # one reply a conversation, and none of those that failed
         without = {}
         for opposite in other:
             for c in opposite.replies:
@@ -236,6 +247,7 @@ def _with_occasions(
 
 
 def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) -> dict[str, Held]:
+    # without answers, conversations that reasons quote show where a rubric held
     reasons = {reason.id: reason for reason in rubric_set.reasons}
     held_by_id = {}
     for rubric in rubric_set.rubrics:
@@ -246,6 +258,7 @@ def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) ->
         ):
             if (conversation := conversations.get(quote.conversation_id)) is not None:
                 quoted_ids.add(conversation.id)
+                # a quote of the assistant's turn is a reply, any other only tells that it holds
                 spoken = (
                     not quote.of_comment
                     and quote.turn < len(conversation.turns)
@@ -254,6 +267,7 @@ def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) ->
                 if spoken and quote.text in conversation.turns[quote.turn].shown:
                     replies[conversation.id] = ReplyContext(conversation, quote.turn)
 
+        # of all conversations, since nobody knows which were asked about
         held_by_id[rubric.id] = Held(
             rubric,
             len(conversations),
@@ -300,18 +314,21 @@ def why_no_target(rubric_set: RubricSet, held: Held) -> str:
     Of two parts that can be done apart none is a target: the half that is easier would be done for
     the whole.
     """
+    # a rubric of two parts is refused before its figures are looked at
     for mark in marks_on_words(held.rubric):
         if mark.why.startswith(TWO_PARTS):
             return f"{mark.why}{'; better: ' + ' · '.join(mark.better) if mark.better else ''}"
 
     if not held.holds:
         return "it holds in no conversation of this log"
+    # no replies: the rubric tells of the user, or of the whole conversation
     if not held.replies and TELLS_OF_USER.match(held.rubric.text):
         return (
             "it tells of the user's turns, which no reply shows: only whole dialogues or thumbs can"
         )
     if not held.replies:
         return "it tells of the whole conversation, which no single reply shows: only whole dialogues or thumbs can"
+    # in too many of them the evidence goes on after the reply
     if held.later > (1 - SURVIVES) * len(held.replies):
         return "what it is told by goes on with what the user says after the reply, which no reply shows"
     if (
@@ -357,6 +374,7 @@ def target_of(
     Raises:
         WrongUse: None or several have it, or it can't be a target.
     """
+    # an empty name must not fit every id
     if named:
         ids = [id_ for id_ in held if id_.startswith(named)]
     else:
@@ -366,6 +384,7 @@ def target_of(
     if len(ids) != 1:
         what = f"{len(ids)} rubrics have an id that begins with {named!r:.40}"
         raise WrongUse(what, remedy=remedy, option="target")
+    # the reason decides the remedy: a rubric of two parts is to be reworded
     if why := why_no_target(rubric_set, held[ids[0]]):
         if why.startswith(TWO_PARTS):
             remedy = "reword it (`pollex rubrics reword`) and fit it again"
@@ -378,6 +397,7 @@ def share_that_survives(rubric_set: RubricSet, held: Held) -> float:
     question = Question.about(held.rubric, rubric_set.judge.scale)
     judge = local_judge(rubric_set)
 
+    # cut after the reply: the judge sees no more than a proof will show
     async def count() -> int:
         surviving = 0
         for context in held.replies:

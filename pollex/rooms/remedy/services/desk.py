@@ -122,8 +122,11 @@ class RemedyDesk:
             replies. The same replies judged once more are no other proof, unless a cap had ended
             it.
         """
+        # what may not change, as it was registered first
         registration = step(self.store, run, REGISTERED) or self.found.frozen(trial, changed)
+        # the number is given once, after the first replies
         if trial.texts and "number" not in registration:
+            # places and replies, in an order that is the same for every run
             replies = []
             for place, text in trial.texts.items():
                 replies.append((place, text.kind if isinstance(text, NoReply) else text.text))
@@ -131,6 +134,7 @@ class RemedyDesk:
             # The same replies judged once more are no other proof, unless a cap had ended the
             # first.
             others = {}
+            # earlier proofs of the target on any of these conversations, from store and folder
             for proof in [*proofs_in_store(self.store, run), *proofs_beside(self.out)]:
                 if proof["target"] == registration["target"] and {*registration["hashes"]} & {
                     *proof["hashes"]
@@ -142,6 +146,7 @@ class RemedyDesk:
                 "number": others.get((registration["proof"], fingerprint, ""), 1 + len(others)),
             }
 
+        # stored before its number is used
         await self.store.write_step(run, REGISTERED, registration)
         return int(registration.get("number", 0))
 
@@ -152,6 +157,7 @@ class RemedyDesk:
             BadInput: A line is no choice.
             WrongUse: No proposal has a name that is accepted.
         """
+        # choices of people, only for pairs of this run
         if "pairs" in question:
             keys = {pair["key"] for pair in question["pairs"]}  # the file may be of an earlier run
             answers = {}
@@ -159,6 +165,7 @@ class RemedyDesk:
                 if key in keys:
                     answers[key] = choice
             return answers
+        # None waits, `all` takes every proposal
         if (accept := self.found.options.accept) in (None, "all"):
             return accept
 
@@ -188,6 +195,7 @@ class RemedyDesk:
         Raises:
             AnswersPending: Always.
         """
+        # pairs are written without arms, and kept in the store for the browser
         if "pairs" in question:
             path = self.folder / PAIRS
             choice_line = '{"key": …, "choice": "1", "2" or "0"}'
@@ -207,6 +215,7 @@ class RemedyDesk:
                 remedy=remedy,
             )
 
+        # proposals are kept for the browser, and written as diffs beside the result
         await self.store.write_step(run, PROPOSED, encode(proposed))
         names = [edit["name"] for edit in question["edits"]]
         where = "; ".join(f"{edit['name']}: {edit['diff']!r}" for edit in question["edits"])
@@ -249,6 +258,7 @@ def ledger_of(frozen: Mapping[str, Any], cut: str = "") -> dict[str, Any]:
     Args:
         cut: The run, where a cap ended it: the same replies once more are another proof then.
     """
+    # digests in place of texts: prompt and conversations need not be kept
     prompt, *_ = frozen["prompts"]
     names = ("target", "proof", "said", "number", "hashes")
     about = {
@@ -285,6 +295,7 @@ async def hire_all(
     second = None
     # of the whole command
     whole = Budget(model.limits)
+    # one budget and one round for all roles of the command
     together = Round()
     async with AsyncExitStack() as stack:
         judge = await hire_judge(
@@ -297,6 +308,7 @@ async def hire_all(
         judging = await stack.enter_async_context(judge)
         staffs = {"judging": judging}
         askers = dict[str, Asker]()
+        # each role with limits of its own, within those of the command
         for role, options in assistant_options.models.items():
             budget = Budget(options.limits, whole)
             staff = await hire(
@@ -310,6 +322,7 @@ async def hire_all(
             staffs[role] = await stack.enter_async_context(staff)
             askers[role] = asker_of(staff, options, store, seed)
 
+        # the second reader asks for other words of the target at once
         if "second" in askers:
             second = await SecondReader.of(
                 askers["second"],
@@ -336,6 +349,7 @@ def assistant_among(assistant_options: AssistantOptions, askers: Mapping[str, As
     if assistant_options.given is not None:
         return assistant_options.given
 
+    # how many times the price of a read token a written one costs
     price = assistant_options.models["assistant"].limits.price
     if price and price.read:
         written = price.written / price.read
@@ -369,12 +383,14 @@ async def carried_out(
     options = gathered.options
     async with hire_all(gathered, assistant_options, model, store, out) as desk:
         opened.announce(desk.paid)
+        # whether the judge sees the target in replies, before any reply is bought
         kappa, without = await agreement(desk.judge, gathered)
         gathered = replace(gathered, without=without)
         require_enough(gathered)
         desk = replace(desk, found=gathered)
         # what may not change between a start and a resume
         prompts = [edit.new.text for edit in gathered.edits]
+        # callables and what was accepted don't count, texts of the prompts do
         begun = asdict(replace(options, render=None))
         begun |= {
             "accept": None,
@@ -382,11 +398,13 @@ async def carried_out(
             "edit": prompts,
         }
         candidates = [edit.kept for edit in gathered.edits]
+        # waves depend on the contexts, so another log is another run
         waves = gathered.make("prove", prompts).arrays.wave.tolist()
         registered = digest([begun, desk.assistant.name, waves, desk.second and desk.second.name])
         fingerprint = {"registered": registered, "judge": desk.judge.fingerprint}
         setting = opened.setting(arguments, desk.paid)
         async with running(COMMAND, fingerprint, setting, [desk.judge.name]) as run:
+            # all that the graph's nodes use; the graph itself holds no objects
             live = RemedyWork(
                 **setting.of_run(run.id),
                 stage=COMMAND,
@@ -408,6 +426,7 @@ async def carried_out(
                 sheet=lambda trial, arm: sheet_of(trial, arm, options, live.salt),
                 conclude=partial(conclude_edits, gathered, same_family=desk.own),
                 seed=options.seed,
+                # texts of replies stay hidden while people are to compare blind
                 blind=options.people > 0,
             )
             answers = partial(desk.answers, run.id)
@@ -415,9 +434,11 @@ async def carried_out(
                 build(),
                 live,
                 RemedyContext.of(arguments),
+                # begun anew: its answers are in the store, its state isn't kept
                 anew=True,
                 people=answers,
             )
+            # the graph stands at a question: it is written down, and the command ends
             if waited := state.get("__interrupt__"):
                 proposed = {"prompt": gathered.prompt.text, "candidates": state["candidates"]}
                 await desk.waits(run.id, waited[0].value, proposed)
@@ -431,15 +452,18 @@ async def carried_out(
 
     # the record that pages and files are made of
     frozen = None
+    # what was registered belongs to the record only with a verdict
     if state["verdicts"]:
         frozen = step(store, live.run, REGISTERED)
 
+    # the best change speaks for the run
     first = next(iter(state["verdicts"]), None)
     record: dict[str, Any] = {
         "format": FORMAT,
         "verdict": first["verdict"] if first else state["why"],
         "level": first["level"] if first else None,
         "registered": frozen and frozen["proof"],
+        # known in a later proof by this, in whatever store
         "ledger": ledger_of(frozen, live.run if state["cut"] else "")
         if frozen and "number" in frozen
         else None,
@@ -451,6 +475,7 @@ async def carried_out(
         "notes": [*notes_on(desk, state, kappa), *gathered.notes],
         "bad_rows": encode(gathered.logs.bad_rows),
     }
+    # NaN has no form in JSON
     record = without_nan(record | record_of(live, state, gathered) | {"edits": state["verdicts"]})
     # rows of replies and pairs, as files have them
     replies = []
@@ -462,6 +487,7 @@ async def carried_out(
     else:
         pairs = []
 
+    # the record first: pages read it
     await store.write_step(live.run, COMMAND, record)
     pairs_by_id = enumerate(
         {pair["conversation"]: pair} for pair in pairs
@@ -491,6 +517,7 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
     if isinstance(judge, LastExchange):
         return None, frozenset()
 
+    # without "any": there the target neither failed nor went well
     question = gathered.questions[0]
     dsat = gathered.target.polarity == "dsat"
     placed = []
@@ -498,17 +525,21 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
         if stratum != ANY:
             placed.append((context, stratum))
 
+    # the reply alone, without what follows
     judged = await asyncio.gather(*(judge.judge(context.cut, [question]) for context, _ in placed))
     answered = []
     for placed_context, (a,) in zip(placed, judged, strict=True):
         if isinstance(a, Answer):
             answered.append((*placed_context, a))
 
+    # contexts without the target's occasion are left out of the proof
     without = frozenset(context.id for context, _, answer in answered if answer.never_came_up)
+    # too few to tell: the proof goes on, and the notes say so
     if len(answered) < FEWEST_JUDGED or not any(stratum == FINE for _, stratum in placed):
         too_few = f"{len(answered)} replies, {FEWEST_JUDGED} of both kinds are needed"
         return Figure(None, n=len(answered), undefined=too_few), without
 
+    # whether the target holds: as the whole conversation had it, and by the reply alone
     whole = np.array([float((stratum == FAILING) == dsat) for _, stratum, _ in answered])
     alone = []
     for *_, answer in answered:
@@ -520,6 +551,7 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
         np.arange(len(answered)),
         np.random.default_rng(0),
     )
+    # a judge that can't see the target in replies would measure something else
     if kappa.value is None or kappa.value < LEAST_KAPPA:
         what = f"shown the reply alone, {judge.name} answers otherwise than of whole conversations: {told_of(kappa)}, "
         remedy = "take another target, or reword it (`pollex rubrics reword`)"
@@ -543,6 +575,7 @@ def notes_on(
     judge = desk.judge.name
     assistant = desk.assistant.name
     second = desk.second
+    # the models of the assistant and the second reader, each once
     kin = " and ".join(dict.fromkeys([assistant, *([second.name] if second else [])]))
     if desk.own:
         notes = [f"the judge {judge} is of the model family of {kin}, and may favor it"]
@@ -552,6 +585,7 @@ def notes_on(
     notes.append(
         "“judged better” is what a judge says: only people who compare blind, or thumbs after a release, tell"
     )
+    # notes that say what the figures can't
     if second is None or (state["cut"] and not state["pairs"]):
         notes.append(
             f"no second reader compared the replies{'' if second else ' ([second] in the profiles)'}"
@@ -581,6 +615,7 @@ def notes_on(
     if desk.found.options.live_tools != "no":
         notes.append("tools of the assistant acted for real")
 
+    # an interval without width looks like certainty
     unsure = (
         unspread(verdict["name"], **verdict["primary"]["effect"]) for verdict in state["verdicts"]
     )
@@ -598,5 +633,6 @@ def unspread(
     if high - low > NO_WIDTH:
         return ""
 
+    # the share of users that may differ, though none of those seen did
     others = f"for up to {1 - 0.05 ** (1 / users):.0%} of other users it may be different (one-sided 95 % bound)"
     return f"{name}: the effect was the same for all {users} users, but that is not certainty: {others}"

@@ -76,6 +76,7 @@ class FollowResult(Shown):
     @property
     def headline(self) -> str:
         """Return the target's difference, predicted and realised."""
+        # the first row is the target
         target_row = self.rows[0]
         if target_row["predicted"] is None:
             predicted = "nothing"
@@ -85,6 +86,7 @@ class FollowResult(Shown):
         interval = f"[{target_row['low']:+.3f}, {target_row['high']:+.3f}]"
         realised = f"{target_row['realised']:+.3f} {interval}"
         headline = f"{target_row['what']}: {predicted} predicted, {realised}"
+        # rows after P(thumb up) are thumbs of users
         better = []
         for row in self.rows[2:]:
             if row["low"] is not None and row["low"] > 0:
@@ -136,6 +138,7 @@ def follow(
         WrongUse: The run has no remedy, nothing was proven, or the log has one prompt alone, or
             several new ones.
     """
+    # the run's best change is followed
     remedy = show(name, run=run)
     if not remedy.edits:
         raise WrongUse(
@@ -151,6 +154,7 @@ def follow(
         "model": model,
         "progress": progress,
     }
+    # the effect on thumbs that the plan should be able to see
     if thumbs := edit.thumbs["value"]:
         about["see"] = abs(thumbs)
 
@@ -161,6 +165,7 @@ def follow(
         baseline=baseline,
         **about,
     )
+    # one prompt against the old one, so that a difference has one cause
     first_comparison, *others = compared.comparisons
     if others:
         values = ", ".join(comparison.second for comparison in compared.comparisons)
@@ -171,6 +176,7 @@ def follow(
             option="by",
         )
 
+    # more of a bad rubric is worse
     side = 1 if target["polarity"] == "sat" else -1
     difference = next(
         (rubric.difference for rubric in first_comparison.rubrics if rubric.id == target["id"]),
@@ -183,9 +189,11 @@ def follow(
             option="rubrics",
         )
 
+    # ends change places with the side; proofs have answers from 0 to 1, hence the tenth
     ends = sorted(side * end / 10 for end in (difference.low or 0.0, difference.high or 0.0))
     chance = first_comparison.probability
     share = first_comparison.share
+    # predicted and realised, with its interval, for the target, the probability, and thumbs
     figures = [
         (target["text"], promised(edit.traffic), side * difference.value / 10, *ends),
         ("P(thumb up)", edit.thumbs["value"], chance.value or 0.0, chance.low, chance.high),
@@ -195,6 +203,7 @@ def follow(
             else [("share of thumbs up", None, share.value, share.low, share.high)]
         ),
     ]
+    # every look is counted, and makes the next interval wider
     with Store.open(run.store) as store:
         look = 1 + int((step(store, remedy.run, LOOKED) or {}).get("looks", 0))
         run_to_end(store.write_step(remedy.run, LOOKED, {"looks": look}))
@@ -203,6 +212,7 @@ def follow(
         for figure in figures:
             rows.append(at_look(dict(zip(names, figure, strict=True)), look))
         run_to_end(store.write_step(remedy.run, FOLLOWED, rows[0]))
+        # what remedies of this store promised, and what came of them
         follow_ups = [
             step(store, run.id, FOLLOWED) for run in runs(store) if run.command == COMMAND
         ]
@@ -242,6 +252,7 @@ def slope_of_promises(pairs: list[tuple[float, float]]) -> dict[str, float] | No
     """Return the slope of realised on predicted differences with its 95 % interval; None under three remedies."""
     from scipy.stats import linregress, t  # half a second
 
+    # a slope needs three points, and two different predictions
     if len(pairs) < FEWEST or len({x for x, _ in pairs}) < 2:
         return None
 

@@ -32,6 +32,7 @@ class BriefTool(AgentTool):
             """Tell what fails in replies of a scored run, how often, and whether words, knowledge or tools mend it."""
             from pollex.rooms.remedy.services.brief import brief as brief_on  # agents alone need it
 
+            # the last run that scored, unless one is named
             scored, rubric_set, logs = store.scored(run)
             result = brief_on(
                 logs,

@@ -125,6 +125,7 @@ class RubricLife(Result):
     def told(self) -> Told:
         """Yield its state, how often it held, thumbs, and what became of it."""
         yield Line(self.text, "bold")
+        # who said so, when, and what they added
         note = ""
         if self.state and self.state.note:
             note = f": {self.state.note}"
@@ -134,6 +135,7 @@ class RubricLife(Result):
             by = f", by {self.state.who} on {self.state.time[:10]}{note}"
 
         yield f"State: {self.word}{by}"
+        # shares by week and by release
         for title, shares in (("Week", self.weeks), ("Release", self.releases)):
             for name, share in shares.items():
                 yield f"{title} {name}: holds in {share}"
@@ -180,6 +182,7 @@ def outcome_of_proof(
     verdict: str,
 ) -> FactRow:
     """Return what a proof came to as the store keeps it."""
+    # by family, so that other sets with the rubric have it, too
     event = LifeEvent(
         now(),
         f"change of the prompt proved: {verdict}",
@@ -191,15 +194,18 @@ def outcome_of_proof(
 
 def mended_in(folder: Path, rubric_set: RubricSet) -> dict[str, RubricState]:
     """Return the rubrics of a set that somebody said are mended, by id; none where there is no store."""
+    # a folder without a store has no remarks
     if not (folder / FILE).exists():
         return {}
 
     with Store.open(folder, read_only=True) as store:
         remarks = states(store)
 
+    # remarks of other sets count where they are about the same family
     ids = {rubric.id for rubric in rubric_set.rubrics}
     last = {}
     for rubric in rubric_set.rubrics:
+        # the last remark is the state
         if family_remarks := remarks_on(remarks, rubric.id, family(rubric), ids):
             last[rubric.id] = family_remarks[-1]
 
@@ -245,12 +251,14 @@ def said_of(
         WrongUse: It is mended, and nobody says in which release; or a release is named for another
             state.
     """
+    # only states that somebody can say; others are found out
     if state not in get_args(Said):
         raise WrongUse(
             f"no state is called {state!r:.40}",
             remedy=f"give one of {', '.join(get_args(Said))}",
         )
 
+    # a release belongs to what is mended, and to nothing else
     if (state == "mended") != bool(release):
         if state == "mended":
             what = "mended in which release?"
@@ -263,6 +271,7 @@ def said_of(
             option="release",
         )
 
+    # the name of the system's user stands in where nobody gave one
     who = who or getpass.getuser()
     return RubricState(
         family=family(rubric),
@@ -292,6 +301,7 @@ def rubric_state(
     Raises:
         WrongUse: No rubric of the store has such an id, or the state lacks its release.
     """
+    # opened to write only if something is said
     with Store.open(run.store, read_only=state is None) as store:
         facts = rubric_in(store, rubric)
         if state is not None:
@@ -312,10 +322,12 @@ def rubric_in(store: Store, name: str) -> dict[str, Any]:
     Raises:
         BadRubrics: The store has none, or several.
     """
+    # ids in their last wording; % and _ would match anything
     payloads = {}
     for row in store.rows(NAMED, [f"{name.replace('%', '').replace('_', '')}%"]):
         payloads[row["id"]] = row["payload"]
 
+    # the whole id, or a beginning that only one has
     if name in payloads or len(payloads) == 1:
         rubric: dict[str, Any] = unpack(payloads.get(name) or next(iter(payloads.values())))
         return rubric
@@ -352,6 +364,7 @@ def lives_of(
     Args:
         read_seen: Returns what `seen_in` does, where somebody keeps it.
     """
+    # conversations by id: a later run's scores take the place of an earlier one's
     every = runs(store)
     scored_by_id: dict[str, tuple[Seen, dict[str, set[str]]]] = {}
     for run in every:
@@ -364,6 +377,7 @@ def lives_of(
             for scored in read_seen(run) if read_seen else seen_in(store, run):
                 scored_by_id[scored.id] = (scored, families)
 
+    # what people said, which sets there were, and what proofs came to
     remarks = states(store)
     sets = list(_sets(store, every))
     events = store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [EVENT])
@@ -411,22 +425,26 @@ def _life(
     sets: Sequence[MadeSet],
     events: Sequence[tuple[str, LifeEvent]],
 ) -> RubricLife:
+    # counts by (week, held), (release, held) and (held, thumb down)
     name = family(rubric)
     weeks: Counter[tuple[str, bool]] = Counter()
     releases: Counter[tuple[str, bool]] = Counter()
     thumbs: Counter[tuple[bool, bool]] = Counter()
+    # the rubric itself if the run asked it, else others of its family
     for conversation, families in scored:
         ids = (
             {rubric["id"]} if rubric["id"] in conversation.asked else families.get(name, set())
         ) & conversation.asked
         if not ids:
             continue
+        # it holds if any of them does
         held = bool(ids & conversation.held)
         weeks[conversation.week, held] += 1
         releases[conversation.release, held] += 1
         if conversation.down is not None:
             thumbs[held, conversation.down] += 1
 
+    # texts of the last set that has the rubric
     beside = next(
         (rubric_set.texts for rubric_set in reversed(sets) if rubric["id"] in rubric_set.texts),
         {},
@@ -440,6 +458,7 @@ def _life(
         state=own_remarks[-1] if own_remarks else None,
         weeks=_shares(weeks),
         releases=_shares(releases),
+        # thumbs down where it holds, and elsewhere
         down_with=share_of(thumbs[True, True], thumbs[True, True] + thumbs[True, False]),
         down_without=share_of(thumbs[False, True], thumbs[False, True] + thumbs[False, False]),
         events=tuple(
@@ -469,6 +488,7 @@ def _events(
     sets: Sequence[MadeSet],
     events: Sequence[tuple[str, LifeEvent]],
 ) -> Iterator[LifeEvent]:
+    # its text in one set after another tells what became of it
     before = ""
     ever = False
     for run, texts, families in sets:
@@ -490,6 +510,7 @@ def _events(
         before = text
         ever = ever or bool(text)
 
+    # proofs of changes, then what people said
     for family_name, event in events:
         if family_name == name:
             yield event
@@ -499,6 +520,7 @@ def _events(
 
 
 def _sets(store: Store, every: Sequence[Run]) -> Iterator[MadeSet]:
+    # the payload of a set, by the run that made it
     payloads = {}
     for row in store.rows("SELECT run, payload FROM facts WHERE kind = 'rubric_set'"):
         payloads[row["run"]] = row["payload"]

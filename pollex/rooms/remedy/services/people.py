@@ -54,9 +54,11 @@ def sheet_of(
     secret: bytes,
 ) -> list[dict[str, Any]]:
     """Return the pairs that people are shown: no prompt, arm, rubric or judge; equal replies need no look."""
+    # pairs in random order, up to the number that people are to compare
     rows = []
     for n in draw_pairs(trial, arm, options.seed)[: options.people]:
         pair = trial.pair(arm, n)
+        # the key decides which reply stands left
         key = key_of(trial, n, secret)
         if pair and pair[0] != pair[1]:
             left, right = sides_of(key, pair)
@@ -66,6 +68,7 @@ def sheet_of(
             }
             rows.append({"key": key, **about, "1": left, "2": right})
 
+    # sorted by key, so that the order tells nothing
     return sorted(rows, key=lambda row: row["key"])
 
 
@@ -75,6 +78,7 @@ def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
     Raises:
         BadInput: A line is no choice.
     """
+    # choices of the file, then of the browser
     choices_by_key = dict[str, list[str]]()
     for key, choice, where in keyed_lines(folder / CHOICES, "choice"):
         if choice.upper() not in ("1", "2", "0", "S"):
@@ -89,12 +93,14 @@ def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
     for key, by in chosen_of(store, run).items():
         choices_by_key.setdefault(key, []).extend(by.values())
 
+    # S skips a pair, which says nothing
     decided = {}
     for key, every in choices_by_key.items():
         decided[key] = [choice for choice in every if choice != "S"]
 
     choices: dict[str, str] = {}
     for key, every in decided.items():
+        # two people who differ count as no difference; of more the most frequent choice
         if every:
             choices[key] = (
                 max(every, key=every.count) if len(set(every)) < 2 or len(every) > 2 else "0"
@@ -114,6 +120,7 @@ def people_say(
 
     What a reader without rubrics says is the prediction, where there is one.
     """
+    # the same pairs in the same order as on the sheet
     every = draw_pairs(trial, arm, options.seed)
     wins = trial.wins.get(arm)
     if wins is None:
@@ -131,6 +138,7 @@ def people_say(
             preferences[n] = float(sides_of(key, ("old", "new"))[int(choices[key]) - 1] == "new")
 
     answered = list(preferences)
+    # with fewer pairs the interval would say nothing
     if len(answered) < FEWEST:
         return {
             "value": None,

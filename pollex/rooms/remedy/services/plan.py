@@ -35,8 +35,10 @@ def count_calls(
     model: ModelOptions,
 ) -> CallPlan:
     """Count the calls of a remedy: exactly up to the proposals, and at most after them."""
+    # rehearsed with planners in place of models
     calls = _Calls(gathered, assistant, run, model)
     asyncio.run(calls.count())
+    # the smallest effect at the last look's bound
     smallest = smallest_effect(
         SPREAD,
         gathered.users,
@@ -51,15 +53,18 @@ def count_calls(
         "again, an edit that mends half of that is worth about .10.",
         *gathered.notes,
     ]
+    # roles that would ask something
     tables = [(role, plan) for role, plan in calls.plans.items() if plan.planner.table.stages]
     if "assistant" not in assistant.models:
         notes.append(
             "The assistant is a function or files of yours: what it asks is its own affair."
         )
 
+    # nobody is asked: there are notes and no calls
     if not tables:
         return CallPlan(models=(), notes=tuple(notes))
 
+    # the first role leads the plan, others are told beside it
     (first, plan), *others = tables
     panel = []
     for role, role_plan in others:
@@ -88,12 +93,14 @@ class _Calls:
         self.known = False
         self.judge = None
         record = gathered.rubric_set.judge
+        # roles other than the judge know nothing of the domain
         neutral = DomainProfile.neutral()
         self.models = {**assistant_options.models}
         self.plans = {
             role: Plan.of(model, neutral, run, gathered.options.seed)
             for role, model in assistant_options.models.items()
         }
+        # the judge of a model's set, as it was asked before
         if not record.built_in:
             judging = options_as_before(model, record)
             capabilities = record.options.capabilities
@@ -107,6 +114,7 @@ class _Calls:
             )
             self.judge = reply_judge_of(LlmJudge(self.plans["judge"].asker))
 
+        # only an assistant on a model has calls that can be counted
         if "assistant" in assistant_options.models:
             self.speaker = EndpointAssistant(
                 self.plans["assistant"].asker,
@@ -130,12 +138,15 @@ class _Calls:
                 gathered.target,
                 gathered.rubric_set.judge.scale,
             )
+            # other words aren't known before they are asked for: two stand in their place
             reader = replace(reader, wordings=gathered.questions[:1] * 2)
 
+        # the agreement of the judge comes first in a run, too
         for context, stratum in gathered.proof:
             if stratum != ANY:
                 await self.of_judging(context, gathered.questions[:1])
 
+        # the user's changes, or as many plain sentences as proposals are wanted
         edits = [edit.new.text for edit in gathered.edits]
         if not has_edits:
             await self.of_trial(tried := gathered.make("headroom"))
@@ -150,9 +161,11 @@ class _Calls:
             for number in range(asked_for(gathered.most) if "proposer" in self.plans else 0):
                 await propose_hunks(self.plans["proposer"].asker, shown, number)
 
+        # from here on the number depends on what comes out
         with self.at_most():
             prompt_facts = f"{gathered.prompt.text}\n{gathered.rubric_set.domain.model_dump_json()}"
             for edit in () if has_edits else edits:
+                # facts are checked for proposals, not for the user's own changes
                 if reader:
                     await reader.new_facts(prompt_facts, edit)
             if not has_edits and len(edits) > 1:
@@ -168,6 +181,7 @@ class _Calls:
 
     async def of_trial(self, trial: Trial) -> None:
         """Count the replies of a trial, and their judging, with the logged reply in the place of each."""
+        # the logged reply stands for each that would come
         for place in trial.places():
             self.replies += 1
             trial.texts[place] = AssistantReply(trial.contexts[place[0]].reply.content)

@@ -57,6 +57,7 @@ class PromptText:
         Raises:
             BadInput: It can't be read, has no words, or a `<!-- keep -->` has no partner.
         """
+        # what can't be a prompt is refused with the file's name
         text = read_file(path, "prompt")
         if not text.strip():
             raise BadInput(
@@ -65,6 +66,7 @@ class PromptText:
                 remedy="give the assistant's system prompt",
             )
 
+        # marks come in pairs
         if len(KEEP.findall(text)) % 2:
             what = "a `<!-- keep -->` has no second one: what it protects has no end"
             raise BadInput(
@@ -104,12 +106,15 @@ class PromptText:
         Each value ends where the text after its place stands first, so that a long turn is read
         once. Where a place comes again, the text between is looked for with the value that it had.
         """
+        # blanks around either text don't count
         logged_text = logged.strip()
         text = self.text.strip()
         places = list(PLACE.finditer(text))
+        # a prompt without places is the turn itself, or another's
         if not places:
             return {} if logged_text == text else None
 
+        # the text after each place, up to the next one
         starts = [*(place.start() for place in places), len(text)]
         after = []
         for place, start in zip(places, starts[1:], strict=True):
@@ -119,6 +124,7 @@ class PromptText:
         if not logged_text.startswith(before):
             return None
 
+        # values in the order of the places; a name that comes again has the value it had
         values: dict[str, str] = {}
         at = len(before)
         for number, (place, then) in enumerate(zip(places, after, strict=True)):
@@ -136,6 +142,7 @@ class PromptText:
 
             at = end + len(then)
 
+        # nothing may be left over
         return values if at == len(logged_text) else None
 
     def rendered(self, values: dict[str, str]) -> str | None:
@@ -157,6 +164,7 @@ def _end_of_value(
     last: bool,
 ) -> int:
     """Return where a value ends, before the text that follows it; -1 if that isn't there."""
+    # the last value ends where the text's end begins
     if last:
         end = len(text) - len(then)
         if end >= at and text.endswith(then):
@@ -206,9 +214,11 @@ def rendered_for(
         made_from: The prompt that made the logged system turn; None: this one.
         render: A function of the user's that does it.
     """
+    # a function of the user's knows best
     if render is not None:
         return render(prompt.text, context.conversation)
 
+    # values of the metadata that can stand in a text
     metadata = context.conversation.metadata
     metadata_values = {}
     for name, value in metadata.items():
@@ -219,9 +229,11 @@ def rendered_for(
         (turn.content for turn in context.conversation.turns if turn.role == "system"),
         None,
     )
+    # without a system turn a prompt that has a name must be named in the metadata
     if system is None and prompt.name not in {"", *metadata_values.values()}:
         return None
 
+    # values of the logged system turn, else of the metadata
     values = metadata_values if system is None else (made_from or prompt).values_in(system)
     if values is None:
         if any_prompt:
@@ -337,6 +349,7 @@ def read_edit(path: Path, prompt: PromptText) -> PromptEdit:
             a place for a value.
     """
     text = read_file(path, "edit")
+    # a diff is applied, any other file is the whole changed prompt
     if path.suffix in DIFFS:
         changed = apply_diff(prompt, text, str(path))
     else:
@@ -366,11 +379,13 @@ def hunks_in(diff: str, where: str) -> list[tuple[int, list[str]]]:
         BadInput: There is none, it is of several files, or has a line that is none of a diff.
     """
     mend = "write it with `diff -u OLD NEW`"
+    # lines of the hunk still to come, old and new: one that looks like a head may be text
     hunks: list[tuple[int, list[str]]] = []
     left = [0, 0]
     files = 0
     for number, line in enumerate(lines_of(diff.rstrip("\r\n")), 1):
         place = f"{where}:{number}"
+        # without a number a hunk has one line
         if match := HUNK.match(line):
             hunks.append((int(match[1]), []))
             left = [int(count or 1) for count in match.groups()[1:]]
@@ -380,10 +395,13 @@ def hunks_in(diff: str, where: str) -> list[tuple[int, list[str]]]:
                 where=place,
                 remedy=mend,
             )
+        # a mail's signature ends the diff
         elif hunks and max(left) <= 0 and SIGNATURE.match(line):
             break
+        # heads of files and what stands around them
         elif not hunks or (max(left) <= 0 and line.startswith(BETWEEN)):
             files += line.startswith("+++ ")
+        # some programs strip the blank of an empty line
         elif line[:1] in ("", " ", "+", "-"):
             hunks[-1][1].append(line or " ")
             left = [left[0] - (line[:1] != "+"), left[1] - (line[:1] != "-")]
@@ -420,6 +438,7 @@ def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
     hunks = hunks_in(diff, where)
     lines = list(prompt.lines)
     moved = 0
+    # lines before and after, and how far earlier hunks moved the rest
     for number, (start, body) in enumerate(hunks, 1):
         before = []
         for line in body:
@@ -444,6 +463,7 @@ def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
                 remedy=remedy,
             )
 
+        # the hunk's own lines are replaced
         lines[place : place + len(before)] = after
         moved += len(after) - len(before)
 
@@ -452,9 +472,11 @@ def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
 
 def _place(lines: list[str], before: list[str], expected: int) -> int | None:
     """Return where lines stand: at the wanted place, else at the only other one."""
+    # a hunk without old lines inserts after its line
     if not before:
         return min(max(expected + 1, 0), len(lines))
 
+    # other places only if there is exactly one: a guess could change the wrong part
     places = []
     for n in range(len(lines) - len(before) + 1):
         if lines[n : n + len(before)] == before:

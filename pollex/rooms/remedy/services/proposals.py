@@ -51,6 +51,7 @@ class Vetting:
 
     @classmethod
     def of(cls, conversations: Sequence[Conversation]) -> "Vetting":
+        # words of all turns but the prompt itself
         """Return what refuses copies of some conversations."""
         texts = []
         for conversation in conversations:
@@ -58,6 +59,7 @@ class Vetting:
                 if turn.role != "system":
                     texts.append(words_of(turn.content))
 
+        # tools that the log has calls of may be named
         names = set()
         for conversation in conversations:
             for turn in conversation.turns:
@@ -67,6 +69,7 @@ class Vetting:
         return cls(texts, frozenset(names))
 
     def refusal(self, edit: PromptEdit, earlier: Sequence[PromptEdit]) -> str:
+        # each reason is a function, called only until one holds
         """Return why a proposal isn't tried; empty if it is."""
         added = edit.added
         old = edit.old.text
@@ -94,6 +97,7 @@ class Vetting:
             ),
         }
 
+        # a fault of the change itself comes first
         return edit.fault or next((why for why, reason in reasons.items() if reason()), "")
 
     def copied(self, added: str, old: str) -> bool:
@@ -135,6 +139,7 @@ async def propose_and_vet(
     prompt = gathered.prompt
     most = gathered.most
     hunks = list[list[Hunk]]()
+    # the plain sentence is a proposal, too, unless its kind needs more than words
     plain = with_line(prompt, naive_sentence(gathered.target))
     safe = advice_on(gathered.target).kind not in NEVER_PLAIN
     if most > 1 and safe:
@@ -142,12 +147,14 @@ async def propose_and_vet(
     else:
         edits = []
 
+    # one proposal for each topic of what fails
     for number, contexts in enumerate(clusters(gathered, asked_for(most), embedder)):
         proposal = await propose_hunks(
             asker,
             items(gathered, contexts, trial),
             number,
         )
+        # proposals that failed keep their place, with the reason
         name = f"proposal {number + 1}"
         if isinstance(proposal, str):
             edits.append(PromptEdit(name, prompt, prompt, refused=proposal))
@@ -155,9 +162,11 @@ async def propose_and_vet(
             hunks.append(proposal)
             edits.append(edit_of(name, prompt, proposal))
 
+    # the first hunks of two proposals together, where there are enough
     if most > 3 and len(hunks) > 1:
         edits.append(edit_of("merged", prompt, [hunk[0] for hunk in hunks[:2]]))
 
+    # vetted in order: each against those before it that passed
     vetting = Vetting.of(gathered.logs.conversations)
     prompt_facts = f"{prompt.text}\n{gathered.rubric_set.domain.model_dump_json()}"
     done = list[PromptEdit]()
@@ -165,6 +174,7 @@ async def propose_and_vet(
         why = edit.refused or vetting.refusal(
             edit, [vetted for vetted in done if not vetted.refused]
         )
+        # facts that stand nowhere would be false in other conversations
         if not why and second is not None and edit.name != "naive":
             facts = await second.new_facts(prompt_facts, edit.added)
             why = ""
@@ -180,6 +190,7 @@ def edit_of(name: str, prompt: PromptText, hunks: Sequence[Hunk]) -> PromptEdit:
     """Return hunks as a change."""
     purpose = printable(" · ".join(hunk.purpose for hunk in hunks), 300)
     lines = list(prompt.lines)
+    # from the last line on, so that earlier numbers stay right
     for hunk in sorted(hunks, key=lambda proposed: -proposed.line):
         insert = hunk.kind == "insert"
         if not (0 if insert else 1) <= hunk.line <= len(lines):
@@ -204,12 +215,14 @@ def edit_of(name: str, prompt: PromptText, hunks: Sequence[Hunk]) -> PromptEdit:
 def clusters(gathered: Gathered, number: int, embedder: Embedder) -> list[list[ReplyContext]]:
     """Part the failing contexts that propose by what they are about."""
     contexts = [context for context, _ in gathered.taken(("propose",), 200)]
+    # no more parts than half of the contexts
     number = max(1, min(number, len(contexts) // 2))
     if number == 1:
         return [contexts]
 
     from sklearn.cluster import KMeans  # it takes a second to import
 
+    # what the user said last tells what a reply is about
     vectors = embedder.embed([context.before[-1].content for context in contexts])
     labels = KMeans(number, random_state=0, n_init=3).fit_predict(vectors)
 
@@ -227,6 +240,7 @@ def items(
     """Return what the proposer sees: nothing of judges, scales, scores, other parts or sealed rubrics."""
     target = gathered.target
     conversation_ids = {context.conversation.id for context in contexts}
+    # the prompt by lines, with what may not be touched
     protected = set(gathered.prompt.protected)
     items: list[dict[str, Any]] = []
     for n, line in enumerate(gathered.prompt.lines, 1):
@@ -241,17 +255,20 @@ def items(
     items.append(
         {"goes_wrong": target.text} if target.polarity == "dsat" else {"is_missing": target.text}
     )
+    # why thumbs were given in these conversations
     reasons = set()
     for reason in gathered.rubric_set.reasons:
         if reason.conversation_id in conversation_ids:
             reasons.add(reason.text)
 
     items += [{"why": text} for text in sorted(reasons)[:SHOWN]]
+    # the trial's own contexts: there the old prompt was asked again
     failing = {}
     for n, context in enumerate(trial.contexts):
         if trial.arrays.stratum[n] == FAILING:
             failing[context.id] = n
 
+    # an exchange: the last turns, the reply, and what the prompt says there now
     for number, context in enumerate(contexts[:SHOWN], 1):
         turns = []
         for turn in context.before[-4:]:
@@ -274,6 +291,7 @@ def items(
                     }
                 )
 
+    # what goes well must stay; sealed guardrails aren't shown
     shown = {guard.id for guard in gathered.guards} - gathered.sealed
     well = []
     for rubric in gathered.rubric_set.rubrics:

@@ -88,6 +88,7 @@ class ProvenEdit(Shown):
     @property
     def headline(self) -> str:
         """Return the verdict with its interval and level."""
+        # value, interval and n, before what they rest on
         effect = self.primary["effect"]
         interval = f"[{effect['low']:+.3f}, {effect['high']:+.3f}]"
         figures = f"{effect['value']:+.3f} {interval} of the scale, n = {effect['n']}"
@@ -103,6 +104,7 @@ class ProvenEdit(Shown):
 
         look = f"look {self.primary['look']} of 4"
         headline = f"{named} ({self.level}: {basis}): {figures}, {effect['users']} users, {look}"
+        # without an effect, how small a one would have been seen
         if self.verdict in ("no difference found", "not proven"):
             headline += f"; {self.primary['smallest']:.3f} would have been found in 80 %"
 
@@ -116,6 +118,7 @@ class ProvenEdit(Shown):
             "what": "target",
             "state": self.verdict,
         }
+        # the target first, then the guardrails
         rows = [about | self.primary["effect"]]
         about["kind"] = "guardrail"
 
@@ -140,6 +143,7 @@ class ProvenEdit(Shown):
             interval = f"{hundred['value']:+.1f} [{hundred['low']:+.1f}, {hundred['high']:+.1f}]"
             yield f"Per 100 conversations of this log: {interval} of the scale"
 
+        # estimates beside the proof, or why there are none
         for what, estimate in (
             ("Thumbs up", self.thumbs),
             ("A reader without rubrics", self.pair),
@@ -218,6 +222,7 @@ class RemedyResult(Shown):
         require_output(out, regular=True)  # other files stand beside it
         folder = out.with_name(f"{out.stem}-edits")
         folder.mkdir(parents=True, exist_ok=True)
+        # the page, the record, and a diff with the changed prompt for each change
         texts = {
             out.with_suffix(".html"): remedies_page(self.run, record, examples(self.compared)),
             out: json.dumps(
@@ -240,6 +245,7 @@ class RemedyResult(Shown):
 
     def told(self) -> Told:
         """Yield each verdict with its level, what speaks against it, the effects, and what is missing."""
+        # headroom, proposals, verdicts, what is missing, notes
         record = self.record
         yield record["target"]["text"]
         if room := record["headroom"]:
@@ -261,6 +267,7 @@ class RemedyResult(Shown):
         for edit in self.edits:
             yield from edit.told()
 
+        # replies that are missing count as no score
         for arm, kinds in record["missing"].items():
             if kinds:
                 counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
@@ -305,17 +312,20 @@ def said_before(context: ReplyContext) -> list[str]:
 
 def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
     """Return a row a reply of a trial."""
+    # a row for each reply, in the order of contexts and arms
     rows = []
     for (n, arm, k), outcome in sorted(trial.texts.items()):
         context = trial.contexts[n]
         here = trial.arrays.values[n, arm, k]
         reply = outcome if isinstance(outcome, AssistantReply) else None
         answers = trial.answers.get((n, arm, k), ())
+        # a reader compares the first replies alone
         if k == 0 and arm in trial.wins:
             read = trial.wins[arm][n]
         else:
             read = np.nan
 
+        # answers by name; null for missing ones
         values = {}
         for name, v in zip(trial.arrays.names, here, strict=True):
             values[name] = None if np.isnan(v) else float(v)
@@ -323,6 +333,7 @@ def rows_of(trial: Trial, arms: list[str]) -> list[dict[str, Any]]:
             "trial": trial.name,
             "context": context.id,
             "conversation": context.conversation.id,
+            # a hash in place of the user's name
             "user": hashlib.sha256(context.user.encode("utf-8", "replace")).hexdigest()[:12],
             "stratum": STRATA[trial.arrays.stratum[n]],
             "arm": arms[arm],
@@ -344,9 +355,11 @@ def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
     """Return the pairs of replies of the proof, with what the target and the worst guardrail gained."""
     from pollex.rooms.remedy.measures.proofs import OLD  # half a second, and pages read this module
 
+    # the array's first name is the target
     names = trial.arrays.names[1:]
     values = trial.arrays.values
     pairs = []
+    # each change against the old prompt, by the first replies
     for n, context in enumerate(trial.contexts):
         for arm, edit in list(enumerate(arms))[1:]:
             gained = dict(
@@ -363,7 +376,9 @@ def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
             change = float(values[n, arm, 0, 0] - values[n, OLD, 0, 0])
             both = trial.pair(arm, n)
             if both is None or np.isnan(change):
+                # pairs without both replies or an answer tell nothing
                 continue
+            # the guardrail that fell the most
             worst = min(gains, key=gains.__getitem__, default="")
             read = trial.wins[arm][n] if arm in trial.wins else np.nan
             pairs.append({
@@ -379,6 +394,7 @@ def pairs_of(trial: Trial, arms: Sequence[str]) -> list[dict[str, Any]]:
                 "new": both[1],
             })  # fmt: skip
 
+    # what fell the most first
     return sorted(pairs, key=lambda pair: (pair["change"], pair["context"]))
 
 

@@ -73,6 +73,7 @@ def remedy(
             progress=progress,
         )
     finally:
+        # a process of the user's code ends with the run, however it ends
         if isinstance(assistant.given, ProcessAssistant):
             assistant.given.close()
 
@@ -90,6 +91,7 @@ def prove(
     progress: Progress,
 ) -> RemedyResult:
     """Prove changes; see `remedy`."""
+    # no output may be a file that is read
     if out is not None:
         edits = []
         for prompt in (*options.prompts, *options.edits):
@@ -97,11 +99,13 @@ def prove(
         require_writable(out, *files_of(logs, rubrics, edits), regular=True)
         require_places(out)
 
+    # prompts by the names that their users gave
     require_names(options)
     prompts = []
     for name, path in map(named_file, options.prompts):
         prompts.append(PromptText.load(path, options.keep, name))
 
+    # a plan needs no proposer, a run does
     alone = not options.edit and "proposer" not in assistant.models
     if alone and not run.dry_run:
         raise WrongUse(
@@ -110,6 +114,7 @@ def prove(
             option="edit",
         )
 
+    # everything is read and chosen before anything is paid
     gathered = gather(
         logs,
         rubrics,
@@ -120,12 +125,14 @@ def prove(
         progress,
         planned=alone,
     )
+    # tools that act need a yes, before the first call
     require_no_harm(gathered, assistant.given)
     if run.dry_run:
         raise Planned(count_calls(gathered, assistant, run, model))
 
     from pollex.rooms.remedy.services.desk import carried_out  # LangGraph takes a while
 
+    # what the run was called with, for a later look at it
     arguments: dict[str, Any] = {"logs": names_of(logs), "rubrics": ", ".join(names_of(rubrics))}
     arguments |= {
         "target": options.target,
@@ -143,6 +150,7 @@ def prove(
                 out,
             )
         )
+        # kept in the life of the target
         target = gathered.target
         opened.store.put(
             outcome_of_proof(target, result.run, edit.name, edit.verdict) for edit in result.edits
@@ -156,6 +164,7 @@ def prove(
 
 def require_places(out: Path) -> None:
     """Raise WrongUse where what is written beside the result has no place: before anything is paid."""
+    # folders beside the result, then files
     for ending in ("-edits", "-people"):
         folder = out.with_name(f"{out.stem}{ending}")
         if folder.exists() and not folder.is_dir():
@@ -203,6 +212,7 @@ def gather(
         planned: Whether to count for a change of the user's that isn't written yet: a line more
             stands for it.
     """
+    # changes name the prompt that they change, where there are several
     edited = [named_file(edit) for edit in options.edits]
     named_prompts = [
         prompt
@@ -217,6 +227,7 @@ def gather(
             option="edit",
         )
 
+    # changes are told by the names of their files
     names = ["old", *(path.stem for _, path in edited)]
     if len({*names}) < len(names):
         what = f"changes have the names of their files, and two are one: {', '.join(names)}"
@@ -226,6 +237,7 @@ def gather(
     for _, path in edited:
         edits.append(read_edit(path, named_prompts[0]))
 
+    # where the target fails, and where others do
     rubric_set, read, held, (target,) = read_held(
         logs,
         rubrics,
@@ -234,11 +246,13 @@ def gather(
         run,
         progress,
     )
+    # all other targets are guardrails
     guards = tuple(
         held_target.rubric
         for held_target in targets(rubric_set, held)
         if held_target.rubric.id != target.rubric.id
     )
+    # of several prompts the one that made most of the failing conversations
     prompt = max(
         named_prompts,
         key=lambda named_prompt: sum(
@@ -247,6 +261,7 @@ def gather(
     )
     others = [other for other in prompts if other is not prompt]
     tuned = tuned_on(run)
+    # a line in place of a change that isn't written yet, to count calls
     if planned:
         line = advice_on(target.rubric).sentence or naive_sentence(target.rubric)
         edits = [PromptEdit(YOURS, prompt, with_line(prompt, line))]
@@ -271,10 +286,12 @@ YOURS = "a change of yours"
 
 def tuned_on(run: RunOptions) -> frozenset[str]:
     """Return beginnings of text hashes of the conversations in cases; a run that goes on heeds no later ones."""
+    # without a store nobody has tuned
     if not (run.store / FILE).exists():
         return frozenset()
 
     with Store.open(run.store, read_only=True) as store:
+        # a resumed run heeds cases up to its own beginning
         begun = max(
             (
                 earlier.started
@@ -293,6 +310,7 @@ def tuned_on(run: RunOptions) -> frozenset[str]:
 
 def require_no_harm(gathered: Gathered, assistant: Any) -> None:
     """Raise WrongUse where tools would act for real that nobody let act, or on personal data."""
+    # without a yes for tools, an assistant that may act is refused
     if gathered.options.live_tools == "no":
         if acts := getattr(assistant, "acts", ()):
             what = f"the assistant carries out tools itself, or nobody can see that it doesn't: {', '.join(acts)}"
@@ -304,11 +322,13 @@ def require_no_harm(gathered: Gathered, assistant: Any) -> None:
 
         return
 
+    # conversations once each, whichever stratum has them
     every = {}
     for contexts in gathered.strata.values():
         for context in contexts:
             every[context.conversation.id] = context
 
+    # personal data before the reply: tools would act on it
     hurt = []
     for id_, context in every.items():
         if any(found_in(turn.content) for turn in context.before):

@@ -64,6 +64,7 @@ class RemedyOptions:
 
 def waves_of(chosen: Sequence[tuple[ReplyContext, int]], waves: int = LOOKS) -> Ints:
     """Assign each context the wave in which it is asked `[context]`: an equal share of the users of each stratum."""
+    # the wave of a user, given in the first stratum that has them
     waves_by_user: dict[str, int] = {}
     for stratum in (FAILING, FINE, ANY):
         users = [
@@ -71,6 +72,7 @@ def waves_of(chosen: Sequence[tuple[ReplyContext, int]], waves: int = LOOKS) -> 
                 c.user for c, s in chosen if s == stratum and c.user not in waves_by_user
             )
         ]
+        # equal shares of users in each wave
         for n, user in enumerate(users):
             waves_by_user[user] = n * waves // len(users)
 
@@ -95,6 +97,7 @@ def parts_of(
     """
     tied = blocks(conversations)
 
+    # known texts come first, so that proofs get the new ones
     def order(block: list[int]) -> tuple[bool, str]:
         names = [conversations[index].id for index in block]
         new = not any(conversations[index].text_hash[:16] in learned for index in block)
@@ -102,8 +105,10 @@ def parts_of(
 
     remedy_parts: dict[str, RemedyPart] = {}
     shares = SHARES if select else (("propose", 0.2), ("prove", 0.8))
+    # ends of the parts, in conversations
     ends = np.cumsum([share for _, share in shares]) * len(conversations)
     for block in sorted(tied, key=order):
+        # a block goes to the part in which its middle lies
         place = int((ends < len(remedy_parts) + len(block) / 2).sum())
         part = shares[min(place, len(shares) - 1)][0]
         remedy_parts |= {conversations[index].id: part for index in block}

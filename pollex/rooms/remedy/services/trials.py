@@ -139,17 +139,21 @@ class Gathered:
             most: Of each stratum.
         """
         chosen_contexts: list[tuple[ReplyContext, int]] = []
+        # for each stratum, up to its number
         for stratum, number in enumerate(most):
             in_parts = []
             for context in self.strata[stratum]:
+                # conversations without a part prove: changes of the user's need no other parts
                 if self.parts.get(context.conversation.id, "prove") in parts:
                     in_parts.append(context)
+            # new conversations alone, if there are enough of them
             new = [context for context in in_parts if not self.known(context)]
             if len(new) >= min(ENOUGH, number):
                 able = new
             else:
                 able = [*new, *filter(self.known, in_parts)]
 
+            # spread over users, so that no one of them decides
             chosen = keep_users(able, number)
             for context in chosen:
                 if context.id not in self.without:
@@ -197,6 +201,7 @@ class Gathered:
     @property
     def notes(self) -> list[str]:
         """What a reader must know of them."""
+        # each note stands where it holds
         notes = []
         if self.unmatched:
             notes.append(self.why_unmatched)
@@ -210,6 +215,7 @@ class Gathered:
             )
 
         if self.without:
+            # these lower the number of contexts, so the reader is told
             notes.append(
                 f"{count(len(self.without), 'context')} left out: the target's occasion never came up there"
             )
@@ -271,10 +277,12 @@ class Gathered:
         """Make a trial; see `REPLIES` for their names."""
         target = self.target
         tried = self.options.tried
+        # headroom needs both kinds, or it tells nothing
         if name == "headroom":
             chosen = self.taken(("propose", "select"), tried, tried)
             if min(sum(s == kind for _, s in chosen) for kind in (FAILING, FINE)) < FEWEST_TRIED:
                 chosen = []
+        # the proof has its own contexts; with given changes other trials borrow its failing ones
         elif name == "prove":
             chosen = self.proof
         elif self.edits:
@@ -362,6 +370,7 @@ class Gathered:
 
     def frozen(self, trial: Trial, changed: Sequence[str]) -> dict[str, Any]:
         """Return all that may not change once the first reply of a proof is asked for."""
+        # whatever changes one of these makes another proof of it
         frozen: dict[str, Any] = {
             "target": self.target.id,
             "hashes": sorted({context.conversation.text_hash[:16] for context in trial.contexts}),
@@ -389,6 +398,7 @@ def sample_contexts(
 ) -> Gathered:
     """Choose the contexts, and who proposes, selects and proves; those under other prompts are counted."""
     conversations = logs.conversations
+    # one reply a conversation for all others, drawn by its id
     strata: dict[int, list[ReplyContext]] = {
         FAILING: list(failures_of(target)),
         FINE: list(went_well(target)),
@@ -414,6 +424,7 @@ def sample_contexts(
     for stratum in (FAILING, FINE):
         shares.append(len(strata[stratum]) / max(len(conversations), 1))
 
+    # an earlier reply of the same conversation is asked in place of the failing one
     if options.back:
         for stratum in (FAILING, FINE):
             before = []
@@ -439,6 +450,7 @@ def sample_contexts(
             ):
                 unmatched[context.conversation.id] = context
 
+    # too few failing contexts leave no part for a selection
     if options.candidates is None:
         enough = len(strata[FAILING]) >= FEW_DATA
     else:
@@ -459,6 +471,7 @@ def sample_contexts(
             )
             for stratum, contexts in strata.items()
         },
+        # the user's own changes took part in nothing, so all conversations prove
         parts={}
         if edits
         else parts_of(conversations, rubric_set.learned_from | tuned, options.seed, select=enough),
@@ -506,6 +519,7 @@ def replies_in(conversation: Conversation, end: int) -> list[int]:
 
 def require_enough(gathered: Gathered) -> None:
     """Raise BadLabels where too few failing contexts or users are there to prove anything."""
+    # failing contexts and their users decide what a proof can find
     failures = sum(stratum == FAILING for _, stratum in gathered.proof)
     if failures >= FEWEST_FAILURES and gathered.users >= FEWEST_USERS:
         return
@@ -514,6 +528,7 @@ def require_enough(gathered: Gathered) -> None:
         f"{count(failures, 'failing reply', 'failing replies')} of {count(gathered.users, 'user')} are too few for a "
         f"proof, which takes {FEWEST_FAILURES} of at least {FEWEST_USERS} users"
     )
+    # what is missing: users, if failing replies are enough
     more_failures = FEWEST_FAILURES - failures
     more_users = FEWEST_USERS - gathered.users
     if more_failures <= 0:

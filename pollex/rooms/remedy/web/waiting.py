@@ -20,6 +20,7 @@ from pollex.web.views import Data
 def proposals_of(site: Site, run: Run) -> list[dict[str, Any]]:
     """Return what was proposed in a run that waits for somebody to accept some; none where it doesn't."""
     proposed = step(site.store, run.id, PROPOSED)
+    # a run that goes on waits for nobody
     if not proposed or site.status(run) not in ENDED:
         return []
 
@@ -37,6 +38,7 @@ def waits_for(site: Site, run: Run) -> Data | None:
     if run.command != "remedy" or site.status(run) not in ENDED:
         return None
 
+    # pairs come after proposals, so these were accepted already
     sheet = step(site.store, run.id, SHEET) or ()
     proposals = [] if sheet else proposals_of(site, run)
     folder = files_folder(site, run)
@@ -48,6 +50,7 @@ def waits_for(site: Site, run: Run) -> Data | None:
     if not (sheet or proposals or asked):
         return None
 
+    # answered lines of the file, counted anew
     answered = 0
     if folder is not None and asked:
         answered = sum(1 for _ in keyed_lines(folder / REPLIES, "reply"))
@@ -91,6 +94,7 @@ def replies_text(lines: bytes) -> str:
     Raises:
         ValueError: A line isn't an object with a key and a reply.
     """
+    # parsed and written again, so that the file has nothing else
     rows = []
     for number, line in enumerate(lines.decode("utf-8-sig").splitlines(), 1):
         if not line.strip():

@@ -271,7 +271,6 @@ def give(
         drawn="doubtful",
     )
     # The runs' words are shown to whoever has answered.
-    # whoever answers again has seen the votes, and the label says so
     again = any(
         (opinion.annotator, opinion.conversation) == (who, about.id) for opinion in opinions_here
     )

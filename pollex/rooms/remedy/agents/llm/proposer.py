@@ -31,6 +31,7 @@ class Hunk(BaseModel):
 
 async def propose_hunks(asker: Asker, items: Sequence[Item], number: int) -> list[Hunk] | str:
     """Return the hunks of one proposal, at the model's own temperature, or why there are none."""
+    # no temperature is sent, so the model's own applies
     call_settings = {
         "stage": "propose",
         "item": "",
@@ -44,6 +45,7 @@ async def propose_hunks(asker: Asker, items: Sequence[Item], number: int) -> lis
         {"hunks": list},
         **call_settings,
     )
+    # a failed call is told in place of a proposal
     if isinstance(value, Unanswered):
         return f"{value.outcome}: {value.detail}"
 
@@ -54,6 +56,7 @@ async def propose_hunks(asker: Asker, items: Sequence[Item], number: int) -> lis
     except ValidationError:
         return "it isn't in the form that was asked for"
 
+    # few hunks: a small change can be told from another
     if 0 < len(hunks) <= MOST_HUNKS:
         return hunks
     return f"{len(hunks)} hunks, 1 to {MOST_HUNKS} are asked for"

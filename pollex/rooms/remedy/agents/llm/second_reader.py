@@ -76,6 +76,7 @@ class SecondReader:
     @classmethod
     async def of(cls, asker: Asker, target: Rubric, scale: ScaleName) -> Self:
         """Ask for the target in other words."""
+        # the mirror says the opposite, so its polarity is the other one
         other: Polarity = "dsat" if target.polarity == "sat" else "sat"
         mirror = {
             "id": "mirror",
@@ -83,6 +84,7 @@ class SecondReader:
             "polarity": other,
         }
         wordings = [target.model_copy(update=mirror)]
+        # without other words the mirror alone is asked
         words = await reword(
             asker,
             [target],
@@ -103,11 +105,14 @@ class SecondReader:
 
     async def wins(self, context: ReplyContext, old: str, new: str) -> float:
         """Return 1 where the new reply helps more in both orders, 0 where the old one does, else ½; NaN: no answer."""
+        # equal replies need no reader
         if old == new:
             return 0.5
 
         wins = []
+        # the conversation up to the reply, whose place is left open
         turn_items = turns_as_items(context.with_reply("…"))
+        # both orders, since readers prefer a place; only agreement counts
         for pair, better in (((old, new), "second"), ((new, old), "first")):
             items = [*turn_items, {"reply": 1, "text": pair[0]}, {"reply": 2, "text": pair[1]}]
             call_settings = {"stage": "compare", "item": context.conversation.id}
@@ -118,6 +123,7 @@ class SecondReader:
                 {"better": str},
                 **call_settings,
             )
+            # one order without an answer leaves the pair without one
             if isinstance(value, Unanswered) or value["better"] not in (
                 "first",
                 "second",
@@ -145,6 +151,7 @@ class SecondReader:
 
     async def new_facts(self, prompt_facts: str, added: str) -> list[str]:
         """Return statements of fact about the domain that stand in a change and not in what is known."""
+        # what is known: the prompt and the domain's facts
         items = [{"known": prompt_facts}, {"added": added}]
         call_settings = {"stage": "check_edit", "item": ""}
         value = await self.asker.value(
@@ -154,6 +161,7 @@ class SecondReader:
             {"facts": list},
             **call_settings,
         )
+        # a change that can't be checked counts as one that states something new
         if isinstance(value, Unanswered):
             return ["it could not be checked"]
         return [str(fact) for fact in value["facts"]]

@@ -32,11 +32,13 @@ def accept(
     key: str = "",
 ) -> Done:
     """Accept proposals, and go on to prove them, by the command that the store keeps."""
+    # only proposals that passed may be accepted
     names = []
     for proposal in proposals_of(site, run):
         if not proposal["refused"]:
             names.append(proposal["name"])
 
+    # somebody else may have accepted meanwhile
     if not names:
         raise Clash(f"{run.id} waits for no proposal", remedy="load the page again")
     if not name:
@@ -45,12 +47,14 @@ def accept(
             remedy="tick those that are to be proved",
         )
 
+    # names come from the form, so they are checked
     if unknown := [one_name for one_name in name if one_name not in names]:
         raise NotThere(
             f"no proposal is called {unknown[0]!r:.60}",
             remedy=f"those are {', '.join(names)}",
         )
 
+    # the same command goes on, with what was accepted
     child = _gone_on(
         site,
         run,
@@ -64,6 +68,7 @@ def accept(
 @page(f"{REMEDIES}/{{run}}/todo.jsonl")
 def todo(site: Site, run: Run) -> Response:
     """Send what the assistant is asked, a line a reply: arms can't be told apart there."""
+    # runs that ask by files have a folder in their command
     folder = files_folder(site, run)
     if folder is None or not (folder / TODO).is_file():
         raise NotThere(
@@ -91,13 +96,16 @@ def replies(
     if folder is None:
         raise Clash(f"{run.id} asks nothing by files", remedy="load the page again")
 
+    # read as a whole before anything is written
     try:
         text = replies_text(lines.encode())
     except (ValueError, RecursionError) as error:
         what = f"these are no replies: {error}"[:200]
         raise Fault(what, remedy='a line each: {"key": …, "reply": …}') from None
 
+    # a yes to the command first: to go on costs money
     require_yes(site, run, confirmed)
+    # appended, readable by the owner alone
     make_private(folder)
     with os.fdopen(
         os.open(folder / REPLIES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a"
@@ -121,6 +129,7 @@ def _gone_on(
         Clash: Nobody has, or it can't be gone on with here.
     """
     require_yes(site, run, confirmed)
+    # a key stays in memory, never in the store
     command = kept_command(site, run)
     if command is not None and key.strip():
         site.keys[command.key_address] = key.strip()

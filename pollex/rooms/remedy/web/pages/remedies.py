@@ -54,6 +54,7 @@ def remedies(site: Site, as_json: bool) -> Data:
 
 
 def _row(site: Site, run: Run) -> dict[str, Any]:
+    # the record of an ended run, or the sheet of one that waits for people
     record = step(site.store, run.id, COMMAND)
     sheet = step(site.store, run.id, SHEET)
     about: dict[str, Any] = {
@@ -63,6 +64,7 @@ def _row(site: Site, run: Run) -> dict[str, Any]:
         "proposed": 0 if record or sheet else len(proposals_of(site, run)),
     }
     if record:
+        # lines of the first change, for a list of runs
         diffs = []
         for edit in record["edits"][:1]:
             for line in edit["diff"].splitlines()[2:]:
@@ -92,19 +94,23 @@ def pairs_in(site: Site, run: Run) -> dict[str, list[str]]:
         for pair in fact.values():
             pairs_by_name[name] = pair
 
+    # [pair]: NaN where a reader wasn't asked or nothing fell
     change, fell, reader = (
         np.array([pair[name] for pair in pairs_by_name.values()], dtype=np.float64)
         for name in ("change", "fell", "reader")
     )
+    # the target gained and the reader prefers the old one, or the other way round
     differ = change * (reader - 0.5) < 0
     down, up, worst = (np.argsort(changes, kind="stable") for changes in (change, -change, fell))
     most = np.argsort(-np.abs(change), kind="stable")
+    # each order as indices into the pairs
     orders = {
         "": most,
         "fell": down[change[down] < 0],
         "gained": up[change[up] > 0],
         "differ": down[differ[down]],
     }
+    # a page of what tells most: judges that differ, falls, and gains
     telling_orders = (orders["differ"], worst[fell[worst] < 0], orders["gained"])
     telling = dict.fromkeys(int(n) for order in telling_orders for n in order[:ON_A_PAGE])
     names = [*pairs_by_name]
@@ -125,6 +131,7 @@ def remedy(
 ) -> Data:
     """Show what a change does, and under tabs pairs of replies, what was refused, what was registered, and people."""
     record = site.once("remedied", run, lambda: step(site.store, run.id, COMMAND))
+    # a run without a verdict has a page of what it waits for
     if not record and (waiting := waits_for(site, run)) is not None:
         if as_json:
             return waiting
@@ -135,6 +142,7 @@ def remedy(
             remedy=f"{REMEDIES} has what there is",
         )
 
+    # orders once, pairs by page
     pairs = site.once("pairs", run, lambda: pairs_in(site, run))
     names = pairs[only]
     read = [
@@ -146,6 +154,7 @@ def remedy(
     shown = []
     for conversation in read:
         for pair in conversation.values():
+            # which reply stands first is decided by the pair's content
             shown.append(pair | {"new_first": crc32(pack(pair).encode()) % 2})
 
     data = {
@@ -156,6 +165,7 @@ def remedy(
     if as_json:
         return data | {"remedy": record}
 
+    # when the proof began: what was registered stood before that
     sql = "SELECT min(started) FROM spans WHERE run = ? AND name = 'prove'"
     data |= {
         "frozen": step(site.store, run.id, "registered"),
@@ -175,6 +185,7 @@ def pairs(site: Site, run: Run, who: Short = "") -> Data:
     """Show a person the next pair of replies that they haven't compared: no prompt, arm, rubric or judge."""
     sheet = _sheet(site, run)
     choices = chosen_of(site.store, run.id)
+    # pairs that this person hasn't compared, and that lack people
     left = [
         pair for pair in sheet.values()
         if who not in (by := choices.get(pair["key"], {})) and len(by) < people_for(pair["key"])
@@ -203,6 +214,7 @@ def compare(
         raise NotThere("there is no such pair", remedy="load the page again")
 
     about = {
+        # a choice is kept as a label, under the pair's key in place of a text
         "annotator": who,
         "text_hash": key,
         "conversation": pair["conversation"],
@@ -214,6 +226,7 @@ def compare(
         value=pack(choice),
         drawn="random",
     )
+    # one at a time, since a label takes the place of an earlier one
     with site.turn:
         (label_id,) = keep_said(
             site.store,
@@ -231,7 +244,9 @@ CHANGE, MOST, PATIENCE, EXAMPLES = f"{links.SETS}/{{set}}/change/{{rubric}}", 5_
 def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
     """Show where a rubric fails, what may be tried in the prompt, and what a proof of that would ask and cost."""
     rubric, soon, run = _foreseen(site, named, rubric_id)
+    # a quick plan is shown at once, a slow one when the page is loaded again
     soon.wait(PATIENCE)
+    # the command that would prove it, with the files of the run
     logs = run.arguments.get("logs") or ["logs.jsonl"]
     words = ["remedy", "run", *([logs] if isinstance(logs, str) else logs), "--rubrics"]
     words += [
@@ -249,6 +264,7 @@ def change(site: Site, named: NamedSet, rubric_id: str) -> Data:
     else:
         sources = set(map(str, logs))
 
+    # the run's log, if it may be read again here
     at_hand = [log.value for log in logs_at_hand(site) if log.source in sources]
     more |= {"log": at_hand[0] if at_hand else ""}
     return {"rubric": rubric, "soon": soon, "run": run, "most": MOST, "command": command} | more
@@ -306,6 +322,7 @@ def foresee(
     from pollex.rooms.remedy.services.run import gather
     from pollex.rooms.remedy.services.sample import RemedyOptions
 
+    # at most so many conversations: a plan has to come soon
     progress.start("looking where it failed", 1)
     logs = logs_of([*islice(conversations_of(site.store, run.id), MOST)])
     system_texts = (
@@ -314,15 +331,18 @@ def foresee(
         for turn in conversation.turns
         if turn.role == "system"
     )
+    # a profile of the assistant gives its price; without one calls are counted alone
     assistant = site.profiles.get("assistant")
     record = named.rubric_set.judge
     place = record.options.place
     # A recorded answer or a model of Python has no address, and none is needed to count.
     model = ModelOptions(base_url=place if place.startswith(("http://", "https://")) else None)
+    # braces in a logged turn are text, no places
     prompt = PromptText(next(system_texts, "Help.").replace("{", "("))
     options = RemedyOptions(prompt="", target=target, any_prompt=True)
     run_options = RunOptions(site.store.folder)
 
+    # where it fails is shown even if the plan can't be made
     try:
         held = held_in(named.rubric_set, logs.conversations, site.store.folder)[target]
         failing = failures_of(held)

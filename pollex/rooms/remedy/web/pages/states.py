@@ -28,12 +28,14 @@ MOST_OPEN = 12
 def lives_in(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
     """Return the lives of rubrics, counted anew when a run has ended or something was said; runs are read once."""
 
+    # what a run saw doesn't change once it has ended
     def seen(run: Run) -> list[Seen]:
         return site.kept(
             ("seen", run.id, run.finished or ""),
             lambda: seen_in(site.store, run),
         )
 
+    # counts change when a run ends or somebody says something
     ended, last_said = (site.store.value(f"SELECT {expression}") for expression in CHANGED)
     key = (
         "lives",
@@ -76,6 +78,7 @@ def open_lives(site: Site, rubric_set: RubricSet) -> list[RubricLife]:
 
     Hints are only there where somebody said something of them.
     """
+    # rubrics that lead the list of what goes wrong
     leads = {headline.rubric.id for headline in headlines(rubric_set.rubrics, "dsat")}
     every = lives_in(
         site,
@@ -86,4 +89,5 @@ def open_lives(site: Site, rubric_set: RubricSet) -> list[RubricLife]:
     wrong = (
         life for life in every if life.is_open and has_history and (life.state or life.id in leads)
     )
+    # the gravest first, up to a page's length
     return sorted(wrong, key=lambda life: life.rank)[:MOST_OPEN]

@@ -63,7 +63,6 @@ def application(line: WaitingLine, token: str | None) -> Starlette:
     return app
 
 
-# every request passes here first, health and description, too
 class Watched:
     """The application with the token's check before it, and each answer counted."""
 
