@@ -280,7 +280,6 @@ class AgentTools:
                 return RubricSet.load(path, arrays=False)
 
         if (stored_set := find_set(store, name or "last")) is None:
-            # at most eight names, so that the message stays short
             runs_with_sets = (rubric_set.run for rubric_set in kept_sets(store))
             names = ", ".join([*(path.name for path in self.sets), *runs_with_sets][:8]) or "none"
             raise WrongUse(

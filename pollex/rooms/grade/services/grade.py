@@ -270,8 +270,8 @@ def profile_for(named: str | None, cases: Cases) -> ReferencingProfile:
 
 
 def note_cases(cases: Cases, progress: Progress) -> None:
-    # references and evidence are counted: without them grades mean less
     """Tell what was read, and what was left out."""
+    # references and evidence are counted: without them grades mean less
     references, evidence = (
         sum(bool(getattr(case, name)) for case in cases) for name in ("reference", "evidences")
     )

@@ -447,7 +447,6 @@ class Ensemble:
         rule: Rule | None = None,
         stop_early: bool = False,
     ) -> None:
-        # no judge could answer run 0
         if not judges:
             raise WrongUse("an ensemble without a judge", remedy="give at least one")
 

@@ -73,7 +73,6 @@ class TauSide:
             "precision_interval": ends,
             "score": score,
         }
-        # the same step on both ends of the interval
         interval = ends and (2 * ends[0] - 1, 2 * ends[1] - 1)
 
         return (

@@ -134,7 +134,7 @@ class JudgeOptions:
                 option={"options": "yes,no"},
             )
 
-        # without a model there is no reading of the question, so others are refused
+        # the built-in rater reads no question: any other than how it went is refused
         if not members and not HOW_IT_WENT.search(self.question):
             remedy = "ask how it went (“Was the task completed?”), or name an LLM"
             raise WrongUse(
@@ -264,7 +264,7 @@ def judge(
         usages = []
         for worker in staff:
             usages.append((worker.record.name, ModelUsage.of(worker)))
-        # what calls and variant mean, only a model has
+        # calls and variant are a model's; the built-in rater has neither
         return write_verdicts(
             opened.store,
             judged,

@@ -266,7 +266,6 @@ def write_verdicts(
     )
     # verdicts are in the order of the conversations
     pairs = list(zip(conversations, decided, strict=True))
-    # each file only where it was asked for
     if files.verdicts:
         write_rows(
             files.verdicts,

@@ -101,7 +101,7 @@ def rows_of(edit: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = [target, *sorted(edit["guardrails"], key=lambda guardrail: guardrail["effect"]["value"])]
     span = span_of(rows)
 
-    # places in percent of the plot's width
+    # places in the units of the plot; figures as readers see them
     return [
         {
             **row,

@@ -83,8 +83,8 @@ class BriefedTarget:
 
     @property
     def row(self) -> dict[str, Any]:
-        # share with its interval, sentence, and lines of the prompt
         """The figures as JSON values."""
+        # share with its interval, sentence, and lines of the prompt
         share = self.share
         row = {
             "target": self.rubric.id,
@@ -148,8 +148,8 @@ class BriefResult(Shown):
         return [target.row for target in self.targets]
 
     def told(self) -> Told:
-        # a line for the share, one for the sentence, one for the prompt's nearest line
         """Yield a line a target, what can't be tested, and where the brief stands."""
+        # a line for the share, one for the sentence, one for the prompt's nearest line
         for target in self.targets:
             share = f"{target.share.value:.1%} of {target.share.n}"
             yield f"{target.rubric.id}  {share:>14}  {target.rubric.text}"

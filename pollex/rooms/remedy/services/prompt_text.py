@@ -214,7 +214,7 @@ def rendered_for(
         made_from: The prompt that made the logged system turn; None: this one.
         render: A function of the user's that does it.
     """
-    # a function of the user's knows best
+    # a function of the user's replaces all that follows
     if render is not None:
         return render(prompt.text, context.conversation)
 

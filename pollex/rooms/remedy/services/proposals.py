@@ -51,8 +51,8 @@ class Vetting:
 
     @classmethod
     def of(cls, conversations: Sequence[Conversation]) -> "Vetting":
-        # words of all turns but the prompt itself
         """Return what refuses copies of some conversations."""
+        # words of all turns but the prompt itself
         texts = []
         for conversation in conversations:
             for turn in conversation.turns:
@@ -69,13 +69,13 @@ class Vetting:
         return cls(texts, frozenset(names))
 
     def refusal(self, edit: PromptEdit, earlier: Sequence[PromptEdit]) -> str:
-        # each reason is a function, called only until one holds
         """Return why a proposal isn't tried; empty if it is."""
         added = edit.added
         old = edit.old.text
         grown = len(edit.new.text.split()) - len(old.split())
         called = {name for names in CALLED.findall(added) for name in names if name}
         language = language_of_text()
+        # each reason is a function, called only until one holds
         reasons: dict[str, Callable[[], Any]] = {
             "it holds invisible characters": lambda: printable(added, keep_lines=True) != added,
             "it takes text away": lambda: grown < 0 or not added.strip(),

@@ -201,7 +201,6 @@ class Gathered:
     @property
     def notes(self) -> list[str]:
         """What a reader must know of them."""
-        # each note stands where it holds
         notes = []
         if self.unmatched:
             notes.append(self.why_unmatched)

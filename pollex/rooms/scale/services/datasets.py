@@ -55,7 +55,7 @@ def score_dataset(
             remedy="use `pollex score --engine ray`",
         )
 
-    # the scorer is made once for each worker
+    # made here, and sent to each worker once
     arguments = (BatchScorer(rubric_set, judges, costs),)
     ray_options = {"concurrency": 1, **options}
     return dataset.map_batches(

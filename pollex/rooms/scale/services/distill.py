@@ -305,19 +305,19 @@ def distill(
             option="model",
         )
 
-    # a set that people edited by hand must not be written over
     if out is not None:
         require_places(out, *files_of(logs, rubrics))
+        # a set that people edited by hand must not be written over
         require_not_edited(out)
 
     read = logs_from(logs, reading, progress)
     check_learnable(read, LearnSettings().minimum)
     say_repeats(read, progress)
 
-    # conversations on which the model has answered all of its rubrics
     with workspace(run, progress, read) as opened:
         answers_given = paid_answers(opened.store, rubric_set)
         model_rubrics = {rubric.id for rubric in rubric_set.rubrics if not rubric.answered_by}
+        # conversations on which the model has answered all of its rubrics
         judged = []
         for c in read.learnable:
             if answers_given.get(c.text_hash, {}).keys() >= model_rubrics:
@@ -428,8 +428,8 @@ async def _distill(
         least,
     )
     opened.progress.advance("distill", len(rubrics_asked))
-    # dropped rubrics leave the set; the others say who answers them
     by = {rubric_fidelity.id: rubric_fidelity.by for rubric_fidelity in fidelity}
+    # dropped rubrics leave the set; the others say who answers them
     distillable = tuple(
         _signed(rubric, by) for rubric in rubric_set.rubrics if by.get(rubric.id) != "dropped"
     )
@@ -494,7 +494,7 @@ async def _staff(
 ) -> Workers:
     """Return workers whose judge leaves nothing to the model that can be answered without it."""
     record = rubric_set.judge
-    # a judge of what was learned from the lessons
+    # answers by what it learns from the lessons, without a model
     local = LocalJudge(embedder, {}, lessons)
     if any(not rubric.answered_by for rubric in distillable):
         staff = await stack.enter_async_context(await hire_judge(model, rubric_set, opened.store))

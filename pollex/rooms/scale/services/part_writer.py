@@ -55,7 +55,7 @@ class PartWriter:
         job = self._job
         name = self._job.part_of(unit)
         conversations, bad = conversations_of(unit, job.reading)
-        # scores come in batches, so that a unit needs little memory
+        # columns of scores, batch by batch; without a model no calls
         batches, calls = self._scored(unit, conversations)
         outcomes = Counter(outcome for scores in batches for outcome in scores.column("outcome"))
         # sums are enough to join the probabilities of all parts

@@ -157,7 +157,7 @@ def file_of_facts(name: str) -> str:
 def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, ScoredPart]:
     """Return the parts that are there already, by the number of their unit."""
     out = Place.at(job.out)
-    # names of parts end in the key of their unit: its content, set and options
+    # names of parts end in a key of the unit, the set and the options
     names = {}
     for name in out.names():
         if name.startswith("part-"):

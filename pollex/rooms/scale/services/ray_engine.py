@@ -128,9 +128,9 @@ def run(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
     """
     place = Place.at(job.out)
     if place.local:  # workers have another current folder
-        # a cluster that the caller began is left as it is
         job = replace(job, out=place.path)
 
+    # a cluster that the caller began is left as it is
     with nullcontext() if ray.is_initialized() else _begun(cluster):
         yield from _Crew(job, cluster).do(units)
 

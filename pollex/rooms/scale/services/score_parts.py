@@ -273,9 +273,9 @@ def _job(
     costs: tuple[float, float],
     model: ModelOptions,
 ) -> Job:
-    # drafts of a run that was killed are removed
     folder = Place.at(out)
     folder.make_folder()
+    # drafts of a run that was killed are removed
     folder.remove_drafts()
 
     # without a model nothing has to be found out or kept secret

@@ -87,12 +87,12 @@ async def _scored(
         )
         # rubrics that were learned to be answered without the model stay away from it
         judge = staff.leaving(job.rubrics.all_rubrics, job.rubrics.asked_judge.learned).roles.judge
-        # more at once than the endpoint takes, so that it never waits
         scorer = BatchScorer(
             job.rubrics,
             job.judges,
             job.costs,
             judge=judge,
+            # more at once than the endpoint takes, so that it never waits
             at_once=2 * limits.concurrency,
         )
         return await scorer.batch(conversations)

@@ -492,8 +492,8 @@ async def reply(
     budget: Budget | None,
     texts_so_far: dict[int, str] | None,
 ) -> TalkTurnRow:
-    # imported here: pages of a study are shown without them
     """Ask a system for its next turn; what goes wrong is the row's outcome."""
+    # imported here: pages of a study are shown without them
     from pollex.gateway.calls import (
         Call,  # the client behind it takes a second to import
         Completed,

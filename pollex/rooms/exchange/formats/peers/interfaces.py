@@ -246,8 +246,8 @@ def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
 
     MLflow keeps every assessment, so the earlier ones are deleted before one is sent again.
     """
-    # the id that an earlier sending wrote into the metadata
     trace = str(request.get("trace_id"))
+    # the id that an earlier sending wrote into the metadata
     id_ = (request.get("metadata") or {}).get("id")
 
     def removals(answer: Any) -> list[Ask]:
@@ -312,7 +312,7 @@ CODE: Mapping[str, Mapping[str, Any]] = {
 
 def _read_interfaces() -> Iterator[Interface]:
     for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():
-        # names of the address in the environment, and what it is without them
+        # variables of the environment that may give the address, and the usual one
         names, usual = row["url"]
         streams = tuple(Stream(**stream) for stream in row.get("streams", ()))
         keys = tuple(row.get("keys", "").split())

@@ -159,7 +159,7 @@ class Target:
         if self.file:
             return {self.file: self._code(sheet)}
 
-        # NetSAT is scaled by the highest value of an option
+        # templates divide by the highest value, so that the best option counts 1
         top = max(value for _, value in sheet.options)
         places = {
             "prompt": statement_prompt,

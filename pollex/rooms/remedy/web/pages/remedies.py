@@ -214,8 +214,8 @@ def compare(
         raise NotThere("there is no such pair", remedy="load the page again")
 
     about = {
-        # a choice is kept as a label, under the pair's key in place of a text
         "annotator": who,
+        # the pair's key in place of a text: what is labelled is a pair, no conversation
         "text_hash": key,
         "conversation": pair["conversation"],
         "run": run.id,

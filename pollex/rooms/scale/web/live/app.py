@@ -78,8 +78,8 @@ class Watched:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
-        # 500 unless an answer says otherwise
         begun = time.perf_counter()
+        # 500 unless an answer says otherwise
         status = 500
 
         # the status that was sent, for the figures

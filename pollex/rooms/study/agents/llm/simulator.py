@@ -356,8 +356,8 @@ class Simulator:
         # what the user said, without case and spaces
         utterances = set[str]()
         for _ in range(self.turns):
+            # the user reads its topic and persona, and what was said so far
             user = await self._ask(
-                # the user reads its topic and persona, and what was said so far
                 "user",
                 scene,
                 [*scene.items, *dialogue.items],

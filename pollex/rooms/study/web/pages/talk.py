@@ -83,8 +83,8 @@ def stream(site: Site, study: Study, request: Request) -> Response:
 
 
 async def _told(site: Site, talk_id: str) -> AsyncIterator[str]:
-    # what each system has said so far, as this page was told
     """Yield parts; each names its system's position and whether it begins the reply, or goes on with it."""
+    # what each system has said so far, as this page was told
     sent: dict[int, str] = {}
     while True:
         # read before the texts, so that nothing said before the end is missed
@@ -173,13 +173,13 @@ def again(site: Site, study: Study, request: Request) -> Done:
 
 @post(f"{WRITE}/end")
 def end(
-    # leaving is possible after a fault and before the questions, too
     site: Site,
     study: Study,
     request: Request,
     why: Literal["talked", "left"],
 ) -> Done:
     """End talking with a system, or the whole session."""
+    # leaving is possible after a fault and before the questions, too
     phases: tuple[Phase, ...] = ("talk",) if why == TALKED else ("talk", "failed", "sheet")
     with _session(site, study, request, *phases) as talk_session:
         # with no side open, leaving ends all of them
