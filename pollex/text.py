@@ -307,11 +307,11 @@ class Command:
     options: Mapping[str, object]
 
 
-Told = Iterator[str | Line | Rows | Command]
+TerminalLines = Iterator[str | Line | Rows | Command]
 """A result in words: what a terminal shows, in this order."""
 
 
-def notes_told(notes: Iterable[object]) -> Told:
+def notes_told(notes: Iterable[object]) -> TerminalLines:
     """Yield notes, marked as such."""
     return (Line(f"Note: {note}", "yellow") for note in notes)
 
@@ -321,7 +321,7 @@ def some_told(
     more: str,
     lines: Sequence[str],
     most: int = 10,
-) -> Told:
+) -> TerminalLines:
     """Yield a count with its noun, and the first lines; nothing where there are none."""
     if lines:
         yield Line(f"{count(len(lines), singular, more)}:", "yellow")

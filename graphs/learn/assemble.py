@@ -30,9 +30,9 @@ from pollex.rubrics.learning.circumstances import circumstances_of, explained_by
 from pollex.rubrics.learning.crossfit import fold_of_each
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.measured import (
-    Plain,
-    Teaching,
-    Unseen,
+    PlainMethods,
+    TrainingScores,
+    UnseenScores,
     alone_by_id,
     calibrator_record,
     data_record,
@@ -65,8 +65,8 @@ from pollex.rubrics.records import (
     ChosenRubric,
     Family,
     JudgeRecord,
+    RubricEvidence,
     StandingRecord,
-    Worth,
 )
 from pollex.rubrics.rubric import BUILT_IN, Reason, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
@@ -98,7 +98,7 @@ def assemble(
     chosen = material.chosen
     # θ and window by the labels that taught
     training = candidates(material).conversations
-    taught = Teaching.of(material, selection)
+    taught = TrainingScores.of(material, selection)
     positive = positives(training)
     bounds = taught.bounds(np.ones(len(taught.up), dtype=bool))
     scores = taught.own[: len(training)]
@@ -135,7 +135,7 @@ def assemble(
     )
     features = word_features(training if unseen.folds else [*training, *measured])
     crossfitted = unseen.folds > 0
-    plain = Plain(
+    plain = PlainMethods(
         training,
         positive,
         measured,
@@ -220,7 +220,7 @@ def chosen_rubrics(
     material: Material,
     selection: dict[str, Any],
     training: Sequence[Conversation],
-    unseen: Unseen,
+    unseen: UnseenScores,
     reasons: Sequence[Reason],
 ) -> tuple[ChosenRubric, ...]:
     """Return the chosen rubrics with what is known of each."""
@@ -235,7 +235,7 @@ def chosen_rubrics(
     occasions = occasions_judged(table, chosen, measured) | occasions_of(
         [rubric for rubric in chosen if by[rubric.id] == "event"], measured
     )
-    worths: Mapping[str, Worth] = worths_of(chosen, unseen, occasions)
+    worths: Mapping[str, RubricEvidence] = worths_of(chosen, unseen, occasions)
     standings = standings_of(material, selection, training)
     worths = with_borne_out(material, training, standings, worths)
     alone = alone_by_id(material, training, by)
@@ -277,8 +277,8 @@ def with_borne_out(
     material: Material,
     training: Sequence[Conversation],
     standings: Mapping[str, StandingRecord],
-    worths: Mapping[str, Worth],
-) -> dict[str, Worth]:
+    worths: Mapping[str, RubricEvidence],
+) -> dict[str, RubricEvidence]:
     """Add what halvings bear out and no fold has measured: its shares among all, which are shrunk for the choice."""
     unmeasured = []
     for rubric in material.chosen:
@@ -362,8 +362,8 @@ def with_circumstances(
 def in_one_voice(
     chosen: Sequence[Rubric],
     standings: Mapping[str, StandingRecord],
-    worths: Mapping[str, Worth],
-) -> tuple[dict[str, StandingRecord], dict[str, Worth]]:
+    worths: Mapping[str, RubricEvidence],
+) -> tuple[dict[str, StandingRecord], dict[str, RubricEvidence]]:
     """Let standing and figures say the same: unclear figures lower a standing, clear ones are shrunk for the choice."""
     lowered = dict(standings)
     shrunk = dict(worths)

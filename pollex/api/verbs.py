@@ -32,7 +32,7 @@ from pollex.usecases.share import EstimateShare
 from pollex.usecases.use_case import (
     VERBS,
     AtTerminal,
-    Crew,
+    CallContext,
     UseCase,
     VerbOption,
     found_at,
@@ -130,7 +130,7 @@ def function(
     def made(*args: Any, **options: Any) -> Any:
         call = kind(*args, **options)
         with shown_progress(getattr(call, "progress", None)) as progress:
-            return then(call.perform(Crew(progress, RunOptions())))
+            return then(call.perform(CallContext(progress, RunOptions())))
 
     made.__name__ = made.__qualname__ = use_case.verb.rpartition(" ")[2]
     made.__doc__ = docstring_of(use_case)

@@ -24,7 +24,7 @@ from pollex.usecases.use_case import (
     NEEDED,
     VERBS,
     AtTerminal,
-    Crew,
+    CallContext,
     UseCase,
     VerbOption,
     options_of,
@@ -328,7 +328,7 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     with Screen(
         as_json=as_json or use_case.data, verbose=bool(values.get("verbose")), apart=use_case.apart
     ) as screen:
-        crew = Crew(
+        crew = CallContext(
             screen,
             run,
             partial(interview, screen),

@@ -27,7 +27,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from pollex.text import DATA, Command, Line, Rows, Told, printable, without_nan
+from pollex.text import DATA, Command, Line, Rows, TerminalLines, printable, without_nan
 
 T = TypeVar("T")
 
@@ -207,7 +207,7 @@ def announce_stop() -> None:
 
 def show(
     screen: Screen,
-    parts: Told,
+    parts: TerminalLines,
     typed: Callable[[Command], str] = str,
 ) -> None:
     """Show a result in the words that it has for people.

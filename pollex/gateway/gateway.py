@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from pollex.errors import Interrupted, LimitReached, ModelRefused, ModelUnavailable, PollexError
-from pollex.gateway.batches.desk import Desk
+from pollex.gateway.batches.desk import ModelBatches
 from pollex.gateway.budget import Budget, Limits, UsageTable
 from pollex.gateway.calls import (
     LEASE,
@@ -450,7 +450,7 @@ class Gateway:
         retry_outcomes: Collection[Kind] = RETRYABLE,
         window: int | None = None,
         budget: Budget | None = None,
-        desk: Desk | None = None,
+        desk: ModelBatches | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.limits = limits or Limits()

@@ -60,7 +60,7 @@ from pollex.rubrics.records import (
     Baseline,
     ChosenRubric,
     DroppedRubric,
-    Member,
+    FamilyMember,
     Segment,
     guarantee_in_words,
 )
@@ -372,7 +372,7 @@ def finding(
     )
 
 
-def apart(case: Member, places: Places) -> Apart:
+def apart(case: FamilyMember, places: Places) -> Apart:
     """Put a case of another kind into words."""
     quote = case.quote
     return Apart(

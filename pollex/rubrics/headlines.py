@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
-from pollex.rubrics.records import ChosenRubric, Member, Segment
+from pollex.rubrics.records import ChosenRubric, FamilyMember, Segment
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Rubric, is_built_in, kind_of_sentence
 from pollex.rubrics.worth import doubt, nearly_constant, speaks_against
 from pollex.selection.multi_split import ALIKE, correlations
@@ -165,7 +165,7 @@ class Habit:
         ending: The outcome in whose conversations it was looked for.
     """
 
-    case: Member
+    case: FamilyMember
     ending: ChosenRubric
 
     @property

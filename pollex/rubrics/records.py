@@ -67,7 +67,7 @@ class Choice(Record):
     stability: float | None = None
 
 
-class Worth(Record):
+class RubricEvidence(Record):
     """Associations of a rubric with thumbs on conversations that it did not see, not causes.
 
     Attributes:
@@ -175,7 +175,7 @@ class CircumstanceRecord(Record):
         )
 
 
-class Member(Record):
+class FamilyMember(Record):
     """A narrower or near form of a rubric, which isn't in the set by itself.
 
     Attributes:
@@ -193,8 +193,8 @@ class Member(Record):
     among: int
     quote: Quote | None = None
     source: str = ""
-    worth: Worth | None = None
-    within: Worth | None = None
+    worth: RubricEvidence | None = None
+    within: RubricEvidence | None = None
 
     @property
     def kind(self) -> str:
@@ -231,8 +231,8 @@ class Family(Record):
     """
 
     n: int
-    members: tuple[Member, ...]
-    worth: Worth | None = None
+    members: tuple[FamilyMember, ...]
+    worth: RubricEvidence | None = None
 
 
 def kind_of(source: str) -> str:
@@ -240,7 +240,7 @@ def kind_of(source: str) -> str:
     return source.partition(" ")[0]
 
 
-def evidence_on(worth: Worth | None, side: Polarity) -> float:
+def evidence_on(worth: RubricEvidence | None, side: Polarity) -> float:
     """Return the difference of the shares of thumbs down on a side, times how often it holds; 0 if not measured."""
     if worth is None or worth.down_with.value is None or worth.down_others.value is None:
         return 0.0
@@ -254,7 +254,7 @@ JudgedBy = Literal["event", "signal", "words", "likeness", "model", "distilled"]
 """By what a rubric is judged. Likeness of turns to its words is weak."""
 
 
-class Alone(Record):
+class RubricAlone(Record):
     """Figures of a rubric alone on training conversations.
 
     Attributes:
@@ -307,7 +307,7 @@ class SignalShare(Record):
     elsewhere: Figure
 
 
-class Remark(Record):
+class CommentFinding(Record):
     """What comments of one side of the thumb name.
 
     Attributes:
@@ -356,10 +356,10 @@ class ChosenRubric(Rubric):
     id: str = ""
     written: str = ""
     choice: Choice | None = None
-    worth: Worth | None = None
+    worth: RubricEvidence | None = None
     signals: tuple[SignalShare, ...] = ()
     note: str = ""
-    alone: Alone | None = None
+    alone: RubricAlone | None = None
     unexpected: bool = False
     twin_of: str = ""
     never_came_up: Figure | None = None
@@ -374,7 +374,7 @@ class ChosenRubric(Rubric):
         return self.standing.word if self.standing else "unknown"
 
     @property
-    def cases(self) -> tuple[Member, ...]:
+    def cases(self) -> tuple[FamilyMember, ...]:
         """What its family consists of, what explains most thumbs first."""
         members = self.family.members if self.family else ()
         return tuple(
@@ -385,7 +385,7 @@ class ChosenRubric(Rubric):
         )
 
     @property
-    def lead(self) -> Member | None:
+    def lead(self) -> FamilyMember | None:
         """The form that explains most of what a deed does, by thumbs; None where none does."""
         # what the whole family explains, against which a single form is measured
         if self.family:
@@ -406,7 +406,7 @@ class ChosenRubric(Rubric):
         return None
 
     @property
-    def apart(self) -> tuple[Member, ...]:
+    def apart(self) -> tuple[FamilyMember, ...]:
         """Deeds of another kind that make a difference among the conversations in which this holds."""
         others = []
         for case in self.cases:
@@ -461,7 +461,7 @@ class ChosenRubric(Rubric):
         return f"{self.text.removesuffix('.')}:", f"{how} {', '.join(parts)}."
 
     @property
-    def deeds(self) -> tuple[Member, ...]:
+    def deeds(self) -> tuple[FamilyMember, ...]:
         """What happens in some of the conversations that end so, without a clear difference to the rest of them."""
         members = self.family.members if self.family else ()
         events = [case for case in members if case.kind.startswith("event:") and not case.within]

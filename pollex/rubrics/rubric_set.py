@@ -27,12 +27,12 @@ from pollex.rubrics.records import (
     Baseline,
     CalibratorRecord,
     ChosenRubric,
+    CommentFinding,
     DataRecord,
     DroppedRubric,
     JudgeRecord,
     ProbabilityFigures,
     Record,
-    Remark,
     Segment,
     SpreadRecord,
     TurnRecord,
@@ -203,7 +203,7 @@ class RubricSet(Record):
     rubrics_digest: str
     calibrator: CalibratorRecord | None = None
     segments: tuple[Segment, ...] = ()
-    remarks: tuple[Remark, ...] = ()
+    remarks: tuple[CommentFinding, ...] = ()
     spread: SpreadRecord | None = None
     found_nothing: Figure | None = None
     reach: Reach | None = None

@@ -17,14 +17,14 @@ from pollex.measures.intervals import Figure, Measure, estimate, mean_of
 from pollex.measures.selected import given_selected, threshold_of
 from pollex.rubrics.records import (
     ENOUGH_OTHERS,
-    Alone,
     ChosenRubric,
     DataRecord,
     JudgedBy,
     ProbabilityFigures,
     Record,
+    RubricAlone,
+    RubricEvidence,
     SignalShare,
-    Worth,
 )
 from pollex.rubrics.rubric import Polarity
 
@@ -150,12 +150,12 @@ def worth_of(
     together: Ints | None = None,
     came_up: Bools | None = None,
     occasion: str = "",
-) -> Worth:
+) -> RubricEvidence:
     """Compute a rubric's worth from whether it held and the thumb, each [conversation]; blocks as in `share_among`.
 
     Args:
         came_up: Where its occasion came up `[conversation]`; None where it always does.
-        occasion: See `Worth`.
+        occasion: See `RubricEvidence`.
     """
     # without blocks every conversation counts for itself
     if together is None:
@@ -164,7 +164,7 @@ def worth_of(
         blocks = together
 
     every = np.ones(len(held), dtype=bool)
-    worth = Worth(
+    worth = RubricEvidence(
         holds=share_among(every, held, blocks),
         down_with=share_among(held, ~up, blocks),
         down_without=share_among(~held, ~up, blocks),
@@ -190,11 +190,11 @@ def units_of(share: Figure) -> int:
 
 
 def given_chosen(
-    worth: Worth,
+    worth: RubricEvidence,
     side: Polarity,
     p: float,
     passed: float,
-) -> Worth:
+) -> RubricEvidence:
     """Shrink a rubric's shares for its having been chosen because they differ: what is to be expected elsewhere.
 
     The share of thumbs down over all conversations stays, and the difference around it shrinks.
@@ -322,17 +322,17 @@ def signal_in_words(signal_share: SignalShare) -> str:
     return f"also {there.value / elsewhere.value:.1f} times as many “{named}”: {shares}"
 
 
-def in_words(worth: Worth) -> str:
+def in_words(worth: RubricEvidence) -> str:
     """Describe how often a rubric holds, and thumbs down with it and in those that it is compared with."""
     return _in_words(worth, bounds=False)
 
 
-def with_bounds(worth: Worth) -> str:
+def with_bounds(worth: RubricEvidence) -> str:
     """Describe the same as `in_words`, each share with its 95 % interval."""
     return _in_words(worth, bounds=True)
 
 
-def _in_words(worth: Worth, *, bounds: bool) -> str:
+def _in_words(worth: RubricEvidence, *, bounds: bool) -> str:
     there = worth.down_with
     others = worth.down_others
     held = worth.holds
@@ -361,14 +361,14 @@ def _in_words(worth: Worth, *, bounds: bool) -> str:
     return f"Holds in {percent(held)} of conversations; {shares}{why_elsewhere(worth)}."
 
 
-def when(worth: Worth) -> str:
+def when(worth: RubricEvidence) -> str:
     """Name the occasion on which a rubric can hold, for the middle of a sentence."""
     if worth.occasion:
         return f"when {worth.occasion}"
     return "where it could happen"
 
 
-def why_elsewhere(worth: Worth) -> str:
+def why_elsewhere(worth: RubricEvidence) -> str:
     """Say why a rubric is compared with all others though it has an occasion; empty where it has none."""
     if worth.compared == "occasion" or worth.down_within is None:
         return ""
@@ -379,7 +379,7 @@ def why_elsewhere(worth: Worth) -> str:
     return f" (all other conversations: in only {n} more could it have held)"
 
 
-def shares_told(worth: Worth) -> str:
+def shares_told(worth: RubricEvidence) -> str:
     """Tell thumbs down in a few words: shares with n and 95 % interval, and with what they are compared."""
     there = worth.down_with
     others = worth.down_others
@@ -397,7 +397,7 @@ def shares_told(worth: Worth) -> str:
     return f"thumbs down: {', elsewhere '.join(shares)}{why_elsewhere(worth)}"
 
 
-def bounds_in_words(worth: Worth, total: int = 0) -> str:
+def bounds_in_words(worth: RubricEvidence, total: int = 0) -> str:
     """Say what stands behind these shares: conversations and 95 % intervals.
 
     Args:
@@ -421,7 +421,7 @@ def bounds_in_words(worth: Worth, total: int = 0) -> str:
     return tested
 
 
-def speaks_against(worth: Worth, side: Polarity) -> bool:
+def speaks_against(worth: RubricEvidence, side: Polarity) -> bool:
     """Tell whether thumbs went the other way than a rubric's side says."""
     there = worth.down_with.value
     others = worth.down_others.value
@@ -430,7 +430,7 @@ def speaks_against(worth: Worth, side: Polarity) -> bool:
     return there > others if side == "sat" else there < others
 
 
-def doubt(worth: Worth, side: Polarity) -> str:
+def doubt(worth: RubricEvidence, side: Polarity) -> str:
     """Say why a rubric's difference can't be relied on; empty where it can, and where it held nowhere."""
     low, high = difference(worth)
     # shrunk figures are of what was clear before
@@ -453,7 +453,7 @@ def doubt(worth: Worth, side: Polarity) -> str:
     return "no clear difference: it may be chance"
 
 
-def difference(worth: Worth) -> tuple[float, float] | tuple[None, None]:
+def difference(worth: RubricEvidence) -> tuple[float, float] | tuple[None, None]:
     """Compute the 95 % interval of the share of thumbs down with it minus that of what it is compared with."""
     there = worth.down_with
     others = worth.down_others
@@ -575,7 +575,7 @@ class Detector:
 
     by: JudgedBy
     auc: Figure
-    worth: Worth | None
+    worth: RubricEvidence | None
 
     def __str__(self) -> str:
         if self.auc.value is None:
@@ -630,6 +630,6 @@ def anew_told(before: Sequence[ChosenRubric], fitted: Sequence[ChosenRubric]) ->
     return [anew_in_words(rubric.text, old[rubric.id], new[rubric.id]) for rubric in anew]
 
 
-def nearly_constant(alone: Alone | None) -> bool:
+def nearly_constant(alone: RubricAlone | None) -> bool:
     """Tell whether a rubric has nearly always the same answer."""
     return alone is not None and (alone.share.value or 0.0) > NEARLY_ALL

@@ -29,7 +29,7 @@ from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import BATCH, answers_of, step
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
-from pollex.text import Line, Told, count
+from pollex.text import Line, TerminalLines, count
 
 SEED = 0
 WHY = "a questionnaire is answered by an LLM"
@@ -88,7 +88,7 @@ class AskResult(Shown):
     def records(self) -> tuple[Row, ...]:
         return self.rows
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield where the answers come from, and how many are missing."""
         outcomes = ", ".join(
             f"{n} {SOURCES.get(name, name.replace('_', ' '))}" for name, n in self.sources.items()

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pollex.errors import WrongUse
 from pollex.gateway.batches.client import AnthropicBatches, OpenAIBatches
-from pollex.gateway.batches.desk import Desk, FileBatches, Provider, Round
+from pollex.gateway.batches.desk import FileBatches, ModelBatches, Provider, Round
 from pollex.gateway.endpoint import Endpoint
 from pollex.store.ledger import StoreBook
 
@@ -28,7 +28,7 @@ def desk_for(
     store: Store,
     ledger: Ledger,
     together: Round | None,
-) -> Desk | None:
+) -> ModelBatches | None:
     """Return where an endpoint's calls wait for batches; None where no batch is asked for, and none is open.
 
     Without `by_batch` what is open is still fetched, and only what it didn't bring is asked at
@@ -63,7 +63,7 @@ def desk_for(
     if by_batch:
         to = provider_name(options, endpoint)
 
-    return Desk(
+    return ModelBatches(
         endpoint,
         providers,
         ledger,

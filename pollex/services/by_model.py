@@ -8,7 +8,7 @@ from pollex.errors import WrongUse
 from pollex.prompts.domain import DomainProfile
 from pollex.services.options import ModelOptions
 from pollex.services.results import ModelUsage
-from pollex.services.roles import Workers, hire
+from pollex.services.roles import RunRoles, hire
 from pollex.services.runs import RunSettings
 from pollex.services.workspace import Workspace
 from pollex.store.store import Store
@@ -28,7 +28,7 @@ def require_model(model: ModelOptions, why: str) -> str:
 
 
 def asker_of(
-    staff: Workers,
+    staff: RunRoles,
     model: ModelOptions,
     store: Store,
     seed: int,

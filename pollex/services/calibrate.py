@@ -22,7 +22,7 @@ from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.intervals import Support
 from pollex.services.results import Result, Shown
 from pollex.services.training_record import TRAINING, keep_training, training_of
-from pollex.text import Line, Told, count, notes_told
+from pollex.text import Line, TerminalLines, count, notes_told
 
 if TYPE_CHECKING:
     # scikit-learn comes with it, and takes a second to import
@@ -78,7 +78,7 @@ class TablesRead:
             faults=(*table.faults, *judged.faults),
         )
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield what was read, and what was left out."""
         unnamed = ""
         if self.unnamed:
@@ -128,7 +128,7 @@ class FittedCalibrator(Shown):
     def faults(self) -> tuple[Issue, ...]:
         return self.tables.faults
 
-    def told(self, next_command: str = "") -> Told:
+    def told(self, next_command: str = "") -> TerminalLines:
         """Yield the tables read, the model chosen, and the next command."""
         yield from self.tables.told()
         yield from self.choice
@@ -182,7 +182,7 @@ class Predicted(Result):
             return None
         return Support(self.labels)
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield warnings, and what was written."""
         yield from faults_told(self.faults)
         if self.unknown_judges:
@@ -606,7 +606,7 @@ def name_for_people(model: JudgedEstimator) -> str:
     return f"calibrator ({names[0] if len(names) == 1 else f'{len(names)} models together'})"
 
 
-def faults_told(faults: Iterable[Issue]) -> Told:
+def faults_told(faults: Iterable[Issue]) -> TerminalLines:
     """Yield what was left out, in yellow, and what is worth knowing."""
     for fault in faults:
         yield Line(f"Left out: {fault}", "yellow") if fault.left_out else f"Note: {fault}"

@@ -53,7 +53,7 @@ from pollex.services.calibrate import TablesRead, choice_of, faults_json, groups
 from pollex.services.logs import logs_from
 from pollex.services.results import Result
 from pollex.services.training_record import TRAINING, training_of
-from pollex.text import Rows, Told
+from pollex.text import Rows, TerminalLines
 
 FOLDS = 5
 SLOW = {"network", "best"}
@@ -634,7 +634,7 @@ class CalibrationReport(Result):
     def faults(self) -> tuple[Issue, ...]:
         return self.data.faults
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield the comparison with simpler models, and where the page is."""
         yield from self.tables.told()
         data = self.data

@@ -38,7 +38,7 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Result, interval_of
 from pollex.services.score import read_unedited
 from pollex.store.store import Store
-from pollex.text import DATA, Line, Rows, Told, count, notes_told, one_line
+from pollex.text import DATA, Line, Rows, TerminalLines, count, notes_told, one_line
 
 Status = Literal["passed", "undecided", "failed"]
 
@@ -187,7 +187,7 @@ class CheckResult(Result):
         """Return the verdicts in a line."""
         return f"<Check: {'; '.join(f'{verdict.condition}: {verdict.status}' for verdict in self.verdicts)}>"
 
-    def told(self, github: bool = False) -> Told:
+    def told(self, github: bool = False) -> TerminalLines:
         """Yield a row a condition, what drifted, and for a workflow of GitHub its annotations."""
         rows = [
             (verdict.condition, Line(verdict.status, STYLES[verdict.status]), verdict.message)

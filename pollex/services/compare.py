@@ -51,7 +51,7 @@ from pollex.services.score import read_unedited, score
 from pollex.services.share import conversations_by_group, labeled_at_random, sampled
 from pollex.store.resume import conversations_of, find_run, scores_of
 from pollex.store.store import Store
-from pollex.text import Line, Rows, Told, notes_told
+from pollex.text import Line, Rows, TerminalLines, notes_told
 
 Sample = tuple[list[Conversation], list[Score], frozenset[str]]
 """Conversations, their scores, and the hashes of those that were answered by folds."""
@@ -532,7 +532,7 @@ class CompareResult(Shown):
 
         return records
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield the difference to the first sample, and the rubrics that moved."""
         for comparison in self.comparisons:
             a, b = comparison.sizes

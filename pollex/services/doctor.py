@@ -20,7 +20,7 @@ from pollex.store.repair import check
 from pollex.store.repair import rebuild as rebuild_store
 from pollex.store.resume import runs
 from pollex.store.store import Store
-from pollex.text import Rows, Told, count
+from pollex.text import Rows, TerminalLines, count
 
 if TYPE_CHECKING:
     from pollex.gateway.calls import Capabilities
@@ -81,7 +81,7 @@ class Health(Result):
         """Whether everything is all right."""
         return all(finding.well for finding in self.findings)
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield what was examined, and what to know of the roles."""
         findings = []
         for finding in self.findings:

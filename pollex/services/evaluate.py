@@ -41,7 +41,7 @@ from pollex.services.score import read_unedited, scored_by
 from pollex.services.scorer import BatchScorer
 from pollex.services.workspace import workspace
 from pollex.store.runs import Status
-from pollex.text import Line, Rows, Told, count, notes_told
+from pollex.text import Line, Rows, TerminalLines, count, notes_told
 
 SEEN = {
     "learned_from": "the rubrics were learned from",
@@ -103,7 +103,7 @@ class Evaluation(results.Shown):
 
         return records
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield how well a rubric set does on labeled conversations."""
         yield from results.figures_told({f"{self.n} labeled": self.figures})
         if self.at_chance:
@@ -141,7 +141,7 @@ class Evaluation(results.Shown):
             f"the good one higher {auc.value:.0%} of the time{bounds}, n = {auc.n}"
         )
 
-    def _guarantee_told(self) -> Told:
+    def _guarantee_told(self) -> TerminalLines:
         if (record := self.rubrics.guaranteed) is None or (measured := self.guarantee) is None:
             return
 
@@ -423,7 +423,7 @@ class TurnsResult(results.Shown):
 
         return records
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield the log-loss after each number of turns, beside that of the share of thumbs up."""
         rows = []
         for turn in self.rubrics.turns:

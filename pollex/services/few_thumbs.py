@@ -19,7 +19,7 @@ from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.records import StandingRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import thumbs_needed
-from pollex.text import Command, Told
+from pollex.text import Command, TerminalLines
 
 CALIBRATED = 50
 """Thumbs that a calibrated percentage takes."""
@@ -44,7 +44,7 @@ class FewThumbs:
     logs: tuple[str, ...]
     queue: tuple[Path, int] | None
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield what to label, and the command that learns from it."""
         if self.queue is None:
             return
@@ -88,7 +88,7 @@ class Thumbs:
         """Whether no figure can be learned, but a set of hints can."""
         return FEWEST <= min(self.up, self.down) < MINIMUM
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield how many there are, and how many each figure takes."""
         # without any thumb, half of them are taken to be down
         if self.up + self.down:

@@ -19,7 +19,7 @@ from pollex.store.forgetting import ToForget, conversations_to_forget, forget, l
 from pollex.store.outputs import Output, outputs_of, renew_outputs
 from pollex.store.resume import runs
 from pollex.store.store import Store
-from pollex.text import Line, Told
+from pollex.text import Line, TerminalLines
 
 ENDINGS = (".json", ".jsonl", ".html", ".toml", ".csv", ".md", ".parquet", ".xml", ".gz", ".zst")
 UNNAMED = "the store alone names it, and it isn't as pollex wrote it: name it, if it is yours"
@@ -63,7 +63,7 @@ class Forgotten(Result):
         """Whether nothing is left that quotes them."""
         return not self.left and set(self.quoting) == set(self.rewritten)
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield what went, and what still quotes it."""
         rows = (
             ", ".join(f"{count} {name}" for name, count in self.gone.items() if count)

@@ -28,7 +28,7 @@ from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.store.tables import unpack
 from pollex.store.traces import Branch, ConversationTrace, conversation_trace, provenance, run_tree
-from pollex.text import Line, Rows, Told, count, printable, writable
+from pollex.text import Line, Rows, TerminalLines, count, printable, writable
 
 LONGEST = 400
 """Characters shown of a line."""
@@ -127,7 +127,7 @@ class RunList(Result):
 
     runs: tuple[RunRow, ...]
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield a row for each run."""
         columns = (
             *("run", "started (UTC)", "took", "status", "roles", "log", "rubrics", "AUC"),
@@ -147,7 +147,7 @@ class RunTree(Result):
     run: Run
     branches: tuple[Branch, ...]
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield the tree of a run."""
         roles = ", ".join(self.run.roles) or "unknown"
         head = f"{self.run.id}: {self.run.status}, roles: {roles}, started {self.run.started[:19]}"
@@ -170,7 +170,7 @@ class ConversationHistory(Result):
     questions: Mapping[str, Question] = field(default_factory=dict)
     originals: Mapping[str, str] = field(default_factory=dict)
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield everything that happened to the conversation."""
         trace = self.trace
         # what the split did with the conversation
@@ -218,7 +218,7 @@ class Origin(Result):
     learned_in: str
     tone: str = ""
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield the rubric's reasons, quotes and conversations."""
         # tone has no reasons: all that is known of it is told in a line
         if self.tone:
@@ -261,7 +261,7 @@ class Origin(Result):
             yield gone if elsewhere else "no reasons: a person wrote it"
 
 
-def _standing(rubric: ChosenRubric) -> Told:
+def _standing(rubric: ChosenRubric) -> TerminalLines:
     standing = rubric.standing
     if isinstance(rubric, ChosenRubric) and rubric.circumstance:
         yield f"It {rubric.circumstance}"
@@ -313,7 +313,7 @@ class NodeState(Result):
     state: dict[str, Any]
     before: dict[str, Any]
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield what the node found, on a screen."""
         yield from state_told(self.run, self.node, self.state, self.before)
 
@@ -439,7 +439,7 @@ def origin(
         return own_line, {}
 
 
-def _branch(branch: Branch, indent: str) -> Told:
+def _branch(branch: Branch, indent: str) -> TerminalLines:
     many = branch.count > 1
     took = _duration(branch.ms)
     if many:
@@ -464,7 +464,7 @@ def _duration(ms: float) -> str:
     return f"{ms / 1000:.2f} s" if ms >= 1000 else f"{ms:.1f} ms"
 
 
-def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Told:
+def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> TerminalLines:
     # reasons, or why there are none
     extraction = trace.extraction
     if isinstance(extraction, Unanswered):
@@ -526,7 +526,7 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> To
         )
 
 
-def _reason(reason: Reason) -> Told:
+def _reason(reason: Reason) -> TerminalLines:
     yield Line(f"  {reason.polarity.upper()} {reason.text}", limit=LONGEST)
     for quote in reason.quotes:
         yield Line(f"      {quote.place}: “{quote.text}”", "dim", LONGEST)

@@ -22,7 +22,7 @@ from pollex.graphs.context import Progress
 from pollex.services.few_thumbs import FEWEST, QUEUE, Thumbs
 from pollex.services.logs import Sources, logs_from
 from pollex.services.results import Shown
-from pollex.text import Command, Told, count, encode
+from pollex.text import Command, TerminalLines, count, encode
 
 MOST_READ = 2_000
 """Conversations whose language is told."""
@@ -111,7 +111,7 @@ class Inspection(Shown):
         """Whether every row was read."""
         return not self.logs.bad_rows
 
-    def told(self, sources: Any, given_options: Mapping[str, object]) -> Told:
+    def told(self, sources: Any, given_options: Mapping[str, object]) -> TerminalLines:
         """Yield a sentence for each question, two conversations, and the command to learn from them.
 
         Args:

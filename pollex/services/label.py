@@ -61,7 +61,7 @@ from pollex.services.roles import embedder_for, embeds_with
 from pollex.services.score import read_unedited, scored_by
 from pollex.services.training_record import training_of
 from pollex.services.workspace import workspace
-from pollex.text import Told, count, notes_told
+from pollex.text import TerminalLines, count, notes_told
 
 if TYPE_CHECKING:
     # scikit-learn comes with it, and takes a second to import
@@ -96,7 +96,7 @@ class NextConversations(Shown):
     def records(self) -> tuple[Request, ...]:
         return self.rows
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield the conversations to label next."""
         yield from rows_told(self.rows, ("id", "probability", "entropy", "judge", "begins"))
         of = count(self.unlabelled, "conversation")
@@ -335,7 +335,7 @@ class DrawnConversations(Shown):
     def records(self) -> Iterable[dict[str, Any]]:
         return self.rows
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield what was drawn, and the interval that the labels will give."""
         number = len(self.rows)
         of = f"{self.population:,} conversations"
@@ -485,7 +485,7 @@ class NextTexts(Shown):
     def records(self) -> Iterable[dict[str, Any]]:
         return self.rows
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield the texts to label next, and whom to ask."""
         yield from notes_told(self.faults)
         yield from rows_told(self.rows, ("text_id", "judge", "expected", "entropy"))

@@ -21,7 +21,7 @@ from pollex.services.runs import versions
 from pollex.services.workspace import workspace
 from pollex.store.rows import conversation_rows
 from pollex.store.tables import QueueRow, now
-from pollex.text import Told, count
+from pollex.text import TerminalLines, count
 
 COMMAND = "queue"
 """Of its run, which has conversations and no scores."""
@@ -47,7 +47,7 @@ class LabelQueue(Result):
     conversations: int
     population: int
 
-    def told(self, *_given: object, **_asked: object) -> Told:
+    def told(self, *_given: object, **_asked: object) -> TerminalLines:
         """Yield what waits, and where."""
         drawn = f"{count(self.conversations, 'conversation')} of {self.population:,}, at random"
         yield f"The queue {self.name!r} has {drawn} ({self.run}). Label it in `pollex serve`, page Label"

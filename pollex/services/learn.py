@@ -50,7 +50,7 @@ from pollex.services.pool_review import (
     written_pool,
 )
 from pollex.services.results import ModelUsage
-from pollex.services.roles import Workers, embedded_roles, hire, hire_judge
+from pollex.services.roles import RunRoles, embedded_roles, hire, hire_judge
 from pollex.services.starter import FEWEST, consult_starter, starter_of, with_starter
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.rubric_sets import rubric_set_rows
@@ -326,7 +326,7 @@ async def _learn(
 async def _adapted(
     opened: Workspace,
     learning: Learning,
-    staff: Workers,
+    staff: RunRoles,
     model: ModelOptions,
 ) -> tuple[Learning, list[AdaptedRubric]]:
     """Return what is learned with its rubrics in the terms of the domain, and what became of each.
@@ -570,7 +570,7 @@ def require_adaptable(rubrics: Sequence[Rubric], model: ModelOptions) -> None:
         raise WrongUse(what, remedy="name one", option="model")
 
 
-def ways_of_judging(rubrics: Sequence[Rubric], staff: Workers) -> Iterator[str]:
+def ways_of_judging(rubrics: Sequence[Rubric], staff: RunRoles) -> Iterator[str]:
     """Yield how each rubric that a person wrote will be judged."""
     for rubric in rubrics:
         by = judged_by(

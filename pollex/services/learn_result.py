@@ -44,7 +44,7 @@ from pollex.services.results import (
     usage_json,
 )
 from pollex.services.sets import ID, lint_rubrics, rubric_line, rubrics_told
-from pollex.text import Line, Told, count, notes_told, some_told
+from pollex.text import Line, TerminalLines, count, notes_told, some_told
 
 REPORT = "report.html"
 
@@ -151,7 +151,7 @@ class LearnResult(Shown):
         """Whether every row and conversation was processed."""
         return self.all_taken
 
-    def told(self, verbose: bool = False) -> Told:
+    def told(self, verbose: bool = False) -> TerminalLines:
         """Yield rubrics, three figures and the report's path; everything if verbose."""
         rubrics = self.rubrics
         # few thumbs give hints, and no figures
@@ -224,7 +224,7 @@ class LearnResult(Shown):
 
         yield from self._written()
 
-    def _written(self) -> Told:
+    def _written(self) -> TerminalLines:
         if self.out is not None:
             who = ", ".join(sorted(set(self.rubrics.roles.values())))
             yield f"Wrote {self.out} and {self.report} ({who}; run {self.run})"
@@ -266,7 +266,7 @@ def _figure_told(assessment: Assessment, name: str) -> str:
     return f"{FIGURES[name]} {figure}"
 
 
-def _details(rubrics: RubricSet) -> Told:
+def _details(rubrics: RubricSet) -> TerminalLines:
     """Yield the window with a guarantee, baselines, probabilities and notes."""
     if rubrics.guaranteed:
         yield f"Window with a guarantee: {guarantee_in_words(rubrics.guaranteed)}"
@@ -304,7 +304,7 @@ def lead_in_words(record: CalibratorRecord) -> str:
     return f"; cross-validated log-loss {abs(less):.3f} {'over' if less < 0 else 'under'} that of {PLAIN}'s curve"
 
 
-def _hints_told(rubrics: RubricSet) -> Told:
+def _hints_told(rubrics: RubricSet) -> TerminalLines:
     """Yield what is there in a log, of which too few thumbs can tell."""
     yield Line("What is there, as hints without figures:", "bold")
     for rubric in rubrics.rubrics:

@@ -28,7 +28,7 @@ from pollex.measures.arrays import Bools
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, can_retry
 from pollex.rubrics.headlines import went_the_other_way
-from pollex.rubrics.learning.material import GivenAnswers, Made, Material, Starter
+from pollex.rubrics.learning.material import GivenAnswers, MadePool, Material, Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import Sides, sides_of
@@ -40,7 +40,7 @@ from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.worth import anew_told
 from pollex.selection.policies import DEFAULT, POLICIES
 from pollex.services.pool_review import Fork, People, PoolWaits, begin_fork, until_taken
-from pollex.services.roles import Workers
+from pollex.services.roles import RunRoles
 from pollex.services.runs import RunSettings, digest, kept_ids, running, same_settings
 from pollex.store.resume import answers_of, extractions_of, find_run, step
 from pollex.store.rows import conversation_rows
@@ -76,7 +76,7 @@ class Learning:
     starter: Starter | None = None
 
 
-async def learn(learning: Learning, staff: Workers, setting: RunSettings) -> Learned:
+async def learn(learning: Learning, staff: RunRoles, setting: RunSettings) -> Learned:
     """Learn a rubric set from labeled conversations.
 
     Raises:
@@ -421,7 +421,7 @@ async def _begun(
     return await begin_fork(setting.store, fork, setting.arguments, fingerprint)
 
 
-def anew_by(roles: Roles) -> Callable[[Sequence[Conversation], Bools], Made] | None:
+def anew_by(roles: Roles) -> Callable[[Sequence[Conversation], Bools], MadePool] | None:
     """Return what makes a pool anew of some conversations; None where a model would have to be paid for it."""
     free = isinstance(roles.extractor, EmbeddedExtractor) and isinstance(roles.judge, EmbeddedJudge)
     # built-in roles cost nothing, so that halves of the data may have pools of their own

@@ -51,7 +51,7 @@ from pollex.services.roles import embedding_confirmed, options_as_before, seed_o
 from pollex.store.folder import kept_secret
 from pollex.store.resume import StoredAnswers
 from pollex.store.store import Store
-from pollex.text import Told
+from pollex.text import TerminalLines
 
 EXACT = "planned"
 AT_MOST = "at most"
@@ -428,7 +428,7 @@ class CallPlan(Result):
     notes: tuple[str, ...]
     likely: ModelUsage | None = None
 
-    def told(self, **_asked: object) -> Told:
+    def told(self, **_asked: object) -> TerminalLines:
         """Yield what would be asked, and what to know of the figures."""
         for name, usage in self.models:
             if len(self.models) > 1:

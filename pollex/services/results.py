@@ -14,12 +14,12 @@ from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST, Figure
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.text import Line, Rows, Told, count, encode, html_table
+from pollex.text import Line, Rows, TerminalLines, count, encode, html_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from pollex.services.roles import Workers
+    from pollex.services.roles import RunRoles
 
 SHOWN = 10
 """Rows of a result that a notebook shows."""
@@ -49,7 +49,7 @@ class Result(ABC):
         )
 
     @abstractmethod
-    def told(self, *given: Any, **asked: Any) -> Told:
+    def told(self, *given: Any, **asked: Any) -> TerminalLines:
         """Yield what people read of it; the arguments are what the use case says in `shown_with`."""
 
     def as_json(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Shown(Result):
         )
 
 
-def unread_told(number: int, example: str) -> Told:
+def unread_told(number: int, example: str) -> TerminalLines:
     """Yield how many answers could not be read, with one; nothing where all were."""
     if number:
         shown = " ".join(example.split())
@@ -139,7 +139,7 @@ class ModelUsage:
     known_answers: int = 0
 
     @classmethod
-    def of(cls, staff: Workers) -> ModelUsage | None:
+    def of(cls, staff: RunRoles) -> ModelUsage | None:
         """Return the usage of a run's roles; None where no model worked."""
         known_answers = staff.known_answers
         # nobody was asked: the usage is only worth telling if answers were known
@@ -178,7 +178,7 @@ class ModelUsage:
 
         return rows
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield a table by stage, with costs if known, and which models answered where these are several."""
         costs = () if self.price is None else ("cost",)
         # the sum of all stages is the last row
@@ -284,7 +284,7 @@ def _estimated_json(row: StageUsage, price: Price | None) -> dict[str, Any]:
     }
 
 
-def usage_by_stage(usage: ModelUsage | None) -> Told:
+def usage_by_stage(usage: ModelUsage | None) -> TerminalLines:
     """Yield calls, tokens and cost by stage, where a model worked."""
     if usage is not None:
         yield from usage.told()
@@ -295,7 +295,7 @@ def usage_json(usage: ModelUsage | None) -> dict[str, Any]:
     return {} if usage is None else usage.as_json()
 
 
-def figures_told(sides: Mapping[str, Assessment | None]) -> Told:
+def figures_told(sides: Mapping[str, Assessment | None]) -> TerminalLines:
     """Yield metrics with 95 % intervals, one column for each side."""
     # a side that was not measured has no column
     shown = {name: figures for name, figures in sides.items() if figures is not None}
@@ -330,7 +330,7 @@ WITHOUT_INTERVAL = (
 )
 
 
-def rows_told(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Told:
+def rows_told(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> TerminalLines:
     """Yield a table of those columns that the rows have; nothing without rows."""
     if rows:
         # the first row tells which columns all rows have
@@ -411,7 +411,7 @@ def share_told(
     good: Figure | None,
     decided: float | None,
     rubrics: RubricSet,
-) -> Told:
+) -> TerminalLines:
     """Yield the share of good conversations by their probabilities, and what a set at chance is worth."""
     # decisions take costs into account, probabilities don't
     if good is not None and good.value is not None:

@@ -44,7 +44,7 @@ WAVES = 4
 
 
 @dataclass(kw_only=True)
-class Workers:
+class RunRoles:
     """The roles of a run, with its model and its resources; left as a context they close its connections.
 
     Attributes:
@@ -191,7 +191,7 @@ class Workers:
 
         return replace(self.roles, updater=LlmUpdater(self.roles.judge.asker))
 
-    def beside_built_in(self, built_in: Roles, without: frozenset[str]) -> Workers:
+    def beside_built_in(self, built_in: Roles, without: frozenset[str]) -> RunRoles:
         """Return workers whose pool is of both sides; these where no model works or the user wants that."""
         from pollex.agents.mixed import mix_roles  # what works with a model alone needs
 
@@ -200,7 +200,7 @@ class Workers:
             return self
         return self._with(mix_roles(self.roles, built_in))
 
-    def leaving(self, rubrics: Iterable[Rubric], learned: Mapping[str, Any]) -> Workers:
+    def leaving(self, rubrics: Iterable[Rubric], learned: Mapping[str, Any]) -> RunRoles:
         """Return workers whose judge leaves a set's built-in and distilled rubrics to judges without a model.
 
         Args:
@@ -216,7 +216,7 @@ class Workers:
         learned_of_own = {id_: what for id_, what in learned.items() if id_ in own_ids}
         return self.judging_beside(LocalJudge(self.embedder, learned_of_own))
 
-    def judging_by(self, judge: Judge, record: JudgeRecord) -> Workers:
+    def judging_by(self, judge: Judge, record: JudgeRecord) -> RunRoles:
         """Return workers with another judge."""
         return replace(
             self,
@@ -224,7 +224,7 @@ class Workers:
             record=record,
         )
 
-    def judging_beside(self, local: Judge) -> Workers:
+    def judging_beside(self, local: Judge) -> RunRoles:
         """Return workers whose model judges what `local` doesn't."""
         from pollex.agents.mixed import MixedJudge
 
@@ -236,7 +236,7 @@ class Workers:
 
         return self._with(replace(self.roles, judge=MixedJudge(judge, local)))
 
-    def _with(self, roles: Roles) -> Workers:
+    def _with(self, roles: Roles) -> RunRoles:
         # a local judge embeds: the record says with what, as another model would answer differently
         options = self.record.options.but(embedding_model=self.embedder.model)
         return replace(
@@ -262,7 +262,7 @@ async def hire(
     seed: int = 0,
     budget: Budget | None = None,
     together: Round | None = None,
-) -> Workers:
+) -> RunRoles:
     """Build the roles that the options ask for; probe an unknown model first, fetch what its batches brought.
 
     Args:
@@ -363,10 +363,10 @@ def embedded_workers(
     embedder: Embedder,
     seed: int = 0,
     alike: float | None = None,
-) -> Workers:
+) -> RunRoles:
     """Build all four roles without an LLM; see `EmbeddedDeduplicator` for `alike`."""
     roles = embedded_roles(profile, embedder, seed, alike)
-    return Workers(
+    return RunRoles(
         roles=roles,
         record=embedded_record(embedder),
         embedder=embedder,
@@ -382,7 +382,7 @@ def llm_workers(
     capabilities: Capabilities,
     seed: int,
     memory: AnswerMemory | None = None,
-) -> Workers:
+) -> RunRoles:
     """Build all four roles on a model.
 
     Args:
@@ -418,7 +418,7 @@ def llm_workers(
         options=settings,
     )
 
-    return Workers(
+    return RunRoles(
         roles=roles,
         record=record,
         embedder=embedder,
@@ -533,7 +533,7 @@ async def hire_judge(
     budget: Budget | None = None,
     together: Round | None = None,
     conversations: Iterable[Conversation] | None = None,
-) -> Workers:
+) -> RunRoles:
     """Restore the judge that θ was fitted to; see `hire`.
 
     Args:
@@ -594,7 +594,7 @@ async def workers_from_memory(
     store: Store,
     conversations: Iterable[Conversation],
     embedding_model: str,
-) -> Workers | None:
+) -> RunRoles | None:
     """Return workers whose model is the memory of its answers; None where something is left to ask.
 
     Args:

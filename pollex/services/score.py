@@ -49,7 +49,7 @@ from pollex.services.scorer import BatchScorer, ScoringPool
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import BATCH, outcome_counts, scored_ids, scores_of, unread
 from pollex.store.rows import conversation_rows, rubric_rows
-from pollex.text import Told
+from pollex.text import TerminalLines
 
 FEWEST = 20
 """Conversations below which drift is not looked for."""
@@ -100,7 +100,7 @@ class ScoreResult(Shown):
         forms = score_forms()
         return forms.requests(as_, self.scores or (), self.rubrics, logs)
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield what scoring came to."""
         yield line_of_outcomes(self.outcomes)
         yield from unread_told(*self.unread)

@@ -37,7 +37,7 @@ from pollex.rubrics.headlines import (
     why_beside,
 )
 from pollex.rubrics.lint import Mark, marks_on_answers, marks_on_pairs, marks_on_words
-from pollex.rubrics.records import WITHIN, ChosenRubric, Remark
+from pollex.rubrics.records import WITHIN, ChosenRubric, CommentFinding
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import (
@@ -55,7 +55,7 @@ from pollex.services.results import Result, figures_json
 from pollex.services.roles import embedder_for, hire
 from pollex.services.workspace import Workspace, run_to_end, workspace
 from pollex.store.store import Store
-from pollex.text import Line, Told, count
+from pollex.text import Line, TerminalLines, count
 
 SIDES: dict[Polarity, str] = {"dsat": "What goes wrong", "sat": "What goes well"}
 STRONGEST: dict[Polarity, str] = {
@@ -81,7 +81,7 @@ ID = 8
 """Characters of an id; `pollex why` takes the beginning."""
 
 
-def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
+def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> TerminalLines:
     """Yield what labels bear out, problems first; all others only if verbose."""
     # findings lead, problems first
     leading = {}
@@ -139,14 +139,14 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> Told:
     yield from _thin_told(len(thin))
 
 
-def _thin_told(number: int) -> Told:
+def _thin_told(number: int) -> TerminalLines:
     """Yield how many rubrics say too little to be shown; nothing for none."""
     if number:
         are = "rubric says", "rubrics say"
         yield f"{count(number, *are)} too little to be shown: in the file of the rubric set"
 
 
-def _habits_told(habits: Sequence[Habit]) -> Told:
+def _habits_told(habits: Sequence[Habit]) -> TerminalLines:
     """Yield what the assistant does in conversations that end so, one a line."""
     if habits:
         yield Line("Habits to check, unproven:", "bold")
@@ -154,7 +154,7 @@ def _habits_told(habits: Sequence[Habit]) -> Told:
         yield rubric_line(habit.case.text, [habit.figures])
 
 
-def _remarks(remarks: Iterable[Remark]) -> Told:
+def _remarks(remarks: Iterable[CommentFinding]) -> TerminalLines:
     for remark in remarks:
         of = f"{count(remark.share.n, 'comment')} with thumbs {'up' if remark.polarity == 'sat' else 'down'}"
         share = f"{percent(remark.share)} of {of} ({ends(remark.share)})"
@@ -164,7 +164,7 @@ def _remarks(remarks: Iterable[Remark]) -> Told:
         )
 
 
-def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> Told:
+def _group(heading: str, entries: Iterable[Headline], verbose: bool) -> TerminalLines:
     for number, entry in enumerate(entries):
         if not number:
             yield Line(f"{heading}:", "bold")
@@ -316,7 +316,7 @@ class SetDifference(Result):
 
         return counts
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield figures, then the rubrics that differ."""
         for name, rubric_set in (("before", self.before), ("after", self.after)):
             if rubric_set.held_out:
@@ -476,7 +476,7 @@ class EditedSet(Result):
             (off_rubric, False) for off_rubric in self.rubrics.off
         ]
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield where a change was written; without a change the rubrics, and whether changes wait for a refit."""
         if self.changed:
             yield f"{self.changed}: wrote {self.edits}"
@@ -761,7 +761,7 @@ class LintResult(Result):
         """Return whether every rubric was looked at, and the model answered if it was asked."""
         return not self.unanswered
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield each mark under its rubric."""
         # each rubric once, in the order of its first mark
         marked = dict.fromkeys(mark.id for mark in self.marks)

@@ -50,7 +50,7 @@ from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown, interval_of
 from pollex.services.score import read_unedited, score
-from pollex.text import Rows, Told, count, notes_told
+from pollex.text import Rows, TerminalLines, count, notes_told
 
 FOLDS = 10
 RIDGE = 0.01
@@ -492,7 +492,7 @@ class Estimates:
             parts.append(f"{n} more labels {DRAWN[way]} are needed")
         return "; ".join(parts)
 
-    def explained(self) -> Told:
+    def explained(self) -> TerminalLines:
         """Yield what the figures mean, and what is missing."""
         # random labels: what scores add to them, and what to keep in mind
         if (share := self.at_random) is not None:
@@ -574,7 +574,7 @@ class ShareResult(Shown):
             for how, share in segment.known
         ]
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield the estimates for all conversations, then by group."""
         total = self.total
         yield f"Share of good conversations, of {total.conversations:,} in all"

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pollex.text import Told, count, printable
+from pollex.text import TerminalLines, count, printable
 
 WIDTH = 118
 """Characters of a line."""
@@ -40,7 +40,7 @@ def state_told(
     node: str,
     state: Mapping[str, Any],
     before: Mapping[str, Any],
-) -> Told:
+) -> TerminalLines:
     """Yield what a node found, then what the state has from nodes before it.
 
     Args:

@@ -25,7 +25,7 @@ from pollex.store.resume import keep_originals
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
-    from pollex.services.roles import Workers
+    from pollex.services.roles import RunRoles
     from pollex.services.runs import RunSettings
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class Workspace:
     options: RunOptions
     on_stop: list[Callable[[], None]] = field(default_factory=list)
 
-    def setting(self, arguments: dict[str, Any], staff: Workers) -> RunSettings:
+    def setting(self, arguments: dict[str, Any], staff: RunRoles) -> RunSettings:
         """Return the setting of a run that works here."""
         # what was typed, and where, is shown with the run, and needed to resume it
         if self.options.typed:
@@ -90,7 +90,7 @@ class Workspace:
             resume=self.options.resume,
         )
 
-    def announce(self, staff: Workers) -> None:
+    def announce(self, staff: RunRoles) -> None:
         """Tell who works and what their endpoint lacks; an interrupt reaches them from now on."""
         self.progress.note(f"Roles: {staff.display_name}")
         if staff.capabilities:

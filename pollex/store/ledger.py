@@ -8,7 +8,7 @@ from typing import Any
 from pollex.gateway.batches.desk import BatchLine, Submission
 from pollex.gateway.calls import LEASE, StoredCall
 from pollex.store.database import Statement
-from pollex.store.runs import OUT, Lease, is_held
+from pollex.store.runs import OUT, CallLease, is_held
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import damaged, line_of, now, read_line
@@ -17,7 +17,7 @@ _COLUMNS = "digest, provider, place, model, intended, size, id"
 
 
 class StoreBook:
-    """Fulfils `gateway.batches.desk.Book`."""
+    """Fulfils `gateway.batches.desk.BatchBook`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -162,7 +162,7 @@ class StoreLedger:
         if self._store.prompts and (request := about.get("request")) is not None:
             changes.append(Statement(_ASKED, [key, request]))
 
-        lease = Lease(
+        lease = CallLease(
             self._store.folder,
             key,
             attempt,

@@ -23,7 +23,7 @@ from pollex.store.tables import (
     pack,
     unpack,
 )
-from pollex.store.writer import SMALL, Cells
+from pollex.store.writer import SMALL, StoredRow
 from pollex.text import writable
 
 SOURCE = "source"
@@ -101,7 +101,7 @@ class AnswerCells:
         questions: Sequence[Question],
         answers: Sequence[Answer | Unanswered],
         fingerprints: Sequence[str] | str,
-    ) -> Iterator[Cells]:
+    ) -> Iterator[StoredRow]:
         """Yield a judge's answers to `questions`, in their order.
 
         Args:
@@ -113,7 +113,7 @@ class AnswerCells:
         about = self._run, writable(conversation.id), conversation.text_hash
         for question, answer, fingerprint in zip(questions, answers, fingerprints, strict=True):
             cells = about + self._cells_of(question, answer, fingerprint)
-            yield Cells(
+            yield StoredRow(
                 AnswerRow,
                 self._run,
                 cells,

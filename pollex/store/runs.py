@@ -88,7 +88,7 @@ def is_held(folder: Path, holder: str) -> bool:
 
 
 @dataclass
-class Lease:
+class CallLease:
     """A call that somebody wants to send, among the changes of a transaction.
 
     Attributes:
@@ -189,7 +189,7 @@ def read_runs(rows: Sequence[Mapping[str, Any]]) -> list[Run]:
     return [Run.read(row) for row in rows]
 
 
-class Claim:
+class RunLock:
     """An exclusive claim on a run by this process, held until `release` or exit.
 
     The lock is on the open file, not on the number written into it, so a killed process leaves no

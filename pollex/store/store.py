@@ -37,9 +37,9 @@ from pollex.outputs import note_run
 from pollex.store.columns import RUNS, TEXTS, Columns, RowBlock
 from pollex.store.database import BACKUP, FILE, Database, Statement
 from pollex.store.folder import STORE, keep_secret, make_private, require_own_files, write_failed
-from pollex.store.runs import ALL_RUNS, Claim, Lease, Run, Sender, Status, statement_of_run
+from pollex.store.runs import ALL_RUNS, CallLease, Run, RunLock, Sender, Status, statement_of_run
 from pollex.store.tables import FactRow, Row, damaged, now, pack, without_texts
-from pollex.store.writer import Cells, Writer, queued
+from pollex.store.writer import StoredRow, Writer, queued
 from pollex.text import is_text
 
 LOG = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Store:
         self.folder = folder
         self.prompts = self.texts = True
         self._given = secret
-        self._claims = dict[str, Claim]()
+        self._claims = dict[str, RunLock]()
         self._closed = False
         # nothing is opened before it is known to be the store's own
         require_own_files(folder)
@@ -154,7 +154,7 @@ class Store:
         """Number of paid replies."""
         return int(self.value("SELECT count(*) FROM calls WHERE reply IS NOT NULL"))
 
-    def put(self, rows: Iterable[Row | Cells | RowBlock]) -> None:
+    def put(self, rows: Iterable[Row | StoredRow | RowBlock]) -> None:
         """Queue facts and return.
 
         Raises:
@@ -197,7 +197,7 @@ class Store:
         """Do `settle` in synchronous code."""
         self._writer.flush()
 
-    async def change(self, *changes: Statement | Lease) -> None:
+    async def change(self, *changes: Statement | CallLease) -> None:
         """Return when changes of the database are committed. Raises as `write` does."""
         await self._writer.write(changes)
 
@@ -369,7 +369,7 @@ class Store:
 
     def _claim(self, run: str) -> None:
         if run not in self._claims:
-            self._claims[run] = Claim(self.folder / RUNS / run)
+            self._claims[run] = RunLock(self.folder / RUNS / run)
 
     def _note(self, run: str, **changes: Any) -> None:
         with self.database.transaction() as connection:

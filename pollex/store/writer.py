@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pollex.errors import StoreFull
 from pollex.store.columns import KINDS, Columns, RowBlock, block_of
 from pollex.store.database import FILE, PATIENCE, WHILE_ASKED, Database, Statement
-from pollex.store.runs import Lease
+from pollex.store.runs import CallLease
 from pollex.store.tables import ColumnRow, Row, insert_into
 
 BATCH = 8 << 20
@@ -28,7 +28,7 @@ LINGER = 0.2
 """Seconds that rows may gather while nobody waits for them."""
 
 
-class Cells(NamedTuple):
+class StoredRow(NamedTuple):
     """A row for a Parquet file.
 
     Attributes:
@@ -42,7 +42,7 @@ class Cells(NamedTuple):
     size: int
 
 
-Item = Statement | Lease | Cells | RowBlock
+Item = Statement | CallLease | StoredRow | RowBlock
 Waiting = Future[None] | asyncio.Future[None]
 
 
@@ -98,7 +98,7 @@ class Writer:
             settle: Whether `wait` is for all that was put to be readable.
         """
         items = list(items)
-        size = sum(item.size if isinstance(item, Cells | RowBlock) else SMALL for item in items)
+        size = sum(item.size if isinstance(item, StoredRow | RowBlock) else SMALL for item in items)
         with self._changed:
             # whoever puts more than fits waits for the thread
             self._changed.wait_for(lambda: self._queued < ROOM or self.failure is not None)
@@ -172,14 +172,14 @@ class Writer:
         """Write a batch; return what went wrong, whatever it is: those who wait must hear of it."""
         try:
             # the database first: what columns say may rest on it
-            self._apply([item for item in items if not isinstance(item, Cells | RowBlock)])
+            self._apply([item for item in items if not isinstance(item, StoredRow | RowBlock)])
             for item in items:
-                if isinstance(item, Cells):
+                if isinstance(item, StoredRow):
                     self._rows[item.kind, item.run].append(item.values)
                 elif isinstance(item, RowBlock):
                     self._blocks.append(item)
 
-                self._size += item.size if isinstance(item, Cells | RowBlock) else 0
+                self._size += item.size if isinstance(item, StoredRow | RowBlock) else 0
 
             # columns in large parts, but never too late
             if settle or self._size >= BATCH or time.monotonic() - self._since >= LATEST:
@@ -189,7 +189,7 @@ class Writer:
 
         return None
 
-    def _apply(self, changes: Sequence[Statement | Lease]) -> None:
+    def _apply(self, changes: Sequence[Statement | CallLease]) -> None:
         if not changes:
             return
 
@@ -228,13 +228,13 @@ class Writer:
         self._since = time.monotonic()
 
 
-def queued(row: Row | Cells | RowBlock) -> Statement | Cells | RowBlock:
+def queued(row: Row | StoredRow | RowBlock) -> Statement | StoredRow | RowBlock:
     """Return a row as it is queued."""
-    if isinstance(row, Cells | RowBlock):
+    if isinstance(row, StoredRow | RowBlock):
         return row
     if isinstance(row, ColumnRow):
         cells = row.cells
-        return Cells(
+        return StoredRow(
             type(row),
             row.run,
             cells,

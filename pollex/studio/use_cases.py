@@ -20,7 +20,7 @@ from pollex.usecases.ask import AskQuestionnaire
 from pollex.usecases.learn import LearnRubrics
 from pollex.usecases.refit import RefitSet
 from pollex.usecases.score import ScoreLogs
-from pollex.usecases.use_case import NEEDED, Crew, UseCase, options_of
+from pollex.usecases.use_case import NEEDED, CallContext, UseCase, options_of
 
 
 def usual(field: "Field[Any]") -> Any:
@@ -60,7 +60,7 @@ def carry_out(kind: type[UseCase[Any]], form_values: dict[str, Any]) -> None:
 
     progress = NullProgress()
     fields: dict[str, Any] = {**form_values, "store": store}  # each use case of a graph has a store
-    kind(**fields).perform(Crew(progress=progress, run=RunOptions(store=store)))
+    kind(**fields).perform(CallContext(progress=progress, run=RunOptions(store=store)))
 
 
 def learn(form: LearnChoice) -> None:

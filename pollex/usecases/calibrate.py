@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.usecases.families import out_option
-from pollex.usecases.use_case import Crew, UseCase, opt, options, use_case
+from pollex.usecases.use_case import CallContext, UseCase, opt, options, use_case
 
 if TYPE_CHECKING:
     from pollex.services.calibrate import FittedCalibrator, Predicted
@@ -85,7 +85,7 @@ class FewThreads:
     Where others want the cores, waiting for a second thread takes three times as long as the work.
     """
 
-    def call(self, name: str, crew: Crew) -> Any:
+    def call(self, name: str, crew: CallContext) -> Any:
         """Call a service; OpenBLAS reads the variable when NumPy is first loaded, which the service does."""
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         return super().call(name, crew)  # type: ignore[misc]
@@ -122,7 +122,7 @@ class Network:
         "Networks whose probabilities are averaged: 10 if not set, 1 in the authors' recipe."
     )
 
-    def as_settings(self, crew: Crew) -> dict[str, Any]:
+    def as_settings(self, crew: CallContext) -> dict[str, Any]:
         """Return those that were given."""
         settings = {}
         # the network's own fields, whatever else a use case has
@@ -195,7 +195,7 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
     )
     seed: int = seed_option()
 
-    def as_options(self, crew: Crew) -> dict[str, tuple[float, ...]]:
+    def as_options(self, crew: CallContext) -> dict[str, tuple[float, ...]]:
         """Return the options of questions by their names."""
         return dict(self.options)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pollex.usecases.families import RUBRICS, ByJudge, Grouped, page_option, store_of
-from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,15 +78,15 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
         """Both samples, as other use cases have their logs."""
         return (str(self.new), str(self.against))
 
-    def as_new(self, crew: Crew) -> str | Path:
+    def as_new(self, crew: CallContext) -> str | Path:
         """Return the new conversations; those of a log that was brought, too."""
         return sample_of(self, self.new)
 
-    def as_against(self, crew: Crew) -> str | Path:
+    def as_against(self, crew: CallContext) -> str | Path:
         """Return the baseline, likewise."""
         return sample_of(self, self.against)
 
-    def carry_out(self, crew: Crew) -> CheckResult:
+    def carry_out(self, crew: CallContext) -> CheckResult:
         """See `services.check.check`; append the table to the summary of a step of GitHub's."""
         result: CheckResult = self.call(self.does, crew)
         # the build server names the file of the step's summary
@@ -102,7 +102,7 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
         """Return 4 if a condition failed."""
         return FAILED if result.failed else None
 
-    def as_xml(self, crew: Crew) -> Any:
+    def as_xml(self, crew: CallContext) -> Any:
         """Return where JUnit's XML goes."""
         return self.taken("junit")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pollex.errors import WrongUse
 from pollex.usecases.families import RUBRICS, ByJudge, Grouped, page_option, store_of
-from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,7 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
                 option="by",
             )
 
-    def as_samples(self, crew: Crew) -> Sequence[str | Path] | Logs:
+    def as_samples(self, crew: CallContext) -> Sequence[str | Path] | Logs:
         """Return files or runs; or one log that is read already.
 
         Raises:

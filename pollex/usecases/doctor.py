@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pollex.services.options import ModelOptions
 from pollex.usecases.families import Stored, model_option, url_option
-from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from pollex.services.doctor import Health
@@ -36,7 +36,7 @@ class CheckInstallation(Stored, UseCase["Health"]):
         default=False,
     )
 
-    def as_model(self, crew: Crew) -> ModelOptions:
+    def as_model(self, crew: CallContext) -> ModelOptions:
         """Return the model that is asked."""
         return ModelOptions(model=self.model, base_url=self.base_url)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.store.folder import STORE, VARIABLE
-from pollex.usecases.use_case import Crew, opt, options
+from pollex.usecases.use_case import CallContext, opt, options
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -72,7 +72,7 @@ class Stored:
         door="python",
     )
 
-    def as_run(self, crew: Crew) -> RunOptions:
+    def as_run(self, crew: CallContext) -> RunOptions:
         """Return where the store is."""
         return RunOptions(Path(self.store))
 
@@ -87,7 +87,7 @@ class Running(Stored):
         group="Output",
     )
 
-    def as_run(self, crew: Crew) -> RunOptions:
+    def as_run(self, crew: CallContext) -> RunOptions:
         """Return the options of the run."""
         return replace(crew.run, store=Path(self.store), resume=self.resume)
 
@@ -192,11 +192,11 @@ class Reading:
     labels_needed: ClassVar[bool] = True
     """Whether a label that can't be read is an error to callers in Python."""
 
-    def as_reading(self, crew: Crew) -> ReadOptions:
+    def as_reading(self, crew: CallContext) -> ReadOptions:
         """Return the options for reading."""
         return read_options(self)
 
-    def as_logs(self, crew: Crew) -> Sources | Logs:
+    def as_logs(self, crew: CallContext) -> Sources | Logs:
         """Return files; or what else holds conversations, as logs."""
         logs: Data = getattr(self, "logs")  # noqa: B009 - each use case says how they are given
         # a tuple has the names of files, as a terminal gives them
@@ -356,7 +356,7 @@ class Questions:
         place="setting",
     )
 
-    def as_reading(self, crew: Crew) -> ReadOptions:
+    def as_reading(self, crew: CallContext) -> ReadOptions:
         """Return the options for reading."""
         return read_options(self)
 
@@ -460,7 +460,7 @@ class Calls(Running):
         place="setting",
     )
 
-    def as_model(self, crew: Crew) -> ModelOptions:
+    def as_model(self, crew: CallContext) -> ModelOptions:
         """Return the options of the model, with LangSmith's tracing switched as they say."""
         from pollex.gateway.langsmith import switch_tracing  # not needed for --help
 

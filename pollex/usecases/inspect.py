@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pollex.usecases.families import ColumnReader, Commented, Grouped, Judged, Reading
-from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from pollex.conversations.logs import Logs
@@ -74,6 +74,6 @@ class InspectLogs(Commented, Judged, Grouped, Reading, ColumnReader, UseCase["In
             name: pairs_as_typed(typed[name]) for name in ("columns", "roles") if name in typed
         }
 
-    def as_sources(self, crew: Crew) -> Sources | Logs:
+    def as_sources(self, crew: CallContext) -> Sources | Logs:
         """Return files, or logs."""
         return self.as_logs(crew)

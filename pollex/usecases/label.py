@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pollex.errors import WrongUse
 from pollex.services.options import RunOptions
 from pollex.usecases.families import RUBRICS, ByJudge, Reading, Stored, out_option
-from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from pollex.services.label_queue import LabelQueue
@@ -83,7 +83,7 @@ class LabelNext(ByJudge, UseCase[Any]):
     )
     out: Path | None = out_option("Output file: .jsonl or .csv.", metavar="FILE")
 
-    def carry_out(self, crew: Crew) -> Any:
+    def carry_out(self, crew: CallContext) -> Any:
         """See `services.label`."""
         # a random sample needs nothing that predicts
         if self.purpose == "share" or self.needs_none:
@@ -111,7 +111,7 @@ class LabelNext(ByJudge, UseCase[Any]):
         """Whether nothing predicts yet: the first labels are of a random sample."""
         return self.rubrics is None and self.calibrator is None and not self.judges
 
-    def plan(self, crew: Crew) -> Any:
+    def plan(self, crew: CallContext) -> Any:
         """See `UseCase.plan`; what asks no judge is done at once, as it costs nothing."""
         if self.rubrics and self.purpose == "model":
             return super().plan(crew)
@@ -165,15 +165,15 @@ class QueueLog(Reading, Stored, UseCase["LabelQueue"]):
     count: int = opt("Number of conversations, at random.", default=200, least=1)
     seed: int = opt("Random seed.", default=0, place="rare", least=0)
 
-    def as_run(self, crew: Crew) -> RunOptions:
+    def as_run(self, crew: CallContext) -> RunOptions:
         """Return where the queue is kept, with the command that made it."""
         return replace(crew.run, store=Path(self.store))
 
-    def as_number(self, crew: Crew) -> int:
+    def as_number(self, crew: CallContext) -> int:
         """Return how many conversations are drawn."""
         return self.count
 
-    def as_name(self, crew: Crew) -> str:
+    def as_name(self, crew: CallContext) -> str:
         """Return the name of the queue."""
         from pollex.services.label_queue import named_after  # numpy is not needed for --help
 

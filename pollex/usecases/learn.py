@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.services.options import SYSTEMS, require_model
 from pollex.usecases.families import AllLabels, Commented, Grouped, Reading, Writing, out_option
-from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from pollex.prompts.domain import DomainProfile
@@ -157,25 +157,25 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         door="terminal",
     )
 
-    def as_rubrics_from(self, crew: Crew) -> str | Path | None:
+    def as_rubrics_from(self, crew: CallContext) -> str | Path | None:
         """Return rubrics that are fitted and not learned."""
         if self.rubrics_from is None:
             return self.rubrics
         return self.rubrics_from
 
-    def as_adapt(self, crew: Crew) -> bool:
+    def as_adapt(self, crew: CallContext) -> bool:
         """Return whether rubrics that are given are adapted to the domain first."""
         return self.adapt == "yes"
 
-    def as_review(self, crew: Crew) -> bool:
+    def as_review(self, crew: CallContext) -> bool:
         """Return whether the run waits for people at the pool."""
         return self.review == "pool"
 
-    def as_people(self, crew: Crew) -> Any:
+    def as_people(self, crew: CallContext) -> Any:
         """Return who edits the pool now; None if nobody sits at the terminal."""
         return crew.editor()
 
-    def as_settings(self, crew: Crew) -> LearnSettings:
+    def as_settings(self, crew: CallContext) -> LearnSettings:
         """Return the settings of the run."""
         # not for --help
         from pollex.rubrics.learning.settings import HALF, LearnSettings, budget_of
@@ -206,7 +206,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
             **self.given(*names),
         )
 
-    def as_model(self, crew: Crew) -> ModelOptions:
+    def as_model(self, crew: CallContext) -> ModelOptions:
         """Return the options of the model, which some systems need."""
         model = super().as_model(crew)
         # some of the paper's systems need a model

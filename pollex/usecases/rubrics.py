@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.services.options import ModelOptions
 from pollex.usecases.families import Stored, url_option
-from pollex.usecases.use_case import Crew, UseCase, opt, options, use_case
+from pollex.usecases.use_case import CallContext, UseCase, opt, options, use_case
 
 if TYPE_CHECKING:
     from pollex.services.sets import EditedSet, LintResult, SetDifference
@@ -141,7 +141,7 @@ class LintRubrics(Stored, UseCase["LintResult"]):
     )
     base_url: str | None = url_option()
 
-    def as_model(self, crew: Crew) -> ModelOptions | None:
+    def as_model(self, crew: CallContext) -> ModelOptions | None:
         """Return the model, if one is named."""
         if self.model:
             return ModelOptions(model=self.model, base_url=self.base_url)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.usecases.families import RUBRICS, ByJudge, out_option, two_numbers
-from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +130,7 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
         """Whether scores go to standard output."""
         return str(self.out) == "-"
 
-    def carry_out(self, crew: Crew) -> ScoreResult:
+    def carry_out(self, crew: CallContext) -> ScoreResult:
         """See `services.score.score`; into parts a room scores."""
         # a dry run counts calls, which is alike for a file and a folder
         service = "pollex.services.score.score"
@@ -142,7 +142,7 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
         result: ScoreResult = self.call_at(service, crew)
         return result
 
-    def as_out(self, crew: Crew) -> Any:
+    def as_out(self, crew: CallContext) -> Any:
         """Return a file, or the name of a folder."""
         if not self.into_parts:
             return self.taken("out")

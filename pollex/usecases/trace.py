@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pollex.usecases.families import Stored
-from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from pollex.services.history import ConversationHistory, NodeState, RunTree
@@ -52,7 +52,7 @@ class TraceRun(Stored, UseCase["RunTree | ConversationHistory | NodeState"]):
         metavar="NODE",
     )
 
-    def carry_out(self, crew: Crew) -> Any:
+    def carry_out(self, crew: CallContext) -> Any:
         """See `services.history`."""
         if self.state is not None:
             return self.call("history.trace_state", crew)

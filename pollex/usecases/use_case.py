@@ -159,7 +159,7 @@ def options_of(kind: type) -> Iterator[VerbOption]:
 
 
 @dataclass(frozen=True)
-class Crew:
+class CallContext:
     """What a door brings along.
 
     Attributes:
@@ -214,11 +214,11 @@ class UseCase(Generic[R_co]):
             ):
                 require_number(option, value)
 
-    def carry_out(self, crew: Crew) -> R_co:
+    def carry_out(self, crew: CallContext) -> R_co:
         """Do it."""
         return cast(R_co, self.call(self.does, crew))
 
-    def perform(self, crew: Crew) -> R_co:
+    def perform(self, crew: CallContext) -> R_co:
         """Do it, and note in the store which files it wrote."""
         # what only describes itself needs no store
         from pollex.store.outputs import noted_outputs
@@ -228,7 +228,7 @@ class UseCase(Generic[R_co]):
         with noted_outputs(Path(folder)):
             return self.carry_out(crew)
 
-    def plan(self, crew: Crew) -> CallPlan:
+    def plan(self, crew: CallContext) -> CallPlan:
         """Count the calls that it would make.
 
         Raises:
@@ -250,11 +250,11 @@ class UseCase(Generic[R_co]):
         what = f"{self.verb} asks nobody here: there are no calls to count"
         raise WrongUse(what, remedy="leave it out", option="dry_run")
 
-    def call(self, name: str, crew: Crew) -> Any:
+    def call(self, name: str, crew: CallContext) -> Any:
         """Call a service of the use case's room with what its arguments name."""
         return self.call_at(f"{room_of(type(self))}.services.{name}", crew)
 
-    def call_at(self, name: str, crew: Crew) -> Any:
+    def call_at(self, name: str, crew: CallContext) -> Any:
         """Call a service by its full name with what its arguments name."""
         service = found_at(name)
         parameters = inspect.signature(service).parameters
@@ -277,7 +277,7 @@ class UseCase(Generic[R_co]):
             self.propose_by_model(error, crew)
             raise
 
-    def propose_by_model(self, error: BadInput, crew: Crew) -> None:
+    def propose_by_model(self, error: BadInput, crew: CallContext) -> None:
         """Have the model that was named say how a log may be read, where nothing else was found.
 
         Raises:
@@ -313,7 +313,7 @@ class UseCase(Generic[R_co]):
 
         raise ask_for_mapping(sources, error, progress=crew.progress, **parts) from error
 
-    def argument(self, name: str, crew: Crew) -> Any:
+    def argument(self, name: str, crew: CallContext) -> Any:
         """Return what a service takes under a name: of a method `as_NAME`, or an option; `NEEDED` where neither is."""
         if name == "progress":
             return crew.progress

@@ -21,7 +21,7 @@ from pollex.reports.page import environment as of_reports
 from pollex.reports.page import style_of
 from pollex.reports.transcript import MarkedText
 from pollex.rooms import folders_of
-from pollex.rubrics.records import Worth
+from pollex.rubrics.records import RubricEvidence
 from pollex.rubrics.worth import doubt, with_bounds
 from pollex.store.runs import Run
 from pollex.text import printable
@@ -62,7 +62,7 @@ def environment() -> Environment:
     return environment
 
 
-def worth_told(worth: Worth) -> str:
+def worth_told(worth: RubricEvidence) -> str:
     """Describe how often a rubric holds, and its thumbs, each share with its interval."""
     return unbreak(with_bounds(worth))
 

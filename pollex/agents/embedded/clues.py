@@ -33,7 +33,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.splits import block_ids
 from pollex.prompts.domain import STOPWORDS
 from pollex.rubrics.answers import LIKERT
-from pollex.rubrics.learning.material import Made
+from pollex.rubrics.learning.material import MadePool
 from pollex.rubrics.learning.words import Words, contrast, sources_of
 from pollex.rubrics.records import LIKELY
 from pollex.rubrics.rubric import Polarity, Rubric, content_id
@@ -180,7 +180,7 @@ class StudiedLog:
 
         return clues
 
-    def made(self, positive: Flags, rows: Flags) -> Made:
+    def made(self, positive: Flags, rows: Flags) -> MadePool:
         """Make the pool of some conversations, with its answers about all of them; see `clues`."""
         clues = self.clues(positive, rows)
         rubrics = [clue.rubric for clue in clues]
@@ -189,7 +189,7 @@ class StudiedLog:
             [rubric.leads and not is_unexpected(rubric) for rubric in rubrics],
             dtype=bool,
         )
-        return Made(rubrics, leads, self.answers(clues, positive, rows))
+        return MadePool(rubrics, leads, self.answers(clues, positive, rows))
 
     def mined(self, positive: Flags, rows: Flags) -> list[Signal]:
         """Return signals for phrases that are more frequent in one class of some conversations.

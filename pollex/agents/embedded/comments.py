@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pollex.agents.embedded.events.language import language_of, stopwords_of
 from pollex.agents.embedded.events.sentences import root_of, word_set
 from pollex.conversations.conversation import Conversation, Label
-from pollex.rubrics.records import Remark
+from pollex.rubrics.records import CommentFinding
 from pollex.rubrics.rubric import Polarity, Quote
 from pollex.rubrics.worth import share_of
 
@@ -35,7 +35,7 @@ _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+")
 
 
-def remarks_of(conversations: Iterable[Conversation]) -> tuple[Remark, ...]:
+def remarks_of(conversations: Iterable[Conversation]) -> tuple[CommentFinding, ...]:
     """Return what the comments of labeled conversations name, by side of the thumb, the most frequent first."""
     rated = []
     for conversation in conversations:
@@ -55,7 +55,7 @@ def _of_side(
     side: Polarity,
     conversations: Sequence[Conversation],
     sides: dict[Polarity, list[Conversation]],
-) -> Iterator[Remark]:
+) -> Iterator[CommentFinding]:
     stop = stopwords_of(language_of(conversations))
     # by stems, the conversations whose comments have them, and their words
     named: defaultdict[tuple[str, ...], dict[int, str]] = defaultdict(dict)
@@ -72,7 +72,7 @@ def _of_side(
         {stems: set(places) for stems, places in named.items()}, len(conversations)
     ):
         places = named[stems]
-        yield Remark(
+        yield CommentFinding(
             # the commonest wording, of equals the first in the alphabet
             text=max(sorted(places.values()), key=list(places.values()).count),
             polarity=side,

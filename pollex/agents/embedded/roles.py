@@ -27,7 +27,7 @@ from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id, with_rea
 
 if TYPE_CHECKING:
     from pollex.agents.embedded.clues import Clue, StudiedLog
-    from pollex.rubrics.learning.material import Made
+    from pollex.rubrics.learning.material import MadePool
     from pollex.rubrics.learning.words import Words
 
 MOST_REASONS = 3
@@ -76,7 +76,7 @@ class EmbeddedExtractor:
         self.study = self._study_of(labelled)
         self.clues = self.study.clues(positive, np.ones(len(labelled), dtype=bool))
 
-    def anew(self, conversations: Sequence[Conversation], rows: Flags) -> Made:
+    def anew(self, conversations: Sequence[Conversation], rows: Flags) -> MadePool:
         """Make the pool of some conversations, with its answers about all of them.
 
         Args:

@@ -24,10 +24,10 @@ from openai import APIStatusError, AsyncOpenAI, DefaultAioHttpClient, Omit, Open
 from pollex.errors import ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.batches.desk import (
     BatchLine,
+    BatchProgress,
     BatchReply,
     Doubtful,
     Gone,
-    Standing,
     Submission,
     Undecided,
     answer_in,
@@ -224,7 +224,7 @@ class OpenAIBatches:
 
         return None
 
-    async def standing(self, id_: str) -> Standing:
+    async def standing(self, id_: str) -> BatchProgress:
         with self._client.told():
             batch = await self._client.batches.retrieve(id_)
 
@@ -238,9 +238,9 @@ class OpenAIBatches:
             refused = words or "no reason given"
 
         sources = tuple(source for source in (batch.output_file_id, batch.error_file_id) if source)
-        return Standing(batch.status in ENDED, sources, refused)
+        return BatchProgress(batch.status in ENDED, sources, refused)
 
-    async def answers(self, id_: str, standing: Standing) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
+    async def answers(self, id_: str, standing: BatchProgress) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
         for source in standing.sources:
             for line in await self._client.lines(f"/files/{source}/content"):
                 if (answer := answer_in(line)) is not None:
@@ -337,11 +337,11 @@ class AnthropicBatches:
             raise Undecided
         return None
 
-    async def standing(self, id_: str) -> Standing:
+    async def standing(self, id_: str) -> BatchProgress:
         batch = await self._client.json(f"/messages/batches/{id_}")
-        return Standing(batch["processing_status"] == "ended")
+        return BatchProgress(batch["processing_status"] == "ended")
 
-    async def answers(self, id_: str, standing: Standing) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
+    async def answers(self, id_: str, standing: BatchProgress) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
         for line in await self._client.lines(f"/messages/batches/{id_}/results"):
             if (answer := result_in(line)) is not None:
                 yield answer

@@ -90,7 +90,7 @@ class BatchReply:
 
 
 @dataclass(frozen=True)
-class Standing:
+class BatchProgress:
     """How far a batch is.
 
     Attributes:
@@ -141,10 +141,10 @@ class Provider(Protocol):
             Undecided: It can't be told yet.
         """
 
-    async def standing(self, id_: str) -> Standing:
+    async def standing(self, id_: str) -> BatchProgress:
         """Return how far a batch is."""
 
-    def answers(self, id_: str, standing: Standing) -> AsyncIterator[BatchReply]:
+    def answers(self, id_: str, standing: BatchProgress) -> AsyncIterator[BatchReply]:
         """Yield the answers of a batch that has ended, in any order."""
 
     async def close(self) -> None:
@@ -239,11 +239,11 @@ class FileBatches:
         path = self._path(submission)
         return str(path) if path.exists() else None
 
-    async def standing(self, id_: str) -> Standing:
+    async def standing(self, id_: str) -> BatchProgress:
         """See `Provider`: it has ended when there are answers, or when its file was removed."""
-        return Standing(_ended(id_))
+        return BatchProgress(_ended(id_))
 
-    async def answers(self, id_: str, standing: Standing) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
+    async def answers(self, id_: str, standing: BatchProgress) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
         path = answers_to(id_)
         if path.exists():
             with path.open("rb") as file:
@@ -284,7 +284,7 @@ AT_ONCE = 256
 """Answers that are recorded together."""
 
 
-class Book(Protocol):
+class BatchBook(Protocol):
     """What a store keeps of batches."""
 
     def open(self, place: str, model: str) -> list[Submission]:
@@ -336,7 +336,7 @@ class _Waiting:
 
 
 @dataclass
-class Desk:
+class ModelBatches:
     """Batches of one model.
 
     Attributes:
@@ -348,7 +348,7 @@ class Desk:
     endpoint: Endpoint
     providers: Mapping[str, Callable[[], Provider]]
     ledger: Ledger
-    book: Book
+    book: BatchBook
     limits: Limits
     to: str
     round: Round
@@ -581,13 +581,13 @@ class Desk:
         submission: Submission,
         provider: Provider,
         id_: str,
-    ) -> Standing:
+    ) -> BatchProgress:
         """Return how far a batch is; one that is gone has ended once providers forget them."""
         try:
             return await provider.standing(id_)
         except Gone as gone:
             if time.time() - submission.intended > KEPT:
-                return Standing(ended=True)
+                return BatchProgress(ended=True)
             remedy = (
                 f"use the key that it was handed in with; from {clock(submission.intended + KEPT)} on "
                 "it is given up"
@@ -666,12 +666,12 @@ class Round:
     """The calls of one command that wait, of all its models: handed in together when nothing else is asked."""
 
     def __init__(self) -> None:
-        self._desks: list[Desk] = []
+        self._desks: list[ModelBatches] = []
         self._task: asyncio.Task[None] | None = None
         self._asked = 0
         self._handing_in = False
 
-    def join(self, desk: Desk) -> None:
+    def join(self, desk: ModelBatches) -> None:
         """Add a model."""
         self._desks.append(desk)
 

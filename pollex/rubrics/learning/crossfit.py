@@ -23,10 +23,10 @@ from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
 from pollex.rubrics.answers import NEUTRAL
-from pollex.rubrics.learning.material import GivenAnswers, Made, Material
+from pollex.rubrics.learning.material import GivenAnswers, MadePool, Material
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.words import NOTHING, Proof, Words
-from pollex.rubrics.records import LIKELY, PROVEN, Family, Member, Worth, kind_of
+from pollex.rubrics.records import LIKELY, PROVEN, Family, FamilyMember, RubricEvidence, kind_of
 from pollex.rubrics.rubric import BUILT_IN, PERSON, TONE_KINDS, Rubric, is_built_in
 from pollex.rubrics.worth import worth_of
 from pollex.selection.losses import EVAL_RANGE, theta_c
@@ -668,11 +668,11 @@ def deeds_of(weighed: Weighed, narrowed: Narrowed, first: int) -> tuple[list[int
     return columns, [int(column) for column in candidates[holm(p) <= PROVEN]]
 
 
-def member_of(rubric: Rubric, among: int, worth: Worth | None = None) -> Member:
+def member_of(rubric: Rubric, among: int, worth: RubricEvidence | None = None) -> FamilyMember:
     """Return a narrower form with its best quote, and its thumbs where it was judged by itself."""
     quote = rubric.quotes[0] if rubric.quotes else None
     source = found_by(rubric) if worth else ""
-    return Member(
+    return FamilyMember(
         id=rubric.id,
         text=rubric.text,
         among=among,
@@ -783,7 +783,7 @@ class Part:
     """
 
     out: Bools
-    made: Made
+    made: MadePool
     weighed: Weighed
     chosen: Ints
 
@@ -948,9 +948,9 @@ def fold_of_each(material: Material, conversations: Sequence[Conversation]) -> I
 
 def as_edited(
     material: Material,
-    remade: Made,
+    remade: MadePool,
     rows: Sequence[Conversation],
-) -> Made:
+) -> MadePool:
     """Leave of a pool made anew what people left of the first one, and add their own rubrics with the answers given."""
     # ids of the written pool, without those that were merged away
     written = {
@@ -973,7 +973,7 @@ def as_edited(
         np.array([rubric.leads for rubric in by_people], dtype=bool),
     )
 
-    return Made(
+    return MadePool(
         [*(remade.rubrics[place] for place in here), *by_people],
         leads,
         answers,
@@ -1006,7 +1006,7 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
     ways = _ways_of(material, pool, alphas)
     # a free pool is made anew without each fold; one that was paid for stays
     free = material.make is not None
-    tried: list[tuple[Bools, Made, Weighed, list[Ints]]] = []
+    tried: list[tuple[Bools, MadePool, Weighed, list[Ints]]] = []
     # AUC on the fold that a choice did not see `[fold, way]`
     aucs = np.zeros((FOLDS, len(ways)))
     for number in range(FOLDS):
@@ -1094,7 +1094,7 @@ def _made_anew(
     pool: Candidates,
     rows: Sequence[Conversation],
     out: Bools,
-) -> tuple[Made, Weighed]:
+) -> tuple[MadePool, Weighed]:
     """Make the pool anew without a fold, as built-in roles do for nothing."""
     assert material.make is not None, "what is chosen by evidence can be made anew"
     # only conversations with a thumb make rubrics, and these stand first in `rows`
@@ -1112,7 +1112,7 @@ def _paid_for(
     pool: Candidates,
     rows: Sequence[Conversation],
     out: Bools,
-) -> tuple[Made, Weighed]:
+) -> tuple[MadePool, Weighed]:
     """Return the pool that was paid for; what "never came up" counts is learned without the fold."""
     # those of the other folds
     training = []
@@ -1125,7 +1125,7 @@ def _paid_for(
         never_counts=never_values(material.table, training, pool.rubrics),
     )
     leads = np.array([rubric.leads for rubric in pool.rubrics], dtype=bool)
-    pool_made = Made(
+    pool_made = MadePool(
         pool.rubrics,
         leads,
         material.table.probabilities(rows, pool.rubrics),
@@ -1144,7 +1144,7 @@ def _paid_for(
 
 
 def pool_of(
-    remade: Made,
+    remade: MadePool,
     conversations: list[Conversation],
     rule: str,
 ) -> Candidates:

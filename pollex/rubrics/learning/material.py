@@ -206,7 +206,7 @@ class Starter:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class MadePool:
     """A pool that some conversations made.
 
     Attributes:
@@ -260,7 +260,7 @@ class Material:
     table: GivenAnswers
     progress: Stages
     family_of: Callable[[str], str]
-    make: Callable[[Sequence[Conversation], Bools], Made] | None = None
+    make: Callable[[Sequence[Conversation], Bools], MadePool] | None = None
     words: Callable[[Sequence[Conversation]], Words] | None = None
     form: Form | None = None
     earlier_tone: ToneRecord | None = None

@@ -42,7 +42,6 @@ from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.thumbs import FittedThumbs, grades_on
 from pollex.rubrics.learning.tone import fit_signals
 from pollex.rubrics.records import (
-    Alone,
     Baseline,
     CalibratorRecord,
     ChosenRubric,
@@ -50,10 +49,11 @@ from pollex.rubrics.records import (
     GradeRow,
     JudgedBy,
     RatingRecord,
+    RubricAlone,
+    RubricEvidence,
     SignalShare,
     SpreadRecord,
     StandingRecord,
-    Worth,
 )
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 from pollex.rubrics.worth import (
@@ -84,7 +84,7 @@ SIGNALS = "signals + logistic regression"
 CONSTANT = "constant"
 
 
-class Plain:
+class PlainMethods:
     """The plain methods, fitted on training conversations.
 
     Attributes:
@@ -271,7 +271,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True, eq=False)
-class Teaching:
+class TrainingScores:
     """NetSAT that θ and windows are fitted on: of training conversations, then of those held out.
 
     Attributes:
@@ -290,7 +290,7 @@ class Teaching:
     promises: bool
 
     @classmethod
-    def of(cls, material: Material, selection: Mapping[str, Any]) -> Teaching:
+    def of(cls, material: Material, selection: Mapping[str, Any]) -> TrainingScores:
         """Gather the scores of both sides."""
         training, (held_out, dealt) = candidates(material).conversations, held_out_folds(material)
         # a grade without a thumb says nothing of θ
@@ -335,7 +335,7 @@ class Teaching:
 
 
 @dataclass(frozen=True, eq=False)
-class Unseen:
+class UnseenScores:
     """Labeled conversations, and what rubrics, θ, windows and models say of them that did not see them.
 
     Attributes:
@@ -365,8 +365,8 @@ class Unseen:
         cls,
         material: Material,
         fitted: FittedThumbs,
-        taught: Teaching,
-    ) -> Unseen:
+        taught: TrainingScores,
+    ) -> UnseenScores:
         """Measure what was held out, each fold by what was fitted without it."""
         conversations = with_thumbs(held_out_folds(material)[0])
         held = material.table.held(conversations, material.chosen)
@@ -388,7 +388,7 @@ class Unseen:
         material: Material,
         fitted: FittedThumbs,
         theta: float,
-    ) -> Unseen:
+    ) -> UnseenScores:
         """Measure what was learned without each fold on that fold; what a queue preferred is in no figure."""
         pool = candidates(material)
         fit = cross_fit(material, pool)
@@ -403,7 +403,7 @@ class Unseen:
         # what a queue preferred is no fair sample
         rows = np.flatnonzero(~preferred(pool.conversations))
         conversations = [pool.conversations[row] for row in rows.tolist()]
-        taught = Teaching(netsat, netsat, pool.labels, fold, promises=False)
+        taught = TrainingScores(netsat, netsat, pool.labels, fold, promises=False)
 
         return cls._by_folds(
             conversations,
@@ -421,13 +421,13 @@ class Unseen:
         cls,
         conversations: list[Conversation],
         rows: Ints,
-        taught: Teaching,
+        taught: TrainingScores,
         fixed_theta: float | None,
         fitted: FittedThumbs,
         held: Bools,
         known: Bools,
         folds: int = 0,
-    ) -> Unseen:
+    ) -> UnseenScores:
         theta, (confident, promised) = (
             np.zeros(len(taught.up)),
             np.zeros((2, len(taught.up)), dtype=bool),
@@ -456,13 +456,13 @@ class Unseen:
 def unseen_of(
     material: Material,
     fitted: FittedThumbs,
-    taught: Teaching,
+    taught: TrainingScores,
     theta: float,
-) -> Unseen:
+) -> UnseenScores:
     """Return the conversations that figures are of; none where nothing was held out, and labels are too few."""
     if material.crossfitted and cross_fit(material, candidates(material)).parts:
-        return Unseen.crossfitted(material, fitted, theta)
-    return Unseen.held_out(material, fitted, taught)
+        return UnseenScores.crossfitted(material, fitted, theta)
+    return UnseenScores.held_out(material, fitted, taught)
 
 
 def spread_of(netsat: Floats) -> SpreadRecord:
@@ -476,9 +476,9 @@ def spread_of(netsat: Floats) -> SpreadRecord:
 
 def worths_of(
     chosen: Sequence[Rubric],
-    unseen: Unseen,
+    unseen: UnseenScores,
     occasions: Mapping[str, tuple[str, Bools]],
-) -> dict[str, Worth]:
+) -> dict[str, RubricEvidence]:
     """Return how each rubric separates conversations that it did not see, by rubric.
 
     Args:
@@ -519,7 +519,9 @@ def occasions_judged(
     return pairs
 
 
-def signals_beside(chosen: Sequence[Rubric], unseen: Unseen) -> dict[str, tuple[SignalShare, ...]]:
+def signals_beside(
+    chosen: Sequence[Rubric], unseen: UnseenScores
+) -> dict[str, tuple[SignalShare, ...]]:
     """Return how often further signals happened where each rubric held and elsewhere, by rubric."""
     names = sorted({name for conversation in unseen.conversations for name in conversation.signals})
     if not names:
@@ -681,7 +683,7 @@ def alone_by_id(
     material: Material,
     training: Sequence[Conversation],
     by: Mapping[str, JudgedBy],
-) -> dict[str, Alone]:
+) -> dict[str, RubricAlone]:
     """Return each rubric's figures alone on training conversations, by id; `by` says what each is judged by."""
     table = material.table
     options = SCALES[material.judge_record.scale]
@@ -695,7 +697,7 @@ def alone_by_id(
         commonest, n = Counter(
             table.picked(c.id, rubric.id, options) for c in training
         ).most_common(1)[0]
-        alone[rubric.id] = Alone(
+        alone[rubric.id] = RubricAlone(
             by=by[rubric.id],
             spread=float(rubric_values.std()),
             commonest=commonest,
@@ -707,7 +709,7 @@ def alone_by_id(
 
 
 def guarantee(
-    guaranteed_window: GuaranteedWindow | None, unseen: Unseen
+    guaranteed_window: GuaranteedWindow | None, unseen: UnseenScores
 ) -> GuaranteedWindow | None:
     """Record the window with a guarantee; its figures are of what was held out."""
     if guaranteed_window is None:
@@ -734,7 +736,7 @@ def calibrator_record(
     fitted: FittedThumbs,
     comparison: dict[str, Any],
     training: Sequence[Conversation],
-    unseen: Unseen,
+    unseen: UnseenScores,
 ) -> tuple[CalibratorRecord, bytes]:
     """Return the chosen probability model with the figures of both sides, and its arrays."""
     # scikit-learn comes with it, and takes a second to import
@@ -828,7 +830,7 @@ def rating_record(
 def data_record(
     material: Material,
     training: Sequence[Conversation],
-    unseen: Unseen,
+    unseen: UnseenScores,
 ) -> DataRecord:
     """Describe the data that the set was learned from."""
     logs = material.logs
@@ -877,8 +879,8 @@ SIDES: tuple[Polarity, ...] = ("sat", "dsat")
 def reach_of(
     material: Material,
     rubrics: Sequence[ChosenRubric],
-    unseen: Unseen,
-    plain: Plain,
+    unseen: UnseenScores,
+    plain: PlainMethods,
     pool_values: Floats | None,
 ) -> Reach | None:
     """Measure how far a set reaches; None where nothing was held out.
@@ -928,7 +930,7 @@ def reach_of(
 def curve_of(
     pool: Candidates,
     pool_values: Floats | None,
-    unseen: Unseen,
+    unseen: UnseenScores,
     truth: Bools,
     unit: Ints,
     material: Material,
@@ -1001,7 +1003,7 @@ def by_fewer(
 def why_no_curve(
     material: Material,
     pool_values: Floats | None,
-    unseen: Unseen,
+    unseen: UnseenScores,
     labels: Bools,
     truth: Bools,
 ) -> str:

@@ -13,9 +13,9 @@ from pollex.measures.intervals import FEWEST, Figure
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.learning.crossfit import FOLDS
 from pollex.rubrics.learning.material import Material
-from pollex.rubrics.learning.measured import Unseen
+from pollex.rubrics.learning.measured import UnseenScores
 from pollex.rubrics.learning.thumbs import FittedThumbs
-from pollex.rubrics.records import Alone, DroppedRubric
+from pollex.rubrics.records import DroppedRubric, RubricAlone
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import BY, REMEDIES, nearly_constant
@@ -60,7 +60,7 @@ class Learned:
 def labelled_scores(
     material: Material,
     fitted: FittedThumbs,
-    unseen: Unseen,
+    unseen: UnseenScores,
 ) -> Iterator[LabelledScore]:
     """NetSAT of every labelled conversation, for plots: where folds measured it, by rubrics that did not see it."""
     # by conversation that was measured, its row in those figures
@@ -221,7 +221,7 @@ SMALL = 50
 
 def caveats(
     material: Material,
-    unseen: Unseen,
+    unseen: UnseenScores,
     silent: int,
     language: Sequence[str],
 ) -> list[str]:
@@ -287,7 +287,7 @@ def caveats(
     return notes
 
 
-def all_but_constant(chosen: Sequence[Rubric], alone: Mapping[str, Alone]) -> list[str]:
+def all_but_constant(chosen: Sequence[Rubric], alone: Mapping[str, RubricAlone]) -> list[str]:
     """List handwritten rubrics that are nearly always answered alike."""
     rubrics: list[str] = []
     for rubric in chosen:

@@ -16,7 +16,7 @@ from protocol_server.replies import completion
 from pollex.errors import AnswersPending, LimitReached, ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.batches import desk as desks
 from pollex.gateway.batches.client import AnthropicBatches, BatchClient, OpenAIBatches
-from pollex.gateway.batches.desk import Desk, FileBatches, Provider, Round
+from pollex.gateway.batches.desk import FileBatches, ModelBatches, Provider, Round
 from pollex.gateway.budget import Limits, Price
 from pollex.gateway.calls import Call, Completed, Failed, Outcome
 from pollex.gateway.endpoint import Endpoint
@@ -69,7 +69,7 @@ class Command:
         }
         with Store.open(self.store) as store:
             ledger = StoreLedger(store)
-            desk = Desk(
+            desk = ModelBatches(
                 self.endpoint, makers, ledger, StoreBook(store), self.limits, self.to, Round()
             )
             async with Gateway(self.endpoint, ledger, self.limits, desk=desk) as door:

@@ -134,7 +134,7 @@ async def test_a_probe_of_a_wrong_key_or_none_or_a_dead_endpoint_says_so() -> No
         await probe(Endpoint("any-model", server.url), backoff=0.01)
 
 
-class Told(BaseChatModel):
+class TerminalLines(BaseChatModel):
     """A chat model of another provider, which says what it is told to or raises it."""
 
     says: list[Any]
@@ -160,8 +160,8 @@ class Unauthorized(Exception):
     status_code = 401
 
 
-def told(*says: Any) -> Told:
-    return Told(says=list(says), asked=[])
+def told(*says: Any) -> TerminalLines:
+    return TerminalLines(says=list(says), asked=[])
 
 
 async def asked(model: BaseChatModel, max_wait: float = 120.0) -> Any:

@@ -46,7 +46,7 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services import learn_runs as runs
 from pollex.services.pool_review import Fork, rows_of
-from pollex.services.roles import Workers, embedded_record, embedded_roles
+from pollex.services.roles import RunRoles, embedded_record, embedded_roles
 from pollex.services.runs import RunSettings
 from pollex.services.score import Scored, run_scoring
 from pollex.store.resume import find_run, outcome_counts, scored_ids, scores_of
@@ -123,7 +123,7 @@ async def learn(
 ) -> Learned:
     about = {"settings": setting.pop("settings", QUICK), "fork": setting.pop("fork", None)}
     asked = runs.Learning(logs=logs, profile=DomainProfile.neutral(), **about)
-    workers = Workers(roles=roles, record=record, embedder=Embedder())
+    workers = RunRoles(roles=roles, record=record, embedder=Embedder())
     return await runs.learn(asked, workers, RunSettings.of(kept, secrets=(SECRET,), **setting))
 
 

@@ -17,7 +17,7 @@ from web_site import PORT, client_of, made_app, made_store
 
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
 from pollex.measures.intervals import Figure
-from pollex.rubrics.records import Worth
+from pollex.rubrics.records import RubricEvidence
 from pollex.services.sets import diff_words
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows
@@ -360,9 +360,9 @@ async def test_a_set_leads_to_the_turns_that_its_rubrics_came_from_and_to_what_c
 
 
 async def test_home_leads_with_what_rubrics_are_worth_in_words(tmp_path: Path) -> None:
-    def worth(down: float, error: float, n: int = 20) -> Worth:
+    def worth(down: float, error: float, n: int = 20) -> RubricEvidence:
         shares = {"holds": (0.5, 40), "down_with": (down, n), "down_without": (0.75, 20)}
-        return Worth(
+        return RubricEvidence(
             **{name: Figure(at, at - error, at + error, n) for name, (at, n) in shares.items()}
         )
 

@@ -21,7 +21,7 @@ from pollex.rubrics.records import JudgeRecord, StandingRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services import learn_runs as runs
 from pollex.services import runs as running
-from pollex.services.roles import Workers
+from pollex.services.roles import RunRoles
 from pollex.store.store import Store
 
 WRONG = ("Booked the wrong date!", "again a wrong date", "That's the wrong date, I said.")
@@ -54,7 +54,7 @@ def written_log(folder: Path) -> Logs:
 def learned(logs: Logs, embedder: Embedder, store: Store) -> RubricSet:
     record = JudgeRecord(kind="embedded", name="built-in (no LLM)", fingerprint="")
     asked = runs.Learning(logs=logs, profile=DomainProfile.neutral(), settings=SETTINGS)
-    staff = Workers(roles=roles(embedder), record=record, embedder=embedder)
+    staff = RunRoles(roles=roles(embedder), record=record, embedder=embedder)
     return asyncio.run(runs.learn(asked, staff, running.RunSettings.of(store))).rubric_set
 
 

@@ -25,7 +25,7 @@ from pollex.rubrics.records import (
     Baseline,
     ChosenRubric,
     Family,
-    Member,
+    FamilyMember,
     Segment,
     StandingRecord,
 )
@@ -310,7 +310,7 @@ def test_where_no_deed_is_proven_the_worst_conversations_are_named_to_read_first
 
 def test_habits_of_an_ending_are_a_list_of_their_own() -> None:
     quote = Quote(conversation_id="talk 7", turn=1, text="Which other time?")
-    asks = Member(
+    asks = FamilyMember(
         id="asks",
         text="The assistant asks for another time without naming one.",
         among=27,

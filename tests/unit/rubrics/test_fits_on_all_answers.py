@@ -16,8 +16,8 @@ from pollex.measures.arrays import Bools
 from pollex.rubrics.learning.crossfit import held_out_folds
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.measured import (
-    Teaching,
-    Unseen,
+    TrainingScores,
+    UnseenScores,
     data_record,
     guarantee,
     merged_families,
@@ -109,10 +109,10 @@ def swapped_within_a_fold() -> tuple[Bools, Bools]:
 
 def measured(
     found: Material, folded: list[float] | None = None
-) -> tuple[Teaching, Unseen, FittedThumbs]:
+) -> tuple[TrainingScores, UnseenScores, FittedThumbs]:
     fitted = FittedThumbs.of(found, CHOSEN)
-    taught = Teaching.of(found, {"held_out_scores": folded})
-    return taught, Unseen.held_out(found, fitted, taught), fitted
+    taught = TrainingScores.of(found, {"held_out_scores": folded})
+    return taught, UnseenScores.held_out(found, fitted, taught), fitted
 
 
 def test_thumbs_of_a_fold_change_nothing_of_what_is_said_of_it_but_the_set_and_what_is_said_of_others() -> (

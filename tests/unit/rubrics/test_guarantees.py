@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.rubrics.learning.measured import Unseen, guarantee
+from pollex.rubrics.learning.measured import UnseenScores, guarantee
 from pollex.rubrics.records import guarantee_in_words, guarantee_text
 from pollex.selection.threshold import GuaranteedWindow, WindowSide, guaranteed_window
 
@@ -90,7 +90,7 @@ def test_the_record_counts_held_out_scores_outside_and_those_labeled_right(flipp
     ]
     outside = found.window.confident(sign * tested)
     nothing = np.zeros(4)
-    unseen = Unseen(
+    unseen = UnseenScores(
         talks, tested, np.full(4, 99.5), outside, outside, nothing, nothing > 0, nothing > 0
     )
     kept = guarantee(found, unseen)

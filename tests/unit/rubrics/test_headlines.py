@@ -21,7 +21,14 @@ from pollex.rubrics.headlines import (
     why_beside,
 )
 from pollex.rubrics.lint import marks_on_answers, marks_on_pairs, marks_on_words
-from pollex.rubrics.records import Alone, ChosenRubric, Family, Member, StandingRecord, Worth
+from pollex.rubrics.records import (
+    ChosenRubric,
+    Family,
+    FamilyMember,
+    RubricAlone,
+    RubricEvidence,
+    StandingRecord,
+)
 from pollex.rubrics.rubric import Quote, Rubric, surest_first
 from pollex.rubrics.worth import (
     difference,
@@ -219,8 +226,8 @@ def lists_of(rubric: ChosenRubric) -> dict[str, int]:
     return {name: len(entries) for name, entries in by_name.items() if entries}
 
 
-def answered(commonest: str, share: int) -> Alone:
-    return Alone(
+def answered(commonest: str, share: int) -> RubricAlone:
+    return RubricAlone(
         by="signal",
         spread=1.0,
         commonest=commonest,
@@ -328,7 +335,7 @@ FAILS = ChosenRubric(text="The assistant can't do what is asked.", polarity="dsa
 
 
 def of(*members: tuple[str, int], n: int = 51) -> tuple[str, str]:
-    found = tuple(Member(id=text, text=text, among=among) for text, among in members)
+    found = tuple(FamilyMember(id=text, text=text, among=among) for text, among in members)
     return FAILS.model_copy(update={"family": Family(n=n, members=found)}).entry
 
 
@@ -356,9 +363,9 @@ WIDE = worth_of(np.arange(40) < 26, UP)
 """20 of 26 thumbs down, and none elsewhere."""
 
 
-def case(id_: str, source: str, worth: Worth, among: int) -> Member:
+def case(id_: str, source: str, worth: RubricEvidence, among: int) -> FamilyMember:
     quote = Quote(conversation_id=id_, turn=1, text=f"words of {id_}")
-    return Member(
+    return FamilyMember(
         id=id_, text=f"It does {id_}.", among=among, quote=quote, source=source, worth=worth
     )
 
@@ -373,7 +380,7 @@ CONFIRMED = case(
 OTHER = case("other", 'event:fail_no_way {"topic":"hotel"}', LESS, 5)
 
 
-def in_a_family(*members: Member) -> ChosenRubric:
+def in_a_family(*members: FamilyMember) -> ChosenRubric:
     family = Family(n=26, members=members, worth=WIDE)
     return event(1, text="The assistant fails.", worth=WIDE, family=family)
 
@@ -422,7 +429,9 @@ def test_the_interval_of_a_difference_agrees_with_newcombe() -> None:
     # his table II, example a
     there = share_of(56, 70)
     elsewhere = share_of(48, 80)
-    found = difference(Worth(holds=share_of(70, 150), down_with=there, down_without=elsewhere))
+    found = difference(
+        RubricEvidence(holds=share_of(70, 150), down_with=there, down_without=elsewhere)
+    )
     assert found == pytest.approx((0.0524, 0.3339), abs=1e-4)
 
 
@@ -444,7 +453,7 @@ def test_the_interval_of_a_difference_agrees_with_newcombe() -> None:
 def test_what_stands_against_a_worth_is_said_in_plain_words(
     with_: tuple[int, int], without: tuple[int, int], said: str
 ) -> None:
-    worth = Worth(
+    worth = RubricEvidence(
         holds=share_of(with_[1], with_[1] + without[1]),
         down_with=share_of(*with_),
         down_without=share_of(*without),
@@ -522,7 +531,9 @@ def test_a_plain_sentence_and_what_a_detector_decides_are_not_marked() -> None:
 
 def test_a_rubric_that_tells_nothing_or_rests_on_one_conversation_is_marked() -> None:
     found = rubric_set()
-    alone = Alone(by="model", spread=0.2, commonest="Neutral", share=figure(0.95), auc=figure(0.5))
+    alone = RubricAlone(
+        by="model", spread=0.2, commonest="Neutral", share=figure(0.95), auc=figure(0.5)
+    )
     constant: ChosenRubric = rubric(1, "sat").model_copy(update={"alone": alone})
     whys = [
         mark.why

@@ -16,7 +16,7 @@ from pollex.rubrics.score import Score
 from pollex.services.named_sets import read_set, store_of
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
-from pollex.text import Told, notes_told
+from pollex.text import TerminalLines, notes_told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Exported(Result):
     complete = True
     json_fields = ("to=target.name", "netsat=target.netsat", "files", "notes")
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield the files, how the tool comes to NetSAT, and what it can't say."""
         for path in self.files:
             yield f"Wrote {path}"

@@ -27,7 +27,7 @@ from pollex.rooms.exchange.formats.peers.interfaces import (
     text_inside,
 )
 from pollex.services.results import Result
-from pollex.text import Told, read_lines
+from pollex.text import TerminalLines, read_lines
 
 if TYPE_CHECKING:
     import httpx2
@@ -55,7 +55,7 @@ class Transferred(Result):
 
     complete = True
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield how many requests were sent, or how many rows of each kind there are."""
         if "requests" in self.rows:
             yield f"Sent {self.rows['requests']} requests of {self.file} to {self.tool}"

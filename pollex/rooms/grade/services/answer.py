@@ -27,7 +27,7 @@ from pollex.services.runs import RunSettings, running
 from pollex.services.workspace import workspace
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
-from pollex.text import Told, some_told
+from pollex.text import TerminalLines, some_told
 
 COLUMNS = {
     "id": "VARCHAR",
@@ -85,7 +85,7 @@ class AnswerResult(Shown):
                 for name in ("answer", "outcome", "detail", "model", "temperature")
             }
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield how many questions were answered, and which were not."""
         yield line_of_outcomes(self.outcomes)
         failed = []

@@ -57,7 +57,7 @@ from pollex.services.workspace import workspace
 from pollex.store.resume import BATCH, answers_of, conversations_of, step
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
-from pollex.text import Line, Rows, Told, count, some_told
+from pollex.text import Line, Rows, TerminalLines, count, some_told
 
 SEED = 0
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class GradeResult(Shown):
     def records(self) -> Iterator[dict[str, Any]]:
         return grade_rows(self.profile, self.gradings, self.judge, self.value)
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield mean grades, flags, and the distance between judges and people."""
         grades = self.summary
         # mean grades over all categories

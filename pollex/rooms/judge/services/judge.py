@@ -34,7 +34,7 @@ from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import AT_MOST, NO_CALLS, CallPlan, Plan, Planned, Planner, call_plan
 from pollex.services.results import ModelUsage
-from pollex.services.roles import Workers, embedded_workers, embedder_for, hire
+from pollex.services.roles import RunRoles, embedded_workers, embedder_for, hire
 from pollex.services.runs import RunSettings
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import conversations_of, find_run
@@ -374,7 +374,7 @@ async def _judge(
     model: ModelOptions,
     options: JudgeOptions,
     arguments: dict[str, Any],
-) -> tuple[Tallied, list[Workers]]:
+) -> tuple[Tallied, list[RunRoles]]:
     raters = list[Repeatable]()
     async with AsyncExitStack() as stack:
         if members := options.members(model):
@@ -436,7 +436,7 @@ async def _judge(
         ), staff
 
 
-def _traced(staff: Sequence[Workers], tracer: Tracer) -> None:
+def _traced(staff: Sequence[RunRoles], tracer: Tracer) -> None:
     for worker in staff:
         worker.traced(tracer)
 

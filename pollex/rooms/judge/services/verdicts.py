@@ -53,7 +53,7 @@ from pollex.store.folder import store_option
 from pollex.store.labels import THUMB, Opinion, opinions
 from pollex.store.resume import BATCH, unread
 from pollex.store.store import Store
-from pollex.text import Rows, Told, count, encode, some_told
+from pollex.text import Rows, TerminalLines, count, encode, some_told
 
 ENOUGH_LABELS = 50
 MOST_ROWS = 12
@@ -148,7 +148,7 @@ class JudgeResult(Shown):
             )
         )
 
-    def told(self, store: Path) -> Told:
+    def told(self, store: Path) -> TerminalLines:
         """Yield the results of a run, the files written, and how to ask people."""
         judged = self.judged
         store_words = store_option(store)
@@ -298,7 +298,7 @@ def write_verdicts(
     )
 
 
-def _summary(result: JudgeResult, store_words: str) -> Told:
+def _summary(result: JudgeResult, store_words: str) -> TerminalLines:
     rule = result.judged.rule
     yield f"Rule: {rule.in_words()}; at least {rule.minimum} runs must have answered"
     # a rule that nothing fails is legal, and no filter
@@ -320,7 +320,7 @@ def _summary(result: JudgeResult, store_words: str) -> Told:
         yield f"Asked {result.asked} of {result.asked + spared} runs: {spared}{calls} could not have changed a verdict"
 
 
-def precision_told(precision: Precision) -> Told:
+def precision_told(precision: Precision) -> TerminalLines:
     """Yield how right ratings are on either side of τ, and tables of the paper's figures 1 and 2."""
     # the sides of τ in words, as the sentences below need them
     sides = (precision.chosen.passed, precision.chosen.left)
@@ -349,7 +349,7 @@ def precision_told(precision: Precision) -> Told:
             yield Rows(("runs", "τ", "coverage", "right, DE ≤ τ", "right, DE > τ"), rows)
 
 
-def _failures(result: JudgeResult, store_words: str) -> Told:
+def _failures(result: JudgeResult, store_words: str) -> TerminalLines:
     failures = result.failures
     if not failures:
         return
@@ -371,7 +371,7 @@ def _failures(result: JudgeResult, store_words: str) -> Told:
         yield "Note: calls that the model refused are repeated with --resume and --set retry_refused=true"
 
 
-def _fitted(result: JudgeResult) -> Told:
+def _fitted(result: JudgeResult) -> TerminalLines:
     fitted = result.judged.fitted
     if fitted is None:
         return

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pollex.usecases.families import Stored, out_option
-from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from pollex.rooms.judge.services.judge_runs import People
@@ -67,11 +67,11 @@ class ReviewRun(Stored, UseCase["JudgeResult"]):
         metavar="FILE",
     )
 
-    def as_named(self, crew: Crew) -> str:
+    def as_named(self, crew: CallContext) -> str:
         """Return the run."""
         return self.run
 
-    def as_interview(self, crew: Crew) -> Any:
+    def as_interview(self, crew: CallContext) -> Any:
         """Return how people are asked; None if nobody is."""
         people = self.people
         if self.ask:

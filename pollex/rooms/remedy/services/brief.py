@@ -30,7 +30,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.logs import Sources, files_of
 from pollex.services.options import RunOptions
 from pollex.services.results import Shown
-from pollex.text import Line, Told, count, printable
+from pollex.text import Line, TerminalLines, count, printable
 
 NEAR, NEAREST = 0.2, 3
 """Likeness in words from which on a line of the prompt speaks of a rubric, and how many are shown."""
@@ -147,7 +147,7 @@ class BriefResult(Shown):
     def records(self) -> list[dict[str, Any]]:
         return [target.row for target in self.targets]
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield a line a target, what can't be tested, and where the brief stands."""
         # a line for the share, one for the sentence, one for the prompt's nearest line
         for target in self.targets:

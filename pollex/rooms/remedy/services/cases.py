@@ -22,7 +22,7 @@ from pollex.services.options import RunOptions
 from pollex.services.results import Shown
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, now, pack
-from pollex.text import Told, count, notes_told
+from pollex.text import TerminalLines, count, notes_told
 
 MOST = 40
 """Cases of one rubric."""
@@ -52,7 +52,7 @@ class CasesResult(Shown):
     def records(self) -> list[dict[str, Any]]:
         return [case.row for case in self.cases]
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield the files and what was left out."""
         yield self.headline
         for path in self.files:

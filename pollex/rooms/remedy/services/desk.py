@@ -52,7 +52,7 @@ from pollex.rubrics.answers import NEUTRAL, Answer
 from pollex.services.by_model import asker_of
 from pollex.services.options import ModelOptions
 from pollex.services.results import ModelUsage
-from pollex.services.roles import Workers, hire, hire_judge
+from pollex.services.roles import RunRoles, hire, hire_judge
 from pollex.services.runs import digest, running
 from pollex.services.workspace import Workspace
 from pollex.store.resume import runs, step
@@ -84,10 +84,10 @@ class RemedyDesk:
     assistant: Assistant
     second: SecondReader | None
     askers: Mapping[str, Asker]
-    staffs: Mapping[str, Workers]
+    staffs: Mapping[str, RunRoles]
 
     @property
-    def paid(self) -> Workers:
+    def paid(self) -> RunRoles:
         """Whose usage is the run's: the assistant's, or the judge's where only that is a model."""
         return self.staffs.get("assistant", self.staffs["judging"])
 

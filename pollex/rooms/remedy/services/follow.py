@@ -21,7 +21,7 @@ from pollex.services.results import Shown
 from pollex.services.workspace import run_to_end
 from pollex.store.resume import find_run, runs, step
 from pollex.store.store import Store
-from pollex.text import Told
+from pollex.text import TerminalLines
 
 FOLLOWED, LOOKED, FEWEST = "followed", "followed: looks", 3
 """Names of what is kept, and remedies from which on a regression tells how far predictions can be believed."""
@@ -99,7 +99,7 @@ class FollowResult(Shown):
         """Return a row a figure."""
         return list(self.rows)
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield each figure as it was predicted and as it came, and how far remedies can be believed."""
         yield self.headline
         for row in self.rows[1:]:

@@ -27,7 +27,7 @@ from pollex.store.resume import runs
 from pollex.store.runs import FINISHED, Run
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, now, pack, unpack
-from pollex.text import Line, Told, one_line
+from pollex.text import Line, TerminalLines, one_line
 
 Said = Literal["open", "mending", "mended", "accepted"]
 WORDS = {
@@ -122,7 +122,7 @@ class RubricLife(Result):
         down = (self.down_with.value or 0.0) * (self.down_with.n or 0)
         return self.state is None or self.state.state != "back", -down
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield its state, how often it held, thumbs, and what became of it."""
         yield Line(self.text, "bold")
         # who said so, when, and what they added

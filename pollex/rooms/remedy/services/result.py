@@ -22,7 +22,7 @@ from pollex.rubrics.answers import Answer
 from pollex.services.results import ModelUsage, Shown, usage_json
 from pollex.store.store import Store
 from pollex.store.tables import unpack
-from pollex.text import Line, Told, notes_told, without_nan
+from pollex.text import Line, TerminalLines, notes_told, without_nan
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -127,7 +127,7 @@ class ProvenEdit(Shown):
             for guardrail in self.guardrails
         ]
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield the verdict, what speaks against it, and the effects."""
         advice, why = advice_of(vars(self))
         yield f"{self.name}: {advice}: {why}"
@@ -243,7 +243,7 @@ class RemedyResult(Shown):
             named=False,
         )
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield each verdict with its level, what speaks against it, the effects, and what is missing."""
         # headroom, proposals, verdicts, what is missing, notes
         record = self.record

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.usecases.families import RUBRICS, ByJudge, Grouped, Reading, Stored
-from pollex.usecases.use_case import Crew, UseCase, opt, options, use_case
+from pollex.usecases.use_case import CallContext, UseCase, opt, options, use_case
 
 if TYPE_CHECKING:
     from pollex.rooms.remedy.services.assistants import AssistantOptions
@@ -237,7 +237,7 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         place="setting",
     )
 
-    def as_assistant(self, crew: Crew) -> AssistantOptions:
+    def as_assistant(self, crew: CallContext) -> AssistantOptions:
         """Return who is asked."""
         from pollex.rooms.remedy.services.assistants import named_assistant
 
@@ -301,6 +301,6 @@ class PlanRemedy(ProveRemedy):
       pollex remedy plan logs.jsonl --rubrics rubrics.json --prompt system.md --target 4808 --profiles profiles.toml
     """
 
-    def carry_out(self, crew: Crew) -> Any:
+    def carry_out(self, crew: CallContext) -> Any:
         """See `plan`."""
         return ProveRemedy(**vars(self)).plan(crew)

@@ -35,13 +35,13 @@ from pollex.services.learn_runs import refit as run_refit
 from pollex.services.logs import Sources, files_of, logs_from, names_of, say_repeats
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import ModelUsage, Shown, usage_by_stage
-from pollex.services.roles import Workers, embedded_workers, embedder_for, embeds_with, hire_judge
+from pollex.services.roles import RunRoles, embedded_workers, embedder_for, embeds_with, hire_judge
 from pollex.services.score import read_unedited
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import runs
 from pollex.store.rows import read_answer
 from pollex.store.store import Store
-from pollex.text import Rows, Told, count
+from pollex.text import Rows, TerminalLines, count
 
 ASKED = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)
 Hard = Literal["drop", "model"]
@@ -227,7 +227,7 @@ class DistillResult(Shown):
 
         return records
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield each rubric's fidelity, both sets beside each other, and what asking the model buys."""
         # a row for each rubric, with its correlation and who answers it now
         rows = []
@@ -491,7 +491,7 @@ async def _staff(
     lessons: Lessons,
     embedder: Embedder,
     model: ModelOptions,
-) -> Workers:
+) -> RunRoles:
     """Return workers whose judge leaves nothing to the model that can be answered without it."""
     record = rubric_set.judge
     # answers by what it learns from the lessons, without a model

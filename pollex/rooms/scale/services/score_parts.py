@@ -32,7 +32,7 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown, line_of_outcomes, share_told, support_json
 from pollex.services.score import read_unedited
 from pollex.store.folder import SECRET, SIZE
-from pollex.text import Line, Told, count, encode
+from pollex.text import Line, TerminalLines, count, encode
 
 Engine = Callable[[Job, Sequence[Unit], Cluster], Iterator[Done]]
 """Does units of a job side by side."""
@@ -149,7 +149,7 @@ class PartsResult(Shown):
             {"file": part.file, "source": part.source, "rows": part.rows} for part in self.parts
         )
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield what scoring into parts came to."""
         yield line_of_outcomes(self.outcomes)
         yield from share_told(self.good, self.decided_good, self.rubrics)

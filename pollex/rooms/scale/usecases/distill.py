@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pollex.errors import WrongUse
 from pollex.usecases.families import RUBRICS, ByJudge, Grouped, Judged, out_option
-from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from pollex.rooms.scale.services.distill import DistillResult
@@ -49,7 +49,7 @@ class DistillSet(Judged, Grouped, ByJudge, UseCase["DistillResult"]):
         default=0.3,
     )
 
-    def plan(self, crew: Crew) -> CallPlan:
+    def plan(self, crew: CallContext) -> CallPlan:
         """Refuse: nothing is asked."""
         raise WrongUse(
             "answers that were paid for are all that is used",

@@ -33,7 +33,7 @@ from pollex.services.runs import RunSettings, digest, running
 from pollex.services.workspace import workspace
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
-from pollex.text import Told, some_told
+from pollex.text import TerminalLines, some_told
 
 WHY = "simulating dialogues needs an LLM"
 ASKED = {
@@ -152,7 +152,7 @@ class SimulateResult(Shown):
                     **dialogue.metadata,
                 }
 
-    def told(self) -> Told:
+    def told(self) -> TerminalLines:
         """Yield how dialogues ended, their quality, and which failed."""
         yield line_of_outcomes(self.outcomes)
         for ending, n in self.endings.items():
