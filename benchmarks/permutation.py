@@ -108,7 +108,7 @@ def _refuse_unequal(first: Floats, second: Floats, text: Ints) -> None:
     if not len(first) == len(second) == len(text):
         raise WrongUse(
             f"{len(first)} and {len(second)} figures of {len(text)} judgments",
-            remedy="compare two models on the same judgments",
+            hint="compare two models on the same judgments",
         )
 
 

@@ -94,7 +94,7 @@ def candidate(name: str) -> str:
         names = ", ".join(("network", BEST, *others))
         raise WrongUse(
             f"no model of the probability is called {name!r}",
-            remedy=f"use one of {names}",
+            hint=f"use one of {names}",
         )
 
     return by_spelling[plain]

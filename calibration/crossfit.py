@@ -28,7 +28,7 @@ def assign_folds(groups: Ints, folds: int, rng: np.random.Generator) -> list[Int
     if len(names) < folds:
         raise WrongUse(
             f"{len(names)} groups for {folds} folds",
-            remedy="give more texts, or fewer folds",
+            hint="give more texts, or fewer folds",
         )
 
     parts = np.array_split(rng.permutation(names), folds)
@@ -208,7 +208,7 @@ def learning_curve(
     if not all(0 < share <= 1 for share in shares):
         raise WrongUse(
             f"shares of {', '.join(f'{s:g}' for s in shares)}",
-            remedy="give shares over 0, up to 1",
+            hint="give shares over 0, up to 1",
         )
 
     # number of each row's group `[row]`, and an order of the groups for each repeat

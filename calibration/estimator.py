@@ -172,7 +172,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if not scale.ordinal:
             raise WrongUse(
                 f"the answers to {scale.question!r} have no order, so those of several judges are no one figure",
-                remedy="use predict_each",
+                hint="use predict_each",
             )
 
         return combine_judges(self.predict_each(X, trusted, question), aggregate)
@@ -211,7 +211,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if isinstance(trusted, str):
             raise WrongUse(
                 f"one name, {trusted!r}, for a set of judges",
-                remedy="give a list of names",
+                hint="give a list of names",
             )
 
         return list(self.judges_ if trusted is None else trusted) or [None]
@@ -249,7 +249,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if not self.questionnaire_.scale().ordinal:
             raise WrongUse(
                 f"the main question {self.questionnaire_.main!r} is not ordinal, and {why}",
-                remedy="give its options in order and say so, or use the calibration network",
+                hint="give its options in order and say so, or use the calibration network",
             )
 
     def _require_main(self, question: int) -> None:
@@ -257,7 +257,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if question != self.questionnaire_.index():
             raise WrongUse(
                 f"question {self.questionnaire_.scales[question].question!r} was not learned: only the main one is",
-                remedy="fit with it as the main question",
+                hint="fit with it as the main question",
             )
 
     def _state(self) -> State:
@@ -271,7 +271,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _not_kept(self) -> WrongUse:
         return WrongUse(
             f"{type(self).__name__} can't be kept",
-            remedy="keep a model of those in `calibration/models`",
+            hint="keep a model of those in `calibration/models`",
         )
 
 
@@ -281,7 +281,7 @@ def _questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
         if len(shape) != 2:
             raise WrongUse(
                 f"X has shape {shape}",
-                remedy="give [row, option], or a questionnaire",
+                hint="give [row, option], or a questionnaire",
             )
 
         return single_question(shape[1])
@@ -289,7 +289,7 @@ def _questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
     if not isinstance(questions, Questionnaire):
         raise WrongUse(
             f"questions are a {type(questions).__name__}, no Questionnaire",
-            remedy="give one; the order is X, y, judges, questions",
+            hint="give one; the order is X, y, judges, questions",
         )
 
     return questions
@@ -309,13 +309,13 @@ def _require_valid_settings(model: JudgedEstimator) -> None:
             choices = ", ".join(map(repr, words))
             raise WrongUse(
                 f"{type(model).__name__} has no {name}={value!r}",
-                remedy=f"use one of {choices}",
+                hint=f"use one of {choices}",
             )
 
         if isinstance(value, Real) and not float(value) >= least:  # nor is NaN
             raise WrongUse(
                 f"{type(model).__name__} with {name}={value!r}",
-                remedy=f"give {least} or more",
+                hint=f"give {least} or more",
             )
 
 
@@ -329,13 +329,13 @@ def _number_groups(groups: Sequence[Any] | None, rows: int) -> Ints:
     if group_of_row.ndim != 1:
         raise WrongUse(
             f"groups of shape {group_of_row.shape}",
-            remedy="give one group a row, each a name or a number",
+            hint="give one group a row, each a name or a number",
         )
 
     if len(group_of_row) != rows:
         raise WrongUse(
             f"{len(group_of_row)} groups for {rows} rows",
-            remedy="give one group a row",
+            hint="give one group a row",
         )
 
     alone = [row for row, group in enumerate(group_of_row) if is_missing(group)]
@@ -343,7 +343,7 @@ def _number_groups(groups: Sequence[Any] | None, rows: int) -> Ints:
         raise WrongUse(
             f"rows without a group: {len(alone)} of {rows}",
             where=f"row {alone[0]}",
-            remedy="give one group a row",
+            hint="give one group a row",
         )
 
     return np.asarray(
@@ -357,7 +357,7 @@ def _require_answers(labels: Judgments, questions: Questionnaire) -> None:
     if not len(answers):
         raise WrongUse(
             f"no judgment of the main question {questions.main!r}",
-            remedy="name another main question, or add judgments of this one",
+            hint="name another main question, or add judgments of this one",
         )
 
     # a model can be fitted to labels that are all alike, but it tells no text from another
@@ -411,5 +411,5 @@ def combine_judges(values: Floats, aggregate: Aggregate) -> Floats:
 
     raise WrongUse(
         f"no way to aggregate is called {aggregate!r}",
-        remedy="use mean, max or a quantile from 0 to 1",
+        hint="use mean, max or a quantile from 0 to 1",
     )

@@ -154,7 +154,7 @@ def inputs_from(questionnaire: Questionnaire, arrays: dict[str, Any]) -> Inputs:
         raise WrongUse(
             f"it was fitted to answers in {columns_then} columns, and its questions have "
             f"{columns_now} here",
-            remedy="use the pollex that fitted it",
+            hint="use the pollex that fitted it",
         )
 
     gaussian = Gaussian(arrays["gaussian_mean"], arrays["gaussian_covariance"])

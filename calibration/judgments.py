@@ -114,7 +114,7 @@ def one_a_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
     if isinstance(judges, str):
         raise WrongUse(
             f"one name, {judges!r}, for {rows} rows",
-            remedy="give a list with one judge a row",
+            hint="give a list with one judge a row",
         )
 
     if judges is None:
@@ -125,7 +125,7 @@ def one_a_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
     if len(who) != rows:
         raise WrongUse(
             f"{len(who)} judges for {rows} rows",
-            remedy="give one judge a row, or None",
+            hint="give one judge a row, or None",
         )
 
     return who
@@ -154,7 +154,7 @@ def judgments(
     if isinstance(y, Judgments):
         labels = y
     elif questions is None:
-        raise WrongUse("judgments without a questionnaire", remedy="give `questions`")
+        raise WrongUse("judgments without a questionnaire", hint="give `questions`")
     else:
         # tuples name their row and question; plain values are answers to the main question
         if isinstance(y, np.ndarray):
@@ -176,7 +176,7 @@ def judgments(
         raise WrongUse(
             f"judgments of rows that X, with {rows}, doesn't have: {int(strangers.sum())} of {len(labels)}",
             where=f"row {int(labels.row[np.argmax(strangers)])}",
-            remedy="count rows from 0",
+            hint="count rows from 0",
         )
 
     return labels
@@ -193,8 +193,8 @@ def _records_of_rows(
     rows: int | None,
 ) -> list[Record]:
     if rows is not None and len(values) != rows:
-        remedy = "give one a row, NaN where there is none"
-        raise WrongUse(f"answers for {len(values)} rows, X has {rows}", remedy=remedy)
+        hint = "give one a row, NaN where there is none"
+        raise WrongUse(f"answers for {len(values)} rows, X has {rows}", hint=hint)
 
     who = one_a_row(judges, len(values))
     records: list[Record] = []
@@ -209,7 +209,7 @@ def _check_records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list
     if judges is not None:
         raise WrongUse(
             "judges beside judgments that name their own",
-            remedy="leave out `judges`",
+            hint="leave out `judges`",
         )
 
     odd = [entry for entry in entries if not (isinstance(entry, (list, tuple)) and len(entry) == 4)]
@@ -242,14 +242,14 @@ def _refuse(
     odd: Sequence[Any],
     entries: Sequence[Any],
     what: str,
-    remedy: str,
+    hint: str,
 ) -> None:
     if odd:
         where = f"judgment {entries.index(odd[0])}, {odd[0]!r}"
         raise WrongUse(
             f"judgments {what}: {len(odd)} of {len(entries)}",
             where=where,
-            remedy=remedy,
+            hint=hint,
         )
 
 
@@ -274,7 +274,7 @@ def _encode_records(records: Sequence[Record], questions: Questionnaire) -> Judg
         raise WrongUse(
             f"judgments of unknown questions: {len(strangers)} of {len(records)}",
             where=repr(strangers[0][1]),
-            remedy=f"the questionnaire has {', '.join(places)}",
+            hint=f"the questionnaire has {', '.join(places)}",
         )
 
     if wrong := [record for record in records if record[3] not in options[places[record[1]]]]:
@@ -282,7 +282,7 @@ def _encode_records(records: Sequence[Record], questions: Questionnaire) -> Judg
         raise WrongUse(
             f"answers that their question doesn't allow: {len(wrong)} of {len(records)}",
             where=f"row {row}, question {question!r}: {value if isinstance(value, str) else f'{value:g}'}",
-            remedy=f"it allows {', '.join(f'{v:g}' for v in options[places[question]])}",
+            hint=f"it allows {', '.join(f'{v:g}' for v in options[places[question]])}",
         )
 
     # names become codes, in alphabetical order

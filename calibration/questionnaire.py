@@ -49,7 +49,7 @@ class Scale:
         if len(self.values) < 2:
             raise WrongUse(
                 f"question {self.question!r} has {len(self.values)} options",
-                remedy="give two or more",
+                hint="give two or more",
             )
 
         odd = []
@@ -62,13 +62,13 @@ class Scale:
         if odd:
             raise WrongUse(
                 f"an option of question {self.question!r} can't have the value {odd[0]!r}",
-                remedy=f"give each of its options a number of its own, none beyond ±{LARGEST:g}",
+                hint=f"give each of its options a number of its own, none beyond ±{LARGEST:g}",
             )
 
         if self.ordinal and any(b <= a for a, b in zip(self.values, self.values[1:], strict=False)):
             raise WrongUse(
                 f"the values of question {self.question!r} don't ascend",
-                remedy="order its options by value, or say that it is not ordinal",
+                hint="order its options by value, or say that it is not ordinal",
             )
 
 
@@ -90,13 +90,13 @@ class Questionnaire:
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise WrongUse(
                 f"two questions are called {twice[0]!r}",
-                remedy="give each a name of its own",
+                hint="give each a name of its own",
             )
 
         if self.main not in names:
             raise WrongUse(
                 f"the main question {self.main!r} is none of {', '.join(names)}",
-                remedy="name one of them",
+                hint="name one of them",
             )
 
     @cached_property
@@ -133,7 +133,7 @@ class Questionnaire:
 
         raise WrongUse(
             f"no question is called {sought!r}",
-            remedy=f"use one of {', '.join(s.question for s in self.scales)}",
+            hint=f"use one of {', '.join(s.question for s in self.scales)}",
         )
 
     def scale(self, question: str | None = None) -> Scale:
@@ -154,13 +154,13 @@ class Questionnaire:
         except (TypeError, ValueError) as error:
             raise WrongUse(
                 f"X is no table of numbers ({error})",
-                remedy="give one row of probabilities a text, NaN where missing",
+                hint="give one row of probabilities a text, NaN where missing",
             ) from error
 
         if array.ndim != 2 or array.shape[1] != self.width:
             raise WrongUse(
                 f"X has shape {array.shape}, the questionnaire needs [row, {self.width}]",
-                remedy="give one column for each option of each question that is asked",
+                hint="give one column for each option of each question that is asked",
             )
         # most tables are right: only others are looked at question by question
         if self._plain(array):
@@ -182,7 +182,7 @@ class Questionnaire:
                     raise WrongUse(
                         f"probabilities of question {question!r} are {fault} in {int(rows.sum())} of {len(array)} rows",
                         where=f"row {int(np.argmax(rows))}",
-                        remedy="give each option's probability with all its digits, or NaN for all options of a "
+                        hint="give each option's probability with all its digits, or NaN for all options of a "
                         "question with no answer",
                     )
 

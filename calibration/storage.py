@@ -137,14 +137,14 @@ def unpack(
         raise BadCalibrator(
             f"a calibrator of format {facts.get('format')!r}; this pollex reads format {FORMAT}",
             where=where,
-            remedy=f"use pollex {facts.get('pollex', 'of its time')}, or {REMEDY}",
+            hint=f"use pollex {facts.get('pollex', 'of its time')}, or {REMEDY}",
         )
 
     if hashlib.sha256(arrays).hexdigest() != facts.get("arrays_sha256"):
         raise BadCalibrator(
             "the arrays are not the ones that were written with it",
             where=where,
-            remedy=REMEDY,
+            hint=REMEDY,
         )
 
     # facts and arrays that don't fit each other fail here, in many ways
@@ -155,11 +155,11 @@ def unpack(
         raise BadCalibrator(
             error.what,
             where=where,
-            remedy=f"{error.remedy}, or {REMEDY}",
+            hint=f"{error.hint}, or {REMEDY}",
         ) from error
     except UNFIT as error:
         what = f"it can't be restored from this file ({type(error).__name__}: {error})"
-        raise BadCalibrator(what, where=where, remedy=REMEDY) from error
+        raise BadCalibrator(what, where=where, hint=REMEDY) from error
 
     return model
 
@@ -267,7 +267,7 @@ def save(
         raise WrongUse(
             f"can't be written: {error.strerror or error}",
             where=str(folder),
-            remedy="give another folder",
+            hint="give another folder",
         ) from error
 
     return folder / JSON_NAME
@@ -294,7 +294,7 @@ def load_each(path: Path) -> dict[str, JudgedEstimator]:
         raise BadCalibrator(
             "its questions are no objects",
             where=where,
-            remedy=REMEDY,
+            hint=REMEDY,
         )
 
     places = {}
@@ -305,7 +305,7 @@ def load_each(path: Path) -> dict[str, JudgedEstimator]:
         raise BadCalibrator(
             f"it has no question {strange[0]!r}",
             where=where,
-            remedy=REMEDY,
+            hint=REMEDY,
         )
 
     calibrators = {}
@@ -327,38 +327,38 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes, str]:
     try:
         facts = json.loads(read_lines(file))
     except OSError as error:
-        remedy = "name the folder that `pollex calibrate fit --out` wrote"
+        hint = "name the folder that `pollex calibrate fit --out` wrote"
         raise BadCalibrator(
             f"no calibrator can be read there: {error.strerror}",
             where=str(file),
-            remedy=remedy,
+            hint=hint,
         ) from error
     except (ValueError, RecursionError) as error:
         raise BadCalibrator(
             f"not JSON: {error}",
             where=str(file),
-            remedy=REMEDY,
+            hint=REMEDY,
         ) from error
 
     if not isinstance(facts, dict):
-        raise BadCalibrator("not a JSON object", where=str(file), remedy=REMEDY)
+        raise BadCalibrator("not a JSON object", where=str(file), hint=REMEDY)
 
     name = facts.pop("arrays", None)
     if not isinstance(name, str) or Path(name).name != name:
         raise BadCalibrator(
             f"its arrays' file is called {name!r:.60}",
             where=str(file),
-            remedy=REMEDY,
+            hint=REMEDY,
         )
 
     try:
         arrays = read_content(file.parent / name)
     except OSError as error:
-        remedy = f"put {name} beside it again, or {REMEDY}"
+        hint = f"put {name} beside it again, or {REMEDY}"
         raise BadCalibrator(
             f"its arrays can't be read: {error.strerror}",
             where=str(file.parent / name),
-            remedy=remedy,
+            hint=hint,
         ) from error
 
     return facts, arrays, str(file)
@@ -394,7 +394,7 @@ def _to_json(value: Any) -> Any:
     raise WrongUse(
         f"{value!r} can't be written as JSON",
         where="settings or state",
-        remedy="keep arrays apart, and numbers finite",
+        hint="keep arrays apart, and numbers finite",
     )
 
 

@@ -190,7 +190,7 @@ async def resources(runtime: Runtime[Any], kind: type[R]) -> R:
     if live is None:
         raise WrongUse(
             "the graph was given no store, roles and conversations to work with",
-            remedy="run it by a command (`pollex learn --help`), by the functions of pollex, or in LangGraph Studio as "
+            hint="run it by a command (`pollex learn --help`), by the functions of pollex, or in LangGraph Studio as "
             "langgraph.json has it; what ran, `pollex trace last` shows",
         )
 

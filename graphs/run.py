@@ -133,7 +133,7 @@ async def state_around(store: Store, run: Run, node: str) -> tuple[dict[str, Any
     if place is None:
         raise WrongUse(
             f"{run.id} has no state after {node!r}",
-            remedy=_nodes_in_words(run, states),
+            hint=_nodes_in_words(run, states),
         )
 
     before: dict[str, Any] = states[place - 1][1] if place else {}
@@ -229,4 +229,4 @@ def _from_a_state(run: str, *, goes_on: bool) -> Iterator[None]:
         if not goes_on:
             raise
         what = f"{run} can't go on from the state that the store has of it ({type(failure).__name__}: {failure})"
-        raise StoreDamaged(what, remedy="begin a new run, without resuming") from failure
+        raise StoreDamaged(what, hint="begin a new run, without resuming") from failure

@@ -77,12 +77,12 @@ class PollexError(Exception):
         what: str,
         *,
         where: str = "",
-        remedy: str = "",
+        hint: str = "",
         option: str | Options = "",
     ) -> None:
         self.what = what
         self.where = where
-        self.remedy = remedy
+        self.hint = hint
         self.options = options_by_name(option)
         super().__init__(what)
 
@@ -93,7 +93,7 @@ class PollexError(Exception):
     @property
     def advice(self) -> str:
         """The remedy with its options."""
-        return ": ".join(filter(None, [self.remedy, SPELLING.get()(self.options)]))
+        return ": ".join(filter(None, [self.hint, SPELLING.get()(self.options)]))
 
 
 class WrongUse(PollexError):

@@ -46,7 +46,7 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
             raise WrongUse(
                 "it is a link, and is not followed",
                 where=where,
-                remedy="take it away, or put a file there",
+                hint="take it away, or put a file there",
             )
 
         kind = path.stat()
@@ -56,7 +56,7 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
             raise WrongUse(
                 "it is a link into a folder that isn't there",
                 where=where,
-                remedy="make that folder, or take the link away",
+                hint="make that folder, or take the link away",
             ) from None
 
         return
@@ -64,11 +64,11 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
         raise WrongUse(
             failure.strerror or "it can't be reached",
             where=where,
-            remedy=name_a_file,
+            hint=name_a_file,
         ) from failure
 
     if stat.S_ISDIR(kind.st_mode):
-        raise WrongUse("it is a folder", where=where, remedy=name_a_file)
+        raise WrongUse("it is a folder", where=where, hint=name_a_file)
     if stat.S_ISREG(kind.st_mode):
         return
     # beside a pipe or a device no other file can stand
@@ -76,14 +76,14 @@ def require_output(path: Path, *, regular: bool = False, named: bool = True) -> 
         raise WrongUse(
             "it is no file, and other files belong beside it",
             where=where,
-            remedy=name_a_file,
+            hint=name_a_file,
         )
 
     if not (stat.S_ISFIFO(kind.st_mode) or (stat.S_ISCHR(kind.st_mode) and _is_harmless(kind))):
         raise WrongUse(
             "it is a device or a socket",
             where=where,
-            remedy=name_a_file,
+            hint=name_a_file,
         )
 
 
@@ -102,7 +102,7 @@ def make_folder(path: Path) -> None:
         else:
             what = "it is no folder"
 
-        raise WrongUse(what, where=str(path), remedy="give the name of a folder") from None
+        raise WrongUse(what, where=str(path), hint="give the name of a folder") from None
 
 
 def _is_harmless(device: os.stat_result) -> bool:
@@ -206,7 +206,7 @@ def _pour(draft: Path, path: Path) -> None:
         raise WrongUse(
             "nobody reads from this pipe",
             where=str(path),
-            remedy="start its reader first",
+            hint="start its reader first",
         ) from failure
 
     # from here on, writing waits for the reader

@@ -73,7 +73,7 @@ class DomainProfile(BaseModel):
             return cls.parse(read_lines(path), where=str(path))
         except (OSError, UnicodeDecodeError) as error:
             what = f"the domain profile can't be read: {error}"
-            raise WrongUse(what, where=str(path), remedy=UNREADABLE) from error
+            raise WrongUse(what, where=str(path), hint=UNREADABLE) from error
 
     @classmethod
     def parse(cls, text: str, where: str = "domain profile") -> DomainProfile:
@@ -85,9 +85,9 @@ class DomainProfile(BaseModel):
                 (cls.neutral().model_dump() if profile.keys() == {"log"} else {}) | profile
             )
         except ValidationError as error:
-            raise WrongUse(complaint(error), where=where, remedy=REMEDY) from error
+            raise WrongUse(complaint(error), where=where, hint=REMEDY) from error
         except ValueError as error:
-            raise WrongUse(f"not valid TOML: {error}", where=where, remedy=REMEDY) from error
+            raise WrongUse(f"not valid TOML: {error}", where=where, hint=REMEDY) from error
 
     @classmethod
     def neutral(cls) -> DomainProfile:
@@ -222,7 +222,7 @@ def switched_off(switches: Sequence[str] | Set[str]) -> frozenset[str]:
         parts = ", ".join(SWITCHES)
         raise WrongUse(
             f"no such part of a prompt: {what}",
-            remedy=f"choose from {parts}",
+            hint=f"choose from {parts}",
         )
 
     return frozenset(switches)

@@ -31,7 +31,7 @@ def code_options(options: Sequence[str]) -> list[str]:
     if len(options) > len(ascii_uppercase):
         raise WrongUse(
             f"{len(options)} options for one question",
-            remedy=f"use at most {len(ascii_uppercase)}",
+            hint=f"use at most {len(ascii_uppercase)}",
         )
 
     lines: list[str] = []

@@ -84,7 +84,7 @@ def choose_alpha(
     if not aucs:
         raise BadLabels(
             "no fold has conversations of both labels",
-            remedy="use fewer folds, or stratify them",
+            hint="use fewer folds, or stratify them",
         )
 
     table = tuple(

@@ -40,7 +40,7 @@ def model_named(name: str) -> type[JudgedEstimator]:
     if name not in NAMES:
         raise WrongUse(
             f"no calibrator is called {name!r}",
-            remedy=f"use one of {', '.join(NAMES)}",
+            hint=f"use one of {', '.join(NAMES)}",
         )
 
     # scikit-learn comes with it, and takes a second to import
@@ -74,7 +74,7 @@ def model_with(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
     if unknown := sorted(set(settings) - set(settings_of_kind)):
         raise WrongUse(
             f"calibrator {name!r} has no setting {unknown[0]!r}",
-            remedy=f"it has {', '.join(settings_of_kind) or 'none'}",
+            hint=f"it has {', '.join(settings_of_kind) or 'none'}",
         )
 
     return kind(**settings)

@@ -135,7 +135,7 @@ class JudgeMean(JudgedEstimator):
         if question not in self.shares_:
             raise WrongUse(
                 f"question {self.questionnaire_.scales[question].question!r} had no judgments in training",
-                remedy="add judgments of it, and fit again",
+                hint="add judgments of it, and fit again",
             )
 
         # the last row is everybody's, which is where the code of nobody, −1, points
@@ -179,7 +179,7 @@ def own_block(model: JudgedEstimator, question: int) -> slice:
     if name not in model.questionnaire_.blocks:
         raise WrongUse(
             f"the judge was not asked {name!r}, so there is no answer to take as it is",
-            remedy="ask it, or use a model that predicts it from the other questions",
+            hint="ask it, or use a model that predicts it from the other questions",
         )
 
     return model.questionnaire_.blocks[name]

@@ -108,7 +108,7 @@ class Calibrator(JudgedEstimator):
         if not candidates:
             raise WrongUse(
                 "no candidates to choose among",
-                remedy="give one or more, or None for the usual ones",
+                hint="give one or more, or None for the usual ones",
             )
 
         # each candidate predicts the folds that it did not see
@@ -122,7 +122,7 @@ class Calibrator(JudgedEstimator):
         if all(trial.loss is None for trial in trials):
             raise WrongUse(
                 f"no candidate could be fitted: {trials[0].refused}",
-                remedy="give other candidates",
+                hint="give other candidates",
             )
 
         # the chosen ones are fitted to everything
@@ -163,7 +163,7 @@ class Calibrator(JudgedEstimator):
         if len(present) < 2:
             raise WrongUse(
                 f"{len(present)} group of texts to choose a calibrator by",
-                remedy="give more texts" + (", of two or more origins" if self.shift else ""),
+                hint="give more texts" + (", of two or more origins" if self.shift else ""),
             )
 
         if self.shift:
@@ -172,7 +172,7 @@ class Calibrator(JudgedEstimator):
             how = f"leaving out one of {len(present)} groups in turn"
             return one_group_out(judged_groups), how
         if self.folds < 2:
-            raise WrongUse(f"folds={self.folds}", remedy="give two or more")
+            raise WrongUse(f"folds={self.folds}", hint="give two or more")
 
         count = min(self.folds, len(present))
         rng = np.random.default_rng(self.seed)

@@ -150,7 +150,7 @@ class CalibrationNetwork(JudgedEstimator):
         if not self.dropout < 1:
             raise WrongUse(
                 f"dropout={self.dropout:g} leaves no question to learn from",
-                remedy="give less than 1",
+                hint="give less than 1",
             )
 
         # one sheet for each text and judge, with the answers to every question there is
@@ -326,7 +326,7 @@ class CalibrationNetwork(JudgedEstimator):
         if self.recipe != "shrunk":
             raise WrongUse(
                 "a search knows the recipe `shrunk` only",
-                remedy="leave recipe out, or set search=None",
+                hint="leave recipe out, or set search=None",
             )
 
         self.search_ = search.search_settings(
@@ -351,7 +351,7 @@ class CalibrationNetwork(JudgedEstimator):
         if strangers := int((sheets.judge == NOBODY).sum()):
             raise WrongUse(
                 f"the authors' recipe has no place for answers by nobody known, and there are {strangers} such sheets",
-                remedy="name their judges, or use the recipe `shrunk`",
+                hint="name their judges, or use the recipe `shrunk`",
             )
 
         # They number judges as they first come in the data.
@@ -399,7 +399,7 @@ class CalibrationNetwork(JudgedEstimator):
             name = self.questionnaire_.scales[question].question
             raise WrongUse(
                 f"no judgment of question {name!r} was there to learn from",
-                remedy="fit again with some",
+                hint="fit again with some",
             )
 
         # where there is a start, its log-probabilities are what the heads add to

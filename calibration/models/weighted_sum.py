@@ -81,7 +81,7 @@ class WeightedSum(JudgedEstimator):
         if self.signs is not None and len(self.signs) != question_count:
             raise WrongUse(
                 f"{len(self.signs)} signs for {question_count} questions asked",
-                remedy="give one sign a question",
+                hint="give one sign a question",
             )
 
         # weights from the answers alone, no label; the score gets deviation 1

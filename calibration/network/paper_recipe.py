@@ -142,7 +142,7 @@ def train_in_two_phases(
     if len(sheets) < batch:
         raise WrongUse(
             f"{len(sheets)} filled-in sheets are less than a batch of {batch}",
-            remedy="take smaller batches, such as batch=32",
+            hint="take smaller batches, such as batch=32",
         )
 
     # single precision and one sheet after another, as they have it

@@ -145,7 +145,7 @@ def search_settings(
     if count < 2:
         raise WrongUse(
             "one group of texts only to search a network's settings by",
-            remedy="give judgments of more texts, or name a model without settings to search for (search=None)",
+            hint="give judgments of more texts, or name a model without settings to search for (search=None)",
             option={"model": "judge_mean"},
         )
 

@@ -95,7 +95,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         if len(classes) != 2:
             raise BadLabels(
                 f"{len(classes)} classes in y",
-                remedy="give labels of two classes",
+                hint="give labels of two classes",
             )
 
         good = classes[self._place_of_positive(classes)]
@@ -153,7 +153,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         if lost := np.flatnonzero(np.isnan(proba[:, 0])).tolist():
             raise BadInput(
                 f"{len(lost)} conversations can't be scored, the first is X[{lost[0]}]",
-                remedy="leave them out, or use predict_proba, which has NaN for them",
+                hint="leave them out, or use predict_proba, which has NaN for them",
             )
 
         predicted: npt.NDArray[Any] = self.classes_[proba.argmax(axis=1)]
@@ -205,7 +205,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
             if self.positive not in classes.tolist():
                 raise WrongUse(
                     f"no label is {self.positive!r}",
-                    remedy=f"positive is one of {classes.tolist()}",
+                    hint=f"positive is one of {classes.tolist()}",
                 )
 
             return int(classes.tolist().index(self.positive))

@@ -23,7 +23,7 @@ def new(use_case: WriteProfile) -> None:
         raise WrongUse(
             "the file is there already",
             where=str(out),
-            remedy="give another name",
+            hint="give another name",
             option="out",
         )
 

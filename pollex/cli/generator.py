@@ -118,7 +118,7 @@ def command_in(name: str) -> click.Command:
     if not homes:
         raise WrongUse(
             f"there is no verb {name!r}",
-            remedy="pip install 'pollex[all]' has those of all rooms",
+            hint="pip install 'pollex[all]' has those of all rooms",
         )
 
     # a module's use cases register themselves when it is imported

@@ -40,6 +40,6 @@ def demo_sequel(option: str) -> DemoSequel:
 
     raise WrongUse(
         f"the room {option!r} is not installed",
-        remedy="pip install 'pollex[all]' has all rooms",
+        hint="pip install 'pollex[all]' has all rooms",
         option=option,
     )

@@ -230,11 +230,11 @@ def opens_a_browser() -> bool:
 def on_disk(error: OSError) -> PollexError:
     """Turn what a disk or a path refuses into an error with a remedy."""
     if error.errno in FULL:
-        remedy = "make room, then run the command again; with --resume, where it has that, nothing is done twice"
+        hint = "make room, then run the command again; with --resume, where it has that, nothing is done twice"
         return PollexError(
             "the disk is full",
             where=str(error.filename or ""),
-            remedy=remedy,
+            hint=hint,
         )
 
     if error.errno in NOT_ALLOWED:
@@ -242,23 +242,23 @@ def on_disk(error: OSError) -> PollexError:
         return PollexError(
             what,
             where=str(error.filename or ""),
-            remedy="check the rights, or give another place",
+            hint="check the rights, or give another place",
         )
 
     if error.errno == errno.ENOENT:
-        remedy = "put it back, then run the command again"
+        hint = "put it back, then run the command again"
         return PollexError(
             "was removed while it was in use",
             where=str(error.filename or ""),
-            remedy=remedy,
+            hint=hint,
         )
 
     if error.errno == errno.ENAMETOOLONG:
-        remedy = "give a shorter path; a query stands behind its database: sqlite:FILE?SELECT …"
+        hint = "give a shorter path; a query stands behind its database: sqlite:FILE?SELECT …"
         return WrongUse(
             "no file has so long a name",
             where=str(error.filename or ""),
-            remedy=remedy,
+            hint=hint,
         )
     if is_memory(error):
         return out_of_memory()
@@ -267,7 +267,7 @@ def on_disk(error: OSError) -> PollexError:
         return PollexError(
             error.strerror.lower(),
             where=str(error.filename),
-            remedy="check the path, and what is there",
+            hint="check the path, and what is there",
         )
 
     return unexpected(error)
@@ -281,15 +281,15 @@ def is_memory(error: Exception) -> bool:
 
 def out_of_memory() -> PollexError:
     """Return the error for memory that ran out."""
-    remedy = "give the command more, 4 GB for example; with --resume, where it has that, nothing is done twice"
-    return PollexError("memory ran out", remedy=remedy)
+    hint = "give the command more, 4 GB for example; with --resume, where it has that, nothing is done twice"
+    return PollexError("memory ran out", hint=hint)
 
 
 def unexpected(error: Exception) -> PollexError:
     """Return the error for a fault in pollex."""
     return PollexError(
         f"unexpected {type(error).__name__}: {error}",
-        remedy="report it, with POLLEX_DEBUG=1 set",
+        hint="report it, with POLLEX_DEBUG=1 set",
     )
 
 
@@ -390,7 +390,7 @@ def refuse_early_clock() -> None:
     if time.time() < 0:
         raise WrongUse(
             "the clock of this machine is before 1970",
-            remedy="set it, then run the command again",
+            hint="set it, then run the command again",
         )
 
 

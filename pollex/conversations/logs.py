@@ -42,14 +42,14 @@ class BadRow:
     source: str
     line: int
     reason: str
-    remedy: str = ""
+    hint: str = ""
     rows: int = 1
     of_label: bool = False
     label: str = ""
     option: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
-        advice = f" → {self.remedy}" if self.remedy else ""
+        advice = f" → {self.hint}" if self.hint else ""
         return f"{self.source}:{self.line}: {self.reason}{advice}"
 
     def as_json(self) -> dict[str, str]:
@@ -295,12 +295,12 @@ class Logs:
             # unknown labels can be explained by options; other rows are corrected, or skipped
             every = not self.conversations
             if any(row.of_label for row in self.bad_rows):
-                remedy = "say what these labels mean; no conversation need be left out for one"
-                raise BadInput(what, remedy=remedy, option=meaning)
-            remedy = "correct them" if every else "correct them, or skip them"
+                hint = "say what these labels mean; no conversation need be left out for one"
+                raise BadInput(what, hint=hint, option=meaning)
+            hint = "correct them" if every else "correct them, or skip them"
             raise BadInput(
                 what,
-                remedy=remedy,
+                hint=hint,
                 option={} if every else {"max_bad": bad},
             )
 
@@ -315,7 +315,7 @@ def describe_kinds(rows: Sequence[BadRow]) -> list[str]:
     # rows of the same reason and remedy count together
     groups: dict[tuple[str, str], list[BadRow]] = {}
     for row in rows:
-        groups.setdefault((row.reason, row.remedy), []).append(row)
+        groups.setdefault((row.reason, row.hint), []).append(row)
 
     lines = []
     for same in groups.values():

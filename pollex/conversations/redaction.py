@@ -382,7 +382,7 @@ def names() -> Callable[[str], Iterator[Identifier]]:
     except ImportError:
         raise WrongUse(
             "names and places are found by a package that is not installed",
-            remedy="install it (`pip install 'pollex[names]'`), or give `--set redact=yes`",
+            hint="install it (`pip install 'pollex[names]'`), or give `--set redact=yes`",
         ) from None
 
     # the last of the installed models, by name
@@ -394,7 +394,7 @@ def names() -> Callable[[str], Iterator[Identifier]]:
     if not models:
         raise WrongUse(
             "names and places are found by a model of spaCy's, and none is installed",
-            remedy="install one (`python -m spacy download en_core_web_sm`), or give `--set redact=yes`",
+            hint="install one (`python -m spacy download en_core_web_sm`), or give `--set redact=yes`",
         )
 
     # Only names: its other finders overlap with ours, and the one for mail addresses asks the

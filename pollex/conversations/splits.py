@@ -57,7 +57,7 @@ def split(
     if not 0 <= test_fraction < 1:
         raise WrongUse(
             f"a test fraction of {test_fraction}",
-            remedy="give one from 0 to less than 1",
+            hint="give one from 0 to less than 1",
         )
 
     ordered = sorted(conversations, key=lambda conversation: conversation.id)
@@ -79,7 +79,7 @@ def split(
     if dealt is None:
         raise BadLabels(
             f"both classes can't be on both sides of a split: {_describe_counts(ordered)}",
-            remedy="add labeled conversations or groups, or hold nothing out",
+            hint="add labeled conversations or groups, or hold nothing out",
             option={"test_fraction": 0},
         )
 
@@ -106,13 +106,13 @@ def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
         BadLabels: The two classes can't both be in every fold.
     """
     if k < 2:
-        raise WrongUse(f"{k} folds", remedy="cross-validation needs at least 2")
+        raise WrongUse(f"{k} folds", hint="cross-validation needs at least 2")
 
     dealt = _deal_into_bins(conversations, np.full(k, 1 / k), seed)
     if dealt is None:
         raise BadLabels(
             f"both classes can't be in each of {k} folds: {_describe_counts(conversations)}",
-            remedy="add labeled conversations or groups, or take fewer folds",
+            hint="add labeled conversations or groups, or take fewer folds",
         )
 
     return dealt
@@ -323,13 +323,13 @@ def check_learnable(conversations: Iterable[Conversation], minimum: int = MINIMU
     left_out += f", {len(repeated)} with the text of another one" if repeated else ""
     counts = f"{good} positive, {bad} negative, {labels[Label.NONE]} without a label{left_out}"
     if lost_labels:
-        remedy = lost_labels[0]
+        hint = lost_labels[0]
     else:
-        remedy = _suggest_remedy(good, bad, lost, minimum)
+        hint = _suggest_remedy(good, bad, lost, minimum)
 
     raise BadLabels(
         f"{_describe_lack(good, bad, lost, minimum)}: {counts}",
-        remedy=remedy,
+        hint=hint,
     )
 
 

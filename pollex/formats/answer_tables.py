@@ -440,7 +440,7 @@ def shape_of(rows: Sequence[LogRow], side: Side) -> Shape:
     if not rows:
         raise BadInput(
             "a table without a row",
-            remedy=f"give {_describe_shapes(side)}",
+            hint=f"give {_describe_shapes(side)}",
         )
 
     for shape in SHAPES:
@@ -452,7 +452,7 @@ def shape_of(rows: Sequence[LogRow], side: Side) -> Shape:
     raise BadInput(
         f"no table of {side}: it has {have}",
         where=where,
-        remedy=f"known are {_describe_shapes(side)}",
+        hint=f"known are {_describe_shapes(side)}",
     )
 
 

@@ -106,7 +106,7 @@ class Issue:
     what: str
     count: int
     examples: tuple[str, ...] = ()
-    remedy: str = ""
+    hint: str = ""
     left_out: bool = True
 
     @property
@@ -126,7 +126,7 @@ class Issue:
             more = f"; and {self.count - len(self.examples)} more"
 
         examples = f": {shown}{more}" if shown else ""
-        mend = f" → {self.remedy}" if self.remedy else ""
+        mend = f" → {self.hint}" if self.hint else ""
         return f"{self.count} {self.described}{examples}{mend}"
 
 
@@ -135,7 +135,7 @@ def fault(
     what: str,
     which: Bools | Ints,
     place: Callable[[int], str],
-    remedy: str = "",
+    hint: str = "",
     *,
     left_out: bool = True,
 ) -> list[Issue]:
@@ -149,21 +149,21 @@ def fault(
         return []
 
     examples = tuple(place(int(n)) for n in numbers[:EXAMPLES])
-    return [Issue(noun, what, len(numbers), examples, remedy, left_out)]
+    return [Issue(noun, what, len(numbers), examples, hint, left_out)]
 
 
 def faults_of(
     noun: str,
     what: str,
     names: Iterable[str],
-    remedy: str = "",
+    hint: str = "",
     *,
     left_out: bool = True,
 ) -> list[Issue]:
     """Return the issue of named items; `noun` and `what` as for `fault`."""
     listed = list(names)
     if listed:
-        return [Issue(noun, what, len(listed), tuple(listed[:EXAMPLES]), remedy, left_out)]
+        return [Issue(noun, what, len(listed), tuple(listed[:EXAMPLES]), hint, left_out)]
     return []
 
 
@@ -265,7 +265,7 @@ def _scales_of(
     if strangers := sorted(set(options) - set(names)):
         raise WrongUse(
             f"no question is called {strangers[0]!r}",
-            remedy=f"options are of {', '.join(names)}",
+            hint=f"options are of {', '.join(names)}",
         )
 
     # the different options of each question, where the caller gives none
@@ -418,8 +418,8 @@ def _build_array(
         ("row", "with another probability of an option than the first", changed, MEND),
     ]
     faults = []
-    for noun, what, which, remedy in about:
-        faults.extend(fault(noun, what, which, records.describe, remedy))
+    for noun, what, which, hint in about:
+        faults.extend(fault(noun, what, which, records.describe, hint))
 
     same = fault(
         "row",
@@ -441,5 +441,5 @@ def _nothing_usable(
     return BadInput(
         what + why,
         where=where,
-        remedy="give each text and question a row for every option",
+        hint="give each text and question a row for every option",
     )

@@ -64,14 +64,14 @@ class ByteLimit:
             raise BadInput(
                 "a line of more than 512 MB",
                 where=where,
-                remedy="write one conversation a line",
+                hint="write one conversation a line",
             )
 
         if self._blank > BLANK:
             raise BadInput(
                 "more than 4 MB of nothing but white space",
                 where=where,
-                remedy="remove it",
+                hint="remove it",
             )
 
         return chunk

@@ -79,7 +79,7 @@ class Conservation:
                 raise PollexError(
                     what,
                     where=source,
-                    remedy="report it, with some rows of this kind",
+                    hint="report it, with some rows of this kind",
                 )
 
         return {source: dict(self._became.get(source, {})) for source in self._read if source}

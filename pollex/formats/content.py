@@ -52,7 +52,7 @@ def ending_by_content(title: str, path: Path) -> str:
         begin = file.read(LOOKED_AT)
 
     if not begin.strip():
-        raise BadInput("the file is empty", where=title, remedy="give another")
+        raise BadInput("the file is empty", where=title, hint="give another")
 
     named = Path(title.lower()).suffix
     # known by their first bytes
@@ -95,18 +95,18 @@ def _refuse_others(title: str, path: Path, begin: bytes) -> None:
         kind = "packed with tar"
 
     if kind:
-        remedy = PACKED_OTHERWISE if kind.startswith("packed") else NO_LOG
+        hint = PACKED_OTHERWISE if kind.startswith("packed") else NO_LOG
         raise BadInput(
             f"the file is {kind}, and no log",
             where=title,
-            remedy=remedy,
+            hint=hint,
         )
 
     if b"\x00" in begin and not _is_wide_text(path, begin):
         raise BadInput(
             "the file is neither text nor a known table",
             where=title,
-            remedy=NO_LOG,
+            hint=NO_LOG,
         )
 
 

@@ -172,11 +172,11 @@ def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
             odd ^= part.count('"') & 1
             size += getsizeof(part)
             if size > RECORD:
-                remedy = "close its quotes, or write JSON lines, of which long texts are cut"
+                hint = "close its quotes, or write JSON lines, of which long texts are cut"
                 raise BadInput(
                     "a row of more than 128 MB",
                     where=f"{source}:{opened}",
-                    remedy=remedy,
+                    hint=hint,
                 )
 
             if ends and not odd:
@@ -190,7 +190,7 @@ def _records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, str]]:
         raise BadInput(
             "a quote is never closed",
             where=f"{source}:{opened}",
-            remedy='write a quote in a cell as ""',
+            hint='write a quote in a cell as ""',
         )
 
     if pending:
@@ -223,7 +223,7 @@ def _header(source: str, names: list[str]) -> list[str]:
         raise BadInput(
             "the header has an empty name",
             where=f"{source}:1",
-            remedy="name every column",
+            hint="name every column",
         )
 
     return names
@@ -249,7 +249,7 @@ def _cells(
             raise BadInput(
                 "a stray quote",
                 where=place,
-                remedy='quote the whole cell, and write a quote in it as ""',
+                hint='quote the whole cell, and write a quote in it as ""',
             )
 
         quoted = match.group(1)

@@ -186,7 +186,7 @@ def hosts_of(place: str) -> set[str]:
         values = conninfo_to_dict(address_of(place))
     except psycopg.Error as error:
         reason = " ".join(str(error).split())
-        raise BadInput(f"no address of PostgreSQL: {reason:.200}", remedy="check it") from None
+        raise BadInput(f"no address of PostgreSQL: {reason:.200}", hint="check it") from None
 
     hosts = {str(values[name]) for name in ("host", "hostaddr", "service") if name in values}
     if (name := str(values.get("dbname", ""))) and ("=" in name or "://" in name):

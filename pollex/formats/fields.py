@@ -484,7 +484,7 @@ class Picker:
                 what = f"the label may be in {' and '.join(map(repr, both))}"
                 raise WrongUse(
                     what,
-                    remedy="say which",
+                    hint="say which",
                     option={"label_field": both[0]},
                 )
             if there:
@@ -597,7 +597,7 @@ def _as_text(name: str, value: object) -> str | None:
 
     raise BadInput(
         f"{name} is a list or an object",
-        remedy="name a field that holds text or a number",
+        hint="name a field that holds text or a number",
     )
 
 
@@ -699,10 +699,10 @@ class ReadOptions:
             *(("label_sources", source, LABEL_SOURCES) for source in self.sources),
         ):
             if value is not None and value not in values:
-                remedy = f"use one of {', '.join(values)}"
+                hint = f"use one of {', '.join(values)}"
                 raise WrongUse(
                     f"{name} is {value!r:.60}",
-                    remedy=remedy,
+                    hint=hint,
                     option={name: values[0]},
                 )
 
@@ -710,14 +710,14 @@ class ReadOptions:
         if self.max_bad < 0 or self.max_turn_chars < 1:
             raise WrongUse(
                 "max_bad is negative or the turn limit below 1",
-                remedy="give a count",
+                hint="give a count",
             )
 
         if not 1 <= self.query_seconds <= LONGEST_QUERY:
             what = f"query_seconds is {self.query_seconds}"
             raise WrongUse(
                 what,
-                remedy=f"give 1 to {LONGEST_QUERY}",
+                hint=f"give 1 to {LONGEST_QUERY}",
                 option={"query_seconds": str(SECONDS)},
             )
 

@@ -104,7 +104,7 @@ def find_files(sources: Sequence[str | Path]) -> list[str]:
     if not sources:
         raise WrongUse(
             "no logs were named",
-            remedy="give a file, a glob, or - for standard input",
+            hint="give a file, a glob, or - for standard input",
         )
 
     names = []
@@ -167,7 +167,7 @@ def rows_of(
         raise BadInput(
             f"can't be read: {error.strerror or error}",
             where=source,
-            remedy="check the path",
+            hint="check the path",
         ) from None
 
 
@@ -189,7 +189,7 @@ def _expand_source(source: str) -> list[str]:
         raise BadInput(
             "no such file",
             where=source,
-            remedy="check the path; a glob must match at least one file",
+            hint="check the path; a glob must match at least one file",
         )
 
     return _without_companions(matches)
@@ -201,7 +201,7 @@ def _require_file(path: Path) -> None:
         raise BadInput(
             "a device or a file of the system, no log",
             where=str(path),
-            remedy="give a file or a pipe",
+            hint="give a file or a pipe",
         )
 
 
@@ -216,8 +216,8 @@ def _find_logs_inside(folder: Path) -> list[str]:
             logs.append(str(path))
 
     if not logs:
-        remedy = f"it must hold files that end in one of: {', '.join(ENDINGS)}"
-        raise BadInput("a folder without logs", where=str(folder), remedy=remedy)
+        hint = f"it must hold files that end in one of: {', '.join(ENDINGS)}"
+        raise BadInput("a folder without logs", where=str(folder), hint=hint)
     return _without_companions(logs)
 
 
@@ -245,11 +245,11 @@ def _open_pipe(source: str) -> IO[bytes]:
     try:
         # nothing comes, and the end is there at once: nobody has opened the pipe to write
         if not poll.poll(PATIENCE * 1000) and os.read(pipe, 1) == b"":
-            remedy = "start what writes into it, or give a file"
+            hint = "start what writes into it, or give a file"
             raise BadInput(
                 "a pipe that nobody writes into",
                 where=source,
-                remedy=remedy,
+                hint=hint,
             )
     except BlockingIOError:  # there is somebody, and nothing is said yet
         pass
@@ -354,7 +354,7 @@ def _rows_of_path(
         raise BadInput(
             "a JSON document of more than 256 MB",
             where=source,
-            remedy="write it as JSON lines, one row each",
+            hint="write it as JSON lines, one row each",
         )
 
     return json_document(source, whole)
@@ -393,7 +393,7 @@ def _rows_of_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
         raise BadInput(
             "a talk of more than 256 MB",
             where=source,
-            remedy="split it into files",
+            hint="split it into files",
         )
 
     return rows_of_talks(source, text)
@@ -463,7 +463,7 @@ def _read_lines_with_ends(
     except LookupError:
         raise WrongUse(
             f"no encoding is called {encoding!r}",
-            remedy="try utf-8 or latin-1",
+            hint="try utf-8 or latin-1",
             option={"encoding": "latin-1"},
         ) from None
     except UnicodeError as error:
@@ -499,13 +499,13 @@ def _not_text(
     others = "utf-8, cp1252 (Windows) or latin-1"
     likely = "cp1252" if name == "UTF-8" else "utf-8"
     likely = encoding_of(path, whole=True) or likely
-    remedy = f"name the file's encoding: {others}"
+    hint = f"name the file's encoding: {others}"
     option = {"encoding": likely}
 
     return NotText(
         f"not {name} text: {what}",
         where=where,
-        remedy=remedy,
+        hint=hint,
         option=option,
     )
 
@@ -550,7 +550,7 @@ def files_in(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, 
         raise BadInput(
             f"can't be unpacked: {error}",
             where=source,
-            remedy="pack or copy the file again",
+            hint="pack or copy the file again",
         ) from None
 
 
@@ -599,14 +599,14 @@ def _pieces_of_zstandard(source: str, raw: IO[bytes] | io.RawIOBase) -> Iterator
         raise BadInput(
             f"can't be unpacked: {error}",
             where=source,
-            remedy="pack or copy the file again",
+            hint="pack or copy the file again",
         ) from None
 
     if begun:
         raise BadInput(
             "can't be unpacked: it ends too early",
             where=source,
-            remedy="pack or copy the file again",
+            hint="pack or copy the file again",
         )
 
 
@@ -634,7 +634,7 @@ def _require_small(source: str, size: int) -> None:
         raise BadInput(
             "unpacks to more than 20 GB",
             where=source,
-            remedy="unpack it, and give its parts",
+            hint="unpack it, and give its parts",
         )
 
 
@@ -656,7 +656,7 @@ def unpacked_size(source: str, path: Path, most: int) -> int:
             raise BadInput(
                 f"can't be unpacked: {error}",
                 where=source,
-                remedy="pack or copy the file again",
+                hint="pack or copy the file again",
             ) from None
 
     return path.stat().st_size
@@ -703,7 +703,7 @@ def _unpack_members(source: str, path: Path, folder: Path) -> Iterator[tuple[str
             raise BadInput(
                 "a packed file with no table and no JSON in it",
                 where=source,
-                remedy="unpack it first",
+                hint="unpack it first",
             )
 
         # files get numbers as names: names in an archive may repeat, or lead out of the folder
@@ -735,7 +735,7 @@ def _pieces_of_member(
             raise BadInput(
                 f"can't be unpacked: {error}",
                 where=source,
-                remedy="unpack it first",
+                hint="unpack it first",
             ) from None
 
         return
@@ -772,15 +772,15 @@ def _refuse_database(source: str, path: Path, begin: bytes) -> None:
         ("feedback", "chat"): "export the feedback in Open WebUI: Admin, Evaluations, Feedbacks",
     }
     tables = _tables_of_database(path)
-    remedy = next(
+    hint = next(
         (advice for names, advice in remedies.items() if {*names} <= {*tables}),
         "",
     )
-    if remedy or not tables:
+    if hint or not tables:
         raise BadInput(
             "a SQLite database",
             where=source,
-            remedy=remedy or "export its tables as CSV",
+            hint=hint or "export its tables as CSV",
         )
 
 

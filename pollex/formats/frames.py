@@ -46,12 +46,12 @@ def rows_in(log: Rows) -> Iterator[dict[str, Any]]:
             if not isinstance(row, Mapping):
                 raise WrongUse(
                     f"not a log: item {number} is {type(rows[number - 1]).__name__}",
-                    remedy=SHAPES,
+                    hint=SHAPES,
                 )
 
             yield dict(row)
     else:
-        raise WrongUse(f"not a log, but {type(log).__name__}", remedy=SHAPES)
+        raise WrongUse(f"not a log, but {type(log).__name__}", hint=SHAPES)
 
 
 def as_plain(value: Any) -> Any:

@@ -111,7 +111,7 @@ def json_document(source: str, text: str) -> Iterator[LogRow | BadRow]:
         raise BadInput(
             f"not JSON: {_reason(error)}",
             where=source,
-            remedy="correct the file, or use JSON lines",
+            hint="correct the file, or use JSON lines",
         ) from None
 
     items, beside = items_of(value)
@@ -129,13 +129,13 @@ def yaml_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
 
     if isinstance(text, TooLong):
         what = "YAML of more than 256 MB"
-        raise BadInput(what, where=source, remedy="write it as JSON lines, one row each")
+        raise BadInput(what, where=source, hint="write it as JSON lines, one row each")
     try:
         documents = list(yaml.load_all(text, Loader=_TextLoader()))
     except (yaml.YAMLError, RecursionError) as error:
         reason = " ".join(str(error).split())
-        remedy = "correct the file, or use JSON lines"
-        raise BadInput(f"not YAML: {reason:.200}", where=source, remedy=remedy) from None
+        hint = "correct the file, or use JSON lines"
+        raise BadInput(f"not YAML: {reason:.200}", where=source, hint=hint) from None
     items, beside = items_of(documents[0] if len(documents) == 1 else documents)
     for number, item in enumerate(items, start=1):
         yield _row(source, number, item, beside)

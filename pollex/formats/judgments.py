@@ -66,7 +66,7 @@ def rows_of_predictions(
     scale = model.questionnaire_.scale(question)
     if aggregate not in ("mean", "unknown") and not scale.ordinal:
         what = f"the answers to {scale.question!r} have no order, so those of several judges are no one figure"
-        raise WrongUse(what, remedy="leave it out", option="aggregate")
+        raise WrongUse(what, hint="leave it out", option="aggregate")
 
     # probabilities of each judge's answers [text, option]
     proba_of_judge = {}
@@ -212,7 +212,7 @@ def judgment_table(
         raise BadInput(
             f"no judgment can be used; {why}",
             where=records.where(0),
-            remedy="give answers as numbers",
+            hint="give answers as numbers",
         )
 
     # the questions with their options: those of the calibrator, or those that occur
@@ -296,19 +296,19 @@ def _require_joined(
         raise BadInput(
             f"no judgment is of a text that has answers: judged are {here}, answered {there}",
             where=records.where(0) if len(records) else "",
-            remedy="use the same text_id in both tables",
+            hint="use the same text_id in both tables",
         )
 
 
 def _report_unreadable(records: Records, row: Ints, value: Floats) -> list[Issue]:
-    remedy = "give each text answers, or leave its judgments out"
+    hint = "give each text answers, or leave its judgments out"
     # a cell without an answer is told apart from one that is no number
     empty = np.array(
         [option is None or not str(option).strip() for option in records.option],
         dtype=bool,
     )
     return [
-        *fault("judgment", "whose text has no answers", row < 0, records.describe, remedy),
+        *fault("judgment", "whose text has no answers", row < 0, records.describe, hint),
         *fault(
             "judgment",
             "whose answer is no number",
@@ -373,7 +373,7 @@ def _build_questionnaire(
     if strangers := sorted(set(nominal) - set(names)):
         raise WrongUse(
             f"no question is called {strangers[0]!r}",
-            remedy=f"use one of {', '.join(names)}",
+            hint=f"use one of {', '.join(names)}",
         )
 
     # the main question is one that people answered
@@ -416,7 +416,7 @@ def _choose_main_question(
         if main not in names:
             raise WrongUse(
                 f"no question is called {main!r}",
-                remedy=f"give one of {', '.join(names)}",
+                hint=f"give one of {', '.join(names)}",
             )
 
         return main
@@ -435,7 +435,7 @@ def _choose_main_question(
     if not candidates:
         raise WrongUse(
             "which question is the main one?",
-            remedy=f"name one of {', '.join(names)}",
+            hint=f"name one of {', '.join(names)}",
             option="main",
         )
 
@@ -465,7 +465,7 @@ def _keep_informative(
         )  # fmt: skip
         raise BadLabels(
             what,
-            remedy="add judgments that differ, or name another question",
+            hint="add judgments that differ, or name another question",
             option="main",
         )
 

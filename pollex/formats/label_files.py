@@ -86,7 +86,7 @@ def sheet_for(questionnaire: str | None, out: Path | None) -> list[SheetQuestion
     """
     if questionnaire is not None and out is None:
         what = "a questionnaire makes a sheet to fill in, and no file is named for it"
-        raise WrongUse(what, remedy="name one", option={"out": "sheet.csv"})
+        raise WrongUse(what, hint="name one", option={"out": "sheet.csv"})
     if questionnaire is not None:
         return questionnaire_at(questionnaire)
     return []
@@ -163,7 +163,7 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
             try:
                 labels.append((*_read_label(row, picker), row))
             except BadInput as error:
-                bad.append(BadRow(row.source, row.line, error.what, error.remedy))
+                bad.append(BadRow(row.source, row.line, error.what, error.hint))
 
     # labels in words, empty ones, and the numbers that are thumbs
     thumb_numbers = {"", EMPTY} | (picker.numbers if picker else set())
@@ -182,7 +182,7 @@ def read_labels(path: Path, reading: ReadOptions) -> tuple[list[GivenLabel], tup
         raise BadInput(
             f"{len(bad)} rows can't be read: {bad[0]}",
             where=str(path),
-            remedy="correct them",
+            hint="correct them",
         )
 
     return [
@@ -221,7 +221,7 @@ def drawn_of(conversation: Conversation) -> str:
 def _read_label(row: LogRow, picker: Picker) -> tuple[GivenLabel, str]:
     picked = picker.pick(row.fields, IDS)
     if picked.id is None:
-        raise BadInput("the label has no conversation id", remedy="add a field `id`")
+        raise BadInput("the label has no conversation id", hint="add a field `id`")
 
     source = _text_in(picked.rest, SOURCE) or picked.judge or ""
     return GivenLabel(picked.id, picked.label, _text_in(picked.rest, DRAWN), source), picked.number

@@ -153,7 +153,7 @@ class Verdicts:
             what = "a rating needs a bound on both sides"
             raise WrongUse(
                 what,
-                remedy="add the other",
+                hint="add the other",
                 option={missing: BOUNDS[missing]},
             )
 
@@ -178,7 +178,7 @@ class Verdicts:
             inside = f"{name}.{printable(next(iter(value), 'x'), 40)}"
             raise BadLabel(
                 what,
-                remedy="name the field inside it",
+                hint="name the field inside it",
                 option={"label_field": inside},
             )
         if (several := _several_words(value)) is not None:
@@ -201,7 +201,7 @@ class Verdicts:
         if good and bad:
             raise WrongUse(
                 f"the label {value!r} matches positive and negative",
-                remedy="draw the bounds apart",
+                hint="draw the bounds apart",
             )
         if good or bad:
             label = Label.POSITIVE if good else Label.NEGATIVE
@@ -398,7 +398,7 @@ def _parse_rule(text: str | None, option: str, usual: str) -> Rule:
     if text.strip()[:1] in ("<", ">", "="):
         raise WrongUse(
             f"{option} {text} can't be read",
-            remedy="write a comparison like '>=4', or spellings: up,great",
+            hint="write a comparison like '>=4', or spellings: up,great",
         )
 
     return _spellings(text)
@@ -447,7 +447,7 @@ def _separate_rules(
     if both:
         raise WrongUse(
             f"{min(both)!r} is in positive and negative",
-            remedy="give each spelling one side",
+            hint="give each spelling one side",
         )
 
     return rules
@@ -467,7 +467,7 @@ def _fold_value(value: object) -> str | float:
     if not isinstance(value, str):
         raise BadLabel(
             f"the label is {type(value).__name__}",
-            remedy="give one label a conversation",
+            hint="give one label a conversation",
         )
     if len(value) <= LONGEST_WORD:
         return _fold_word(value)
@@ -524,7 +524,7 @@ def _mean_rating(ratings: list[object]) -> str | float:
     if len(numbers) < len(folded):
         raise BadLabel(
             "the label is a list, and not of numbers",
-            remedy="give one label a conversation",
+            hint="give one label a conversation",
         )
     if numbers:
         return math.fsum(numbers) / len(numbers)
@@ -541,7 +541,7 @@ def _require_finite(number: float) -> float:
     if not math.isfinite(value):
         raise BadLabel(
             f"the label is {value}, no number",
-            remedy="leave the field empty where there is no label",
+            hint="leave the field empty where there is no label",
         )
 
     return value
@@ -551,7 +551,7 @@ def _unknown_label(value: object, verdicts: Verdicts) -> BadLabel:
     if verdicts.compared:
         return BadLabel(
             f"the label {value!r:.60} isn't a number",
-            remedy="leave positive and negative to spellings",
+            hint="leave positive and negative to spellings",
         )
 
     advice = f"for ratings: {spell(**BOUNDS)}"
@@ -562,7 +562,7 @@ def _unknown_label(value: object, verdicts: Verdicts) -> BadLabel:
 
     error = BadLabel(
         f"unknown label {value!r:.60}",
-        remedy=f"known are {_describe_known_words(verdicts)}; {advice}",
+        hint=f"known are {_describe_known_words(verdicts)}; {advice}",
     )
     error.value = str(value)
     return error

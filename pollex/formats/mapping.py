@@ -179,14 +179,14 @@ class Mapper:
                 role_names = "user, assistant, system, tool, or none for what is no turn"
                 raise WrongUse(
                     f"no role is called {role!r:.40}",
-                    remedy=f"give {role_names}",
+                    hint=f"give {role_names}",
                     option=example,
                 )
 
             if roles[_fold_name(spelling)] != role:
                 raise WrongUse(
                     f"{spelling!r:.40} is given two roles",
-                    remedy="give it one",
+                    hint="give it one",
                     option=example,
                 )
 
@@ -535,24 +535,24 @@ class Mapper:
                     (column for column in self.there if _fold_name(column) == _fold_name(name)),
                     None,
                 )
-                remedy = "give " + (near or f"one of {', '.join(self.there)}")
+                hint = "give " + (near or f"one of {', '.join(self.there)}")
                 option = {
                     "columns": pairs_as_typed((self.columns | {part: near or "COLUMN"}).items())
                 }
                 raise BadInput(
                     f"no row has the column {name!r:.60} of {part}",
                     where=where,
-                    remedy=remedy,
+                    hint=hint,
                     option=option,
                 )
 
         # the column of times has times
         if self.times.keys() == {False}:
-            remedy = "write times as 2026-12-31 14:00, or leave time out of"
+            hint = "write times as 2026-12-31 14:00, or leave time out of"
             raise BadInput(
                 f"{self.times[False]!r:.40} is no time",
                 where=where,
-                remedy=remedy,
+                hint=hint,
                 option="columns",
             )
 
@@ -567,7 +567,7 @@ class Mapper:
             raise BadInput(
                 what,
                 where=where,
-                remedy="check its spelling, or leave it out of",
+                hint="check its spelling, or leave it out of",
                 option="roles",
             )
 
@@ -633,7 +633,7 @@ def _columns_by_part(columns_of_parts: Pairs) -> dict[str, str]:
         if part not in PARTS:
             raise WrongUse(
                 f"no part is called {part!r:.40}",
-                remedy=f"parts are {', '.join(PARTS)}",
+                hint=f"parts are {', '.join(PARTS)}",
                 option="columns",
             )
 
@@ -660,7 +660,7 @@ def _columns_by_part(columns_of_parts: Pairs) -> dict[str, str]:
             None,
         ):
             what = f"the column {name!r:.60} is given as {other} and as {part}"
-            raise WrongUse(what, remedy="give it one part", option=without)
+            raise WrongUse(what, hint="give it one part", option=without)
 
     return columns
 
@@ -675,12 +675,12 @@ def _require_ids(columns: Mapping[str, str]) -> None:
     if "id" not in columns:
         what = f"rows name what they answer by {columns['parent']!r:.60}, and no column is named as their id"
         option = {"columns": pairs_as_typed((*typed.items(), ("id", "COLUMN")))}
-        raise WrongUse(what, remedy="name it", option=option)
+        raise WrongUse(what, hint="name it", option=option)
     if "conversation" in columns:
         what = "two ways to tell conversations: by a column, and by what a row answers"
         raise WrongUse(
             what,
-            remedy="give one",
+            hint="give one",
             option={"columns": pairs_as_typed(typed.items())},
         )
 
@@ -692,7 +692,7 @@ def _refuse_two(
     option: Mapping[str, object],
 ) -> None:
     what = f"two columns are given for {part}: {column!r:.60} and {other!r:.60}"
-    raise WrongUse(what, remedy="give one", option=option)
+    raise WrongUse(what, hint="give one", option=option)
 
 
 def _fold_name(text: str) -> str:

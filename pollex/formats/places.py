@@ -59,7 +59,7 @@ class Place:
             raise WrongUse(
                 f"no file system is known for it: {missing}",
                 where=url,
-                remedy=f"install what it needs ({error})",
+                hint=f"install what it needs ({error})",
             ) from None
 
     @property
@@ -194,7 +194,7 @@ def places_of(url: str) -> list[Place]:
         raise BadInput(
             "no such file",
             where=url,
-            remedy="check the address; a pattern must match at least one file",
+            hint="check the address; a pattern must match at least one file",
         )
 
     return files

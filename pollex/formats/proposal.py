@@ -142,7 +142,7 @@ def unmapped(
         error = Unmapped(
             refused.what,
             where=refused.where,
-            remedy=refused.remedy,
+            hint=refused.hint,
             option=refused.options,
         )
         error.columns = columns
@@ -183,7 +183,7 @@ def proposing(
     error = Unmapped(
         f"{begins}\nIt can be read, and begins so:\n{talk}\n{label_told(reading)}",
         where=where,
-        remedy="Is this what was said? If so",
+        hint="Is this what was said? If so",
         option=typed_options(reading.candidate),
     )
     error.reading = reading
@@ -397,7 +397,7 @@ def _without_reading(
     error = Unmapped(
         f"no known shape, and no way to read it was found; its columns are\n{table(columns)}\n{lacking}{near}\n",
         where=where,
-        remedy="name the columns (parts are conversation, role, text, or messages, or user and assistant)",
+        hint="name the columns (parts are conversation, role, text, or messages, or user and assistant)",
         option="columns",
     )
     error.columns = columns

@@ -44,15 +44,15 @@ def parquet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
         # Its words are of its own code, with a stack trace: lists within lists are what it can't
         # count.
         what = "can't be read as Parquet: it is nested too deeply, or damaged"
-        remedy = "write it again with the columns that pollex reads: id, messages and the label"
-        raise BadInput(what, where=source, remedy=remedy) from error
+        hint = "write it again with the columns that pollex reads: id, messages and the label"
+        raise BadInput(what, where=source, hint=hint) from error
     except (duckdb.Error, UnicodeError) as error:
         # after it comes our own SQL
         reason = " ".join(str(error).partition("\nLINE ")[0].split())
         raise BadInput(
             f"can't be read as Parquet: {reason:.300}",
             where=source,
-            remedy="write it again",
+            hint="write it again",
         ) from error
 
 
@@ -114,7 +114,7 @@ def sql_rows(source: str, seconds: float = SECONDS) -> Iterator[LogRow | BadRow]
         raise WrongUse(
             "the query is missing",
             where=where,
-            remedy=f"give {where}?SELECT …{_describe_tables(kind, place)}",
+            hint=f"give {where}?SELECT …{_describe_tables(kind, place)}",
         )
 
     if not _READS.match(query):
@@ -122,7 +122,7 @@ def sql_rows(source: str, seconds: float = SECONDS) -> Iterator[LogRow | BadRow]
         raise WrongUse(
             what,
             where=where,
-            remedy=f"give one SELECT: {where}?SELECT …",
+            hint=f"give one SELECT: {where}?SELECT …",
         )
 
     number = 0
@@ -132,11 +132,11 @@ def sql_rows(source: str, seconds: float = SECONDS) -> Iterator[LogRow | BadRow]
         yield from rows
 
     if not number:
-        remedy = f"check its conditions and tables{_describe_tables(kind, place)}"
+        hint = f"check its conditions and tables{_describe_tables(kind, place)}"
         raise BadInput(
             "the query returns no rows, so there are no conversations",
             where=where,
-            remedy=remedy,
+            hint=hint,
         )
 
 
@@ -147,28 +147,28 @@ def _split_source(source: str) -> tuple[str, str, str]:
     place = match[2]
     query = (match[3] or "").strip().rstrip(";")
     if kind == "postgres" and _has_password(place, query):
-        remedy = (
+        hint = (
             "leave it out, and give PGPASSWORD or a password file (PGPASSFILE) in the environment"
         )
         raise WrongUse(
             "a password in the source would be kept with the run",
             where="postgres",
-            remedy=remedy,
+            hint=hint,
         )
 
     if kind != "postgres" and not Path(place).is_file():
         raise BadInput(
             "no such database",
             where=f"{kind}:{place}",
-            remedy="check the path",
+            hint="check the path",
         )
 
     if kind == "postgres" and find_spec("psycopg") is None:
-        remedy = "install the extra: pip install 'pollex[postgres]'"
+        hint = "install the extra: pip install 'pollex[postgres]'"
         raise WrongUse(
             "PostgreSQL needs the package psycopg",
             where=f"postgres:{place}",
-            remedy=remedy,
+            hint=hint,
         )
 
     return kind, place, query

@@ -62,11 +62,11 @@ def rows_of_query(
             answer = {"failed": TOO_LARGE}
 
         if "failed" in answer:
-            remedy = f"give one SELECT that runs there: {where}?SELECT …"
+            hint = f"give one SELECT that runs there: {where}?SELECT …"
             raise BadInput(
                 f"the query can't be run: {answer['failed']}",
                 where=where,
-                remedy=remedy,
+                hint=hint,
             )
 
         with rows.open(encoding="utf-8") as file:
@@ -96,10 +96,10 @@ def _run_process(
                 process.stdin.flush()
             process.wait(seconds + 2 * GRACE)
         except subprocess.TimeoutExpired:
-            remedy = f"{QUICKER}, or give it longer"
+            hint = f"{QUICKER}, or give it longer"
             option = {"query_seconds": str(int(10 * seconds))}
             what = f"the query takes longer than {seconds:g} s"
-            raise BadInput(what, where=where, remedy=remedy, option=option) from None
+            raise BadInput(what, where=where, hint=hint, option=option) from None
         finally:
             _end_process(process)
 

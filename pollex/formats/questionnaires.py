@@ -81,18 +81,18 @@ def questionnaire_at(name: str | Path) -> list[SheetQuestion]:
     try:
         return questions_in(read_lines(path), str(path))
     except FileNotFoundError:
-        remedy = f"name a file, or {PAPER}, which is bundled"
+        hint = f"name a file, or {PAPER}, which is bundled"
         raise WrongUse(
             "no such questionnaire",
             where=str(name),
-            remedy=remedy,
+            hint=hint,
             option="questionnaire",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(
             f"it can't be read: {error}",
             where=str(name),
-            remedy=UNREADABLE,
+            hint=UNREADABLE,
         ) from error
 
 
@@ -117,7 +117,7 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
         raise BadInput(
             "the questionnaire is over 64 kB",
             where=source,
-            remedy="ask fewer questions",
+            hint="ask fewer questions",
         )
 
     try:
@@ -127,7 +127,7 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
         raise BadInput(
             f"not a questionnaire as TOML: {error}",
             where=source,
-            remedy=EXAMPLE,
+            hint=EXAMPLE,
         ) from error
 
     # the line of each question, for errors
@@ -147,23 +147,23 @@ def questions_in(text: str, source: str = "") -> list[SheetQuestion]:
 
     names = [question.id for question in questions]
     if not questions:
-        raise BadInput("it has no question", where=source, remedy=EXAMPLE)
+        raise BadInput("it has no question", where=source, hint=EXAMPLE)
 
     # ids occur once, and the main question is one of them
     for number, name in enumerate(names):
         if name in names[:number]:
-            remedy = "give each question an id of its own"
+            hint = "give each question an id of its own"
             raise BadInput(
                 f"a second question is called {name!r}",
                 where=places[number],
-                remedy=remedy,
+                hint=hint,
             )
 
     if (main := tables.get("main")) is not None and main not in names:
         raise BadInput(
             f"its main question {main!r:.60} is none of its questions",
             where=source,
-            remedy="name one of them",
+            hint="name one of them",
         )
 
     return sorted(questions, key=lambda question: question.id == main)
@@ -176,16 +176,16 @@ def _read_question(question_table: Any, place: str) -> SheetQuestion:
         first = error.errors(include_url=False, include_input=False)[0]
         reason = first["msg"].removeprefix("Value error, ")
         what = ": ".join(filter(None, (".".join(map(str, first["loc"])), reason)))
-        raise BadInput(what, where=place, remedy=EXAMPLE) from error
+        raise BadInput(what, where=place, hint=EXAMPLE) from error
 
     # numbers of options differ, and so do their words
     for part in zip(*question.options, strict=True):
         if len(set(part)) < len(part):
-            remedy = "give each option a number and words of its own"
+            hint = "give each option a number and words of its own"
             raise BadInput(
                 f"two options of {question.id!r} are alike",
                 where=place,
-                remedy=remedy,
+                hint=hint,
             )
 
     return question

@@ -382,7 +382,7 @@ class Assembler:
         except WrongFile as error:
             if self._begun:  # the file is right, and this row is damaged
                 return _bad_row_of(row, error)
-            raise BadInput(error.what, where=row.source, remedy=error.advice) from None
+            raise BadInput(error.what, where=row.source, hint=error.advice) from None
         except BadInput as error:
             self._strange.note(error)
             return _bad_row_of(row, error)
@@ -413,7 +413,7 @@ class Assembler:
             what = "the row has no words, and names a conversation"
             unlabeled = NoShape(
                 what,
-                remedy="if it labels it, say where",
+                hint="if it labels it, say where",
                 option={"label_field": label},
             )
             unlabeled.label = str(row.fields[label])
@@ -506,7 +506,7 @@ class Assembler:
         if id_ is None:
             raise NoShape(
                 "the turn has no conversation id",
-                remedy="name the column that holds it",
+                hint="name the column that holds it",
                 option="id_field",
             )
 
@@ -849,9 +849,9 @@ class Assembler:
                     conversation=late.conversation.model_copy(update={"label": Label.NONE})
                 )
             elif early.conversation.label is not late.conversation.label and thumbs is None:
-                remedy = "say which counts: last, worst, or each, which keeps both moments"
+                hint = "say which counts: last, worst, or each, which keeps both moments"
                 reason = f"{late.conversation.id!r:.60}: 2 thumbs that differ, at two moments of one chat"
-                yield BadRow(late.source, late.line, reason, remedy, rows=0)
+                yield BadRow(late.source, late.line, reason, hint, rows=0)
             elif thumbs == "worst" and early.conversation.label is Label.NEGATIVE:
                 worse = late.conversation.model_copy(update={"label": Label.NEGATIVE})
                 waiting[place] = late._replace(conversation=worse)
@@ -964,8 +964,8 @@ def _differing_labels(labels: Sequence[Label]) -> BadInput:
     what = (
         f"{count(len(labels), 'thumb', 'thumbs')} that differ: {ups} up, {len(labels) - ups} down"
     )
-    remedy = "say which counts: last, worst, or each, which cuts after every thumbed answer"
-    return BadLabel(what, remedy=remedy, option={"thumbs": "last"})
+    hint = "say which counts: last, worst, or each, which cuts after every thumbed answer"
+    return BadLabel(what, hint=hint, option={"thumbs": "last"})
 
 
 def _place_feedback(feedbacks: Sequence[Feedback | None]) -> tuple[Feedback, ...]:
@@ -1078,7 +1078,7 @@ def _require_places(turns: Sequence[TableTurn]) -> None:
     places = [turn.position is None for turn in turns]
     if any(places) and not all(places):
         what = f"{sum(places)} of its {len(places)} turns have no number"
-        raise BadInput(what, remedy="number all turns of a conversation, or none")
+        raise BadInput(what, hint="number all turns of a conversation, or none")
 
 
 def _bad_row_of(row: LogRow, error: BadInput) -> BadRow:
@@ -1199,7 +1199,7 @@ def _only_value(name: str, values: Iterable[T | None]) -> T | None:
     if len(distinct) > 1:
         raise BadInput(
             f"its turns have different values of the {name}",
-            remedy="give a conversation one of them",
+            hint="give a conversation one of them",
         )
 
     return distinct[0] if distinct else None
@@ -1465,7 +1465,7 @@ def _require_named(
         f"{label_columns[0].path!r:.60} of a table that is joined to the log may be the label: "
         f"{printable(values_told(label_columns[0]), 200)}",
         where=where,
-        remedy="if it is, say so",
+        hint="if it is, say so",
         option={"label_field": label_columns[0].path, **sides},
     )
 
@@ -1706,7 +1706,7 @@ def _read_sources(
         raise BadInput(
             f"no conversations{bad}",
             where=where,
-            remedy="check that the file is the one you meant",
+            hint="check that the file is the one you meant",
         )
 
     if user_options.labels_needed and (
@@ -1718,7 +1718,7 @@ def _read_sources(
         raise BadInput(
             f"no row has the field of {missing[0]}",
             where=where,
-            remedy="check its spelling",
+            hint="check its spelling",
         )
 
     return logs
@@ -1743,7 +1743,7 @@ def _require_labels(logs: Logs, picker: Picker, where: str) -> None:
     raise BadInput(
         f"no value of {picker.label_field!r:.60} is a thumb up or down: {values}",
         where=where,
-        remedy="say which are good and which are bad" + ("" if sides else f": {ANY_SIDES}"),
+        hint="say which are good and which are bad" + ("" if sides else f": {ANY_SIDES}"),
         option=sides or "",
     )
 
@@ -1786,18 +1786,18 @@ def logs_of(conversations: Iterable[Conversation]) -> Logs:
         WrongUse: What is given holds something else: a path, or rows as they were logged.
     """
     tally = LogTally(ReadOptions())
-    remedy = "read a log first: pollex.read_logs(PATH)"
+    hint = "read a log first: pollex.read_logs(PATH)"
     if isinstance(conversations, str) or not isinstance(conversations, Iterable):
         raise WrongUse(
             f"not conversations, but {type(conversations).__name__}",
-            remedy=remedy,
+            hint=hint,
         )
 
     for number, conversation in enumerate(conversations, start=1):
         if not isinstance(conversation, Conversation):
             raise WrongUse(
                 f"not conversations: item {number} is {type(conversation).__name__}",
-                remedy=remedy,
+                hint=hint,
             )
 
         tally.add(Placed(conversation, "conversation", number))

@@ -129,7 +129,7 @@ def _read_rows(file: str) -> list[LogRow | BadRow]:
 
         return rows
     except NotText as error:  # tables have one encoding, so there is none to name
-        raise BadInput(error.what, where=error.where, remedy="save it as UTF-8") from None
+        raise BadInput(error.what, where=error.where, hint="save it as UTF-8") from None
 
 
 def _find_shape(
@@ -144,7 +144,7 @@ def _find_shape(
         if rows:
             raise
         why = f", as its rows can't be read: {bad[0]}" if bad else ""
-        raise BadInput(error.what + why, where=file, remedy=error.advice) from None
+        raise BadInput(error.what + why, where=file, hint=error.advice) from None
 
 
 def _unguarded(rows: Sequence[LogRow], joined: Collection[str]) -> list[LogRow]:

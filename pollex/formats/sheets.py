@@ -44,8 +44,8 @@ def sheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
     try:
         from python_calamine import CalamineError, CalamineWorkbook  # An extra that few need.
     except ImportError:
-        remedy = "save it as CSV, or install what reads it: pip install 'pollex[excel]'"
-        raise BadInput("a spreadsheet", where=source, remedy=remedy) from None
+        hint = "save it as CSV, or install what reads it: pip install 'pollex[excel]'"
+        raise BadInput("a spreadsheet", where=source, hint=hint) from None
 
     try:
         book = CalamineWorkbook.from_path(str(path))
@@ -56,7 +56,7 @@ def sheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
         raise BadInput(
             f"can't be opened: {error}",
             where=source,
-            remedy="save it again, or as CSV",
+            hint="save it again, or as CSV",
         ) from None
 
     # a sheet needs a header and a row
@@ -69,7 +69,7 @@ def sheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
         raise BadInput(
             "a spreadsheet without rows",
             where=source,
-            remedy="check that the file is the one you meant",
+            hint="check that the file is the one you meant",
         )
 
     for name, rows in filled:

@@ -349,7 +349,7 @@ class LogTally:
             what = f"{ids} different conversations:{as_list(self._clashes)}\n "
             raise BadInput(
                 what,
-                remedy="make ids unique, or say which counts",
+                hint="make ids unique, or say which counts",
                 option={"on_duplicate": "last"},
             )
 

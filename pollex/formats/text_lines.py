@@ -151,16 +151,16 @@ def refuse_text(source: str, kind: str) -> None:
         raise BadInput(
             "a dump of a database, and no log",
             where=source,
-            remedy="restore it and query it, or export the table of messages, joined with its labels, as CSV",
+            hint="restore it and query it, or export the table of messages, joined with its labels, as CSV",
         )
 
     if kind == "prose":
-        remedy = (
+        hint = (
             "write a turn a line, as `NAME: words`, with a line of dashes between conversations; "
             "or a table with the columns conversation, role, text and label"
         )
         raise BadInput(
             "a text of which no line says in a known way who speaks, and no table",
             where=source,
-            remedy=remedy,
+            hint=hint,
         )

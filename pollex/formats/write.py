@@ -64,7 +64,7 @@ def require_writable(
         raise WrongUse(
             f"{folder} is not a writable folder",
             where=str(path),
-            remedy="give another place",
+            hint="give another place",
         )
 
     # compared as files, so that links and other spellings of a path count
@@ -72,7 +72,7 @@ def require_writable(
         raise WrongUse(
             "it would overwrite an input file",
             where=str(path),
-            remedy="give another name",
+            hint="give another name",
         )
 
     where = path.resolve()
@@ -80,7 +80,7 @@ def require_writable(
         raise WrongUse(
             "it would overwrite a file of the store",
             where=str(path),
-            remedy="give another name",
+            hint="give another name",
         )
 
 
@@ -104,7 +104,7 @@ def require_apart(*written: Path | None) -> None:
             raise WrongUse(
                 what,
                 where=str(path),
-                remedy="give each a name of its own",
+                hint="give each a name of its own",
             )
 
         resolved.add(path.resolve())
@@ -139,7 +139,7 @@ def require_format(path: Path, *read: Source, formats: Sequence[str] = FORMATS) 
         raise WrongUse(
             what,
             where=str(path),
-            remedy=f"use {', '.join(formats)}",
+            hint=f"use {', '.join(formats)}",
         )
 
     require_writable(path, *read)
@@ -209,7 +209,7 @@ def write_folder(
             raise WrongUse(
                 "a file is there already that pollex did not write",
                 where=str(folder / name),
-                remedy="give another folder",
+                hint="give another folder",
                 option="out",
             )
 

@@ -152,7 +152,7 @@ class Price:
         if not (0 <= self.read < math.inf and 0 <= self.written < math.inf):
             raise WrongUse(
                 f"prices of {self.read:g} and {self.written:g} for a million tokens",
-                remedy="give numbers from 0 on",
+                hint="give numbers from 0 on",
                 option="price",
             )
 
@@ -160,7 +160,7 @@ class Price:
             what = f"a discount of {self.discount:g}"
             raise WrongUse(
                 what,
-                remedy="give a share from 0 to 1",
+                hint="give a share from 0 to 1",
                 option="batch_discount",
             )
 
@@ -218,7 +218,7 @@ class Limits:
         if counted < 1 or not self.deadline > 0:  # NaN is above nothing
             raise WrongUse(
                 "a limit is below 1",
-                remedy="give positive numbers for concurrency, calls a minute, deadline and attempts",
+                hint="give positive numbers for concurrency, calls a minute, deadline and attempts",
             )
 
         for name in ("max_wait", "max_calls", "max_cost"):
@@ -226,14 +226,14 @@ class Limits:
             if value is not None and not value >= 0:
                 raise WrongUse(
                     f"{name} is {value:g}",
-                    remedy="give a number from 0 on, or leave it out",
+                    hint="give a number from 0 on, or leave it out",
                     option=name,
                 )
 
         if self.max_cost is not None and self.price is None:
             raise WrongUse(
                 "a limit of costs needs prices",
-                remedy="add them",
+                hint="add them",
                 option={"price": "0.15:0.60"},
             )
 
@@ -316,14 +316,14 @@ class Budget:
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             raise LimitReached(
                 f"max_calls {limits.max_calls} reached",
-                remedy="resume with a higher limit",
+                hint="resume with a higher limit",
                 option="max_calls",
             )
 
         if limits.max_cost is not None and self.cost >= limits.max_cost:
             raise LimitReached(
                 f"max_cost {limits.max_cost:g} reached",
-                remedy="resume with a higher limit",
+                hint="resume with a higher limit",
                 option="max_cost",
             )
 

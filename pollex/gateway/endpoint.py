@@ -47,14 +47,14 @@ class Endpoint:
         if not is_name(self.model):
             raise WrongUse(
                 f"{self.model!r:.80} is no name of a model",
-                remedy=NAMED,
+                hint=NAMED,
                 option="model",
             )
 
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise WrongUse(
                 "the API key has characters that no HTTP header may have",
-                remedy="look in OPENAI_API_KEY for line breaks, and for letters that aren't ASCII",
+                hint="look in OPENAI_API_KEY for line breaks, and for letters that aren't ASCII",
             )
 
     @cached_property
@@ -142,7 +142,7 @@ def refuse_no_address(url: str, what: str = "the base URL", option: str = "base_
     if not _is_address(url):
         raise WrongUse(
             f"{what} is not an http(s) address",
-            remedy="give one like http://localhost:8000/v1, or leave it out",
+            hint="give one like http://localhost:8000/v1, or leave it out",
             option=option,
         )
 

@@ -328,7 +328,7 @@ class CircuitBreaker:
             return self._say(
                 ModelRefused,
                 fault.detail,
-                NO_KEY if missing else fault.remedy,
+                NO_KEY if missing else fault.hint,
             )
         if (fault.wait or 0.0) > self._limits.max_wait:
             what = f"the endpoint asks to wait {fault.wait:g} s, more than max_wait={self._limits.max_wait:g}"
@@ -352,8 +352,8 @@ class CircuitBreaker:
     def of_outage(self, fault: HttpFault) -> PollexError:
         """Return the error for an endpoint that was down for `max_wait`."""
         what = f"no answer for {self._limits.max_wait:g} s, the last attempt failed with {fault.name}: {fault.detail}"
-        remedy = "check the endpoint with `pollex doctor`, then resume"
-        error = ModelUnavailable(what, where=self._where, remedy=remedy)
+        hint = "check the endpoint with `pollex doctor`, then resume"
+        error = ModelUnavailable(what, where=self._where, hint=hint)
         error.fault = fault.name
 
         return error
@@ -401,9 +401,9 @@ class CircuitBreaker:
         self,
         kind: Callable[..., PollexError],
         what: str,
-        remedy: str,
+        hint: str,
     ) -> PollexError:
-        return kind(what, where=self._where, remedy=remedy)
+        return kind(what, where=self._where, hint=hint)
 
 
 RETRYABLE: frozenset[Kind] = frozenset(
@@ -514,7 +514,7 @@ class Gateway:
     def stop(self, error: PollexError | None = None) -> None:
         """Send nothing more; calls that are out still come back."""
         if self._stopped is None:
-            self._stopped = error or Interrupted("stopped", remedy="resume to go on")
+            self._stopped = error or Interrupted("stopped", hint="resume to go on")
         if self._session is not None:
             self._session.limiter.close(self._error)
         if self._desk is not None:
@@ -560,7 +560,7 @@ class Gateway:
         return type(error)(
             error.what,
             where=error.where,
-            remedy=error.remedy,
+            hint=error.hint,
             option=error.options,
         )
 
@@ -788,7 +788,7 @@ class Gateway:
             self.stop(
                 PollexError(
                     f"the ledger failed: {error}",
-                    remedy="free disk space or repair the store, then resume",
+                    hint="free disk space or repair the store, then resume",
                 )
             )
             raise

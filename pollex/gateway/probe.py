@@ -74,11 +74,11 @@ async def probe(
         ModelUnavailable: It can't be reached, or fails.
     """
     if endpoint.keyless and isinstance(endpoint, Endpoint) and endpoint.place == OPENAI:
-        remedy = "set OPENAI_API_KEY, or name another server"
+        hint = "set OPENAI_API_KEY, or name another server"
         raise ModelRefused(
             "no API key is set",
             where=endpoint.shown,
-            remedy=remedy,
+            hint=hint,
             option="base_url",
         )
 
@@ -250,11 +250,11 @@ class _Bench:
             return ModelUnavailable(
                 outcome.detail,
                 where=where,
-                remedy="check the address and that the server runs",
+                hint="check the address and that the server runs",
             )
 
-        remedy = "check the base URL, up to and including the version, and the model's name"
-        return ModelRefused(outcome.detail, where=where, remedy=remedy)
+        hint = "check the base URL, up to and including the version, and the model's name"
+        return ModelRefused(outcome.detail, where=where, hint=hint)
 
 
 async def _most_accepted(bench: _Bench, everything: Call) -> tuple[Call, Outcome]:

@@ -128,7 +128,7 @@ class RecordedEndpoint(Endpoint):
             raise NotRecorded(
                 f"no reply to this prompt was recorded: {request.call.stage} of {request.call.item}",
                 where=str(self.file),
-                remedy="record it (`make record`), or look at the recorded result",
+                hint="record it (`make record`), or look at the recorded result",
             )
 
         return Reply(status=200, body=body)

@@ -322,7 +322,7 @@ class HttpFault:
     name: str
     action: Action
     detail: str = ""
-    remedy: str = ""
+    hint: str = ""
     wait: float | None = None
     away: bool = False
     concerns_all: bool = False
@@ -335,12 +335,12 @@ def fault_of(reply: Reply) -> HttpFault | None:
     if reply.problem == "connection":
         return HttpFault("connection", "retry", reply.detail, away=True)
     if reply.problem == "certificate":
-        remedy = "check the address and its certificate, then resume"
+        hint = "check the address and its certificate, then resume"
         return HttpFault(
             "certificate",
             "stop",
             reply.detail,
-            remedy,
+            hint,
             concerns_all=True,
         )
     if reply.status == HTTPStatus.OK:
@@ -465,8 +465,8 @@ def _status_fault(
     if _FILTERED.search(text) and status in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN}:
         return HttpFault("filter", "refused", detail)
     if status in _REMEDIES and not _names_an_ability(status, text):
-        name, remedy = _REMEDIES[status]
-        return HttpFault(name, "stop", detail, remedy)
+        name, hint = _REMEDIES[status]
+        return HttpFault(name, "stop", detail, hint)
     return HttpFault("bad_request", "fail", detail)
 
 

@@ -351,7 +351,7 @@ def require_both_classes(positive: Bools) -> None:
     if len(positive) == 0 or positive.all() or not positive.any():
         raise BadLabels(
             f"{int(positive.sum())} of {len(positive)} conversations are positive",
-            remedy="give conversations of both labels",
+            hint="give conversations of both labels",
         )
 
 

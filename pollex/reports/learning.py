@@ -533,7 +533,7 @@ class LeftOut:
 
     where: str
     reason: str
-    remedy: str = ""
+    hint: str = ""
 
 
 Means = tuple[float | None, float | None]
@@ -686,7 +686,7 @@ def skipped_groups(
 
     groups: dict[tuple[str, str], list[str]] = {}
     for item in [*skipped, *unscored]:
-        groups.setdefault((item.reason, item.remedy), []).append(item.where)
+        groups.setdefault((item.reason, item.hint), []).append(item.where)
 
     return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 

@@ -74,7 +74,7 @@ def _parsed(
     kind: type[Parsed],
     path: Path,
     where: str,
-    remedy: str,
+    hint: str,
     missing: str = "",
 ) -> Parsed:
     try:
@@ -82,11 +82,11 @@ def _parsed(
     except (OSError, UnicodeDecodeError) as error:
         # where a bundled name was possible, the error lists them
         if missing and isinstance(error, FileNotFoundError):
-            raise BadRubrics("there is no such file", where=where, remedy=missing) from None
+            raise BadRubrics("there is no such file", where=where, hint=missing) from None
         raise BadRubrics(
             f"it can't be read: {error}",
             where=where,
-            remedy=UNREADABLE,
+            hint=UNREADABLE,
         ) from error
     except ValidationError as error:
         # the first error, with its place in the file
@@ -94,10 +94,10 @@ def _parsed(
         raise BadRubrics(
             f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
             where=where,
-            remedy=remedy,
+            hint=hint,
         ) from error
     except ValueError as error:
-        raise BadRubrics(f"not valid TOML: {error}", where=where, remedy=remedy) from error
+        raise BadRubrics(f"not valid TOML: {error}", where=where, hint=hint) from error
 
 
 ENDING = ".rubrics.toml"
@@ -177,7 +177,7 @@ def read_edits(path: Path) -> tuple[Entry, ...]:
         raise BadRubrics(
             f"two rubrics have the id {twice[0]}",
             where=str(path),
-            remedy="leave a new rubric's id out",
+            hint="leave a new rubric's id out",
         )
 
     return tuple(entries)
@@ -282,7 +282,7 @@ def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
         BadRubrics: One is a duplicate, empty, or the reverse of another; or none is left.
     """
     if not isinstance(rows, list) or not rows:
-        raise BadRubrics("the pool has no rubric left", remedy="leave one at least")
+        raise BadRubrics("the pool has no rubric left", hint="leave one at least")
 
     by_id = {rubric.id: rubric for rubric in earlier}
     sides = dict[str, tuple[str, bool]]()
@@ -307,7 +307,7 @@ def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
             raise BadRubrics(
                 f"{text!r} is both {other} and {side}",
                 where=f"rubric {number}",
-                remedy=POOL_REMEDY,
+                hint=POOL_REMEDY,
             )
 
         # own words make a new rubric, unless these words were there before
@@ -326,7 +326,7 @@ def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
     if twice := [
         rubric.text for number, rubric in enumerate(pool) if words[number] in words[:number]
     ]:
-        raise BadRubrics(f"{twice[0]!r} stands there twice", remedy=POOL_REMEDY)
+        raise BadRubrics(f"{twice[0]!r} stands there twice", hint=POOL_REMEDY)
     return tuple(pool)
 
 
@@ -350,12 +350,12 @@ def _words_and_side(row: object, where: str) -> tuple[str, Polarity]:
     if isinstance(row, Mapping):
         text = words_of(str(row.get("text") or ""))
     if not isinstance(row, Mapping) or not text:
-        raise BadRubrics("a rubric without text", where=where, remedy=POOL_REMEDY)
+        raise BadRubrics("a rubric without text", where=where, hint=POOL_REMEDY)
     if (side := row.get("polarity")) not in get_args(Polarity):
         raise BadRubrics(
             f"a polarity of {side!r}",
             where=where,
-            remedy=POOL_REMEDY,
+            hint=POOL_REMEDY,
         )
 
     return text, side  # type: ignore[return-value]

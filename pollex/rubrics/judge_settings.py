@@ -165,7 +165,7 @@ class JudgeSettings(BaseModel):
             complaint = first["msg"][0].lower() + first["msg"][1:]
             raise WrongUse(
                 f"{name} is {first['input']!r:.60}: {complaint}",
-                remedy="change it",
+                hint="change it",
                 option=name,
             ) from None
 

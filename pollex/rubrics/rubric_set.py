@@ -80,7 +80,7 @@ def place_of(path: Path, facts: Mapping[str, Any]) -> Path:
         raise BadCalibrator(
             "arrays_sha256 is no hash of the calibrator's arrays",
             where=str(path),
-            remedy=AGAIN,
+            hint=AGAIN,
         )
 
     return path.with_name(f"{path.stem}-{digest[:DIGITS]}.safetensors")
@@ -99,7 +99,7 @@ def arrays_beside(path: Path, facts: Mapping[str, Any]) -> bytes:
         raise BadCalibrator(
             f"the arrays of {path.name} can't be read: {error.strerror}",
             where=str(place),
-            remedy=f"put the arrays that came with {path.name} there, under this name, or {AGAIN}",
+            hint=f"put the arrays that came with {path.name} there, under this name, or {AGAIN}",
         ) from error
 
     require_arrays(arrays, facts, str(place))
@@ -116,7 +116,7 @@ def require_arrays(
         raise BadCalibrator(
             "the arrays are not the ones that were written with the rubric set",
             where=where,
-            remedy=f"put the file back that came with it, or {AGAIN}",
+            hint=f"put the file back that came with it, or {AGAIN}",
         )
 
 
@@ -144,7 +144,7 @@ def require_names(rubrics: RubricSet, where: str) -> None:
             raise BadRubrics(
                 f"{place} is no name: {name!r:.80}",
                 where=where,
-                remedy=NAMED,
+                hint=NAMED,
             )
 
 
@@ -247,24 +247,24 @@ class RubricSet(Record):
             raise BadRubrics(
                 "there is no such file",
                 where=str(path),
-                remedy="`pollex learn` writes one",
+                hint="`pollex learn` writes one",
             ) from None
         except (OSError, UnicodeDecodeError, RecursionError) as error:
             raise BadRubrics(
                 f"it can't be read: {error}",
                 where=str(path),
-                remedy=UNREADABLE,
+                hint=UNREADABLE,
             ) from error
         except json.JSONDecodeError as error:
             # the line of the error is the place that people need
             what = f"not valid JSON: {error.msg}"
-            remedy = "correct it, or learn again"
-            raise BadRubrics(what, where=f"{path}:{error.lineno}", remedy=remedy) from error
+            hint = "correct it, or learn again"
+            raise BadRubrics(what, where=f"{path}:{error.lineno}", hint=hint) from error
         except ValueError as error:
             raise BadRubrics(
                 str(error),
                 where=str(path),
-                remedy="correct it, or learn again",
+                hint="correct it, or learn again",
             ) from error
 
         rubric_set = cls.parse(stored, where=str(path))
@@ -294,7 +294,7 @@ class RubricSet(Record):
             raise BadRubrics(
                 f"it has format {stored_format}, this pollex reads up to {FORMAT}",
                 where=where,
-                remedy="install a newer pollex",
+                hint="install a newer pollex",
             )
 
         try:
@@ -306,7 +306,7 @@ class RubricSet(Record):
             raise BadRubrics(
                 f"{place}: {first['msg']}",
                 where=where,
-                remedy="correct it, or learn again",
+                hint="correct it, or learn again",
             ) from error
 
         ids = [rubric.id for rubric in rubrics.rubrics]
@@ -314,21 +314,21 @@ class RubricSet(Record):
             raise BadRubrics(
                 f"two rubrics have the id {twice[0]}",
                 where=where,
-                remedy="leave a new rubric's id out",
+                hint="leave a new rubric's id out",
             )
 
         if not ids:
             raise BadRubrics(
                 "it has no rubrics",
                 where=where,
-                remedy="add one, or learn again",
+                hint="add one, or learn again",
             )
 
         if wordless := [rubric.id for rubric in rubrics.rubrics if not rubric.text.strip()]:
             raise BadRubrics(
                 f"the rubric {wordless[0]} has no words",
                 where=where,
-                remedy="write its text, or remove it",
+                hint="write its text, or remove it",
             )
 
         require_names(rubrics, where)
@@ -348,7 +348,7 @@ class RubricSet(Record):
             raise BadRubrics(
                 "no rubric is active",
                 where=str(path),
-                remedy="activate one",
+                hint="activate one",
             )
 
         # changes in both files: nobody could say which is meant
@@ -357,7 +357,7 @@ class RubricSet(Record):
             raise BadRubrics(
                 what,
                 where=str(path),
-                remedy=f"make the changes there, or remove {path.name}",
+                hint=f"make the changes there, or remove {path.name}",
             )
 
         return self.model_copy(update={"rubrics": on, "off": off})
@@ -437,7 +437,7 @@ class RubricSet(Record):
             raise BadCalibrator(
                 what,
                 where="rubric set",
-                remedy=f"give the set's own file, beside that one, or {AGAIN}",
+                hint=f"give the set's own file, beside that one, or {AGAIN}",
             )
 
         require_arrays(self._arrays, record.facts, "rubric set")
@@ -467,7 +467,7 @@ class RubricSet(Record):
             raise BadCalibrator(
                 error.what,
                 where="calibrator of the rubric set",
-                remedy=AGAIN,
+                hint=AGAIN,
             ) from error
 
     @property
@@ -639,7 +639,7 @@ class RubricSet(Record):
             raise BadRubrics(
                 "rubrics were edited after θ was fitted",
                 where=where,
-                remedy=AGAIN,
+                hint=AGAIN,
             )
 
         # a window that crosses θ would be sure of the other label
@@ -652,7 +652,7 @@ class RubricSet(Record):
                 # a score would be sure of another label
                 if end is not None and sign * end > sign * self.theta:
                     what = f"{name}.{side} is {end:g}, on the other side of θ, {self.theta:g}"
-                    raise BadRubrics(what, where=where, remedy=AGAIN)
+                    raise BadRubrics(what, where=where, hint=AGAIN)
 
     def scorer_of(self, costs: tuple[float, float] = (1.0, 1.0)) -> NetSat:
         """Return what turns a conversation's answers into a score.

@@ -412,7 +412,7 @@ class ThumbModel:
         if isinstance(judges, str):
             raise WrongUse(
                 f"one name, {judges!r}, for a set of judges",
-                remedy="give a list of names",
+                hint="give a list of names",
             )
         # an annotator may be called “all”
         if list(judges) == ["all"] and "all" not in self.judges:
@@ -420,14 +420,12 @@ class ThumbModel:
         if strangers := [judge for judge in judges if judge not in self.judges]:
             learn = spell(judge_field="user")
             more = f" … ({len(self.judges)} in all)" * (len(self.judges) > SHOWN)
-            remedy = (
-                f"its log names no annotators: leave annotators out, or learn again with {learn}"
-            )
+            hint = f"its log names no annotators: leave annotators out, or learn again with {learn}"
             if self.judges:
-                remedy = f"name one of {', '.join(self.judges[:SHOWN])}{more}"
+                hint = f"name one of {', '.join(self.judges[:SHOWN])}{more}"
             raise WrongUse(
                 f"no thumb of {strangers[0]!r} was learned from",
-                remedy=remedy,
+                hint=hint,
             )
 
         # each once, in the order of the request
@@ -443,7 +441,7 @@ def judges_wanted(model: ThumbModel | None, judges: Sequence[str]) -> tuple[str,
     if judges and model is None:
         raise WrongUse(
             "this rubric set has no annotators",
-            remedy="learn it again, or score without annotators",
+            hint="learn it again, or score without annotators",
         )
     if model is None:
         return ()
@@ -732,7 +730,7 @@ def decide_at(costs: tuple[float, float]) -> float:
     if not all(math.isfinite(cost) and cost > 0 for cost in costs):
         raise WrongUse(
             f"costs of {costs[0]:g} and {costs[1]:g}",
-            remedy="give two numbers over 0",
+            hint="give two numbers over 0",
         )
 
     return costs[0] / (costs[0] + costs[1])

@@ -84,7 +84,7 @@ class ToneScale:
             what = f"tone.learned: slopes are not {features} numbers"
             raise BadRubrics(
                 what,
-                remedy="fit it again: `pollex refit LOGS --rubrics …`",
+                hint="fit it again: `pollex refit LOGS --rubrics …`",
             )
 
         return scale

@@ -43,7 +43,7 @@ def desk_for(
         if by_batch:
             raise WrongUse(
                 "a LangChain chat model has no batches",
-                remedy="name the model and its address",
+                hint="name the model and its address",
             )
 
         return None

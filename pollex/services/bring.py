@@ -89,13 +89,13 @@ class Roots:
                     inside.append(candidate)
             there = [candidate for candidate in inside if candidate.exists()]
         except (OSError, ValueError, RuntimeError):  # too long, or links in a circle
-            raise WrongUse("this is no path", remedy="check its spelling") from None
+            raise WrongUse("this is no path", hint="check its spelling") from None
 
         if not inside:
             what = "the place is in no folder that this server may read"
             raise WrongUse(
                 what,
-                remedy="its owner names folders: `pollex serve --root FOLDER`",
+                hint="its owner names folders: `pollex serve --root FOLDER`",
             )
 
         # one that is there goes before one that only could be
@@ -119,7 +119,7 @@ class Roots:
         what = "others reach this server, and the place was not named at its start"
         raise WrongUse(
             what,
-            remedy="its owner names it: `pollex serve --root s3://BUCKET/FOLDER`",
+            hint="its owner names it: `pollex serve --root s3://BUCKET/FOLDER`",
         )
 
 
@@ -139,7 +139,7 @@ def require_room(store: Path, size: int) -> None:
     # a full disk would break the store
     if size > free - ROOM:
         what = f"{size_told(size)} are more than the server's disk has room for"
-        raise BadInput(what, remedy="send less, or make room there")
+        raise BadInput(what, hint="send less, or make room there")
 
 
 def take_files(
@@ -183,8 +183,8 @@ def take_files(
         titles.append(file.title)
 
     if not names:
-        remedy = "" if notes else "choose a file"
-        raise BadInput("; ".join(notes) or "no file was sent", remedy=remedy)
+        hint = "" if notes else "choose a file"
+        raise BadInput("; ".join(notes) or "no file was sent", hint=hint)
 
     return keep_reading(
         replace(
@@ -203,8 +203,8 @@ class TooLarge(BadInput):
 def too_large(title: str, most: int) -> TooLarge:
     """Return the error for files of more than may be brought at once."""
     what = f"more than {size_told(most)}, packed or unpacked"
-    remedy = "send less at once, or have more allowed: `pollex serve --max-upload SIZE`"
-    return TooLarge(what, where=title, remedy=remedy)
+    hint = "send less at once, or have more allowed: `pollex serve --max-upload SIZE`"
+    return TooLarge(what, where=title, hint=hint)
 
 
 def _require_small(file: SentFile, left: int, most: int) -> int:
@@ -248,7 +248,7 @@ def bring_place(
     if not text or "\x00" in text or len(text) > 4000:
         raise WrongUse(
             "no place was named",
-            remedy="type a path, s3://… or a query",
+            hint="type a path, s3://… or a query",
         )
 
     # queries and paths stay where they are; objects of a store elsewhere are copied
@@ -314,10 +314,10 @@ def _path_allowed(text: str, roots: Roots) -> str:
         names = find_files([path])
     except PollexError as error:
         # without the server's own folders, which nobody typed
-        raise BadInput(error.what, where=title_of(text), remedy=error.remedy) from None
+        raise BadInput(error.what, where=title_of(text), hint=error.hint) from None
     except OSError as error:
         what = f"can't be read: {error.strerror}"
-        raise BadInput(what, where=title_of(text), remedy="check the path") from None
+        raise BadInput(what, where=title_of(text), hint="check the path") from None
 
     # a link inside of the folder may lead out of it
     for name in names:
@@ -361,7 +361,7 @@ def require_host_of_password(place: str) -> None:
     if others := hosts_of(place) - own_hosts:
         raise WrongUse(
             f"the password of this server is not for {sorted(others)[0]:.80}",
-            remedy="its owner names the host by PGHOST, or gives the password in a file (PGPASSFILE)",
+            hint="its owner names the host by PGHOST, or gives the password in a file (PGPASSFILE)",
         )
 
 
@@ -379,8 +379,8 @@ def _copied(
     """
     if address.partition("://")[0].lower() not in REMOTE:
         what = "this kind of address is not read"
-        remedy = f"name one of {', '.join(f'{scheme}://' for scheme in REMOTE)}, or bring the file"
-        raise WrongUse(what, remedy=remedy)
+        hint = f"name one of {', '.join(f'{scheme}://' for scheme in REMOTE)}, or bring the file"
+        raise WrongUse(what, hint=hint)
 
     roots.require_address(address)
     reading = new_reading(store, title_of(address))
@@ -408,5 +408,5 @@ def _copied(
     except Exception as error:  # each object store's client has errors of its own
         remove_reading(reading)
         what = f"can't be read: {printable(str(error), 200)}"
-        remedy = "check the address, and the keys in the server's environment"
-        raise BadInput(what, where=title_of(address), remedy=remedy) from error
+        hint = "check the address, and the keys in the server's environment"
+        raise BadInput(what, where=title_of(address), hint=hint) from error

@@ -23,7 +23,7 @@ def require_model(model: ModelOptions, why: str) -> str:
         WrongUse: None is named.
     """
     if model.name is None:
-        raise WrongUse(why, remedy="name one", option={"model": "M"})
+        raise WrongUse(why, hint="name one", option={"model": "M"})
     return model.name
 
 

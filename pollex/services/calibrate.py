@@ -265,7 +265,7 @@ def calibrate(
         what = f"{model!r}, the {kind.title}, learns nothing from judgments, so there is nothing to fit"
         raise WrongUse(
             what,
-            remedy="name another model; `pollex calibrate report` has this one beside every other",
+            hint="name another model; `pollex calibrate report` has this one beside every other",
         )
 
     # settings that this kind of model has, and those of the network
@@ -365,7 +365,7 @@ def predict_judgments(
         what = f"the calibration network alone has pre-trained weights, and this is a {name_for_people(model)}"
         raise WrongUse(
             what,
-            remedy="fit with the network, or leave it out",
+            hint="fit with the network, or leave it out",
             option="pre_trained",
         )
 
@@ -381,10 +381,10 @@ def predict_judgments(
             else:
                 other = "with `--model best`, if it has no order"
 
-            remedy = f"fit it again with judgments of it, or {other}"
+            hint = f"fit it again with judgments of it, or {other}"
             raise WrongUse(
                 what,
-                remedy=remedy,
+                hint=hint,
                 option="pre_trained" if network else "question",
             )
 
@@ -433,7 +433,7 @@ def settings_for(
             what = f"{kind.title} chooses nothing, so {name} means nothing to it"
             raise WrongUse(
                 what,
-                remedy="leave one of these out",
+                hint="leave one of these out",
                 option={name: None, "model": None},
             )
 
@@ -454,7 +454,7 @@ def settings_of_network(kind: type[JudgedEstimator], settings: Mapping[str, Any]
         what = f"{first} is a setting of the calibration network, and the model is another"
         raise WrongUse(
             what,
-            remedy="name the network, or leave the setting out",
+            hint="name the network, or leave the setting out",
             option={"model": "network", first: None},
         )
 
@@ -566,13 +566,13 @@ def shift_groups(
         else:
             others = "the tables have no column of groups: add one"
 
-        raise WrongUse(f"no column is called {column!r}", remedy=others)
+        raise WrongUse(f"no column is called {column!r}", hint=others)
 
     # a single group can't be left out
     if len(set(groups[column])) < 2:
         raise WrongUse(
             f"all texts have the same {column!r}",
-            remedy="leave it out",
+            hint="leave it out",
             option="shift",
         )
 

@@ -215,7 +215,7 @@ def bench_of(
     if len(rows) < 2:
         raise BadInput(
             "one text only has a judgment of the main question",
-            remedy="give judgments of more texts",
+            hint="give judgments of more texts",
         )
 
     # folds number the places of these rows; the bench wants the rows themselves

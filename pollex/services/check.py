@@ -105,7 +105,7 @@ class Condition:
         else:
             raise WrongUse(
                 f"{plain!r} is no condition",
-                remedy=f"forms are {FORMS}",
+                hint=f"forms are {FORMS}",
                 option="fail_if",
             )
 
@@ -115,7 +115,7 @@ class Condition:
             what = f"{condition.of!r} is neither p nor netsat nor the id of a rubric of this set"
             raise WrongUse(
                 what,
-                remedy=f"ids are {', '.join(sorted(names - {'share'}))}",
+                hint=f"ids are {', '.join(sorted(names - {'share'}))}",
                 option="fail_if",
             )
 
@@ -449,7 +449,7 @@ def conditions_of(
     if not conditions:
         raise WrongUse(
             "there is no condition",
-            remedy=f"forms are {FORMS}",
+            hint=f"forms are {FORMS}",
             option="fail_if",
         )
 
@@ -464,7 +464,7 @@ def conditions_of(
         what = f"{once[0]!r} has no interval that holds at every look"
         raise WrongUse(
             what,
-            remedy="check it by itself, or leave out",
+            hint="check it by itself, or leave out",
             option="again",
         )
 

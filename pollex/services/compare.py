@@ -170,7 +170,7 @@ def arms_of(
         if isinstance(samples, Logs | str) or len(samples) < 2:
             raise WrongUse(
                 "one sample can't be compared",
-                remedy="name two files or runs, or a field",
+                hint="name two files or runs, or a field",
                 option="by",
             )
 
@@ -210,13 +210,13 @@ def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sampl
     if baseline is not None and baseline not in masks:
         raise WrongUse(
             f"no conversation has {by} {baseline!r}",
-            remedy=f"values are {', '.join(masks)}",
+            hint=f"values are {', '.join(masks)}",
         )
 
     if len(masks) < 2:
         raise WrongUse(
             f"all conversations have the same {by}",
-            remedy="name another field",
+            hint="name another field",
         )
 
     # the baseline comes first; sorting is stable, so that the others stay in their order
@@ -673,7 +673,7 @@ def compare_two(
             what = "a score that can be compared" if left_out else "a score"
             raise WrongUse(
                 f"{arm.name}: no conversation has {what}",
-                remedy="look at `pollex score` on it",
+                hint="look at `pollex score` on it",
             )
 
     # both samples one below the other, with a fixed seed: the same samples, the same intervals

@@ -56,7 +56,7 @@ class Diagnosis(NamedTuple):
     what: str
     found: str
     well: bool
-    remedy: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,7 @@ class Health(Result):
         """Yield what was examined, and what to know of the roles."""
         findings = []
         for finding in self.findings:
-            findings.append(
-                f"{finding.found} → {finding.remedy}" if finding.remedy else finding.found
-            )
+            findings.append(f"{finding.found} → {finding.hint}" if finding.hint else finding.found)
 
         rows = []
         for finding, words in zip(self.findings, findings, strict=True):

@@ -297,7 +297,7 @@ def labelled_in(read: Logs, source: object) -> list[Conversation]:
     raise BadLabels(
         "no conversation has a label",
         where=where,
-        remedy="name its field",
+        hint="name its field",
         option="label_field",
     )
 
@@ -476,7 +476,7 @@ def fit_turns(
     if not rubric_set.judge.built_in:
         raise WrongUse(
             f"the set's judge is a model, {rubric_set.judge.name}: each beginning would be paid for",
-            remedy="distill the set first (`pollex distill`)",
+            hint="distill the set first (`pollex distill`)",
         )
 
     if scores is not None:
@@ -492,7 +492,7 @@ def fit_turns(
     if len(labeled) < FEWEST:
         raise BadLabels(
             f"{count(len(labeled), 'labeled conversation')}",
-            remedy=f"give at least {FEWEST}",
+            hint=f"give at least {FEWEST}",
         )
 
     # one scorer for all beginnings, so that its judge is built once

@@ -122,7 +122,7 @@ def forget_conversations(
     if not ids and not users:
         raise WrongUse(
             "no conversation was named",
-            remedy="name one, or a user",
+            hint="name one, or a user",
             option="conversation",
         )
 
@@ -131,7 +131,7 @@ def forget_conversations(
         raise WrongUse(
             "there is no store here",
             where=str(run.store),
-            remedy="name its folder",
+            hint="name its folder",
             option="store",
         )
 
@@ -143,7 +143,7 @@ def forget_conversations(
             raise WrongUse(
                 "no conversation in the store is theirs",
                 where=str(run.store),
-                remedy="check the spelling",
+                hint="check the spelling",
             )
 
         # files are searched before the store forgets what to look for
@@ -181,7 +181,7 @@ def forget_conversations(
         raise WrongUse(
             "nothing is kept of them",
             where=str(run.store),
-            remedy="check the spelling",
+            hint="check the spelling",
         )
 
     for path in quoting:

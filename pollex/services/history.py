@@ -406,7 +406,7 @@ def rubric_named(rubrics: RubricSet, name: str, path: Path) -> ChosenRubric | Dr
         raise BadRubrics(
             f"{len(matching) or 'no'} rubrics have an id that begins with {name!r}",
             where=str(path),
-            remedy=f"the set has {', '.join(rubric.id for rubric in rubrics.rubrics)}",
+            hint=f"the set has {', '.join(rubric.id for rubric in rubrics.rubrics)}",
         )
 
     return matching[0]

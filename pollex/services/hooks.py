@@ -156,7 +156,7 @@ def no_other_tools() -> WrongUse:
     """Return the error for a room that isn't installed."""
     return WrongUse(
         "the room that knows other tools is not installed",
-        remedy="pip install 'pollex[all]' has all rooms",
+        hint="pip install 'pollex[all]' has all rooms",
     )
 
 
@@ -187,7 +187,7 @@ def work_of(verb: str, option: str) -> str:
             return work.does
     raise WrongUse(
         "the room that has this option is not installed",
-        remedy="pip install 'pollex[all]' has all rooms",
+        hint="pip install 'pollex[all]' has all rooms",
         option=option,
     )
 

@@ -521,7 +521,7 @@ def next_texts(
         judge_names = ", ".join(model.judges_) or "none"
         raise WrongUse(
             f"the calibrator doesn't know judge {unknown[0]!r}",
-            remedy=f"it knows {judge_names}",
+            hint=f"it knows {judge_names}",
         )
 
     # read by the calibrator's scales, so that columns are those that it was fitted to

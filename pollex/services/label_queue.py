@@ -76,7 +76,7 @@ def queue_log(
     if not possible:
         raise BadInput(
             "no conversation can be labeled",
-            remedy="look at it with `pollex inspect`",
+            hint="look at it with `pollex inspect`",
         )
 
     drawn = drawn_of(possible, number, np.random.default_rng(seed))

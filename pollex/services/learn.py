@@ -102,7 +102,7 @@ def learn(
     if named and not node and not run.resume:
         raise WrongUse(
             f"{start!r} names no node",
-            remedy="give a run and a node, learn-3:deduplicate",
+            hint="give a run and a node, learn-3:deduplicate",
             option="from",
         )
 
@@ -218,7 +218,7 @@ def learn(
             if pool:
                 written_pool(pool, waits.run, waits.pool)
                 waits.where = str(pool)
-                waits.remedy = "edit the file, or the pool in `pollex serve`"
+                waits.hint = "edit the file, or the pool in `pollex serve`"
 
             raise
 
@@ -275,7 +275,7 @@ def _pool_file(
         what = "rubrics that are given have no pool to wait at"
         raise WrongUse(
             what,
-            remedy="leave one of these out",
+            hint="leave one of these out",
             option={"review": None, "rubrics_from": None},
         )
     # the file that was named, else one beside the set
@@ -350,7 +350,7 @@ async def _adapted(
         what = "the model left out all rubrics as not applicable to the domain"
         raise BadRubrics(
             what,
-            remedy="say in the domain profile what its conversations are about",
+            hint="say in the domain profile what its conversations are about",
         )
 
     return replace(learning, rubrics=adapted), changes
@@ -538,14 +538,14 @@ def given_rubrics(
     if settings.method == "spur" and source:
         raise WrongUse(
             "rubrics that are given are not learned",
-            remedy="leave one of these out",
+            hint="leave one of these out",
             option={"method": None, "rubrics_from": None},
         )
 
     if settings.method == "spur" and model.name is None:
         raise WrongUse(
             "SPUR rewrites rubrics, and that takes a model",
-            remedy="name one",
+            hint="name one",
             option="model",
         )
 
@@ -559,15 +559,15 @@ def require_adaptable(rubrics: Sequence[Rubric], model: ModelOptions) -> None:
         WrongUse: Says which.
     """
     if not rubrics:
-        remedy = "name a file, or a bundled set"
+        hint = "name a file, or a bundled set"
         raise WrongUse(
             "there are no rubrics to adapt",
-            remedy=remedy,
+            hint=hint,
             option={"rubrics_from": "generic"},
         )
     if model.name is None:
         what = "rubrics are adapted to a domain by a model, and none is named"
-        raise WrongUse(what, remedy="name one", option="model")
+        raise WrongUse(what, hint="name one", option="model")
 
 
 def ways_of_judging(rubrics: Sequence[Rubric], staff: RunRoles) -> Iterator[str]:

@@ -73,16 +73,14 @@ def require_not_edited(out: Path) -> None:
         edited = RubricSet.load(out, arrays=False).has_edits
     except BadRubrics as error:
         what = "a file is there already that learn did not write as it is"
-        remedy = "give another name"
+        hint = "give another name"
         where = str(out if out.exists() else beside)
-        raise WrongUse(what, where=where, remedy=remedy, option="out") from error
+        raise WrongUse(what, where=where, hint=hint, option="out") from error
 
     if edited:
         what = "a person edited this rubric set, and learn would overwrite it"
-        remedy = (
-            f"fit the edited rubrics (`pollex refit LOGS --rubrics {out}`), or give another name"
-        )
-        raise WrongUse(what, where=str(out), remedy=remedy, option="out")
+        hint = f"fit the edited rubrics (`pollex refit LOGS --rubrics {out}`), or give another name"
+        raise WrongUse(what, where=str(out), hint=hint, option="out")
 
 
 def report_of(out: Path) -> Path:
@@ -360,7 +358,7 @@ def list_skipped(logs: Logs, learned: Learned) -> list[LeftOut]:
     # a list for each reason to be left out; the gravest reason comes first in the end
     rows = []
     for row in logs.bad_rows:
-        rows.append(LeftOut(f"{row.source}:{row.line}", row.reason, row.remedy))
+        rows.append(LeftOut(f"{row.source}:{row.line}", row.reason, row.hint))
 
     odd = []
     for id_, reason in not_scorable(logs):

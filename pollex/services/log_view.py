@@ -190,7 +190,7 @@ def _refused_view(
         options=options,
         error={
             **fault,
-            "remedy": error.remedy,
+            "remedy": error.hint,
             "advice": error.advice,
         },
         offer={} if isinstance(error, Unmapped) else offer,
@@ -362,11 +362,11 @@ def columns_of(parts: Mapping[str, str]) -> dict[str, Any]:
         if part not in PARTS:
             raise WrongUse(
                 f"no part is called {part!r:.40}",
-                remedy=f"parts are {', '.join(PARTS)}",
+                hint=f"parts are {', '.join(PARTS)}",
             )
         if part in by_part:
             what = f"two columns are chosen for one part: {by_part[part]!r:.60} and {path!r:.60}"
-            raise WrongUse(what, remedy="choose one of them")
+            raise WrongUse(what, hint="choose one of them")
         by_part[part] = path
 
     # words and roles inside a list of turns name the list, too

@@ -47,7 +47,7 @@ def read_set(
         raise BadRubrics(
             what,
             where=str(rubrics),
-            remedy="`pollex runs` lists runs; `pollex learn` writes a set",
+            hint="`pollex runs` lists runs; `pollex learn` writes a set",
         )
 
     return rubric_set

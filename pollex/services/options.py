@@ -78,7 +78,7 @@ def require_model(system: str, model: str | None) -> None:
 
         raise WrongUse(
             f"{system} {why} takes a model",
-            remedy="name one",
+            hint="name one",
             option="model",
         )
 
@@ -253,7 +253,7 @@ def tables_in(
         raise BadInput(
             f"it can't be read: {error}",
             where=str(path),
-            remedy=UNREADABLE,
+            hint=UNREADABLE,
         ) from error
     except ValidationError as error:
         # the first fault, with the place in the file
@@ -261,11 +261,11 @@ def tables_in(
         raise BadInput(
             f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
             where=str(path),
-            remedy=mend,
+            hint=mend,
         ) from error
     except ValueError as error:
         raise BadInput(
             f"not valid TOML: {error}",
             where=str(path),
-            remedy=mend,
+            hint=mend,
         ) from error

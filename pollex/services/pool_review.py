@@ -42,7 +42,7 @@ class PoolWaits(AnswersPending):
     def __init__(self, run: str, pool: Sequence[Row]) -> None:
         super().__init__(
             f"{run} waits for you at its pool of {count(len(pool), 'rubric')}",
-            remedy="edit it in `pollex serve`",
+            hint="edit it in `pollex serve`",
         )
         self.run = run
         self.pool = pool
@@ -139,7 +139,7 @@ async def take_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
     if not (before := await waiting_pool(store, run)):
         raise WrongUse(
             f"{run.id} doesn't wait at its pool",
-            remedy="go on with it, or fork it to change the pool",
+            hint="go on with it, or fork it to change the pool",
         )
 
     # written to the state as if the node of the review had just ended
@@ -191,7 +191,7 @@ async def begin_fork(
     if parent.command != "learn" or (fork.node == "assess" and not fork.pool):
         raise WrongUse(
             f"nothing comes after {fork.node!r}",
-            remedy="name an earlier node of a run of learn",
+            hint="name an earlier node of a run of learn",
         )
 
     state = await state_after(store, parent, fork.node)
@@ -201,7 +201,7 @@ async def begin_fork(
         if "kept" not in state:
             raise WrongUse(
                 f"there is no pool after {fork.node!r}",
-                remedy="fork after deduplicate to edit it",
+                hint="fork after deduplicate to edit it",
             )
 
         state = {**state, "kept": match_rows(fork.pool, state["kept"])}

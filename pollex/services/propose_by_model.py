@@ -186,7 +186,7 @@ def _without_mapping(unread: Unmapped, why: str) -> Unmapped:
     error = Unmapped(
         f"{unread.what.rstrip()}\n{why}\n",
         where=unread.where,
-        remedy=unread.remedy,
+        hint=unread.hint,
         option=unread.options,
     )
     error.columns = unread.columns

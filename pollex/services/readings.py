@@ -115,13 +115,13 @@ def find_reading(store: Path, name: str) -> LogReading:
     if not matching:
         names = ", ".join(reading.name for reading in readings[:10])
         if names:
-            remedy = f"known are {names}"
+            hint = f"known are {names}"
         else:
-            remedy = "bring one: `pollex serve`, page Logs"
+            hint = "bring one: `pollex serve`, page Logs"
 
         raise WrongUse(
             f"no log was brought under the name {name!r:.60}",
-            remedy=remedy,
+            hint=hint,
         )
 
     return matching[0]
@@ -243,7 +243,7 @@ def sample_named(source: str | Path, store: Path) -> str | Path:
     sources = readings[0].sources
     if len(sources) != 1:
         what = f"{readings[0].name} is made of {len(sources)} files, and a sample is one"
-        raise WrongUse(what, remedy="score it, and compare the run")
+        raise WrongUse(what, hint="score it, and compare the run")
     return sources[0]
 
 
@@ -264,7 +264,7 @@ def named_options(logs: object, store: Path) -> Mapping[str, Any]:
             what = f"{first.name} and {other.name} are read in different ways"
             raise WrongUse(
                 what,
-                remedy="give one of them, or bring their files together",
+                hint="give one of them, or bring their files together",
             )
 
     return first.options

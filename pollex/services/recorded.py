@@ -67,7 +67,7 @@ class Recording:
             raise WrongUse(
                 "the recorded run isn't here: an installed package comes without it",
                 where=str(folder),
-                remedy="clone the repository, and run this command there after `make demo`",
+                hint="clone the repository, and run this command there after `make demo`",
             )
 
         # all that replies depend on: without it no prompt would be the recorded one

@@ -213,7 +213,7 @@ async def ask_again(
     if not rubrics_asked:
         raise WrongUse(
             "nothing is changed",
-            remedy="change a rubric's words, or choose another judge",
+            hint="change a rubric's words, or choose another judge",
         )
 
     used = dict[str, Any]()
@@ -259,7 +259,7 @@ def require_signs(judge: Judge, rubrics: Iterable[ChosenRubric]) -> None:
             what = f"the built-in judge can't tell this: it knows no event, sign or words for “{rubric.text[:120]}”"
             raise WrongUse(
                 what,
-                remedy="put the words that show it between “ and ”, or choose a model as the judge",
+                hint="put the words that show it between “ and ”, or choose a model as the judge",
             )
 
 

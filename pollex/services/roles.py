@@ -180,7 +180,7 @@ class RunRoles:
         if self.gateway is None:
             raise WrongUse(
                 "SPUR rewrites rubrics, and that takes a model",
-                remedy="name one",
+                hint="name one",
                 option="model",
             )
 
@@ -279,14 +279,14 @@ async def hire(
         if options.settings.scale not in DOMAIN_SCALES:
             raise WrongUse(
                 f"the scale {options.settings.scale} takes a model",
-                remedy="name one",
+                hint="name one",
                 option="model",
             )
 
         if options.settings.without:
             raise WrongUse(
                 "the built-in roles (no LLM) have no prompts to leave parts out of",
-                remedy="name a model",
+                hint="name a model",
                 option="model",
             )
 
@@ -494,7 +494,7 @@ def build(
     judge_kinds = ", ".join((LLM, EMBEDDED, DISTILLED))
     raise BadRubrics(
         f"there is no judge of the kind {record.kind!r:.60}",
-        remedy=f"use one of {judge_kinds}",
+        hint=f"use one of {judge_kinds}",
     )
 
 
@@ -515,7 +515,7 @@ def embedded_judge(
     if not record.built_in:
         raise WrongUse(
             f"θ was fitted to the answers of {record.name}, not of the built-in judge",
-            remedy="fit it for the built-in judge (`pollex refit`), or name the model",
+            hint="fit it for the built-in judge (`pollex refit`), or name the model",
             option={"model": record.name},
         )
 
@@ -632,7 +632,7 @@ def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOption
     if model_name not in (None, record.name):
         raise WrongUse(
             f"θ was fitted to the answers of {record.name}, not of {model_name}",
-            remedy=f"fit it again (`pollex refit … --model {model_name}`), or name the model that it has",
+            hint=f"fit it again (`pollex refit … --model {model_name}`), or name the model that it has",
             option={"model": record.name},
         )
 
@@ -644,10 +644,10 @@ def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOption
         if is_langchain:
             raise WrongUse(
                 what,
-                remedy="give it in Python: pollex.Scorer.load(PATH, model=…)",
+                hint="give it in Python: pollex.Scorer.load(PATH, model=…)",
             )
 
-        raise WrongUse(what, remedy="confirm it", option={"base_url": place})
+        raise WrongUse(what, hint="confirm it", option={"base_url": place})
 
     # the record's settings, but for what the user decides about this endpoint
     settings = record.options.but(
@@ -662,7 +662,7 @@ def embedding_confirmed(options: ModelOptions, record: JudgeRecord) -> str:
     if model_name := options.name:
         raise WrongUse(
             f"θ was fitted to the built-in judge's answers, not to those of {model_name}",
-            remedy=f"leave the model out, or fit it for the model: `pollex refit … --model {model_name}`",
+            hint=f"leave the model out, or fit it for the model: `pollex refit … --model {model_name}`",
         )
 
     return embeds_with(record, options.settings.embedding_model)
@@ -699,7 +699,7 @@ def embeds_with(record: JudgeRecord, model_name: str) -> str:
     if made_with not in (DEFAULT_MODEL, model_name):
         raise WrongUse(
             f"the rubric set's judge embeds with {made_with!r}, which may be fetched or read from disk",
-            remedy="confirm it",
+            hint="confirm it",
             option={"embedding_model": made_with},
         )
 

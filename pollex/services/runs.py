@@ -354,7 +354,7 @@ def same_settings(
         raise ResumeRefused(
             what,
             where=str(store.folder),
-            remedy="go on with the settings it was started with",
+            hint="go on with the settings it was started with",
         )
 
     return run

@@ -218,7 +218,7 @@ class Scorer:
         if not isinstance(rubrics, RubricSet):
             raise WrongUse(
                 f"not a rubric set, but {type(rubrics).__name__}",
-                remedy="read its file: pollex.Scorer.load(PATH)",
+                hint="read its file: pollex.Scorer.load(PATH)",
             )
 
         # θ and the curve belong to the words that they were fitted to
@@ -237,7 +237,7 @@ class Scorer:
 
             raise WrongUse(
                 f"a model beside {who} would not be asked",
-                remedy="leave out model and base_url",
+                hint="leave out model and base_url",
             )
 
         self._netsat = rubrics.scorer_of(costs)
@@ -403,7 +403,7 @@ def chat_model(model: BaseChatModel) -> ChatModel:
     if not isinstance(model, BaseChatModel):
         raise WrongUse(
             f"not a model, but {type(model).__name__}",
-            remedy="give a model's name, or a LangChain chat model",
+            hint="give a model's name, or a LangChain chat model",
         )
 
     return ChatModel(model)
@@ -428,7 +428,7 @@ def conversation_from(
     if not isinstance(messages, Mapping | Sequence) or isinstance(messages, str):
         raise WrongUse(
             f"not a conversation, but {type(messages).__name__}",
-            remedy=SHAPES,
+            hint=SHAPES,
         )
 
     if isinstance(messages, Mapping):
@@ -447,12 +447,12 @@ def conversation_from(
         raise WrongUse(
             f"not a conversation: {error.what}",
             where=error.where,
-            remedy=SHAPES,
+            hint=SHAPES,
         ) from error
 
     # one turn in a row has its conversation spread over rows
     if draft is None:
-        raise WrongUse("not a conversation, but a part of one", remedy=SHAPES)
+        raise WrongUse("not a conversation, but a part of one", hint=SHAPES)
 
     return Conversation(
         id=str(draft.rest.get("id", "conversation")),
@@ -471,7 +471,7 @@ def number_all(records: Iterable[Given]) -> Iterator[Conversation]:
             raise WrongUse(
                 error.what,
                 where=where,
-                remedy=error.remedy,
+                hint=error.hint,
                 option=error.options,
             ) from error
 
@@ -539,7 +539,7 @@ class ScoringPool:
                 last = cuts[missing[0]][-1].id
                 raise WorkerDied(
                     f"{TRIES} processes ended, each at the conversations from {first!r:.60} to {last!r:.60}",
-                    remedy="score them in one process (`--set workers=1`), or look for too little memory",
+                    hint="score them in one process (`--set workers=1`), or look for too little memory",
                 )
 
             await self._do(

@@ -573,7 +573,7 @@ def add_rubric(
         raise WrongUse(
             f"the set has this rubric already: {new.name}",
             where=str(rubrics),
-            remedy="reword that one",
+            hint="reword that one",
         )
 
     return _written(
@@ -602,7 +602,7 @@ def remove_rubric(
         raise WrongUse(
             "it is the only active rubric",
             where=str(rubrics),
-            remedy="add another one first",
+            hint="add another one first",
         )
 
     return _written(rubrics, rest, id_, progress)
@@ -724,7 +724,7 @@ def _found(path: Path, rubric: str) -> str:
         raise WrongUse(
             what,
             where=str(path),
-            remedy=f"`pollex rubrics list {path}` has the ids",
+            hint=f"`pollex rubrics list {path}` has the ids",
         )
 
     return near[0]
@@ -734,7 +734,7 @@ def _worded(text: str) -> str:
     if not (words := " ".join(text.split())):
         raise WrongUse(
             "the rubric has no text",
-            remedy="write a statement that is true or false of a conversation",
+            hint="write a statement that is true or false of a conversation",
         )
 
     return words

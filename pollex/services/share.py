@@ -183,8 +183,8 @@ def labels_of(
     own_labels = labels_in(conversations, VOLUNTARY if labels else drawn or VOLUNTARY)
     read_in_labels, bad = ([], ()) if labels is None else read_labels(labels, reading)
     if labels is not None and not read_in_labels:
-        remedy = "fill in its thumbs; answers to a questionnaire go to `pollex calibrate fit`"
-        raise BadLabels("the file has no label", where=str(labels), remedy=remedy)
+        hint = "fill in its thumbs; answers to a questionnaire go to `pollex calibrate fit`"
+        raise BadLabels("the file has no label", where=str(labels), hint=hint)
 
     # a row's own word on how it was drawn goes before the option
     read_in_labels = [label._replace(drawn=label.drawn or drawn or "") for label in read_in_labels]
@@ -192,7 +192,7 @@ def labels_of(
         raise BadLabels(
             f"{count(unsaid, 'label does', 'labels do')} not say how they were drawn",
             where=str(labels),
-            remedy="add a field `drawn` (random or voluntary), or say it where it is the same for all",
+            hint="add a field `drawn` (random or voluntary), or say it where it is the same for all",
             option={"drawn": "random"},
         )
 
@@ -203,14 +203,14 @@ def labels_of(
             f"{count(len(strangers), 'label is', 'labels are')} of conversations that the logs don't have: "
             f"{strangers[0]!r:.60}",
             where=str(labels),
-            remedy="give the logs that they were drawn from",
+            hint="give the logs that they were drawn from",
         )
 
     # scores alone give no share: there must be some label
     if not own_labels and not read_in_labels:
         raise BadLabels(
             "no conversation has a label; the share of scores over θ is no estimate",
-            remedy="`pollex label next LOGS --for share` draws conversations to label",
+            hint="`pollex label next LOGS --for share` draws conversations to label",
         )
 
     return [*own_labels, *read_in_labels], bad
@@ -377,19 +377,17 @@ def conversations_by_group(conversations: Sequence[Conversation], by: str) -> di
         )
         raise WrongUse(
             f"no conversation has the field {name!r}",
-            remedy=f"fields are {', '.join(fields) or 'none'}",
+            hint=f"fields are {', '.join(fields) or 'none'}",
             option="by",
         )
 
     # too many groups are no table: times may be cut into periods instead
     names = sorted(set(values))
     if len(names) > MOST_GROUPS:
-        remedy = "name a field with fewer values" + (
-            "" if period else f", or {name}:week for times"
-        )
+        hint = "name a field with fewer values" + ("" if period else f", or {name}:week for times")
         raise WrongUse(
             f"{name!r} has {len(names)} values",
-            remedy=remedy,
+            hint=hint,
             option="by",
         )
 

@@ -45,10 +45,10 @@ def require_same_judge(
     if (judged.built_in and named is None) or judged.name == named:
         if judged.built_in or SCALES[judged.scale] == SCALES[model.settings.scale]:
             return
-        remedy = f"answer on that scale, or fit it on yours: `pollex refit LOGS --rubrics {name}`"
+        hint = f"answer on that scale, or fit it on yours: `pollex refit LOGS --rubrics {name}`"
         raise WrongUse(
             f"the starter {name} is answered on the scale {judged.scale}",
-            remedy=remedy,
+            hint=hint,
             option="scale",
         )
 
@@ -58,13 +58,13 @@ def require_same_judge(
         by = f"the model {judged.name}"
 
     if judged.built_in:
-        remedy = "leave --model out"
+        hint = "leave --model out"
     else:
-        remedy = f"give --model {judged.name}"
+        hint = f"give --model {judged.name}"
 
     raise WrongUse(
         f"the starter {name} is judged by {by}",
-        remedy=f"{remedy}, or fit the starter for your judge: `pollex refit LOGS --rubrics {name}`",
+        hint=f"{hint}, or fit the starter for your judge: `pollex refit LOGS --rubrics {name}`",
     )
 
 

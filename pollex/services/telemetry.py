@@ -91,7 +91,7 @@ def exporter_of(url: str | None, digest: str) -> Iterator[Callable[[Score], None
     except ImportError as error:
         raise WrongUse(
             f"events need a package: {error.name}",
-            remedy='pip install "pollex[otel]"',
+            hint='pip install "pollex[otel]"',
         ) from None
 
     # proxies and passwords of the environment are left out

@@ -180,10 +180,10 @@ def require_addresses() -> None:
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESSES:
-        remedy = "`ulimit -v unlimited`, or 4000000; a limit on memory itself, as a container has, may be smaller"
+        hint = "`ulimit -v unlimited`, or 4000000; a limit on memory itself, as a container has, may be smaller"
         raise WrongUse(
             f"memory would run out: the limit on addresses is {limit / 1e9:.1f} GB",
-            remedy=remedy,
+            hint=hint,
         )
 
 

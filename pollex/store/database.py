@@ -246,8 +246,8 @@ class Database:
 
         if busy:
             what = "another process reads the store, so what was deleted still stands in its file"
-            remedy = "end it (`pollex serve`, a notebook), and run the command again"
-            raise StoreBusy(what, where=str(self.path.parent), remedy=remedy)
+            hint = "end it (`pollex serve`, a notebook), and run the command again"
+            raise StoreBusy(what, where=str(self.path.parent), hint=hint)
 
     def backup(self) -> None:
         """Copy the file as it is now to `BACKUP` beside it, whole or not at all, once the copy was read through."""
@@ -324,7 +324,7 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
             raise WrongUse(
                 what,
                 where=str(path),
-                remedy=older if schema < VERSION else newer,
+                hint=older if schema < VERSION else newer,
                 option="store",
             )
 
@@ -391,7 +391,7 @@ def error_of(path: Path, failure: Exception) -> PollexError:
         return StoreBusy(
             "another process keeps the store from being written",
             where=str(path.parent),
-            remedy="wait until it ends, or give another folder",
+            hint="wait until it ends, or give another folder",
             option="store",
         )
     if name in NO_ROOM:

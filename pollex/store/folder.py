@@ -67,11 +67,11 @@ def require_own(path: Path) -> None:
         kind = path.lstat().st_mode
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
             what = "a link" if stat.S_ISLNK(kind) else "no file of a store"
-            remedy = "put the file itself there, or take it away; a store as a whole may be a link"
+            hint = "put the file itself there, or take it away; a store as a whole may be a link"
             raise StoreDamaged(
                 f"it is {what}, and is not followed",
                 where=str(path),
-                remedy=remedy,
+                hint=hint,
             )
 
 
@@ -106,11 +106,11 @@ def require_own_journal(path: Path) -> None:
         names_another = journal.read() == NAMES_ANOTHER
 
     if names_another:
-        remedy = "take this file away: no store has one"
+        hint = "take this file away: no store has one"
         raise StoreDamaged(
             "it would have SQLite remove another file",
             where=str(path),
-            remedy=remedy,
+            hint=hint,
         )
 
 
@@ -244,7 +244,7 @@ def keep_secret(folder: Path, other_secret: bytes | None, paid: int) -> bytes:
     if other_secret is not None and len(other_secret) != SIZE:
         raise WrongUse(
             f"a secret has {SIZE} bytes, not {len(other_secret)}",
-            remedy="give that of a store",
+            hint="give that of a store",
         )
 
     if (stored := kept_secret(folder)) is not None:
@@ -252,7 +252,7 @@ def keep_secret(folder: Path, other_secret: bytes | None, paid: int) -> bytes:
             raise WrongUse(
                 "the store has another secret than the one given",
                 where=str(folder),
-                remedy="name another",
+                hint="name another",
             )
 
         if (folder / SECRET).stat().st_size == SIZE:
@@ -293,10 +293,10 @@ def _write_secret(path: Path, secret: bytes) -> None:
 
 
 def _secret_error(path: Path, what: str) -> StoreDamaged:
-    remedy = (
+    hint = (
         "put back the file that belongs there; without it take another store, and all is asked anew"
     )
-    return StoreDamaged(what, where=str(path), remedy=remedy)
+    return StoreDamaged(what, where=str(path), hint=hint)
 
 
 def write_failed(path: Path, failure: OSError) -> PollexError:
@@ -314,7 +314,7 @@ def write_failed(path: Path, failure: OSError) -> PollexError:
         return PollexError(
             "the store was removed while it was in use",
             where=str(path),
-            remedy="put it back, then resume the run",
+            hint="put it back, then resume the run",
         )
 
     return error_of_store(path, failure.strerror or str(failure))
@@ -325,7 +325,7 @@ def error_of_store(path: Path, why: str) -> PollexError:
     return PollexError(
         f"the store can't be used: {why}",
         where=str(path),
-        remedy="check the disk, then resume the run",
+        hint="check the disk, then resume the run",
     )
 
 
@@ -334,7 +334,7 @@ def no_memory(path: Path) -> PollexError:
     return PollexError(
         "memory ran out",
         where=str(path),
-        remedy="give the command more, then resume the run",
+        hint="give the command more, then resume the run",
     )
 
 
@@ -343,11 +343,11 @@ def not_writable(path: Path, why: str | None = "Permission denied") -> WrongUse:
     return WrongUse(
         f"the store can't be written: {why}",
         where=str(path),
-        remedy="give a folder that can be written",
+        hint="give a folder that can be written",
         option="store",
     )
 
 
 def no_room(path: Path) -> StoreFull:
     """Return the error for a full disk."""
-    return StoreFull(f"disk full at {path}", remedy="make room, then resume the run")
+    return StoreFull(f"disk full at {path}", hint="make room, then resume the run")

@@ -214,7 +214,7 @@ def require_idle(folder: Path) -> None:
             raise StoreBusy(
                 f"{run.name} is running",
                 where=str(folder),
-                remedy="wait until it ends",
+                hint="wait until it ends",
             )
 
 

@@ -86,7 +86,7 @@ def rebuild(folder: Path) -> list[str]:
         raise WrongUse(
             "there is no store here",
             where=str(folder),
-            remedy="name its folder",
+            hint="name its folder",
             option="store",
         )
 

@@ -71,7 +71,7 @@ def find_run(store: Store, name: str, command: str = "") -> Run:
         if matches
         else f"there is no run {name!r}{of}",
         where=str(store.folder),
-        remedy="`pollex runs` lists them",
+        hint="`pollex runs` lists them",
     )
 
 
@@ -117,7 +117,7 @@ def find_resumable(
         raise WrongUse(
             f"no {command} run is unfinished",
             where=str(store.folder),
-            remedy="start one without resuming",
+            hint="start one without resuming",
         )
 
     changed = "; ".join(
@@ -131,7 +131,7 @@ def find_resumable(
     raise ResumeRefused(
         f"{other.id} was started with other settings ({changed})",
         where=str(store.folder),
-        remedy="resume it with the settings that it was started with, or start a new run, without resuming",
+        hint="resume it with the settings that it was started with, or start a new run, without resuming",
     )
 
 

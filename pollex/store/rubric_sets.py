@@ -127,7 +127,7 @@ def find_set(store: Store, name: str) -> RubricSet | None:
             raise WrongUse(
                 what,
                 where=str(store.folder),
-                remedy="give more of its digest, or the run",
+                hint="give more of its digest, or the run",
             )
 
     return named[0].read(store)

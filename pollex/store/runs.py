@@ -215,7 +215,7 @@ class RunLock:
             raise StoreBusy(
                 f"process {holder} works on {folder.name}",
                 where=str(folder.parent.parent),
-                remedy="wait until it ends",
+                hint="wait until it ends",
             ) from None
 
         os.ftruncate(self._file, 0)

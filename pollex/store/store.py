@@ -82,7 +82,7 @@ class Store:
             raise WrongUse(
                 "there is no store here",
                 where=str(folder),
-                remedy="name its folder",
+                hint="name its folder",
                 option="store",
             )
 
@@ -127,7 +127,7 @@ class Store:
             raise WrongUse(
                 "its name is not valid UTF-8",
                 where=str(folder),
-                remedy="name another folder",
+                hint="name another folder",
                 option="store",
             )
 
@@ -391,7 +391,7 @@ def _before_a_run(folder: Path) -> Iterator[None]:
     except OSError as failure:
         raise write_failed(folder, failure) from failure
     except StoreFull as full:
-        raise StoreFull(full.what, remedy="make room, then run the command again") from full
+        raise StoreFull(full.what, hint="make room, then run the command again") from full
 
 
 def _make_private(folder: Path) -> None:

@@ -382,7 +382,7 @@ def damaged(where: str, why: str) -> StoreDamaged:
     return StoreDamaged(
         f"the store is damaged ({why})",
         where=where,
-        remedy="`pollex doctor --rebuild` takes out what can be read, the rest from the backup, and says what is lost",
+        hint="`pollex doctor --rebuild` takes out what can be read, the rest from the backup, and says what is lost",
     )
 
 

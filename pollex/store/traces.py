@@ -103,7 +103,7 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
     if not conversations:
         raise WrongUse(
             f"run {run} used no conversation {conversation_id!r}",
-            remedy="check the id against the log",
+            hint="check the id against the log",
         )
 
     # answers, scores, spans and side of the conversation, in the order of writing
@@ -154,7 +154,7 @@ def provenance(store: Store, run: str, rubric_id: str) -> Provenance:
     if rubric is None:
         raise WrongUse(
             f"run {run} has no rubric {rubric_id!r}",
-            remedy="`pollex trace` lists what a run made",
+            hint="`pollex trace` lists what a run made",
         )
 
     # conversations that its reasons or its quotes name

@@ -203,11 +203,11 @@ class Writer:
             if self._goes_on:
                 raise StoreFull(
                     full.what,
-                    remedy="make room, then give the last answer again",
+                    hint="make room, then give the last answer again",
                 ) from full
 
             safe = self._database.value("SELECT count(*) FROM calls WHERE reply IS NOT NULL")
-            raise StoreFull(f"{full.what}, {safe} answers safe", remedy=full.remedy) from full
+            raise StoreFull(f"{full.what}, {safe} answers safe", hint=full.hint) from full
 
         self.durable |= durable
 

@@ -54,7 +54,7 @@ def carry_out(kind: type[UseCase[Any]], form_values: dict[str, Any]) -> None:
         if option.default is NEEDED and option.name not in form_values:
             raise WrongUse(
                 f"{option.name} is empty",
-                remedy="fill it in",
+                hint="fill it in",
                 option=option.name,
             )
 
@@ -75,7 +75,7 @@ def learn(form: LearnChoice) -> None:
     if form_values.get("method") == "spur":
         raise WrongUse(
             "SPUR's steps are another graph",
-            remedy="run the graph `spur`",
+            hint="run the graph `spur`",
             option="method",
         )
 
@@ -111,7 +111,7 @@ def presets(system: str) -> dict[str, Any]:
         what = f"no system that learns is called {system!r}"
         raise WrongUse(
             what,
-            remedy=f"name one of {named}; others: `pollex learn --as`",
+            hint=f"name one of {named}; others: `pollex learn --as`",
             option="system",
         )
 

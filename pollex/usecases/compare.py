@@ -70,7 +70,7 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
         if len(self.logs) == 1 and isinstance(self.logs[0], str | Path) and self.by is None:
             raise WrongUse(
                 "one sample can't be compared",
-                remedy="name two files or runs, or a field",
+                hint="name two files or runs, or a field",
                 option="by",
             )
 
@@ -86,7 +86,7 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
         if read and len(self.logs) > 1:
             raise WrongUse(
                 "several logs that are read already",
-                remedy="give their files, or one `Logs` and `by`",
+                hint="give their files, or one `Logs` and `by`",
             )
 
         from pollex.services.readings import sample_named  # not needed for --help

@@ -127,14 +127,14 @@ class LabelNext(ByJudge, UseCase[Any]):
         if (self.rubrics is None) == (self.calibrator is None):
             raise WrongUse(
                 "what predicts is a rubric set or a calibrator",
-                remedy="give one of them",
+                hint="give one of them",
                 option="rubrics",
             )
 
         if len(self.logs) > 2 and self.calibrator is not None:
             raise WrongUse(
                 "a calibrator takes ANSWERS and, if there are any, JUDGMENTS",
-                remedy="leave out the rest",
+                hint="leave out the rest",
             )
 
 

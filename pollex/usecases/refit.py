@@ -82,5 +82,5 @@ class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResu
         # a name without an ending that is no file: a set of the store
         if not self.rubrics.suffix and not self.rubrics.exists():
             what = f"{self.rubrics} is no file that the refitted set can be written over"
-            raise WrongUse(what, remedy="name a file", option="out")
+            raise WrongUse(what, hint="name a file", option="out")
         return replace(self, out=self.rubrics)

@@ -236,7 +236,7 @@ class UseCase(Generic[R_co]):
         """
         if not self.plans:
             what = f"nothing counts the calls of {self.verb} before it runs"
-            raise WrongUse(what, remedy="leave it out", option="dry_run")
+            raise WrongUse(what, hint="leave it out", option="dry_run")
 
         from pollex.services.plan import Planned  # the roles of a model come with it
 
@@ -248,7 +248,7 @@ class UseCase(Generic[R_co]):
 
         # nothing was to be asked
         what = f"{self.verb} asks nobody here: there are no calls to count"
-        raise WrongUse(what, remedy="leave it out", option="dry_run")
+        raise WrongUse(what, hint="leave it out", option="dry_run")
 
     def call(self, name: str, crew: CallContext) -> Any:
         """Call a service of the use case's room with what its arguments name."""
@@ -382,10 +382,10 @@ def require_number(option: VerbOption, value: float) -> None:
         if bound is not None:
             limits.append(f"{side} {bound:g}")
 
-    remedy = f"give {' and '.join(limits) or 'a number'}"
+    hint = f"give {' and '.join(limits) or 'a number'}"
     raise WrongUse(
         f"{option.name} can't be {value!r:.40}",
-        remedy=remedy,
+        hint=hint,
         option=option.name,
     )
 

@@ -103,13 +103,13 @@ def _refused(request: Request, error: Exception) -> Response:
     allowed = (error.headers or {}).get("Allow", "")
     # what helps: addresses like the wrong one, or the methods that are taken
     if error.status_code == 404:
-        remedy = _alike(request.url.path)
+        hint = _alike(request.url.path)
     elif allowed:
-        remedy = f"it takes {allowed}"
+        hint = f"it takes {allowed}"
     else:
-        remedy = ""
+        hint = ""
 
-    return frame.refusal(request.scope, error.status_code, what, remedy)
+    return frame.refusal(request.scope, error.status_code, what, hint)
 
 
 def _cut_off(request: Request, error: Exception) -> Response:  # noqa: ARG001 - its contract

@@ -143,7 +143,7 @@ def read_form(
     except PollexError as error:
         fields = ", ".join(map(label_of, error.options))
         what = f"{fields}: {error.what}" if fields else error.what
-        raise Fault(what, remedy=error.remedy) from error
+        raise Fault(what, hint=error.hint) from error
 
     # keys stay in memory, by the address that they belong to; the command line has none
     if key.strip():
@@ -192,7 +192,7 @@ def _value(
     text = typed.get(control.name, "")
     if control.kind == "logs":
         if not logs:
-            raise Fault("no log is chosen", remedy="choose one")
+            raise Fault("no log is chosen", hint="choose one")
         return tuple(source_of(site, value) for value in logs)
     if control.kind == "log":
         chosen = control.read(text)
@@ -235,7 +235,7 @@ def source_of(site: Site, value: str) -> str:
     if source is None:
         raise Fault(
             f"there is no log {value[:80]!r}",
-            remedy="choose one of those of the list",
+            hint="choose one of those of the list",
         )
 
     return source
@@ -303,7 +303,7 @@ def _asking(
     if base_url and not model:
         raise Fault(
             "the model has no name",
-            remedy="fill in Model, or leave Base URL out",
+            hint="fill in Model, or leave Base URL out",
         )
     if not model:
         return None
@@ -355,7 +355,7 @@ def _assistant(
     model = typed.get(f"{OF_ASSISTANT}model", "").strip()
     if not model:
         what = "the model behind your assistant has no name"
-        raise Fault(what, remedy="fill in Its model, or choose files")
+        raise Fault(what, hint="fill in Its model, or choose files")
 
     base_url = typed.get(f"{OF_ASSISTANT}base_url", "").strip()
     if base_url:
@@ -370,7 +370,7 @@ def _assistant(
         except ValueError:
             raise Fault(
                 f"{price[:40]!r} is no price",
-                remedy="give one like 0.15:0.60",
+                hint="give one like 0.15:0.60",
             ) from None
 
         # cost can be limited once the price is known: as the form says, or as usual
@@ -410,7 +410,7 @@ def _asked_by_files(
         what = "nobody proposes a change where the assistant is asked by files"
         raise Fault(
             what,
-            remedy=f"fill in {door.labels.get('edit') or label_of('edit')}",
+            hint=f"fill in {door.labels.get('edit') or label_of('edit')}",
         )
 
     # what was typed names the folder: the same form finds its answers again
@@ -462,7 +462,7 @@ def find_begun(site: Site, id_: str) -> Begun:
     """Return what was asked for. Raises Fault where the server has forgotten it."""
     begun = site.begun.get(id_)
     if not isinstance(begun, Begun):
-        raise Fault("this form is not known any more", remedy="fill it in again")
+        raise Fault("this form is not known any more", hint="fill it in again")
     return begun
 
 

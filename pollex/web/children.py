@@ -197,7 +197,7 @@ class Children:
         if sum(child.state == "waiting" for child in self.by_id.values()) >= MOST_WAITING:
             raise Fault(
                 "eight commands are waiting already",
-                remedy="wait until one of them has ended",
+                hint="wait until one of them has ended",
             )
 
         id_ = secrets.token_hex(4)
@@ -250,7 +250,7 @@ class Children:
         if child is None:
             raise NotThere(
                 "this server started no such command",
-                remedy="what it did is in the list of runs",
+                hint="what it did is in the list of runs",
             )
 
         return child

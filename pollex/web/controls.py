@@ -148,13 +148,13 @@ class Control:
         typed = text.strip()
         if not typed:
             if self.needed:
-                raise Fault(f"{self.label} is missing", remedy="fill it in")
+                raise Fault(f"{self.label} is missing", hint="fill it in")
             return None
 
         try:
             return self._value(typed)
         except ValueError:
-            raise Fault(f"{self.label}: {typed[:80]!r} is none", remedy=self.help) from None
+            raise Fault(f"{self.label}: {typed[:80]!r} is none", hint=self.help) from None
 
     def _value(self, typed: str) -> Any:
         option = self.option
@@ -374,7 +374,7 @@ def profile_from(typed: Mapping[str, str]) -> DomainProfile | None:
     except ValueError as error:
         raise Fault(
             "the domain profile is too long",
-            remedy="at most 2,000 characters a field",
+            hint="at most 2,000 characters a field",
         ) from error
 
 

@@ -94,7 +94,7 @@ async def body(request: Request, form: type[F]) -> F:
     if page and page != site_of(request).id:
         raise Clash(
             "this page was made by another server",
-            remedy="load it again; what you typed stays in the form",
+            hint="load it again; what you typed stays in the form",
         )
 
     return _read(body, form)
@@ -129,13 +129,13 @@ def _read(values: Any, form: type[F]) -> F:
         else:
             what = f"{name}: {what}"
 
-        raise Fault(what, remedy=f"parameters here: {_known(form)}") from error
+        raise Fault(what, hint=f"parameters here: {_known(form)}") from error
 
     # an open form takes fields that begin as its page says, and no others
     if stray := [name for name in model.model_extra or () if not name.startswith(form.BEGINNINGS)]:
         raise Fault(
             f"{stray[0]}: there is no such field",
-            remedy=f"parameters here: {_known(form)}",
+            hint=f"parameters here: {_known(form)}",
         )
 
     # what came as text may be a number only now
@@ -155,10 +155,10 @@ def _require_storable(value: Any) -> None:
     elif isinstance(value, str) and SURROGATES.search(value):
         raise Fault(
             "a text holds half a character (a lone surrogate)",
-            remedy="send it as UTF-8",
+            hint="send it as UTF-8",
         )
     elif isinstance(value, int | float) and not -FARTHEST <= value < FARTHEST:
-        raise Fault("a number is too large", remedy="give one of at most 15 digits")
+        raise Fault("a number is too large", hint="give one of at most 15 digits")
 
 
 def _known(form: type[Form]) -> str:

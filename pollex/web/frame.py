@@ -146,7 +146,7 @@ def refusal(
     scope: Scope,
     status: int,
     what: str,
-    remedy: str,
+    hint: str,
     where: str = "",
 ) -> Response:
     """Answer with what was wrong, where, and what to do."""
@@ -155,7 +155,7 @@ def refusal(
             "ok": False,
             "error": what,
             "where": where,
-            "remedy": remedy,
+            "remedy": hint,
             "status": status,
         }
         return JSONResponse(error, status)
@@ -167,7 +167,7 @@ def refusal(
         status,
         code=status,
         what=what,
-        remedy=remedy,
+        hint=hint,
         where=where,
         lost=lost,
         here="",
@@ -178,11 +178,11 @@ def refusal(
 def failure(scope: Scope, error: PollexError) -> Response:
     """Answer with an error of ours; a remedy names no option that whoever looks at a page can't give."""
     if isinstance(error, StoreBusy):
-        remedy = "wait until it has ended, then send it again"
+        hint = "wait until it has ended, then send it again"
     else:
-        remedy = error.advice
+        hint = error.advice
 
-    return refusal(scope, status_of(error), error.what, remedy, error.where)
+    return refusal(scope, status_of(error), error.what, hint, error.where)
 
 
 def duration(ms: float | None) -> str:

@@ -68,13 +68,13 @@ def require_name(request: Request, name: str, place: str) -> None:
     if guest is not None and guest.name != name:
         raise Forbidden(
             "this link is somebody else's",
-            remedy=f"answer as {guest.name}",
+            hint=f"answer as {guest.name}",
         )
 
     if guest is not None and guest.place != place:
         raise Forbidden(
             "this is of another page than the link's",
-            remedy="open the link that you were given",
+            hint="open the link that you were given",
         )
 
 

@@ -157,7 +157,7 @@ def begin_served(option: str, site: Site, files: Sequence[Path]) -> None:
             return
     raise WrongUse(
         "the room that has this option is not installed",
-        remedy="pip install 'pollex[all]' has all rooms",
+        hint="pip install 'pollex[all]' has all rooms",
         option=option,
     )
 

@@ -220,7 +220,7 @@ def require_yes(site: Site, run: Run, confirmed: str) -> None:
         what = f"the run would go on by a command that the store keeps: {command.shown} ({command.asks})"
         raise Clash(
             what,
-            remedy=f"if it is to, send confirmed={command.digest}, or tick the box on the run's page",
+            hint=f"if it is to, send confirmed={command.digest}, or tick the box on the run's page",
         )
 
 

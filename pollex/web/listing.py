@@ -261,7 +261,7 @@ def scoring_run(site: Site, name: str) -> Run:
     if run is None:
         raise NothingYet(
             "no run has scored conversations yet",
-            remedy="`pollex learn` or `pollex score` does",
+            hint="`pollex learn` or `pollex score` does",
         )
 
     return run

@@ -171,15 +171,15 @@ def _typed(form_fields: Mapping[str, Any]) -> Mapping[str, Any]:
             if not text.isdecimal() or len(text) > 9:
                 raise WrongUse(
                     f"{option_field.label} is no number: {text!r:.40}",
-                    remedy="type digits",
+                    hint="type digits",
                 )
 
             # 0 is usual for malformed rows, and not said
             if option_field.name != "max_bad" or int(text):
                 options[option_field.name] = int(text)
         elif option_field.choices and text not in option_field.choices:
-            remedy = f"choose one of {', '.join(option_field.choices)}"
-            raise WrongUse(f"{option_field.label} is {text!r:.40}", remedy=remedy)
+            hint = f"choose one of {', '.join(option_field.choices)}"
+            raise WrongUse(f"{option_field.label} is {text!r:.40}", hint=hint)
         else:
             options[option_field.name] = text
 
@@ -222,7 +222,7 @@ def _chosen(
         word = str(value)
         if word.removesuffix(UNCHANGED) not in choices:
             what = f"{word!r:.40} is none of the choices"
-            raise WrongUse(what, remedy="choose one of those in the list")
+            raise WrongUse(what, hint="choose one of those in the list")
         chosen[name[len(begins) :]] = word.removesuffix(UNCHANGED)
         changed |= not word.endswith(UNCHANGED)
 

@@ -144,12 +144,12 @@ def _state(source: str) -> str:
 
 def _failed(what: str) -> dict[str, Any]:
     """Return the view of a log that couldn't be looked at."""
-    remedy = "split it into parts, and bring one of them"
+    hint = "split it into parts, and bring one of them"
     error = {
         "what": what,
         "where": "",
-        "remedy": remedy,
-        "advice": remedy,
+        "remedy": hint,
+        "advice": hint,
     }
     lists = ("facts", "left_out", "notes", "columns", "values", "speakers", "talks")
 
@@ -168,13 +168,13 @@ def view_of(question: Mapping[str, Any]) -> LogView:
     try:
         reading = read_options(SimpleNamespace(**options))
     except (PollexError, ValueError) as error:
-        remedy = getattr(error, "advice", "")
+        hint = getattr(error, "advice", "")
         error_fields = {
             "what": str(getattr(error, "what", error)),
             "where": "",
-            "remedy": remedy,
+            "remedy": hint,
         }
-        return LogView(options=options, error=error_fields | {"advice": remedy})
+        return LogView(options=options, error=error_fields | {"advice": hint})
 
     return view_log(question["sources"], reading=reading, options=options)
 

@@ -123,7 +123,7 @@ def calls_of(
         if len(rows) > MOST_READ:
             raise Fault(
                 f"this run has over {MOST_READ:,} calls",
-                remedy="sort by something else than tokens or cost",
+                hint="sort by something else than tokens or cost",
             )
 
         every = sorted(

@@ -38,7 +38,7 @@ def of_toml(text: str) -> list[SheetQuestion]:
         return questions_in(text)
     except BadInput as error:
         line = f"line {error.where}: " if error.where else ""
-        raise Fault(line + error.what, remedy=error.advice) from error
+        raise Fault(line + error.what, hint=error.advice) from error
 
 
 def packed_sheet(questions: Sequence[SheetQuestion]) -> str:
@@ -82,7 +82,7 @@ def answers_on(
         else:
             raise Fault(
                 f"the question {question.id} has no answer",
-                remedy="answer every question",
+                hint="answer every question",
             )
 
     return answers

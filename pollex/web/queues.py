@@ -59,7 +59,7 @@ def queue_of(store: Store, queue_id: str) -> QueueRow:
     if not rows:
         raise NotThere(
             "there is no such queue",
-            remedy="the page of all queues has those there are",
+            hint="the page of all queues has those there are",
         )
 
     return QueueRow(**rows[0])
@@ -71,7 +71,7 @@ def lease_of(store: Store, lease_id: str) -> LeaseRow:
     if not rows:
         raise NotThere(
             "there is no such lease",
-            remedy="ask for the next conversation",
+            hint="ask for the next conversation",
         )
 
     return LeaseRow(**rows[0])

@@ -142,7 +142,7 @@ def begin_watching(site: Site, serve_store: ServeStore) -> None:
         if not folder.is_dir():
             raise WrongUse(
                 f"{folder} is no folder",
-                remedy="name one",
+                hint="name one",
                 option="watch",
             )
 
@@ -240,14 +240,14 @@ def require_safe(serve_store: ServeStore) -> None:
     if not local and not serve_store.allow_host:
         raise WrongUse(
             f"{serve_store.host} can be reached from other machines",
-            remedy="name the host that they will use",
+            hint="name the host that they will use",
             option={"allow_host": "NAME"},
         )
 
     if serve_store.no_token and (not local or serve_store.allow_host or serve_store.behind):
         raise WrongUse(
             "without a token it serves this machine only",
-            remedy="leave it out",
+            hint="leave it out",
             option="no_token",
         )
 
@@ -268,11 +268,11 @@ def listen(host: str, port: int) -> socket.socket:
         if failure.errno != errno.EADDRINUSE:
             raise WrongUse(
                 f"can't listen at {host}:{port}: {failure.strerror}",
-                remedy="give another",
+                hint="give another",
             ) from failure
 
-        remedy = f"take the next free one: --port {free_port(host, port)}"
-        raise WrongUse(f"port {port} is in use", where=host, remedy=remedy) from failure
+        hint = f"take the next free one: --port {free_port(host, port)}"
+        raise WrongUse(f"port {port} is in use", where=host, hint=hint) from failure
 
     listening.listen(128)
     return listening

@@ -153,7 +153,7 @@ class Site:
         try:
             return find_run(self.store, name)
         except PollexError as error:
-            raise NotThere(error.what, remedy="the list of runs has those there are") from None
+            raise NotThere(error.what, hint="the list of runs has those there are") from None
 
     def status(self, run: Run) -> str:
         """Return a run's state: `running`, also where this server carries it on, `stalled`, `killed`, or as stored."""
@@ -230,7 +230,7 @@ class Site:
         if (named := self.sets().get(set_id)) is None:
             raise NotThere(
                 f"there is no rubric set {set_id!r}",
-                remedy="the list of rubric sets has those there are",
+                hint="the list of rubric sets has those there are",
             )
 
         return named
@@ -279,7 +279,7 @@ class Site:
         if self.read_only:
             raise Forbidden(
                 "this server only shows",
-                remedy="start it without read_only to write",
+                hint="start it without read_only to write",
             )
 
 
@@ -334,13 +334,13 @@ def calibrators_in(folders: Sequence[Path]) -> dict[str, Path]:
             raise BadCalibrator(
                 "there is no calibrator",
                 where=str(folder),
-                remedy="`pollex calibrate fit` writes one",
+                hint="`pollex calibrate fit` writes one",
             )
 
         if (name := folder.absolute().name) in paths:
             raise WrongUse(
                 f"two calibrators are called {name!r}",
-                remedy="rename one of the folders",
+                hint="rename one of the folders",
                 option="calibrator",
             )
 

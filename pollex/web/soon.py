@@ -63,5 +63,5 @@ class Soon:
             log.error("%s", number, exc_info=error)
             self.fault = Fault(
                 f"unexpected {type(error).__name__}",
-                remedy=f"the server's output has more under {number}",
+                hint=f"the server's output has more under {number}",
             )

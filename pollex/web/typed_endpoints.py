@@ -29,7 +29,7 @@ def require_endpoint(site: Site, base_url: str) -> None:
     if secrets_of_address(base_url):
         raise Fault(
             "the address holds a key or a password",
-            remedy="type it into the field Key",
+            hint="type it into the field Key",
         )
     # a server for its owner alone may ask addresses of its own network
     if site.local_endpoints:
@@ -41,7 +41,7 @@ def require_endpoint(site: Site, base_url: str) -> None:
     if inner:
         raise Forbidden(
             f"{host} is an address of this server's own network",
-            remedy="the server's owner can allow it at the start: allow_local_endpoints",
+            hint="the server's owner can allow it at the start: allow_local_endpoints",
         )
 
 
@@ -60,7 +60,7 @@ def looked_up(host: str) -> list[Address]:
     try:
         entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise Fault(f"there is no host {host[:80]!r}", remedy="look at the address") from None
+        raise Fault(f"there is no host {host[:80]!r}", hint="look at the address") from None
 
     addresses: list[Address] = []
     # a zone behind a percent sign is no part of the address

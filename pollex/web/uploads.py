@@ -107,7 +107,7 @@ class Received:
         if self._parts > MOST_FILES + MOST_FIELDS:
             raise Refused(
                 f"more than {MOST_FILES} files at once",
-                remedy="pack them as .zip",
+                hint="pack them as .zip",
             )
 
     def _end_header(self) -> None:
@@ -120,7 +120,7 @@ class Received:
         if kind != b"form-data" or b"name" not in options:
             raise Fault(
                 "a part of the form has no name",
-                remedy="send it from the page Logs",
+                hint="send it from the page Logs",
             )
 
         self._field = options[b"name"].decode("utf-8", "replace")
@@ -132,7 +132,7 @@ class Received:
         if self._field != FILES:
             raise Fault(
                 f"{self._field[:40]}: there is no such field",
-                remedy=f"it is {FILES}",
+                hint=f"it is {FILES}",
             )
 
         sent_title = options[b"filename"].decode("utf-8", "replace")
@@ -152,7 +152,7 @@ class Received:
             if len(self._text) > LONGEST_FIELD:
                 raise Fault(
                     f"{self._field[:40]}: it is too long",
-                    remedy="send files as files",
+                    hint="send files as files",
                 )
 
             return
@@ -213,7 +213,7 @@ def upload(path: str, address_of: Callable[[LogReading], str]) -> None:
         if site.receiving >= AT_ONCE:
             raise Refused(
                 "four uploads are on their way already",
-                remedy="wait for one to end",
+                hint="wait for one to end",
             )
 
         site.receiving += 1
@@ -277,7 +277,7 @@ def boundary_of(request: Request) -> bytes:
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"")
     if kind != b"multipart/form-data" or not 0 < len(boundary) <= LONGEST_BOUNDARY:
-        raise Fault("this is no form with files", remedy="send it from the page Logs")
+        raise Fault("this is no form with files", hint="send it from the page Logs")
     return boundary
 
 
@@ -301,14 +301,14 @@ async def _read_body(
         # what is left is less than a piece
         await run_in_threadpool(received.write)
     except ClientDisconnect:
-        raise Fault("the upload was cut off", remedy="send it again") from None
+        raise Fault("the upload was cut off", hint="send it again") from None
     except FormParserError as error:
-        raise Fault(f"the form can't be read: {error}"[:200], remedy="send it again") from None
+        raise Fault(f"the form can't be read: {error}"[:200], hint="send it again") from None
     finally:
         received.close()
 
     if not received.is_whole:
-        raise Fault("the upload ends too early", remedy="send it again")
+        raise Fault("the upload ends too early", hint="send it again")
 
 
 def require_same_site(site: Site, fields: Mapping[str, str]) -> None:
@@ -321,10 +321,10 @@ def require_same_site(site: Site, fields: Mapping[str, str]) -> None:
     if stray := [name for name in fields if name != "site"]:
         raise Fault(
             f"{stray[0][:40]}: there is no such field",
-            remedy="send it from the page Logs",
+            hint="send it from the page Logs",
         )
     if fields.get("site", site.id) != site.id:
-        raise Clash("this page was made by another server", remedy="load it again")
+        raise Clash("this page was made by another server", hint="load it again")
 
 
 def _kept(store: Path, received: Received) -> LogReading:
@@ -344,4 +344,4 @@ def refused(error: PollexError) -> PollexError:
         return error
 
     kind = Refused if isinstance(error, TooLarge) else Fault
-    return kind(error.what, where=error.where, remedy=error.advice)
+    return kind(error.what, where=error.where, hint=error.advice)

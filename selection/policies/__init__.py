@@ -60,7 +60,7 @@ def policy_named(name: str) -> Policy:
     if name not in POLICIES:
         raise WrongUse(
             f"no selection policy is called {name!r}",
-            remedy=f"use one of {', '.join(sorted(POLICIES))}",
+            hint=f"use one of {', '.join(sorted(POLICIES))}",
         )
 
     return POLICIES[name]

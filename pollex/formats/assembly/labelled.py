@@ -284,7 +284,7 @@ def _text(value: object) -> str | None:
     if isinstance(value, list | dict):
         raise BadInput(
             "the field is a list or an object",
-            remedy="name a field that holds text or a number",
+            hint="name a field that holds text or a number",
         )
 
     return None if value is None else str(value)

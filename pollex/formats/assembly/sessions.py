@@ -72,7 +72,7 @@ def from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
             wordless.setdefault(max(len(candidates), 1), []).extend(spans)
 
     if not candidates:
-        raise NoWords("no span has messages", remedy=WITHOUT_WORDS)
+        raise NoWords("no span has messages", hint=WITHOUT_WORDS)
 
     candidates = _without_examples(candidates)
     # one exchange of each trace continues the conversation
@@ -578,7 +578,7 @@ class _Thread:
         else:
             raise BadInput(
                 "its traces contradict each other",
-                remedy="give each conversation a session id of its own",
+                hint="give each conversation a session id of its own",
             )
 
     def hang(self, spans: Iterable[str]) -> None:

@@ -138,7 +138,7 @@ def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[Too
         what = "the files have pairs of a chosen and a rejected answer, not thumbs"
         raise WrongUse(
             what,
-            remedy="to take chosen for a thumb up and rejected for one down",
+            hint="to take chosen for a thumb up and rejected for one down",
             option={"pairs": True},
         )
 
@@ -228,7 +228,7 @@ def _usual(scores: Sequence[ToolScore]) -> list[ToolScore]:
         listed = ", ".join(f"{name!r} ({n})" for name, n in shown.most_common())
         most = shown.most_common(1)[0][0]
         what = f"several scores may be the label: {listed}"
-        raise WrongUse(what, remedy="say which", option={"label_field": most})
+        raise WrongUse(what, hint="say which", option={"label_field": most})
 
     # usual names, else numbers from 0 to 10 under their name, else words for both sides
     named = named or [score for score in people if is_nps(score)] or _in_words(people)
@@ -280,7 +280,7 @@ def _require_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> None:
         what = f"the values of {stars[0].name or 'the thumb'!r} are ratings, for example {_star(stars[0].value):g}"
         raise WrongUse(
             what,
-            remedy="give bounds",
+            hint="give bounds",
             option={"positive": f">={high:g}", "negative": f"<={low:g}"},
         )
 
@@ -397,8 +397,8 @@ def label_by(
 
     ups = sum(thumb.label is Label.POSITIVE for thumb in labelled)
     what = f"{count(len(labelled), 'thumb', 'thumbs')} that differ: {ups} up, {len(labelled) - ups} down"
-    remedy = "say which counts: last, worst, or each, which cuts after every thumbed answer"
-    raise BadLabel(what, remedy=remedy, option={"thumbs": "last"})
+    hint = "say which counts: last, worst, or each, which cuts after every thumbed answer"
+    raise BadLabel(what, hint=hint, option={"thumbs": "last"})
 
 
 def _order(place: int | None) -> float:

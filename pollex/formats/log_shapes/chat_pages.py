@@ -151,7 +151,7 @@ def _open_webui_chat(
     if not isinstance(inner, Mapping):
         raise BadInput(
             "the chat has no messages",
-            remedy="export the feedback with its snapshots, or the chats",
+            hint="export the feedback with its snapshots, or the chats",
         )
 
     # a tree of messages; older versions have a list

@@ -56,7 +56,7 @@ def required(fields: Fields, name: str, *others: str) -> str:
         if value := text(get(fields, path)):
             return value
 
-    raise BadInput(f"{name} is empty", remedy=f"export again with {name}")
+    raise BadInput(f"{name} is empty", hint=f"export again with {name}")
 
 
 def facts(**values: Any) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def read_field(fields: Fields, name: str) -> Draft:
     if name not in fields:
         raise BadInput(
             f"the row has no field {name!r}",
-            remedy="name the field with the turns",
+            hint="name the field with the turns",
             option="messages_field",
         )
 
@@ -190,7 +190,7 @@ def _read_messages(fields: Fields) -> Draft:
         both = " and ".join(candidates)
         raise BadInput(
             f"turns may be in {both}",
-            remedy="say which",
+            hint="say which",
             option={"messages_field": candidates[0]},
         )
 
@@ -274,7 +274,7 @@ def _position(name: str, value: object) -> float:
     if not math.isfinite(position):
         raise BadInput(
             f"{name} is {value!r:.40}, not a number",
-            remedy="number the turns in the order they were said",
+            hint="number the turns in the order they were said",
         )
 
     return position
@@ -305,7 +305,7 @@ def _read_turn(fields: Fields) -> Draft:
     if role is None or text is None:
         raise BadInput(
             "the row has no role or no text",
-            remedy="give every row of the table both",
+            hint="give every row of the table both",
         )
 
     # calls of tools stand in columns of their own
@@ -393,7 +393,7 @@ def _read_exchange(fields: Fields) -> Draft:
         lacking = name if side is None else "the answer"
         raise BadInput(
             f"{lacking} can't be read as words",
-            remedy="give both what was asked and what was answered",
+            hint="give both what was asked and what was answered",
         )
 
     # a system prompt may stand in the row and in the history; it counts once
@@ -501,7 +501,7 @@ def reader_of(fields: Mapping[str, Any]) -> Reader:
         shapes = " and ".join(reader.name for reader in fitting)
         raise BadInput(
             f"the row has the shape of {shapes}",
-            remedy="say which field holds the turns",
+            hint="say which field holds the turns",
             option="messages_field",
         )
 
@@ -509,5 +509,5 @@ def reader_of(fields: Mapping[str, Any]) -> Reader:
     have = printable(", ".join(list(fields)[:12]), 200) or "no field"
     raise NoShape(
         f"no known shape: the row has {have}",
-        remedy=f"known shapes: {shapes}",
+        hint=f"known shapes: {shapes}",
     )

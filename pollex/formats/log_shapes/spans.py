@@ -630,7 +630,7 @@ def _require_here(attributes: Mapping[str, Any]) -> None:
         what = "the messages were uploaded elsewhere; the spans have only their addresses"
         raise WrongFile(
             what,
-            remedy="record them in the spans: OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK unset",
+            hint="record them in the spans: OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK unset",
         )
 
 
@@ -805,7 +805,7 @@ def require_phoenix_words(fields: Fields) -> tuple[()]:
         what = "Phoenix's lists of sessions and traces have no words"
         raise WrongFile(
             what,
-            remedy="export spans: client.spans.get_spans_dataframe()",
+            hint="export spans: client.spans.get_spans_dataframe()",
         )
 
     return ()
@@ -884,7 +884,7 @@ def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
         what = "the traces have no spans"
         raise WrongFile(
             what,
-            remedy="write whole traces: trace.to_json(), or `mlflow traces search --output json`",
+            hint="write whole traces: trace.to_json(), or `mlflow traces search --output json`",
         )
 
     start = info.get("request_time") or info.get("timestamp_ms")
@@ -960,7 +960,7 @@ def read_mlflow_row(fields: Fields) -> Iterator[LogPart]:
         what = "the cells hold Python's writing of objects, not JSON"
         raise WrongFile(
             what,
-            remedy="write each trace with trace.to_json(), one trace a line",
+            hint="write each trace with trace.to_json(), one trace a line",
         )
 
     trace = parse(fields.get("trace"))

@@ -142,7 +142,7 @@ def _turns_of_answer(value: object, first: list[Any]) -> tuple[Turn, ...]:
     if not isinstance(value, str):
         raise BadInput(
             "an answer of a pair is neither text nor messages",
-            remedy="give chosen and rejected as text",
+            hint="give chosen and rejected as text",
         )
 
     # a text may hold the whole talk, with a mark before each turn
@@ -408,7 +408,7 @@ def read_inspect_log(fields: Fields) -> Iterator[LogPart]:
 
     raise WrongFile(
         "the log has no samples",
-        remedy="convert the whole log: `inspect log convert --to json`",
+        hint="convert the whole log: `inspect log convert --to json`",
     )
 
 
@@ -628,7 +628,7 @@ def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
     if values is None and get(fields, "checkpoint.channel_versions"):
         raise WrongFile(
             "the checkpoint has no messages: they are in another table",
-            remedy=LANGGRAPH_WHOLE,
+            hint=LANGGRAPH_WHOLE,
         )
 
     side = output_of(values) or RunSide((), True)

@@ -96,7 +96,7 @@ class Export:
             WrongFile: The whole file can't be used.
         """
         if self.refuse:
-            raise WrongFile(self.refuse[0], remedy=self.refuse[1])
+            raise WrongFile(self.refuse[0], hint=self.refuse[1])
 
         read_parts: Iterable[LogPart]
         if self.read_by:

@@ -303,7 +303,7 @@ def _require_langsmith_read(
         if side is None and values is not None and not isinstance(values, Mapping):
             raise BadInput(
                 "inputs or outputs aren't an object",
-                remedy="export the runs as LangSmith records them",
+                hint="export the runs as LangSmith records them",
             )
 
         known_names = {"messages", *names, *GENERATED_NAMES}
@@ -317,7 +317,7 @@ def _require_langsmith_read(
             field_names = printable(", ".join(values), 100)
             raise BadInput(
                 f"it is not clear which field has the {role}'s text; there are {field_names}",
-                remedy=f"call it {names[0]}",
+                hint=f"call it {names[0]}",
             )
 
 

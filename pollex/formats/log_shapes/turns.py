@@ -148,7 +148,7 @@ def text_of(content: object) -> str:
 
     raise NoTurns(
         f"a turn's content is {kind_of(content)}",
-        remedy="make it text or a list of content parts",
+        hint="make it text or a list of content parts",
     )
 
 
@@ -322,7 +322,7 @@ def words_of(part: object) -> str | None:
     if not isinstance(part, Mapping) or not kind:
         raise NoTurns(
             f"a content part is {kind_of(part)}",
-            remedy="write each part as an object with a type",
+            hint="write each part as an object with a type",
         )
     # parts that nobody says: reasoning, data for a screen, sources
     if kind in _LEFT_OUT or kind.startswith(("data-", "source-")) or part.get("thought") is True:
@@ -572,7 +572,7 @@ class UnknownRole(BadInput):
         known_roles = ", ".join(sorted(ROLES))
         super().__init__(
             f"unknown role {self.spelling!r}",
-            remedy=f"rename it to one of: {known_roles}",
+            hint=f"rename it to one of: {known_roles}",
         )
 
 
@@ -581,7 +581,7 @@ def role_of(spelling: object) -> Role:
     if not isinstance(spelling, str):
         raise NoTurns(
             f"a turn's role is {kind_of(spelling)}, not text",
-            remedy="name who speaks: user or assistant",
+            hint="name who speaks: user or assistant",
         )
 
     # the spelling as it stands, then without spaces, signs and `message` at its end
@@ -596,7 +596,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     if not isinstance(message, dict):
         raise BadInput(
             f"a turn is {kind_of(message)}",
-            remedy="write each turn as an object with role and content",
+            hint="write each turn as an object with role and content",
         )
 
     # most messages have two fields, and need none of the searches below
@@ -651,7 +651,7 @@ def turns_in(message: object) -> tuple[Turn, ...]:
     if name is None and parts is None and not (spoken or beside or odd or calling):
         raise NoTurns(
             "a turn has no text",
-            remedy=f"put the words in one of: {', '.join(TEXT_NAMES)}",
+            hint=f"put the words in one of: {', '.join(TEXT_NAMES)}",
         )
 
     content = parts
@@ -810,7 +810,7 @@ def turns_of(messages: object) -> tuple[Turn, ...]:
     if not isinstance(messages, list):
         raise NoTurns(
             f"the turns are {kind_of(messages)}",
-            remedy="write them as a list of messages",
+            hint="write them as a list of messages",
         )
 
     turns: list[Turn] = []
@@ -858,7 +858,7 @@ def _spoken_by(message: Mapping[str, Any]) -> object:
     if role is None:
         raise NoTurns(
             "a turn has no role",
-            remedy=f"name who speaks in one of: {', '.join(ROLE_NAMES)}",
+            hint=f"name who speaks in one of: {', '.join(ROLE_NAMES)}",
         )
 
     return role
@@ -873,7 +873,7 @@ def _parsed(text: str) -> Any:
             return value
         raise NoTurns(
             f"the turns aren't JSON: {error}",
-            remedy="write them as a JSON list of messages",
+            hint="write them as a JSON list of messages",
         ) from None
 
 

@@ -40,17 +40,17 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
         raise BadRubrics(
             "there is no such file",
             where=str(source),
-            remedy="check the path",
+            hint="check the path",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadRubrics(
             f"it can't be read: {error}",
             where=str(source),
-            remedy=UNREADABLE,
+            hint=UNREADABLE,
         ) from error
     except (yaml.YAMLError, RecursionError) as error:
         what = f"not valid YAML: {' '.join(str(error).split())[:200]}"
-        raise BadRubrics(what, where=str(source), remedy="correct it") from error
+        raise BadRubrics(what, where=str(source), hint="correct it") from error
 
     # every shape that some tool writes is tried; each yields what it knows
     pairs = [
@@ -65,11 +65,11 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
     ]
     unique = dict.fromkeys((text.strip(), polarity) for text, polarity in pairs if text.strip())
     if not unique:
-        remedy = "give autorubric's criteria, promptfoo's assertions, or questions Q1, Q2, ..."
+        hint = "give autorubric's criteria, promptfoo's assertions, or questions Q1, Q2, ..."
         raise BadRubrics(
             "no rubric was found in it",
             where=str(source),
-            remedy=remedy,
+            hint=hint,
         )
 
     return tuple(
@@ -90,7 +90,7 @@ def _read_yaml(path: Path) -> Any:
         raise BadRubrics(
             "more than a million characters",
             where=str(path),
-            remedy="give a file of rubrics alone",
+            hint="give a file of rubrics alone",
         )
 
     return yaml.safe_load(text)

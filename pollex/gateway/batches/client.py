@@ -161,13 +161,13 @@ class BatchClient(AsyncOpenAI):
 
         gone = response.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
         kind = Gone if gone else ModelRefused
-        return kind(fault.detail, where=self._endpoint.shown, remedy=fault.remedy)
+        return kind(fault.detail, where=self._endpoint.shown, hint=fault.hint)
 
     def _unavailable(self, words: str) -> ModelUnavailable:
         return ModelUnavailable(
             words,
             where=self._endpoint.shown,
-            remedy="resume later",
+            hint="resume later",
         )
 
 

@@ -500,11 +500,11 @@ class ModelBatches:
             existing_id = await self._look_for(submission, provider, twice=True)
             if existing_id is None:
                 what = f"a batch was handed in and is not there: {doubt}"
-                remedy = "resume later: it is looked for again before anything is asked again"
+                hint = "resume later: it is looked for again before anything is asked again"
                 raise ModelUnavailable(
                     what,
                     where=self.endpoint.shown,
-                    remedy=remedy,
+                    hint=hint,
                 ) from doubt
 
             id_ = existing_id
@@ -569,11 +569,11 @@ class ModelBatches:
         )
         await self.book.close(submission.digest)
         if standing.fault:
-            remedy = "correct what it names, then resume: the calls are asked again"
+            hint = "correct what it names, then resume: the calls are asked again"
             raise ModelRefused(
                 f"batch {id_} was refused: {standing.fault}",
                 where=self.endpoint.shown,
-                remedy=remedy,
+                hint=hint,
             )
 
     async def _standing(
@@ -588,14 +588,14 @@ class ModelBatches:
         except Gone as gone:
             if time.time() - submission.intended > KEPT:
                 return BatchProgress(ended=True)
-            remedy = (
+            hint = (
                 f"use the key that it was handed in with; from {clock(submission.intended + KEPT)} on "
                 "it is given up"
             )
             raise ModelRefused(
                 f"there is no batch {id_}: {gone.what}",
                 where=gone.where,
-                remedy=remedy,
+                hint=hint,
             ) from gone
 
     async def _record(
@@ -706,7 +706,7 @@ class Round:
         except Exception as failure:
             error = PollexError(
                 f"the batch failed: {type(failure).__name__}: {failure}",
-                remedy="resume to go on",
+                hint="resume to go on",
             )
         finally:
             self._handing_in = False
@@ -748,7 +748,7 @@ def pending(places: Sequence[OpenBatch], refused: Sequence[PollexError] = ()) ->
     return AnswersPending(
         what,
         where="; ".join(place.description for place in places),
-        remedy=WHEN_BACK,
+        hint=WHEN_BACK,
     )
 
 

@@ -86,7 +86,7 @@ def _answered(material: Material) -> Candidates:
     if not rubrics:
         raise BadRubrics(
             f"no rubric to choose from: of {len(written)} written, none has answers for half of the log",
-            remedy="see `pollex trace` of this run for what went wrong",
+            hint="see `pollex trace` of this run for what went wrong",
         )
 
     # of conversations without any answer to these rubrics there is nothing to learn
@@ -370,7 +370,7 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
     if isinstance(weighed, Mixed) and not (len(weighed.models) or len(weighed.entitled)):
         raise BadRubrics(
             "no rubric to choose from: none of the model's is left, and built-in roles find moods and lengths alone",
-            remedy="see `pollex trace` of this run for what went wrong, or learn without a model",
+            hint="see `pollex trace` of this run for what went wrong, or learn without a model",
         )
 
     # folds first: they say which α is best, and whether hints help

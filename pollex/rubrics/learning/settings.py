@@ -118,35 +118,35 @@ class LearnSettings:
         if self.method not in get_args(Method):
             raise WrongUse(
                 f"no method is called {self.method!r}",
-                remedy=f"use one of {', '.join(get_args(Method))}",
+                hint=f"use one of {', '.join(get_args(Method))}",
             )
 
         if self.test_fraction is not None and not 0 <= self.test_fraction < 1:
             raise WrongUse(
                 f"a test fraction of {self.test_fraction}",
-                remedy="give one from 0 to less than 1",
+                hint="give one from 0 to less than 1",
             )
 
         if min(self.limits) < 0 or max(self.limits) < 1:
             raise WrongUse(
                 f"a budget of {max(self.limits)}",
-                remedy="give 1 or more rubrics of each side",
+                hint="give 1 or more rubrics of each side",
             )
 
         if self.mini_batch < 1:
             raise WrongUse(
                 f"a mini-batch of {self.mini_batch}",
-                remedy="give 1 or more reasons",
+                hint="give 1 or more reasons",
             )
 
         if self.alpha is not None and not (math.isfinite(self.alpha) and self.alpha >= 0):
             raise WrongUse(
                 f"an alpha of {self.alpha}",
-                remedy="give 0 or more, or leave it to cross-validation",
+                hint="give 0 or more, or leave it to cross-validation",
             )
 
         if not 0 <= self.seed <= HIGHEST_SEED:
             raise WrongUse(
                 f"a seed of {self.seed}",
-                remedy=f"give one from 0 to {HIGHEST_SEED}",
+                hint=f"give one from 0 to {HIGHEST_SEED}",
             )

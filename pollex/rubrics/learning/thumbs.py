@@ -117,10 +117,10 @@ def require_grades(logs: Logs, others: Sequence[str]) -> None:
     names = [logs.label_field or "the label", *others]
     graded_fields = {scale.question for scale in grades_of(list(logs), names)[1]}
     if missing := [name for name in names if name not in graded_fields]:
-        remedy = "name a field of grades by --label-field, and others by --also"
+        hint = "name a field of grades by --label-field, and others by --also"
         raise WrongUse(
             f"{missing[0]!r} holds no two different grades to learn",
-            remedy=remedy,
+            hint=hint,
             option="also",
         )
 
@@ -138,9 +138,9 @@ def grades_told(logs: Logs) -> str:
     # more levels than a scale may have are not learned, and the reader is told
     grades = np.array([_grade(conversation, logs.label_field) for conversation in logs])
     levels = len(np.unique(round_grades(grades)[~np.isnan(grades)]))
-    remedy = f"thumbs alone are learned; for grades, round them to {MOST} or fewer"
+    hint = f"thumbs alone are learned; for grades, round them to {MOST} or fewer"
     if levels > MOST:
-        return f"{logs.label_field} holds {levels} different grades: {remedy}"
+        return f"{logs.label_field} holds {levels} different grades: {hint}"
     return ""
 
 

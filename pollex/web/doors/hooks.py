@@ -125,5 +125,5 @@ def door_named(slug: str) -> Door:
 
     raise NotThere(
         f"nothing called {slug[:60]!r} can be begun here",
-        remedy=f"what can be: {', '.join(door.slug for door in doors())}",
+        hint=f"what can be: {', '.join(door.slug for door in doors())}",
     )

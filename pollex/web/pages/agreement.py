@@ -388,14 +388,14 @@ def decide(
         # the form sends text, while values of options may be numbers
         chosen = next((option for option, _ in options if str(option) == value), None)
         if chosen is None:
-            remedy = f"take one of {', '.join(str(value) for value, _ in options)}"
-            raise Fault(f"{value[:80]!r} is no option of the question", remedy=remedy)
+            hint = f"take one of {', '.join(str(value) for value, _ in options)}"
+            raise Fault(f"{value[:80]!r} is no option of the question", hint=hint)
         # somebody else may have decided it meanwhile
         opinions_here = disputed(opinions(site.store, question)).get(text)
         if opinions_here is None:
             raise Clash(
                 "the annotators no longer disagree about this text",
-                remedy="go on with the next one",
+                hint="go on with the next one",
             )
 
         about = {

@@ -136,7 +136,7 @@ def go_on_with(
     """Go on with a run that stopped, by the command that the store keeps, once somebody has said yes to it."""
     require_yes(site, run, confirmed)
     if site.status(run) in ("running", "stalled"):
-        raise Clash(f"{run.id} is at work", remedy="wait until it has ended")
+        raise Clash(f"{run.id} is at work", hint="wait until it has ended")
 
     # kept for the address, where the command that starts now looks for it
     command = kept_command(site, run)
@@ -147,7 +147,7 @@ def go_on_with(
     if child is None:
         raise Clash(
             f"no command began {run.id}",
-            remedy="start it again where it was started, with `resume`",
+            hint="start it again where it was started, with `resume`",
         )
 
     return f"{links.CHILDREN}/{child.id}", {"child": child.id}

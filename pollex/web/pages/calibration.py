@@ -218,11 +218,11 @@ def figures_of(folder: Path, progress: Progress) -> CalibrationData:
     # two tables: answers, then judgments
     names = training_of(folder).files
     if len(names) != 2:
-        remedy = "fit it again, or see `pollex calibrate report`"
+        hint = "fit it again, or see `pollex calibrate report`"
         raise BadInput(
             "it doesn't say which tables it was fitted to",
             where=str(folder),
-            remedy=remedy,
+            hint=hint,
         )
 
     answers, judgments = (_found(Path(name), folder) for name in names)

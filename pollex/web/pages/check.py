@@ -119,7 +119,7 @@ def checked(
         what = f"one rubric set must have scored both runs, up to {MOST:,} conversations each"
         raise Fault(
             what,
-            remedy="`pollex check` scores what is not scored, and takes as many as there are",
+            hint="`pollex check` scores what is not scored, and takes as many as there are",
         )
 
     rubric_set = sets[0].rubric_set
@@ -135,7 +135,7 @@ def checked(
             **options,
         )
     except WrongUse as error:
-        raise Fault(error.what, remedy=error.advice) from error
+        raise Fault(error.what, hint=error.advice) from error
 
     scored = [~np.isnan(lens.probability) for lens in lenses]
     seen_count = int((~lenses[0].unseen & scored[0]).sum())

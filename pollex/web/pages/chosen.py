@@ -35,7 +35,7 @@ def choose(
     if not id_:
         raise Fault(
             "no conversation is ticked",
-            remedy="tick those that are to be in the queue",
+            hint="tick those that are to be in the queue",
         )
 
     # nobody else fills the queue between the look at it and the write
@@ -62,7 +62,7 @@ def _queue(
         if not name:
             raise Fault(
                 "the new queue has no name",
-                remedy="give it one, or choose a queue that is there",
+                hint="give it one, or choose a queue that is there",
             )
 
         # nothing at random, and one person for each conversation
@@ -81,7 +81,7 @@ def _queue(
     if queue.run != run.id:
         raise Fault(
             f"this queue is of {queue.run}",
-            remedy="choose one of the same run",
+            hint="choose one of the same run",
         )
 
     return queue
@@ -102,7 +102,7 @@ def _rows(site: Site, queue: QueueRow, ids: tuple[str, ...]) -> list[ChosenRow]:
     if missing := [id_ for id_ in ids_wanted if id_ not in text_hash_by_id]:
         raise NotThere(
             f"this run has no conversation {missing[0]!r}",
-            remedy="its list has those there are",
+            hint="its list has those there are",
         )
 
     rows: list[ChosenRow] = []
@@ -147,7 +147,7 @@ def thumb(
     if conversation is None:
         raise NotThere(
             "this run has no such conversation",
-            remedy="the list of its conversations has those there are",
+            hint="the list of its conversations has those there are",
         )
 
     with site.turn:
@@ -162,7 +162,7 @@ def thumb(
         )
         if own_opinion is not None and own_opinion.drawn != VOLUNTARY:
             what = f"{who} has labeled it before, without seeing its score"
-            raise Clash(what, remedy="the queue is where that answer is changed")
+            raise Clash(what, hint="the queue is where that answer is changed")
         # the score was seen: the label is voluntary, and no figure counts it
         label = LabelRow(
             who,

@@ -110,7 +110,7 @@ def _of_ticked(site: Site, names: list[str]) -> Response:
     if len(names) != 2:
         raise Fault(
             "two runs are compared, no more and no fewer",
-            remedy="tick two in the list of runs",
+            hint="tick two in the list of runs",
         )
 
     # runs are listed latest first, so that the order is reversed

@@ -213,7 +213,7 @@ def looked_up(
     except WrongUse as error:
         raise NotThere(
             error.what,
-            remedy="the list of its conversations has those there are",
+            hint="the list of its conversations has those there are",
         ) from None
 
     named = site.set_of(run)

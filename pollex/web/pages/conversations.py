@@ -172,7 +172,7 @@ def _require_version(listing: Listing) -> None:
     if listing.form.version not in ("", listing.lens.version):
         raise Clash(
             "more conversations have come since",
-            remedy="load the list again",
+            hint="load the list again",
         )
 
 
@@ -188,7 +188,7 @@ TYPES = {
 def search(site: Site, form: ListForm, request: Request) -> Response:
     """Send the first `n` hits a line each, and a line of progress a batch, until all is read or nobody listens."""
     if not form.q:
-        raise Fault("there are no words to look for", remedy="give q=WORDS")
+        raise Fault("there are no words to look for", hint="give q=WORDS")
 
     run = scoring_run(site, form.run)
     lens = labeled(site, lens_for(site, run), form.source)

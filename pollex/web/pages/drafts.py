@@ -66,7 +66,7 @@ def draft_of(site: Site, id_: str) -> tuple[DraftRow, tuple[Entry, ...], NamedSe
     if not rows:
         raise NotThere(
             "there is no such draft",
-            remedy="begin one on the page of a rubric set",
+            hint="begin one on the page of a rubric set",
         )
 
     row = DraftRow(**rows[0])
@@ -175,7 +175,7 @@ def _edited(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[En
         except ValidationError as error:
             raise Fault(
                 "the new rubric has more than 2,000 characters",
-                remedy="say it in one sentence",
+                hint="say it in one sentence",
             ) from error
 
         # the id follows from the words: the same rubric twice is added once
@@ -183,7 +183,7 @@ def _edited(entries: Sequence[Entry], form_fields: Mapping[str, Any]) -> list[En
             entries_typed.append(new.model_copy(update={"id": new.name}))
 
     if not any(entry.on for entry in entries_typed):
-        raise Fault(NONE_ON, remedy="switch one on")
+        raise Fault(NONE_ON, hint="switch one on")
     return entries_typed
 
 
@@ -244,7 +244,7 @@ def take_again(site: Site, draft_id: str, version: Place) -> Done:
         if payload is None:
             raise NotThere(
                 f"the draft has no version {version}",
-                remedy="its page has those there are",
+                hint="its page has those there are",
             )
 
         draft_row = DraftRow(
@@ -283,7 +283,7 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
     if run is None:
         raise NotThere(
             "no run in this store has asked these rubrics",
-            remedy="score with the set first",
+            hint="score with the set first",
         )
 
     # a fixed seed: the same words give the same preview
@@ -349,7 +349,7 @@ def refit(site: Site, draft_id: str, judge: str = "") -> Done:
     if run is None:
         raise Fault(
             "no run in this store has asked these rubrics",
-            remedy="take the file home, and use `pollex refit`",
+            hint="take the file home, and use `pollex refit`",
         )
 
     # the model's options stand on the command line, its key in the environment
@@ -407,7 +407,7 @@ def _asking(
         what = f"{named.rubric_set.judge.name} answered these rubrics, and has to be asked about new words"
         raise Fault(
             what,
-            remedy="choose a profile of it; `pollex serve --profiles FILE` names them",
+            hint="choose a profile of it; `pollex serve --profiles FILE` names them",
         )
 
     # the limit of the profile's owner holds here, too

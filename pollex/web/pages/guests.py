@@ -92,7 +92,7 @@ def _page_of(site: Site, room: str, place: str) -> str:
             door.require(site, place)
             return f"{door.pages}/{place}"
 
-    raise NotThere("there are no such pages", remedy="a queue or a study has guests")
+    raise NotThere("there are no such pages", hint="a queue or a study has guests")
 
 
 @post("/api/guests/{guest}/revocation")
@@ -100,7 +100,7 @@ def revoke(site: Site, guest_id: str) -> Done:
     """Take a guest's link back; what they answered stays."""
     shown = site.store.value("SELECT page FROM annotators WHERE id = ?", [guest_id])
     if shown is None:
-        raise NotThere("there is no such link", remedy="the page has those there are")
+        raise NotThere("there is no such link", hint="the page has those there are")
     # taken back twice is no error
     if not site.store.value("SELECT annotator FROM revocations WHERE annotator = ?", [guest_id]):
         site.store.keep([RevocationRow(guest_id, now())])

@@ -141,7 +141,7 @@ def _asked(
     if (named := site.set_of(run)) is None:
         raise NotThere(
             "the rubric set of this run isn't here",
-            remedy="name its file at the start",
+            hint="name its file at the start",
             option="rubrics",
         )
 
@@ -166,7 +166,7 @@ def sheet(
     if lease_row and lease_row.queue != queue.id:
         raise Clash(
             "this lease is of another queue",
-            remedy="ask for the next conversation",
+            hint="ask for the next conversation",
         )
 
     # without a lease the page only shows how far the queue is
@@ -335,7 +335,7 @@ def undo(
         if not lease_id:
             raise NotThere(
                 "no queue gave such a label",
-                remedy="take back one that a queue's sheet kept",
+                hint="take back one that a queue's sheet kept",
             )
 
         lease = lease_held(site, request, lease_id, who)
@@ -347,7 +347,7 @@ def undo(
         if id_ not in label_ids.values():
             raise Clash(
                 "this answer was changed since",
-                remedy="take the newer one back",
+                hint="take the newer one back",
             )
 
         # an answer without a value takes back the one before it
@@ -386,13 +386,13 @@ def lease_held(
     if lease.annotator != who:
         raise Clash(
             "another annotator has this conversation",
-            remedy="ask for the next one",
+            hint="ask for the next one",
         )
 
     if lease.until < now():
         raise Clash(
             "you had this conversation for more than 15 minutes",
-            remedy="ask for the next one",
+            hint="ask for the next one",
         )
 
     return lease
@@ -420,7 +420,7 @@ def _answers(
         if value is None or skip:
             raise Fault(
                 "give a value, or why you skip it",
-                remedy="value: up or down; skip: a reason",
+                hint="value: up or down; skip: a reason",
             )
 
         return [(QUESTION, value, "")]

@@ -149,7 +149,7 @@ def reading_of(site: Site, log_id: str) -> LogReading:
     try:
         return find_reading(site.store.folder, log_id)
     except WrongUse as error:
-        raise NotThere("there is no such log", remedy=error.advice) from None
+        raise NotThere("there is no such log", hint=error.advice) from None
 
 
 @page(f"{links.LOGS}/{{log}}", "log.html", here=HERE)
@@ -299,7 +299,7 @@ def _without(error: PollexError, options: Mapping[str, Any]) -> dict[str, Any]:
     # empty lists, so that the page needs no case of its own for a log with an error
     lists = ("facts", "left_out", "notes", "columns", "values", "speakers", "talks")
     told_error = {"what": error.what, "where": error.where}
-    told_error |= {"remedy": error.remedy, "advice": error.advice}
+    told_error |= {"remedy": error.hint, "advice": error.advice}
     empty: dict[str, Any] = {name: [] for name in lists}
     return empty | {"error": told_error, "options": options, "offer": {}, "proposed": False}
 
@@ -325,13 +325,13 @@ def keep(
         raise refused(error) from error
 
     if view is None:
-        raise Fault("it is still being read", remedy="keep it once it was read")
+        raise Fault("it is still being read", hint="keep it once it was read")
     if view["error"]:
         told_error = view["error"]
         raise Fault(
             told_error["what"],
             where=told_error["where"],
-            remedy=told_error["advice"],
+            hint=told_error["advice"],
         )
 
     # nobody else takes the name between the look for a free one and the write
@@ -403,9 +403,9 @@ def pull(
     interface = by_name.get(tool)
     if interface is None:
         names = ", ".join(tool.name for tool in tools())
-        raise Fault(f"{tool!r:.40} can't be pulled from", remedy=f"one of: {names}")
+        raise Fault(f"{tool!r:.40} can't be pulled from", hint=f"one of: {names}")
     if interface.project and not project:
-        raise Fault(f"{tool} has projects", remedy="name one")
+        raise Fault(f"{tool} has projects", hint="name one")
     # a visitor's address is checked before keys are sent there
     if url:
         require_endpoint(site, url)
@@ -473,10 +473,10 @@ def _environment(interface: ToolInterface, keys: Mapping[str, Any]) -> dict[str,
     if stray := [name for name in typed if name not in secrets_of_tool]:
         raise Fault(
             f"{stray[0]:.60} is no key of {interface.name}",
-            remedy="use the form",
+            hint="use the form",
         )
     if any(not value.isprintable() or len(value) > 500 for value in typed.values()):
-        raise Fault("a key is no line of text", remedy="type it again")
+        raise Fault("a key is no line of text", hint="type it again")
     return typed
 
 
@@ -497,7 +497,7 @@ def _without_servers_keys(interface: ToolInterface, typed: Mapping[str, str]) ->
     if missing := [name for name in interface.keys if not typed.get(name)]:
         raise Fault(
             "the keys of this server go only to addresses that its owner named",
-            remedy=f"type {' and '.join(missing)}, too",
+            hint=f"type {' and '.join(missing)}, too",
         )
 
     # empty ones hide those of the server, which the command would inherit

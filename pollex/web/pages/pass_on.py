@@ -50,4 +50,4 @@ def report(site: Site, id_: str) -> Response:
         if output.digest == id_:
             return sent(place.name, "text/html", place.read_bytes())
 
-    raise NotThere("there is no such report", remedy="its page lists those there are")
+    raise NotThere("there is no such report", hint="its page lists those there are")

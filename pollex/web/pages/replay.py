@@ -38,7 +38,7 @@ def replay(
     if named is None:
         raise NotThere(
             "the rubric set of this run isn't here",
-            remedy="name its file at the start",
+            hint="name its file at the start",
             option="rubrics",
         )
 
@@ -146,14 +146,14 @@ def ask(
     if named is None:
         raise NotThere(
             "the rubric set of this run isn't here",
-            remedy="name its file at the start",
+            hint="name its file at the start",
             option="rubrics",
         )
 
     if judge and judge not in site.profiles:
         raise Fault(
             f"there is no judge {judge[:80]!r}",
-            remedy="take one of those that the page names",
+            hint="take one of those that the page names",
         )
 
     # only the chosen rubric has new words
@@ -164,7 +164,7 @@ def ask(
     if not judge and rubrics == [*named.rubric_set.rubrics]:
         raise Fault(
             "nothing is changed",
-            remedy="change the words, or choose another judge",
+            hint="change the words, or choose another judge",
         )
 
     replay = secrets.token_hex(6)
@@ -216,7 +216,7 @@ def _work(
         )
     except PollexError as error:
         error.where = judge or error.where  # people know the profile, and not its address
-        error.remedy = error.remedy.replace("then resume", "then ask again")
+        error.hint = error.hint.replace("then resume", "then ask again")
         return str(error)
 
     if model is not None:  # a probe is paid, too

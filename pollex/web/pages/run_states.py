@@ -226,7 +226,7 @@ def state(site: Site, run: Run, node: str) -> Response:
 
     raise NotThere(
         f"the run has no state after {node}",
-        remedy="its page names those it has",
+        hint="its page names those it has",
     )
 
 
@@ -260,7 +260,7 @@ def edit_pool(
         place = f"{wrong.where}: " if wrong.where else ""
         raise Fault(
             f"the pool is not taken: {place}{wrong.what}",
-            remedy=wrong.remedy,
+            hint=wrong.hint,
         ) from wrong
 
     # the run, or the fork that was made of it
@@ -284,5 +284,5 @@ async def _edited(
         await take_pool(site.store, run, rows)
         return run.id
     if not rows:
-        raise BadRubrics("the pool has no rubric left", remedy="leave one at least")
+        raise BadRubrics("the pool has no rubric left", hint="leave one at least")
     return (await begin_fork(site.store, Fork(run.id, node, rows))).id

@@ -384,7 +384,7 @@ def call(
     if not rows:
         raise NotThere(
             "the store has no such call",
-            remedy="the list of the run's calls has those there are",
+            hint="the list of the run's calls has those there are",
         )
 
     replies = []

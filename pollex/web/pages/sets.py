@@ -173,7 +173,7 @@ def rubric_of(rubric_set: RubricSet, id_: str) -> ChosenRubric:
     if rubric is None:
         raise NotThere(
             f"the set has no rubric {id_!r}",
-            remedy="its page has those there are",
+            hint="its page has those there are",
         )
 
     return rubric
@@ -187,7 +187,7 @@ def download(named: NamedSet) -> Response:
     except BadCalibrator as error:
         raise NotThere(
             error.what,
-            remedy="the folder that it was learned into has it whole",
+            hint="the folder that it was learned into has it whole",
         ) from None
 
     return sent("rubrics.zip", "application/zip", body)

@@ -63,7 +63,7 @@ def _estimated(site: Site, run: Run, by: str) -> ShareResult:
     if len(lens) > MOST:
         raise WrongUse(
             f"{len(lens):,} conversations take a while",
-            remedy="run: `pollex share LOGS --rubrics SET`",
+            hint="run: `pollex share LOGS --rubrics SET`",
         )
 
     conversations = []
@@ -83,7 +83,7 @@ def _estimated(site: Site, run: Run, by: str) -> ShareResult:
     if not labels:
         raise BadLabels(
             "no conversation has a label",
-            remedy="make a random queue under Label, and answer it",
+            hint="make a random queue under Label, and answer it",
         )
 
     return share_of(

@@ -66,7 +66,7 @@ def add(site: Site, place_: Place, minutes: Minutes = MINUTES) -> Done:
     if not path.is_dir():
         raise Fault(
             "this is no folder",
-            remedy="name the folder in which logs arrive",
+            hint="name the folder in which logs arrive",
         )
 
     watcher_of(site).add(path, minutes)
@@ -81,7 +81,7 @@ def remove(site: Site, place_: Place) -> Done:
     if folder is not None and folder.is_from_start:
         raise Clash(
             "the server's start named it",
-            remedy="start the server without it",
+            hint="start the server without it",
         )
 
     watcher.remove(place_)

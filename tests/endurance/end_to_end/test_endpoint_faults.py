@@ -71,7 +71,7 @@ def test_a_persistent_server_error_costs_four_calls_and_a_call_that_never_ends_o
 
 
 @pytest.mark.parametrize(
-    ("rule", "said", "remedy"),
+    ("rule", "said", "hint"),
     [
         ({"do": "status", "code": 401}, "HTTP 401", "check the API key"),
         pytest.param(
@@ -83,7 +83,7 @@ def test_a_persistent_server_error_costs_four_calls_and_a_call_that_never_ends_o
     ],
 )
 def test_what_no_retry_mends_stops_the_run_within_the_calls_out(
-    bench: Bench, rule: dict[str, Any], said: str, remedy: str
+    bench: Bench, rule: dict[str, Any], said: str, hint: str
 ) -> None:
     bench.log(40)
     bench.server.script(faulty("Problem", **rule))
@@ -91,7 +91,7 @@ def test_what_no_retry_mends_stops_the_run_within_the_calls_out(
     assert ended.code == 1
     (line,) = [line for line in ended.err.splitlines() if line.startswith("Error:")]
     assert said in line
-    assert remedy in line
+    assert hint in line
     assert "Traceback" not in ended.err
     assert 1 <= bench.judged <= 8
     bench.server.script([ATTENTIVE])

@@ -89,7 +89,7 @@ async def test_a_wait_beyond_the_limit_or_endless_429_pauses_the_run_and_never_s
 
 
 @pytest.mark.parametrize(
-    ("code", "error", "remedy"),
+    ("code", "error", "hint"),
     [
         (401, {"message": "Incorrect API key", "code": "invalid_api_key"}, "check the API key"),
         (403, {"message": "Country not supported"}, "check what the API key may use"),
@@ -108,7 +108,7 @@ async def test_a_wait_beyond_the_limit_or_endless_429_pauses_the_run_and_never_s
     ],
 )
 async def test_what_can_never_work_stops_the_run_within_the_calls_in_flight(
-    code: int, error: dict[str, str], remedy: str
+    code: int, error: dict[str, str], hint: str
 ) -> None:
     with ProtocolServer(latency=0.05, script=[status(code, body={"error": error})]) as server:
         ledger = MemoryLedger()
@@ -119,7 +119,7 @@ async def test_what_can_never_work_stops_the_run_within_the_calls_in_flight(
                 await door.ask(question(30))
         assert kinds(results) == {"ModelRefused"}
         assert server.counts()["received"] == sent <= 8
-        assert remedy in str(results[0])
+        assert hint in str(results[0])
         assert "\n" not in str(results[0])
         assert error["message"] in str(results[0])
         server.script([])

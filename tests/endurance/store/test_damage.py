@@ -80,7 +80,7 @@ async def test_damage_anywhere_ends_in_words_and_nothing_is_paid_again(
             # no harm: a span, a request, an unused byte
             assert await looked_at(folder) == before
         except PollexError as error:
-            told.append(error.remedy)
+            told.append(error.hint)
         rebuild(folder)
         with Store.open(folder, read_only=True) as store:
             check(store)
@@ -89,7 +89,7 @@ async def test_damage_anywhere_ends_in_words_and_nothing_is_paid_again(
         assert again == before
         shutil.rmtree(folder)
     assert len(told) > places // 4
-    assert all("pollex doctor --rebuild" in remedy for remedy in told), told
+    assert all("pollex doctor --rebuild" in hint for hint in told), told
 
 
 def test_a_part_that_was_damaged_is_told_and_set_aside_with_the_scores_that_stand_on_it(

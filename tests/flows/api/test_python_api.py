@@ -359,7 +359,7 @@ def test_a_terminal_spells_options_and_settings_as_the_verb_takes_them() -> None
 
 def test_an_error_of_the_api_names_arguments_in_all_that_it_tells() -> None:
     assert (
-        str(BadInput("both", remedy="say which", option={"pairs": None}))
+        str(BadInput("both", hint="say which", option={"pairs": None}))
         == "both → say which: pairs="
     )
     log = [row("1", ["Hello.", "Hello!"])]
@@ -371,5 +371,5 @@ def test_an_error_of_the_api_names_arguments_in_all_that_it_tells() -> None:
     )
     with pytest.raises(PollexError) as found:
         pollex.learn(log)
-    assert "label_field=" in found.value.remedy
+    assert "label_field=" in found.value.hint
     assert "--" not in str(found.value)

@@ -53,7 +53,7 @@ def test_weights_with_one_flipped_bit_are_refused_with_a_remedy(tmp_path: Path) 
     copy.write_bytes(content)
     with pytest.raises(ModelUnavailable, match="not the official ones") as caught:
         check_weights(copy)
-    assert "pip install" in caught.value.remedy
+    assert "pip install" in caught.value.hint
     with pytest.raises(ModelUnavailable):
         check_weights(tmp_path / "nothing.safetensors")
 
@@ -63,7 +63,7 @@ def test_a_model_that_cannot_be_loaded_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{broken")
     with pytest.raises(ModelUnavailable, match="can't be loaded") as caught:
         Embedder(str(tmp_path)).embed(["a text"])
-    assert "all-MiniLM-L6-v2" in caught.value.remedy
+    assert "all-MiniLM-L6-v2" in caught.value.hint
 
 
 @pytest.mark.nightly

@@ -54,7 +54,7 @@ def test_bad_rows_stop_the_run_by_default_and_those_allowed_are_kept_with_place_
             logs_from(tmp_path, row(id_))
     logs = logs_from(tmp_path, row("a"), "{", row("b"), max_bad=1)
     assert [c.id for c in logs] == ["a", "b"]
-    assert [(bad.line, bad.remedy) for bad in logs.bad_rows] == [(2, "correct or remove the line")]
+    assert [(bad.line, bad.hint) for bad in logs.bad_rows] == [(2, "correct or remove the line")]
     for options in ({"max_bad": -1}, {"on_duplicate": "merge"}, {"max_turn_chars": 0}):
         with pytest.raises(WrongUse):
             ReadOptions(**options)  # type: ignore[arg-type]

@@ -48,7 +48,7 @@ def test_an_export_makes_one_labelled_conversation_of_its_example_however_its_ke
         try:
             assert said(logs_from(tmp_path, *loud, pairs=True))[0] == said(logs)[0], export.name
         except BadInput as error:
-            assert error.remedy  # noqa: PT017
+            assert error.hint  # noqa: PT017
 
 
 def test_an_export_refuses_rather_than_crashes_when_fields_are_of_the_wrong_kind() -> None:
@@ -71,7 +71,7 @@ def test_an_export_refuses_rather_than_crashes_when_fields_are_of_the_wrong_kind
         try:
             list(export.read(dict.fromkeys(keys, wrong)))
         except BadInput as error:
-            assert error.remedy  # noqa: PT017
+            assert error.hint  # noqa: PT017
         except Exception as error:
             raise AssertionError(f"{export.name} of {wrong!r}") from error
 
@@ -161,7 +161,7 @@ def test_a_reader_refuses_rather_than_crashes_when_every_field_is_of_the_wrong_k
         try:
             reader.read(row) if reader.recognises(row) else reader_of(row)
         except BadInput as error:
-            assert error.remedy  # noqa: PT017
+            assert error.hint  # noqa: PT017
         except Exception as error:
             raise AssertionError(f"{reader.name} of {wrong!r}") from error
 

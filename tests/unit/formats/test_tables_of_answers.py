@@ -218,7 +218,7 @@ def test_a_table_in_which_nothing_can_be_used_is_refused_with_what_was_wrong(
         read_answers(tmp_path / "answers.csv")
     with pytest.raises(WrongUse, match="no question is called 'Q7'") as caught:
         read(tmp_path, options={"Q7": (1, 2)})
-    assert "Q1" in caught.value.remedy
+    assert "Q1" in caught.value.hint
 
 
 def test_an_option_without_a_row_has_probability_zero_and_a_question_without_one_is_missing(

@@ -74,7 +74,7 @@ def test_answers_in_words_throughout_are_refused_for_what_they_are(tmp_path: Pat
         match=r"no judgment can be used; 2 judgments whose answer is no number: .*ann: good",
     ) as caught:
         read(tmp_path, ["t1,A,ann,good", "t2,A,ann,bad"], main=None)
-    assert "number" in caught.value.remedy
+    assert "number" in caught.value.hint
 
 
 def test_a_main_question_with_one_answer_only_teaches_nothing(tmp_path: Path) -> None:

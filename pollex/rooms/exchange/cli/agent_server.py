@@ -32,8 +32,8 @@ def offer(use_case: OfferStore) -> int:
         from mcp.server import MCPServer
         from mcp.types import ToolAnnotations  # an extra
     except ImportError:
-        remedy = "install the extra: pip install 'pollex[mcp]'"
-        raise WrongUse("the package mcp is not installed", remedy=remedy) from None
+        hint = "install the extra: pip install 'pollex[mcp]'"
+        raise WrongUse("the package mcp is not installed", hint=hint) from None
 
     # the store is named once, at the start: no request can name another
     tools = AgentTools(

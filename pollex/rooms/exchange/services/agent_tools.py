@@ -142,7 +142,7 @@ class AgentTools:
         # thumbs by the words of the tool, labels by those of the store
         label = {"": "", "up": "positive", "down": "negative", "none": "none"}.get(thumb)
         if label is None:
-            raise WrongUse("no such thumb", remedy="give up, down, none, or nothing")
+            raise WrongUse("no such thumb", hint="give up, down, none, or nothing")
 
         shown = []
         # conversations without a probability pass the limits: their outcome says why they have none
@@ -285,7 +285,7 @@ class AgentTools:
             raise WrongUse(
                 "there is no such rubric set",
                 where=str(self.folder),
-                remedy=f"sets are {names}",
+                hint=f"sets are {names}",
             )
 
         return stored_set
@@ -304,7 +304,7 @@ class AgentTools:
 
         raise WrongUse(
             f"the rubric set of {run.id} is not here",
-            remedy="start with its file",
+            hint="start with its file",
             option="rubrics",
         )
 
@@ -334,7 +334,7 @@ class AgentTools:
         what = f"the arrays of the set that {rubric_set.run} made are not in the store: they stand in {arrays}"
         raise WrongUse(
             what,
-            remedy="start with the set's own file",
+            hint="start with the set's own file",
             option={"rubrics": file},
         )
 
@@ -351,7 +351,7 @@ class AgentTools:
             raise WrongUse(
                 "no run has scored anything",
                 where=str(store.folder),
-                remedy="run `pollex score` first",
+                hint="run `pollex score` first",
             )
 
         return run
@@ -362,7 +362,7 @@ class AgentTools:
             raise WrongUse(
                 "the run has no such conversation",
                 where=run.id,
-                remedy="`scores` lists their ids",
+                hint="`scores` lists their ids",
             )
 
         return conversation
@@ -379,7 +379,7 @@ class AgentTools:
         if offset < 0:
             raise WrongUse(
                 "offset is negative",
-                remedy="give 0, or the `next` of the answer before",
+                hint="give 0, or the `next` of the answer before",
             )
 
         # a page of rows, each short enough for an agent's window

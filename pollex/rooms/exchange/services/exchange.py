@@ -58,7 +58,7 @@ def target_of(to: str) -> Target:
     if to not in TARGETS:
         raise WrongUse(
             f"no tool is called {to!r:.40}",
-            remedy=f"one of: {', '.join(TARGETS)}",
+            hint=f"one of: {', '.join(TARGETS)}",
         )
 
     return TARGETS[to]
@@ -90,7 +90,7 @@ def export_rubrics(
         raise WrongUse(
             "it is a file",
             where=str(out),
-            remedy="give the name of a folder",
+            hint="give the name of a folder",
         )
 
     # the set's own file must not be written over
@@ -112,7 +112,7 @@ def require_form(form: str) -> None:
     if form not in FORMS:
         raise WrongUse(
             f"no form of scores is called {form!r:.40}",
-            remedy=f"one of: {', '.join(FORMS)}",
+            hint=f"one of: {', '.join(FORMS)}",
         )
 
 
@@ -150,7 +150,7 @@ def write_requests(
     if not written.requests and written.left_out:
         raise BadRubrics(
             f"nothing to write: {written.left_out[0][1]}",
-            remedy="score conversations of that tool",
+            hint="score conversations of that tool",
         )
 
     write_text(path, "".join(lines_of(form, written.requests)))

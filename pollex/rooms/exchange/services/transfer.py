@@ -101,7 +101,7 @@ def interface_of(tool: str, *, pushing: bool) -> Interface:
     if tool not in able:
         raise WrongUse(
             f"{tool!r:.40} can't be used for this",
-            remedy=f"one of: {', '.join(able)}",
+            hint=f"one of: {', '.join(able)}",
         )
 
     return able[tool]
@@ -131,7 +131,7 @@ def pull(
     if interface.project and not project:
         raise WrongUse(
             f"{tool} has projects",
-            remedy="name one",
+            hint="name one",
             option="project",
         )
 
@@ -177,7 +177,7 @@ def _scope(
     except (LookupError, TypeError):
         raise WrongUse(
             f"no project is called {project!r:.60}",
-            remedy="check its name",
+            hint="check its name",
             option="project",
         ) from None
 
@@ -268,7 +268,7 @@ def _client(interface: Interface, environment: Mapping[str, str]) -> httpx2.Clie
     if missing := [name for name in interface.keys if not environment.get(name)]:
         raise WrongUse(
             f"{missing[0]} is not set",
-            remedy=f"set it in the environment: export {missing[0]}=…",
+            hint=f"set it in the environment: export {missing[0]}=…",
         )
 
     # the first name that is set gives the address
@@ -322,7 +322,7 @@ def _answer(client: httpx2.Client, ask: Ask) -> Any:
     raise BadInput(
         failure,
         where=f"{client.base_url}{ask.path}",
-        remedy="check address, key and project; then go on",
+        hint="check address, key and project; then go on",
     )
 
 
@@ -336,7 +336,7 @@ def _json(response: httpx2.Response, path: str) -> Any:
         raise BadInput(
             "the answer isn't JSON",
             where=path,
-            remedy="check the address of the interface",
+            hint="check the address of the interface",
         ) from None
 
 
@@ -359,7 +359,7 @@ def _state(
         raise WrongUse(
             "it is a link, and is not followed: it would be cut at the place where fetching goes on",
             where=str(out),
-            remedy="give the name of a file",
+            hint="give the name of a file",
             option="out",
         )
 
@@ -369,7 +369,7 @@ def _state(
             raise WrongUse(
                 "the file exists, and `pollex pull` did not write it",
                 where=str(out),
-                remedy="give another name",
+                hint="give another name",
                 option="out",
             )
 
@@ -387,7 +387,7 @@ def _state(
         raise BadInput(
             f"its state can't be read: {error}",
             where=str(_beside(out)),
-            remedy="remove both files",
+            hint="remove both files",
         ) from None
 
     # rows of two projects in one file could not be told apart
@@ -396,7 +396,7 @@ def _state(
         raise WrongUse(
             what,
             where=str(out),
-            remedy="give another name",
+            hint="give another name",
             option="out",
         )
 
@@ -469,7 +469,7 @@ def _requests(file: Path) -> Any:
         raise BadInput(
             f"can't be read: {error}",
             where=str(file),
-            remedy="check the path",
+            hint="check the path",
         ) from None
 
     # one JSON value, else one a line
@@ -488,5 +488,5 @@ def _requests(file: Path) -> Any:
         raise BadInput(
             f"not JSON: {error}",
             where=str(file),
-            remedy="write it with `pollex score --as`",
+            hint="write it with `pollex score --as`",
         ) from None

@@ -68,7 +68,7 @@ def read_cases(
         raise BadInput(
             what,
             where=", ".join(sources),
-            remedy="check its name",
+            hint="check its name",
             option="category_field",
         )
 
@@ -164,13 +164,13 @@ def with_humans(
 
     # grades of no question are told; if there are no others, nothing fits
     strangers_note = count(len(strangers), "grade is", "grades are") + " of none of the questions"
-    remedy = "give them the questions' ids"
+    hint = "give them the questions' ids"
     if strangers and not grades:
-        raise BadInput(strangers_note, where=strangers[0], remedy=remedy)
+        raise BadInput(strangers_note, where=strangers[0], hint=hint)
 
     _check_rows(sources, len(grades), bad, options.max_bad)
     if strangers:
-        notes = [f"{strangers_note}, the first at {strangers[0]} → {remedy}"]
+        notes = [f"{strangers_note}, the first at {strangers[0]} → {hint}"]
     else:
         notes = []
 
@@ -193,14 +193,14 @@ def usable_grades(cases: Cases, lowest: float, highest: float) -> Cases:
 
     # one note for each cause, with the first id
     notes = []
-    for ids, why, remedy in (
+    for ids, why, hint in (
         (off, f"off the scale from {lowest:g} to {highest:g}", "correct them"),
         (gone, "of answers that aren't there", "add the answers"),
     ):
         if ids:
             notes.append(
                 count(len(ids), "of people's grades is", "of people's grades are")
-                + f" {why}, the first that of {ids[0]!r}, and left out → {remedy}"
+                + f" {why}, the first that of {ids[0]!r}, and left out → {hint}"
             )
 
     usable = tuple(
@@ -446,16 +446,16 @@ def _check_rows(
         listed = "; ".join(str(row) for row in islice(bad, LISTED))
         what = f"{count(len(bad), 'bad row')} ({count(len(every), 'cause')}): {listed}"
         # more bad rows may be allowed only if others are usable
-        remedy, option = (
+        hint, option = (
             ("correct them, or allow some", {"max_bad": len(bad)})
             if usable
             else ("correct them", {})
         )
-        raise BadInput(what, remedy=remedy, option=option)
+        raise BadInput(what, hint=hint, option=option)
 
     if not usable:
         raise BadInput(
             "nothing in it could be used",
             where=", ".join(sources),
-            remedy="name its fields as `pollex grade --help` says",
+            hint="name its fields as `pollex grade --help` says",
         )

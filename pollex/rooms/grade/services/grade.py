@@ -305,13 +305,13 @@ def _read(
 
     # an answer that failed is one to report, so it counts as there
     if all(case.answer is None and not case.unanswered for case in cases):
-        remedy = "fetch some: `pollex answer QUESTIONS --model M`, then name their file"
+        hint = "fetch some: `pollex answer QUESTIONS --model M`, then name their file"
         what = "there are no answers to grade"
         where = ", ".join(sources)
         raise WrongUse(
             what,
             where=where,
-            remedy=remedy,
+            hint=hint,
             option={"answers": "answers.jsonl"},
         )
 

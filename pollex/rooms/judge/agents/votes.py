@@ -56,11 +56,11 @@ class Rule:
         if self.runs < 1 or not 1 <= self.minimum <= self.runs:
             raise WrongUse(
                 f"{self.runs} runs of which {self.minimum} must have answered",
-                remedy="ask for at least one run, and for no more answers than runs",
+                hint="ask for at least one run, and for no more answers than runs",
             )
         if self.tau is not None and not 0 <= self.tau < inf:
-            remedy = "entropy is never negative, and never above the logarithm of the runs: give a τ from 0 on"
-            raise WrongUse(f"τ = {self.tau}", remedy=remedy)
+            hint = "entropy is never negative, and never above the logarithm of the runs: give a τ from 0 on"
+            raise WrongUse(f"τ = {self.tau}", hint=hint)
 
     @classmethod
     def of(cls, runs: int = RUNS, *, minimum: int | None = None, tau: float | None = None) -> Rule:
@@ -318,15 +318,15 @@ class Task:
         if not 0 < self.precision <= 1:
             raise WrongUse(
                 f"a precision of {self.precision}",
-                remedy="give a share above 0 and up to 1",
+                hint="give a share above 0 and up to 1",
             )
 
         # precision is measured on thumbs, which are up or down
         if len(self.question.options) != 2:
-            remedy = "give two options, the first for a thumb up, or give τ by value"
+            hint = "give two options, the first for a thumb up, or give τ by value"
             raise WrongUse(
                 f"thumbs can't be compared with {len(self.question.options)} options",
-                remedy=remedy,
+                hint=hint,
             )
 
     @property
@@ -448,7 +448,7 @@ class Ensemble:
         stop_early: bool = False,
     ) -> None:
         if not judges:
-            raise WrongUse("an ensemble without a judge", remedy="give at least one")
+            raise WrongUse("an ensemble without a judge", hint="give at least one")
 
         self.judges = judges
         self.rule = rule or Rule.of(n)

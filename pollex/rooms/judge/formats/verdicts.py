@@ -172,11 +172,11 @@ class AnswersFile:
                 or not isinstance(row.get("answer"), str)
                 or "id" not in row
             ):
-                remedy = "hand back the file that `pollex review --out` wrote, with options in its field `answer`"
+                hint = "hand back the file that `pollex review --out` wrote, with options in its field `answer`"
                 raise BadInput(
                     "no object with `id` and a text `answer`",
                     where=f"{path}:{number}",
-                    remedy=remedy,
+                    hint=hint,
                 )
 
             # an empty answer is a case that nobody has answered yet
@@ -242,7 +242,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
         raise BadInput(
             f"the answers can't be read: {error}",
             where=str(path),
-            remedy=UNREADABLE,
+            hint=UNREADABLE,
         ) from error
 
     # lines count from 1, blank ones too, as an editor shows them
@@ -252,9 +252,9 @@ def lines_of(path: Path) -> Iterator[tuple[int, Any]]:
         try:
             yield number, parse_json(line)
         except ValueError as error:
-            remedy = "correct the line: the file has one JSON object per line"
+            hint = "correct the line: the file has one JSON object per line"
             raise BadInput(
                 f"not JSON: {error}",
                 where=f"{path}:{number}",
-                remedy=remedy,
+                hint=hint,
             ) from error

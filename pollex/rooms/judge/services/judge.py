@@ -97,7 +97,7 @@ class JudgeOptions:
             what = "a panel beside a chat model of LangChain's: its names belong to no endpoint"
             raise WrongUse(
                 what,
-                remedy="leave out the panel, or name the first model and its base_url",
+                hint="leave out the panel, or name the first model and its base_url",
                 option="panel",
             )
 
@@ -120,7 +120,7 @@ class JudgeOptions:
         if not self.question.strip():
             raise WrongUse(
                 "no question",
-                remedy="give one",
+                hint="give one",
                 option={"question": "Was the task completed?"},
             )
 
@@ -130,26 +130,26 @@ class JudgeOptions:
             what = f"{', '.join(self.options)!r} is not a list of answers"
             raise WrongUse(
                 what,
-                remedy="give at least two different ones",
+                hint="give at least two different ones",
                 option={"options": "yes,no"},
             )
 
         # the built-in rater reads no question: any other than how it went is refused
         if not members and not HOW_IT_WENT.search(self.question):
-            remedy = "ask how it went (“Was the task completed?”), or name an LLM"
+            hint = "ask how it went (“Was the task completed?”), or name an LLM"
             raise WrongUse(
                 NOT_UNDERSTOOD,
                 where=self.question,
-                remedy=remedy,
+                hint=hint,
                 option="model",
             )
 
         # its probability of going well has two sides alone
         if not members and len(self.options) != 2:
-            remedy = "give two options, the first for a conversation that went well, or name an LLM"
+            hint = "give two options, the first for a conversation that went well, or name an LLM"
             raise WrongUse(
                 "the built-in rater chooses between two options only",
-                remedy=remedy,
+                hint=hint,
                 option="model",
             )
 
@@ -158,7 +158,7 @@ class JudgeOptions:
             what = "τ is fitted to a precision on the answers of all runs"
             raise WrongUse(
                 what,
-                remedy="leave out the value of τ and early stopping, or the precision",
+                hint="leave out the value of τ and early stopping, or the precision",
             )
 
         # a τ that is to be fitted is none until all runs are in
@@ -188,7 +188,7 @@ class JudgeOptions:
             return read_lines(self.instructions)
         except (OSError, UnicodeDecodeError) as error:
             what = f"the instructions can't be read: {error}"
-            raise BadInput(what, where=str(self.instructions), remedy=UNREADABLE) from error
+            raise BadInput(what, where=str(self.instructions), hint=UNREADABLE) from error
 
 
 def judge(
@@ -230,7 +230,7 @@ def judge(
     # all runs would be paid for, and nothing would pass
     if task.precision is not None and not read.learnable:
         what = "no conversation has a thumb that τ could be fitted to"
-        raise BadLabels(what, remedy="name their field", option="label_field")
+        raise BadLabels(what, hint="name their field", option="label_field")
     # a plan counts calls and stops here: nothing is stored
     if run.dry_run:
         raise Planned(

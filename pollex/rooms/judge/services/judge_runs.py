@@ -86,18 +86,18 @@ async def answered_by_people(
     if task is None:
         raise WrongUse(
             f"{run.id} is no run of `pollex judge`",
-            remedy="`pollex runs` lists them",
+            hint="`pollex runs` lists them",
         )
 
     conversations = list(conversations_of(store, run.id))
     # a run that was stopped has conversations without votes: they need the judge first
     tallies, _ = so_far(store, run.id, task, setting.retry_outcomes)
     if left := sum(c.id not in tallies for c in conversations):
-        remedy = "go on with it first: the same command with LOGS and `--resume`"
+        hint = "go on with it first: the same command with LOGS and `--resume`"
         raise ResumeRefused(
             f"{count(left, 'conversation was', 'conversations were')} not asked about yet",
             where=run.id,
-            remedy=remedy,
+            hint=hint,
         )
 
     async with running("judge", run.fingerprint, setting, run.roles, run) as again:

@@ -346,14 +346,14 @@ def keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:
             raise BadInput(
                 f"it isn't UTF-8: {error}",
                 where=where,
-                remedy="save the file as UTF-8",
+                hint="save the file as UTF-8",
             ) from error
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             what = f"no object with `key` and `{name}`: {error!r:.80}"
             raise BadInput(
                 what,
                 where=where,
-                remedy=f'write {{"key": …, "{name}": …}}',
+                hint=f'write {{"key": …, "{name}": …}}',
             ) from error
 
 
@@ -449,5 +449,5 @@ def assistant_of(answerer: Any) -> Assistant:
 
     raise WrongUse(
         f"{type(answerer).__name__} is no assistant",
-        remedy="give a function of messages and system, or a compiled graph",
+        hint="give a function of messages and system, or a compiled graph",
     )

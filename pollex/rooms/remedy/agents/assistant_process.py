@@ -425,7 +425,7 @@ class ProcessAssistant:
         if "failed" in line:
             self.close()
             what = f"{f'{module}:{attribute}'!r:.60} can't be imported: {printable(line['failed'], 400)}"
-            raise WrongUse(what, remedy=MEND, option="assistant")
+            raise WrongUse(what, hint=MEND, option="assistant")
 
         # what acts in it decides whether it may be used without a yes
         self.name, self.acts = str(line["ready"]), [str(tool) for tool in line["acts"]]

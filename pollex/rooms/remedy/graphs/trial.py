@@ -213,8 +213,8 @@ async def expect_written(live: RemedyWork, *trials: Trial) -> None:
     if assistant.waiting:
         path = assistant.write_todo()
         what = f"{len(assistant.waiting)} replies are still to be written"
-        remedy = f'write {{"key": …, "reply": …}} for each line into {assistant.folder / "replies.jsonl"}, then go on'
-        raise AnswersPending(what, where=str(path), remedy=remedy)
+        hint = f'write {{"key": …, "reply": …}} for each line into {assistant.folder / "replies.jsonl"}, then go on'
+        raise AnswersPending(what, where=str(path), hint=hint)
 
 
 async def reply_and_judge(live: RemedyWork, trial: Trial, place: Place) -> None:

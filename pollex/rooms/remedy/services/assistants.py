@@ -84,10 +84,10 @@ def named_assistant(
 
     # exactly once: in the profiles or by what answers
     if (assistant is None) == ("assistant" not in tables):
-        remedy = "by [assistant] in a file of profiles, or by what answers"
+        hint = "by [assistant] in a file of profiles, or by what answers"
         raise WrongUse(
             "name the assistant once",
-            remedy=remedy,
+            hint=hint,
             option="assistant",
         )
 
@@ -113,7 +113,7 @@ def named_assistant(
         what = f"{assistant!r:.60} is no MODULE:FUNCTION"
         raise WrongUse(
             what,
-            remedy="give shop:answer for the function answer of shop.py here",
+            hint="give shop:answer for the function answer of shop.py here",
             option="assistant",
         )
 
@@ -131,6 +131,6 @@ def folder_of_files(path: Path) -> Path:
     """
     if path.suffix == ".py" or (path.exists() and not path.is_dir()):
         what = f"{str(path)!r:.60} is a file"
-        remedy = f"give {path.stem}:FUNCTION for a function of it, or a folder for todo.jsonl and replies.jsonl"
-        raise WrongUse(what, remedy=remedy, option="assistant")
+        hint = f"give {path.stem}:FUNCTION for a function of it, or a folder for todo.jsonl and replies.jsonl"
+        raise WrongUse(what, hint=hint, option="assistant")
     return path.absolute()

@@ -100,7 +100,7 @@ def cases(
     if to not in CASE_FORMS:
         raise WrongUse(
             f"no tool for cases is called {to!r:.40}",
-            remedy=f"one of: {', '.join(CASE_FORMS)}",
+            hint=f"one of: {', '.join(CASE_FORMS)}",
             option="to",
         )
 
@@ -108,7 +108,7 @@ def cases(
         raise WrongUse(
             "it is a file",
             where=str(out),
-            remedy="give the name of a folder",
+            hint="give the name of a folder",
         )
 
     text = None
@@ -178,7 +178,7 @@ def cases(
         else:
             what = "no reply shows a rubric"
 
-        raise BadLabels(what, remedy="give more conversations")
+        raise BadLabels(what, hint="give more conversations")
 
     # the tool's judge: the set's model, or a name to be replaced
     if rubric_set.judge.built_in:

@@ -279,7 +279,7 @@ def _quoted(rubric_set: RubricSet, conversations: Mapping[str, Conversation]) ->
         what = f"{rubric_set.judge.name} judged, and its answers (run {rubric_set.run}) are not in the store"
         raise BadRubrics(
             what,
-            remedy="give the store of that run, or the log that it was learned from",
+            hint="give the store of that run, or the log that it was learned from",
             option="store",
         )
 
@@ -380,15 +380,15 @@ def target_of(
     else:
         ids = []
 
-    remedy = "one of: " + ", ".join(target.rubric.id for target in targets(rubric_set, held)[:8])
+    hint = "one of: " + ", ".join(target.rubric.id for target in targets(rubric_set, held)[:8])
     if len(ids) != 1:
         what = f"{len(ids)} rubrics have an id that begins with {named!r:.40}"
-        raise WrongUse(what, remedy=remedy, option="target")
+        raise WrongUse(what, hint=hint, option="target")
     # the reason decides the remedy: a rubric of two parts is to be reworded
     if why := why_no_target(rubric_set, held[ids[0]]):
         if why.startswith(TWO_PARTS):
-            remedy = "reword it (`pollex rubrics reword`) and fit it again"
-        raise WrongUse(f"the rubric {ids[0]} can't be a target: {why}", remedy=remedy)
+            hint = "reword it (`pollex rubrics reword`) and fit it again"
+        raise WrongUse(f"the rubric {ids[0]} can't be a target: {why}", hint=hint)
     return held[ids[0]]
 
 

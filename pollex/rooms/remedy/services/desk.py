@@ -172,10 +172,10 @@ class RemedyDesk:
         names = [name.strip() for name in accept.split(",")]
         there = [edit["name"] for edit in question["edits"]]
         if unknown := [name for name in names if name not in there]:
-            remedy = f"one or several of {', '.join(there)}"
+            hint = f"one or several of {', '.join(there)}"
             raise WrongUse(
                 f"no proposal is called {unknown[0]!r:.60}",
-                remedy=remedy,
+                hint=hint,
                 option="accept",
             )
 
@@ -204,7 +204,7 @@ class RemedyDesk:
                 for pair in question["pairs"]
             )
             write_lines(path, shown, named=False)
-            remedy = (
+            hint = (
                 "compare them in `pollex serve` (Remedies), or write "
                 f"{choice_line} a line into {self.folder / CHOICES}"
             )
@@ -212,7 +212,7 @@ class RemedyDesk:
             raise AnswersPending(
                 f"{len(question['pairs'])} pairs wait for people",
                 where=str(path),
-                remedy=remedy,
+                hint=hint,
             )
 
         # proposals are kept for the browser, and written as diffs beside the result
@@ -232,11 +232,11 @@ class RemedyDesk:
 
             where = str(folder)
 
-        remedy = f"read them, then go on with --resume --accept all, or {','.join(names)!r}"
+        hint = f"read them, then go on with --resume --accept all, or {','.join(names)!r}"
         raise AnswersPending(
             f"{len(names)} proposals wait to be accepted",
             where=where,
-            remedy=remedy,
+            hint=hint,
         )
 
 
@@ -554,8 +554,8 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
     # a judge that can't see the target in replies would measure something else
     if kappa.value is None or kappa.value < LEAST_KAPPA:
         what = f"shown the reply alone, {judge.name} answers otherwise than of whole conversations: {told_of(kappa)}, "
-        remedy = "take another target, or reword it (`pollex rubrics reword`)"
-        raise WrongUse(f"{what}n {kappa.n}", where=question.id, remedy=remedy)
+        hint = "take another target, or reword it (`pollex rubrics reword`)"
+        raise WrongUse(f"{what}n {kappa.n}", where=question.id, hint=hint)
     return kappa, without
 
 

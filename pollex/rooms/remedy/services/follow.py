@@ -38,7 +38,7 @@ def show(name: str, *, run: RunOptions) -> RemedyResult:
         if (record := step(store, remedy_run.id, COMMAND)) is None:
             raise WrongUse(
                 f"{remedy_run.id} has no remedy",
-                remedy="name a run of `pollex remedy run` that ended",
+                hint="name a run of `pollex remedy run` that ended",
             )
 
         return RemedyResult(record=record, run=remedy_run.id)
@@ -143,7 +143,7 @@ def follow(
     if not remedy.edits:
         raise WrongUse(
             f"{remedy.run} proved nothing: {remedy.verdict}",
-            remedy="name one that proved a change",
+            hint="name one that proved a change",
         )
 
     edit = remedy.edits[0]
@@ -172,7 +172,7 @@ def follow(
         what = f"{by} has several values beside {baseline!r}: {values}"
         raise WrongUse(
             what,
-            remedy="give the conversations under the old prompt and one new one",
+            hint="give the conversations under the old prompt and one new one",
             option="by",
         )
 
@@ -185,7 +185,7 @@ def follow(
     if difference is None or difference.value is None:
         raise WrongUse(
             f"the set has no rubric {target['id']}",
-            remedy="give the set of that run",
+            hint="give the set of that run",
             option="rubrics",
         )
 

@@ -255,7 +255,7 @@ def said_of(
     if state not in get_args(Said):
         raise WrongUse(
             f"no state is called {state!r:.40}",
-            remedy=f"give one of {', '.join(get_args(Said))}",
+            hint=f"give one of {', '.join(get_args(Said))}",
         )
 
     # a release belongs to what is mended, and to nothing else
@@ -267,7 +267,7 @@ def said_of(
 
         raise WrongUse(
             what,
-            remedy="give it with mended, as in 2.14",
+            hint="give it with mended, as in 2.14",
             option="release",
         )
 
@@ -310,7 +310,7 @@ def rubric_state(
         elif release or note:
             raise WrongUse(
                 "there is no state",
-                remedy=f"give one of {', '.join(get_args(Said))} before them",
+                hint=f"give one of {', '.join(get_args(Said))} before them",
             )
 
         return next(iter(lives_of(store, [facts])))
@@ -338,14 +338,14 @@ def rubric_in(store: Store, name: str) -> dict[str, Any]:
         several = "no rubric of the store has an id that begins"
 
     if payloads:
-        remedy = f"give one of {', '.join(list(payloads)[:8])}"
+        hint = f"give one of {', '.join(list(payloads)[:8])}"
     else:
-        remedy = "`pollex rubrics list` shows the ids of a set"
+        hint = "`pollex rubrics list` shows the ids of a set"
 
     raise BadRubrics(
         f"{several} with {one_line(name[:40])!r}",
         where=str(store.folder),
-        remedy=remedy,
+        hint=hint,
     )
 
 

@@ -85,7 +85,7 @@ def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
             raise BadInput(
                 f"{choice!r:.20} is no choice",
                 where=where,
-                remedy="1, 2, 0 for no difference, or S",
+                hint="1, 2, 0 for no difference, or S",
             )
 
         choices_by_key.setdefault(key, []).append(choice.upper())

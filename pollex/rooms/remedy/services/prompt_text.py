@@ -63,7 +63,7 @@ class PromptText:
             raise BadInput(
                 "the prompt has no words",
                 where=str(path),
-                remedy="give the assistant's system prompt",
+                hint="give the assistant's system prompt",
             )
 
         # marks come in pairs
@@ -72,7 +72,7 @@ class PromptText:
             raise BadInput(
                 what,
                 where=str(path),
-                remedy="put one before and one after the protected part",
+                hint="put one before and one after the protected part",
             )
 
         return cls(text, tuple(keep), name)
@@ -186,7 +186,7 @@ def read_file(path: Path, what: str) -> str:
         raise BadInput(
             f"the {what} can't be read: {error}",
             where=str(path),
-            remedy=UNREADABLE,
+            hint=UNREADABLE,
         ) from error
 
 
@@ -360,7 +360,7 @@ def read_edit(path: Path, prompt: PromptText) -> PromptEdit:
         raise BadInput(
             edit.fault,
             where=str(path),
-            remedy="leave that part as it is in the prompt",
+            hint="leave that part as it is in the prompt",
         )
 
     return edit
@@ -393,7 +393,7 @@ def hunks_in(diff: str, where: str) -> list[tuple[int, list[str]]]:
             raise BadInput(
                 f"no hunk begins like this: {line[:60]!r}",
                 where=place,
-                remedy=mend,
+                hint=mend,
             )
         # a mail's signature ends the diff
         elif hunks and max(left) <= 0 and SIGNATURE.match(line):
@@ -409,21 +409,21 @@ def hunks_in(diff: str, where: str) -> list[tuple[int, list[str]]]:
             raise BadInput(
                 f"a line of a diff begins with a blank, + or -: {line[:60]!r}",
                 where=place,
-                remedy=mend,
+                hint=mend,
             )
 
     if not hunks:
         raise BadInput(
             "no hunk (`@@ -1,3 +1,4 @@`) in it",
             where=where,
-            remedy=mend,
+            hint=mend,
         )
 
     if files > 1:
         raise BadInput(
             f"it changes {files} files",
             where=where,
-            remedy="give a diff of the prompt alone",
+            hint="give a diff of the prompt alone",
         )
 
     return hunks
@@ -456,11 +456,11 @@ def apply_diff(prompt: PromptText, diff: str, where: str) -> str:
                 prompt_line = "(no such line)"
 
             what = f"hunk {number} doesn't apply at line {start}: the prompt has {prompt_line[:60]!r}, the diff "
-            remedy = "make it anew against this prompt (`diff -u OLD NEW`)"
+            hint = "make it anew against this prompt (`diff -u OLD NEW`)"
             raise BadInput(
                 what + f"{(before or [''])[0][:60]!r}",
                 where=where,
-                remedy=remedy,
+                hint=hint,
             )
 
         # the hunk's own lines are replaced

@@ -110,7 +110,7 @@ def prove(
     if alone and not run.dry_run:
         raise WrongUse(
             "nobody proposes",
-            remedy="give [proposer] in the profiles, or a change",
+            hint="give [proposer] in the profiles, or a change",
             option="edit",
         )
 
@@ -172,7 +172,7 @@ def require_places(out: Path) -> None:
             raise WrongUse(
                 what,
                 where=str(folder),
-                remedy="remove it, or name another output",
+                hint="remove it, or name another output",
                 option="out",
             )
 
@@ -182,7 +182,7 @@ def require_places(out: Path) -> None:
             raise WrongUse(
                 what,
                 where=str(file),
-                remedy="remove it, or name another output",
+                hint="remove it, or name another output",
                 option="out",
             )
 
@@ -192,7 +192,7 @@ def require_names(options: RemedyOptions) -> None:
     names = [name for name, _ in map(named_file, options.prompts)]
     if len({*names}) < len(names):
         what = f"{len(names)} prompts, and not each has a name of its own"
-        raise WrongUse(what, remedy="give each as NAME=FILE", option="prompt")
+        raise WrongUse(what, hint="give each as NAME=FILE", option="prompt")
 
 
 def gather(
@@ -223,7 +223,7 @@ def gather(
         remedy_ = f"each as NAME=FILE, NAME one of {', '.join(prompt.name for prompt in prompts)}"
         raise WrongUse(
             "the changes name no prompt, or several",
-            remedy=remedy_,
+            hint=remedy_,
             option="edit",
         )
 
@@ -231,7 +231,7 @@ def gather(
     names = ["old", *(path.stem for _, path in edited)]
     if len({*names}) < len(names):
         what = f"changes have the names of their files, and two are one: {', '.join(names)}"
-        raise WrongUse(what, remedy="name each file otherwise", option="edit")
+        raise WrongUse(what, hint="name each file otherwise", option="edit")
 
     edits = []
     for _, path in edited:
@@ -318,7 +318,7 @@ def require_no_harm(gathered: Gathered, assistant: Any) -> None:
                 "give a graph that ends at its calls, which get the logged results; or, with doubles "
                 "of its tools,"
             )
-            raise WrongUse(what, remedy=remedy_, option={"live_tools": "yes"})
+            raise WrongUse(what, hint=remedy_, option={"live_tools": "yes"})
 
         return
 
@@ -339,6 +339,6 @@ def require_no_harm(gathered: Gathered, assistant: Any) -> None:
         raise WrongUse(
             what,
             where=hurt[0],
-            remedy="read the log redacted, or let them all the same",
+            hint="read the log redacted, or let them all the same",
             option={"live_tools": "personal"},
         )

@@ -540,4 +540,4 @@ def require_enough(gathered: Gathered) -> None:
         f"give a log with {lacks} more",
     ]
     steps.append("until then: `pollex remedy brief` and `pollex remedy cases`")
-    raise BadLabels(what, where=gathered.target.id, remedy="; ".join(steps))
+    raise BadLabels(what, where=gathered.target.id, hint="; ".join(steps))

@@ -77,7 +77,7 @@ class Unit:
                     raise BadInput(
                         error.what,
                         where=self.shown,
-                        remedy=error.advice,
+                        hint=error.advice,
                     ) from None
 
                 raise
@@ -132,7 +132,7 @@ def _import_arrow() -> Any:
     except ImportError as error:
         raise WrongUse(
             f"parts of Parquet need a package: {error.name}",
-            remedy='pip install "pollex[ray]"',
+            hint='pip install "pollex[ray]"',
         ) from None
 
     return pyarrow

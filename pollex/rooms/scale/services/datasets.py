@@ -52,7 +52,7 @@ def score_dataset(
     if not rubric_set.judge.built_in:
         raise WrongUse(
             f"the set's judge is a model, {rubric_set.judge.name}, and Ray would pay for a batch again and again",
-            remedy="use `pollex score --engine ray`",
+            hint="use `pollex score --engine ray`",
         )
 
     # made here, and sent to each worker once

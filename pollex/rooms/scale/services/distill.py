@@ -301,7 +301,7 @@ def distill(
     if rubric_set.judge.kind != LLM or len(rubric_set.questions[0].options) != len(LIKERT):
         raise WrongUse(
             "only answers of a model on five options are distilled",
-            remedy="learn the set with a model",
+            hint="learn the set with a model",
             option="model",
         )
 
@@ -327,7 +327,7 @@ def distill(
             what = f"{len(judged)} of these conversations were judged by {rubric_set.judge.name} in this store"
             raise WrongUse(
                 f"{what}, and it takes {FEWEST}",
-                remedy="judge more: `pollex score LOGS --rubrics …`",
+                hint="judge more: `pollex score LOGS --rubrics …`",
             )
 
         arguments = {
@@ -436,7 +436,7 @@ async def _distill(
     if not distillable:
         raise WrongUse(
             "no rubric can be answered without the model",
-            remedy="judge more conversations first",
+            hint="judge more conversations first",
         )
 
     # θ is fitted again, with the new judge and the split that the set had

@@ -47,7 +47,7 @@ def by_ray(job: Job, units: Sequence[Unit], cluster: Cluster) -> Iterator[Done]:
     except ImportError as error:
         raise WrongUse(
             f"the engine ray needs a package: {error.name}",
-            remedy='pip install "pollex[ray]"',
+            hint='pip install "pollex[ray]"',
         ) from None
 
     return run(job, units, cluster)
@@ -214,7 +214,7 @@ def score_parts(
     if engine not in ENGINES:
         raise WrongUse(
             f"no engine is called {engine!r}",
-            remedy=f"choose of {', '.join(ENGINES)}",
+            hint=f"choose of {', '.join(ENGINES)}",
             option="engine",
         )
 

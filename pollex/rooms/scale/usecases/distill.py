@@ -53,6 +53,6 @@ class DistillSet(Judged, Grouped, ByJudge, UseCase["DistillResult"]):
         """Refuse: nothing is asked."""
         raise WrongUse(
             "answers that were paid for are all that is used",
-            remedy="leave it out",
+            hint="leave it out",
             option="dry_run",
         )

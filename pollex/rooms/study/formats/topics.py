@@ -26,7 +26,7 @@ def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
         raise BadInput(
             f"the topics can't be read: {error}",
             where=str(path),
-            remedy=UNREADABLE,
+            hint=UNREADABLE,
         ) from error
 
     topics = []
@@ -53,7 +53,7 @@ def read_topics(path: Path) -> tuple[list[Topic], list[Persona]]:
             raise BadInput(
                 what,
                 where=str(path),
-                remedy=f"give each of [[{kind}]] an `id` of its own and a `text`",
+                hint=f"give each of [[{kind}]] an `id` of its own and a `text`",
             )
 
     return topics, personas
@@ -76,7 +76,7 @@ def read_documents(folder: Path | None) -> dict[str, str]:
         raise BadInput(
             "no documents",
             where=str(folder),
-            remedy=f"put files that end in {', '.join(DOCUMENTS)} there",
+            hint=f"put files that end in {', '.join(DOCUMENTS)} there",
         )
 
     try:
@@ -88,7 +88,7 @@ def read_documents(folder: Path | None) -> dict[str, str]:
         raise BadInput(
             f"a document can't be read: {error}",
             where=str(folder),
-            remedy=UNREADABLE,
+            hint=UNREADABLE,
         ) from error
 
 
@@ -104,11 +104,11 @@ def _read_id_and_text(path: Path, kind: str, row: Any) -> tuple[str, str]:
     if isinstance(id_, str) and _ID.fullmatch(id_) and isinstance(text, str) and text.strip():
         return id_, text.strip()
 
-    remedy = (
+    hint = (
         "an `id` has letters, digits, dots and hyphens; a `text` says what is wanted, or who it is"
     )
     raise BadInput(
         f"one of [[{kind}]] has no `id` or no `text`",
         where=str(path),
-        remedy=remedy,
+        hint=hint,
     )

@@ -67,7 +67,7 @@ def scenes_of(
         what = f"{searching[0].name} finds documents, and there are none"
         raise WrongUse(
             what,
-            remedy="name their folder",
+            hint="name their folder",
             option={"documents": "FOLDER"},
         )
 
@@ -81,7 +81,7 @@ def scenes_of(
         raise WrongUse(
             what,
             where=str(topics_in),
-            remedy='add `documents = ["FILE"]` to it',
+            hint='add `documents = ["FILE"]` to it',
         )
 
     # every system with every topic and every persona
@@ -216,7 +216,7 @@ def simulate(
                 raise WrongUse(
                     what,
                     where=str(topics),
-                    remedy="give the path within the folder",
+                    hint="give the path within the folder",
                 )
 
         # a whole dialogue is longer than an answer

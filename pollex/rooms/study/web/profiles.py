@@ -53,7 +53,7 @@ class SpeakerTable(ModelTable):
             raise BadInput(
                 error.what,
                 where=str(file),
-                remedy=f"system: {error.advice}",
+                hint=f"system: {error.advice}",
             ) from error
 
         # a system that finds documents needs them, any other has no use for them
@@ -61,14 +61,14 @@ class SpeakerTable(ModelTable):
         if finds != (self.documents is not None):
             what = f"{self.system or self.model} {'finds' if finds else 'takes no'} documents, and there are "
             if finds:
-                remedy = 'add `documents = "FOLDER"` to it'
+                hint = 'add `documents = "FOLDER"` to it'
             else:
-                remedy = "remove `documents`, or let it be DS2 or DS3"
+                hint = "remove `documents`, or let it be DS2 or DS3"
 
             raise BadInput(
                 what + ("none" if finds else "some"),
                 where=str(file),
-                remedy=remedy,
+                hint=hint,
             )
         # a model without a system is talked to as it is
         if system is None:

@@ -162,7 +162,7 @@ def read_study(path: Path) -> Study:
             raise BadInput(
                 "the study is over 64 kB",
                 where=str(path),
-                remedy="shorten it",
+                hint="shorten it",
             )
 
         # questions were read by themselves; the rest is the study's own
@@ -172,7 +172,7 @@ def read_study(path: Path) -> Study:
         raise BadInput(
             f"it can't be read: {error}",
             where=str(path),
-            remedy=UNREADABLE,
+            hint=UNREADABLE,
         ) from error
     except ValidationError as error:
         # the first fault only, with where it stands
@@ -183,14 +183,14 @@ def read_study(path: Path) -> Study:
                 (".".join(map(str, first["loc"])), first["msg"]),
             )
         )
-        raise BadInput(what, where=str(path), remedy=MEND) from error
+        raise BadInput(what, where=str(path), hint=MEND) from error
     except Fault as error:
-        raise BadInput(error.what, where=str(path), remedy=error.advice) from error
+        raise BadInput(error.what, where=str(path), hint=error.advice) from error
     except (ValueError, TypeError) as error:
         raise BadInput(
             f"not valid TOML: {error}",
             where=str(path),
-            remedy=MEND,
+            hint=MEND,
         ) from error
 
 
@@ -206,13 +206,11 @@ def read_studies(paths: Sequence[Path], profiles: Mapping[str, ModelOptions]) ->
         study = read_study(path)
         # each system of a study is a profile of the server
         if strangers := [name for name in study.systems if name not in profiles]:
-            remedy = (
-                f"name them in the file of --profiles, which has {', '.join(profiles) or 'none'}"
-            )
+            hint = f"name them in the file of --profiles, which has {', '.join(profiles) or 'none'}"
             raise BadInput(
                 f"no profile is called {', '.join(strangers)}",
                 where=str(path),
-                remedy=remedy,
+                hint=hint,
             )
 
         # dialogue systems among them, whose documents the topics must have
@@ -240,8 +238,8 @@ def _require_documents(study: Study, speaker: Speaker, path: Path) -> None:
             what = (
                 f"{speaker.system.name} is given the documents that topics name, and one names none"
             )
-            remedy = 'write it as `{text = "…", documents = ["FILE"]}`'
-            raise BadInput(what, where=str(path), remedy=remedy)
+            hint = 'write it as `{text = "…", documents = ["FILE"]}`'
+            raise BadInput(what, where=str(path), hint=hint)
 
         # names of documents are paths within the profile's folder
         if document_names and (missing := sorted(set(named) - document_names)):
@@ -249,7 +247,7 @@ def _require_documents(study: Study, speaker: Speaker, path: Path) -> None:
             raise BadInput(
                 what,
                 where=str(path),
-                remedy="give the path within the folder of its profile",
+                hint="give the path within the folder of its profile",
             )
 
 
@@ -269,7 +267,7 @@ def study_of(store: Store, study_id: str) -> Study:
     if payload is None:
         raise NotThere(
             "there is no such study",
-            remedy="name its file at the start",
+            hint="name its file at the start",
             option="study",
         )
 

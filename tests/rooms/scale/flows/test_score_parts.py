@@ -95,7 +95,7 @@ def test_parquet_without_its_package_names_the_extra(
     (log := tmp_path / "log.parquet").touch()
     with pytest.raises(WrongUse, match="parts of Parquet need a package: pyarrow") as refused:
         into_parts(log, learnt.rubrics, tmp_path / "parts")
-    assert refused.value.remedy == 'pip install "pollex[ray]"'
+    assert refused.value.hint == 'pip install "pollex[ray]"'
 
 
 def test_a_resume_makes_what_is_missing_and_nothing_else_on_any_file_system(

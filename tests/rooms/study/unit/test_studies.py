@@ -86,7 +86,7 @@ def test_a_system_without_what_it_needs_is_told_with_the_profiles_file(
     with pytest.raises(BadInput, match=told) as caught:
         read_profiles(file)
     assert str(caught.value.where).startswith(str(tmp_path))
-    assert caught.value.remedy
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize(

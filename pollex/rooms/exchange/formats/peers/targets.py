@@ -154,8 +154,8 @@ class Target:
         """
         # some tools have a fixed scale of five options
         if self.only_five and len(sheet.options) != 5:
-            remedy = "learn it with `pollex learn LOGS --model M --set scale=likert`"
-            raise WrongUse(self.only_five, remedy=remedy)
+            hint = "learn it with `pollex learn LOGS --model M --set scale=likert`"
+            raise WrongUse(self.only_five, hint=hint)
         if self.file:
             return {self.file: self._code(sheet)}
 

@@ -146,11 +146,11 @@ class ReferencingProfile(_Part):
         try:
             return cls.parse(read_lines(file), where=str(path))
         except (OSError, UnicodeDecodeError) as error:
-            remedy = f"give a TOML file, or one of {', '.join(bundled_profiles())}"
+            hint = f"give a TOML file, or one of {', '.join(bundled_profiles())}"
             raise WrongUse(
                 f"the profile can't be read: {error}",
                 where=str(path),
-                remedy=remedy,
+                hint=hint,
             ) from error
 
     @classmethod
@@ -167,13 +167,13 @@ class ReferencingProfile(_Part):
             raise WrongUse(
                 "; ".join(own_messages) or complaint(error),
                 where=where,
-                remedy=_remedy(),
+                hint=_remedy(),
             ) from error
         except ValueError as error:
             raise WrongUse(
                 f"not valid TOML: {error}",
                 where=where,
-                remedy=_remedy(),
+                hint=_remedy(),
             ) from error
 
     @model_validator(mode="after")

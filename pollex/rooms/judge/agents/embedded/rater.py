@@ -154,7 +154,7 @@ class EmbeddedRater(Judge):
             what = "the built-in rater answers questions of two options alone"
             raise WrongUse(
                 what,
-                remedy="give two options, or an LLM",
+                hint="give two options, or an LLM",
                 option="model",
             )
         if why := conversation.not_scorable:
@@ -166,7 +166,7 @@ class EmbeddedRater(Judge):
         if weights is None:
             raise WrongUse(
                 "the built-in rater has studied no log",
-                remedy="call `fit` with the log first",
+                hint="call `fit` with the log first",
             )
 
         answers: list[Answer | Unanswered] = []

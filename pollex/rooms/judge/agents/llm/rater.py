@@ -57,7 +57,7 @@ class LlmRater(Role, Judge):
         if variant not in VARIANTS:
             raise WrongUse(
                 f"no prompt variant {variant!r}",
-                remedy=f"choose from {', '.join(VARIANTS)}",
+                hint=f"choose from {', '.join(VARIANTS)}",
             )
 
         self.variant = variant

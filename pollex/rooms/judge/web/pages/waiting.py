@@ -128,7 +128,7 @@ def case(
     if case and case not in waiting.waiting:
         raise NotThere(
             "the run does not wait for this conversation",
-            remedy="its page has those that it waits for",
+            hint="its page has those that it waits for",
         )
 
     conversation = None
@@ -213,7 +213,7 @@ def run_that_waits(site: Site, run: Run) -> Tallied:
     if waiting is None:
         raise NotThere(
             f"{run.id} waits for nobody",
-            remedy="runs of `pollex judge` that have ended may wait",
+            hint="runs of `pollex judge` that have ended may wait",
         )
 
     return waiting
@@ -235,13 +235,13 @@ def give(
     if option not in [option.text for option in waiting.task.question.options]:
         raise Fault(
             f"{option[:80]!r} is no option of the question",
-            remedy="choose one of those that are shown",
+            hint="choose one of those that are shown",
         )
 
     if conversation not in waiting.waiting:
         raise Clash(
             "the run does not wait for this conversation any more",
-            remedy="go on with the next one",
+            hint="go on with the next one",
         )
 
     about = next(conversations_of(site.store, run.id, ids=[conversation]))
@@ -250,13 +250,13 @@ def give(
     if decides and about.id not in differ(opinions_here):
         raise Clash(
             "people don't differ on it, or somebody has decided",
-            remedy="answer it as yourself",
+            hint="answer it as yourself",
         )
 
     if decides and not reason.strip():
         raise Fault(
             "a decision takes a reason",
-            remedy="say why, or answer it as yourself",
+            hint="say why, or answer it as yourself",
         )
 
     # the label says where it came from: a person's own answer or a decision between others
@@ -293,7 +293,7 @@ def resume(site: Site, run: Run) -> Done:
     if not values_given:
         raise Fault(
             "nobody has answered yet, or people differ",
-            remedy="answer a case first",
+            hint="answer a case first",
         )
 
     path = _written(site.store.folder, values_given)

@@ -40,18 +40,18 @@ def accept(
 
     # somebody else may have accepted meanwhile
     if not names:
-        raise Clash(f"{run.id} waits for no proposal", remedy="load the page again")
+        raise Clash(f"{run.id} waits for no proposal", hint="load the page again")
     if not name:
         raise Fault(
             "no proposal is ticked",
-            remedy="tick those that are to be proved",
+            hint="tick those that are to be proved",
         )
 
     # names come from the form, so they are checked
     if unknown := [one_name for one_name in name if one_name not in names]:
         raise NotThere(
             f"no proposal is called {unknown[0]!r:.60}",
-            remedy=f"those are {', '.join(names)}",
+            hint=f"those are {', '.join(names)}",
         )
 
     # the same command goes on, with what was accepted
@@ -73,7 +73,7 @@ def todo(site: Site, run: Run) -> Response:
     if folder is None or not (folder / TODO).is_file():
         raise NotThere(
             f"{run.id} asks nothing by files",
-            remedy="its page says what it waits for",
+            hint="its page says what it waits for",
         )
 
     return sent(
@@ -94,14 +94,14 @@ def replies(
     """Keep replies that somebody brings, and go on with them."""
     folder = files_folder(site, run)
     if folder is None:
-        raise Clash(f"{run.id} asks nothing by files", remedy="load the page again")
+        raise Clash(f"{run.id} asks nothing by files", hint="load the page again")
 
     # read as a whole before anything is written
     try:
         text = replies_text(lines.encode())
     except (ValueError, RecursionError) as error:
         what = f"these are no replies: {error}"[:200]
-        raise Fault(what, remedy='a line each: {"key": …, "reply": …}') from None
+        raise Fault(what, hint='a line each: {"key": …, "reply": …}') from None
 
     # a yes to the command first: to go on costs money
     require_yes(site, run, confirmed)
@@ -138,7 +138,7 @@ def _gone_on(
     if child is None:
         raise Clash(
             f"no form of this server began {run.id}",
-            remedy="go on with it where it was begun",
+            hint="go on with it where it was begun",
         )
 
     return child

@@ -139,7 +139,7 @@ def remedy(
     if not record:
         raise NotThere(
             f"{run.id} proved nothing, or not yet",
-            remedy=f"{REMEDIES} has what there is",
+            hint=f"{REMEDIES} has what there is",
         )
 
     # orders once, pairs by page
@@ -211,7 +211,7 @@ def compare(
     """Keep what a person chose; a comment stands beside it."""
     pair = _sheet(site, run).get(key)
     if pair is None:
-        raise NotThere("there is no such pair", remedy="load the page again")
+        raise NotThere("there is no such pair", hint="load the page again")
 
     about = {
         "annotator": who,
@@ -282,7 +282,7 @@ def _foreseen(site: Site, named: NamedSet, rubric_id: str) -> tuple[ChosenRubric
     if (run := run_that_asked(site, named)) is None:
         raise NothingYet(
             "no run of this store asked these rubrics",
-            remedy="`pollex score` does",
+            hint="`pollex score` does",
         )
 
     key = ("change", named.id, rubric.id, run.finished or "")

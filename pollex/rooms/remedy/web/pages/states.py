@@ -66,7 +66,7 @@ def state(
     except WrongUse as error:
         raise Fault(
             error.what,
-            remedy="name the release of what is mended, and of nothing else",
+            hint="name the release of what is mended, and of nothing else",
         ) from None
 
     site.store.keep([row_of(remark)])

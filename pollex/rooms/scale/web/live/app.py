@@ -272,7 +272,7 @@ def _conversation(payload: Any) -> Conversation:
     except Exception as error:  # outside data that no reader foresaw
         raise WrongUse(
             f"not a conversation: {type(error).__name__}",
-            remedy="send a list of messages",
+            hint="send a list of messages",
         ) from error
 
 

@@ -32,7 +32,7 @@ def serve_scores(serve_store: ServeStore) -> int:
     if serve_store.no_token and not is_loopback(serve_store.host):
         raise WrongUse(
             "without a token it serves this machine only",
-            remedy="leave it out",
+            hint="leave it out",
             option="no_token",
         )
 

@@ -67,7 +67,7 @@ class Passages:
         if self.all and find_spec("bm25s") is None:
             raise WrongUse(
                 "documents need a package: bm25s",
-                remedy='pip install "pollex[simulate]"',
+                hint='pip install "pollex[simulate]"',
             )
 
     def named(self, documents: Sequence[str], most: int) -> list[Passage]:

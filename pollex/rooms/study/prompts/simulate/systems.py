@@ -54,7 +54,7 @@ def systems_named(names: Sequence[str]) -> list[System]:
 
         raise WrongUse(
             what,
-            remedy=f"choose from {', '.join(by_name)}",
+            hint=f"choose from {', '.join(by_name)}",
             option="systems",
         )
 

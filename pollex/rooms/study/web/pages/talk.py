@@ -148,7 +148,7 @@ def turn(
         sides = talk_session.open(study)
         moment = now()
         if max(side.said for side in sides) >= study.turns[1]:
-            raise Clash("that were all messages", remedy="answer the questions")
+            raise Clash("that were all messages", hint="answer the questions")
         # side by side, one message goes to all systems that are open
         site.store.keep(
             TalkTurnRow(talk_session.id, side.position, "user", text, moment, ms, edits)
@@ -188,7 +188,7 @@ def end(
         if why == TALKED and min(side.said for side in sides) < study.turns[0]:
             raise Clash(
                 f"send at least {study.turns[0]} messages",
-                remedy="go on talking, or stop",
+                hint="go on talking, or stop",
             )
 
         site.store.keep(TalkEndRow(talk_session.id, side.position, why, moment) for side in sides)
@@ -211,7 +211,7 @@ def keep(
         if due is None or due.position != position:
             raise Clash(
                 "these answers are about another system",
-                remedy="load the page again",
+                hint="load the page again",
             )
 
         # questions that depend on how the talk went are asked of some sides only
@@ -245,7 +245,7 @@ def _participant(request: Request) -> Guest:
     if guest is None:
         raise Forbidden(
             "only participants talk",
-            remedy="make a link for one on the study's page",
+            hint="make a link for one on the study's page",
         )
 
     return guest
@@ -266,7 +266,7 @@ def _session(
         if own_talk is None or _phase(site, study, own_talk) not in phases:
             raise Clash(
                 "your session is somewhere else by now",
-                remedy="load the page again",
+                hint="load the page again",
             )
 
         yield own_talk
