@@ -18,7 +18,7 @@ from small_form import Findings, arguments_of, run, table
 from pollex.measures.arrays import Floats
 from pollex.measures.every_look import ConfidenceSequence
 from pollex.measures.intervals import Figure
-from pollex.services.check import Condition, verdict
+from pollex.services.check import Condition, decide_condition
 
 LIMIT = 0.03
 MEAN, SIZE = 0.7, 4.0
@@ -107,7 +107,11 @@ def shut_on(figures: Sequence[Figure]) -> int | None:
     """The first day on which the gate is shut."""
     condition = Condition("mean(p) drops by 0.03", "difference", "p", LIMIT, -1)
     return next(
-        (day for day, one in enumerate(figures, 1) if verdict(condition, one).status == "failed"),
+        (
+            day
+            for day, one in enumerate(figures, 1)
+            if decide_condition(condition, one).status == "failed"
+        ),
         None,
     )
 

@@ -19,7 +19,7 @@ from fault_cases import ROOT, case
 from fault_cases.commands import learned
 from fault_cases.commands import run as run_here
 from pollex.conversations.redaction import found_in
-from pollex.services.evaluate import MOST_BEGINNINGS, after_turns
+from pollex.services.evaluate import MOST_BEGINNINGS, score_beginnings
 from pollex.services.scorer import Scorer, conversation_from
 
 SECONDS = 60
@@ -123,7 +123,7 @@ def long_texts(folder: Path) -> str:
     begun = time.monotonic()
     with Scorer.load(folder / "r.json") as scorer:
         from_400 = conversation_from(conversation("a", *turns * 200))
-        assert len(after_turns(from_400, scorer.score_many, ())) == MOST_BEGINNINGS
+        assert len(score_beginnings(from_400, scorer.score_many, ())) == MOST_BEGINNINGS
         assert scorer.score(conversation("b", *turns * 50_000)).outcome == "not_scorable"
     assert len(found_in("4111 1111 1111 1111 " * 50_000)) == 50_000
     seconds = time.monotonic() - begun

@@ -15,7 +15,7 @@ FEWEST = 5
 
 def agreement(of: Sequence[Opinion]) -> Figure:
     """Compute Krippendorff's alpha of annotators' answers, with its interval; numbers are options in an order."""
-    if len(shared := texts_of_several(of)) < FEWEST:
+    if len(shared := find_texts_of_several(of)) < FEWEST:
         return Figure(
             None,
             n=len(shared),
@@ -41,7 +41,7 @@ def agreement(of: Sequence[Opinion]) -> Figure:
     )
 
 
-def texts_of_several(of: Sequence[Opinion]) -> set[str]:
+def find_texts_of_several(of: Sequence[Opinion]) -> set[str]:
     """Return the texts that several people answered about."""
     people: dict[str, set[str]] = defaultdict(set)
     for opinion in of:

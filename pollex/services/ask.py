@@ -148,8 +148,8 @@ def ask(
     read = logs_from(logs, reading.for_scores(), progress)
     # a dry run counts the calls that the same settings would make
     if run.dry_run:
-        counted = one_by_one(model, with_domain=domain is not None)
-        work = lambda plan: _rehearse(read, questions, asked_by(plan.asker, questions))  # noqa: E731
+        counted = pose_questions_singly(model, with_domain=domain is not None)
+        work = lambda plan: _rehearse(read, questions, choose_answerer(plan.asker, questions))  # noqa: E731
         raise rehearse(counted, run, SEED, work, profile)
 
     with workspace(run, progress, read) as opened:
@@ -160,13 +160,13 @@ def ask(
         }
         (run_id, sources), usage = by_model(
             opened,
-            one_by_one(model, with_domain=domain is not None),
+            pose_questions_singly(model, with_domain=domain is not None),
             SEED,
             arguments,
             lambda asker, setting: ask_all(
                 read.conversations,
                 [question.for_model for question in questions],
-                judge=asked_by(asker, questions),
+                judge=choose_answerer(asker, questions),
                 data_fingerprint=read.fingerprint,
                 setting=setting,
                 skips=frozenset(question.id for question in questions if question.skip),
@@ -192,7 +192,7 @@ def ask(
     )
 
 
-def one_by_one(model: ModelOptions, *, with_domain: bool) -> ModelOptions:
+def pose_questions_singly(model: ModelOptions, *, with_domain: bool) -> ModelOptions:
     """Return the model asked one question in a call; nothing is asked beside the questions.
 
     Args:
@@ -211,7 +211,7 @@ def one_by_one(model: ModelOptions, *, with_domain: bool) -> ModelOptions:
     return replace(model, settings=settings)
 
 
-def asked_by(asker: Asker, questions: Sequence[SheetQuestion]) -> Judge:
+def choose_answerer(asker: Asker, questions: Sequence[SheetQuestion]) -> Judge:
     """Return who answers: a model, and a rule where a question about sources doesn't apply."""
     return ByRule(
         LlmJudge(asker),
@@ -239,7 +239,7 @@ def _rows(
     questions: list[SheetQuestion],
 ) -> Iterator[Row]:
     # a row for each option; a question without an answer has none
-    for conversation, answers in sheets_of(opened.store, run_id, read.conversations):
+    for conversation, answers in iterate_answer_sheets(opened.store, run_id, read.conversations):
         for question in questions:
             if not isinstance(answer := answers.get(question.id), Answer):
                 continue
@@ -261,7 +261,9 @@ async def ask_all(
     skips: frozenset[str] = frozenset(),
     unordered: frozenset[str] = frozenset(),
 ) -> tuple[str, dict[str, int]]:
-    """Ask all questions about each conversation; return the run, and where the answers come from. See `sheets_of`.
+    """Ask all questions about each conversation; return the run, and where the answers come from.
+
+    See `iterate_answer_sheets`.
 
     Args:
         questions: The main one last.
@@ -301,8 +303,8 @@ async def ask_all(
         await store.write_step(run.id, SHEET, {"questions": questions_json})
         # a conversation is done when no question of it is open, or can be asked again
         done = {}
-        for conversation, answers in sheets_of(store, run.id, conversations):
-            if _settled(answers, questions, setting.retry_outcomes):
+        for conversation, answers in iterate_answer_sheets(store, run.id, conversations):
+            if _settle_answers(answers, questions, setting.retry_outcomes):
                 done[conversation.id] = answers
         live = AskWork(
             **setting.of_run(run.id),
@@ -333,7 +335,7 @@ async def ask_all(
     return run.id, state["outcomes"]
 
 
-def sheets_of(
+def iterate_answer_sheets(
     store: Store,
     run: str,
     conversations: Sequence[Conversation],
@@ -350,7 +352,7 @@ def sheets_of(
             yield (conversation, answers.get(conversation.id, {}))
 
 
-def asked_in(store: Store, run: str) -> dict[str, Question]:
+def read_asked_questions(store: Store, run: str) -> dict[str, Question]:
     """Return the questions of a run of `ask`, by their ids."""
     # a run of before may have stored no questions
     sheet = step(store, run, SHEET)
@@ -364,7 +366,7 @@ def asked_in(store: Store, run: str) -> dict[str, Question]:
     return {question.id: question for question in questions}
 
 
-def _settled(
+def _settle_answers(
     case_answers: Answers,
     questions: Sequence[Question],
     retry_outcomes: Collection[Outcome],

@@ -27,14 +27,14 @@ from pollex.services.readings import (
 )
 from pollex.text import printable, size_told
 
-MOST_OF_SHEET = 512 << 20
+LARGEST_UNPACKED_SHEET_BYTES = 512 << 20
 """Bytes that a spreadsheet may unpack to: it is read whole."""
-ROOM = 256 << 20
+LEAST_FREE_DISK_BYTES = 256 << 20
 """Bytes that stay free on the disk of the store."""
 LONGEST_TITLE = 120
-REMOTE = ("s3", "gs", "gcs", "az", "abfs", "abfss")
+OBJECT_STORE_SCHEMES = ("s3", "gs", "gcs", "az", "abfs", "abfss")
 """Object stores that may be named: their addresses are names, and no hosts."""
-BUNDLED = "bikes.jsonl"
+BUNDLED_LOG_NAME = "bikes.jsonl"
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Roots:
         )
 
 
-def title_of(name: str) -> str:
+def shorten_file_name(name: str) -> str:
     """Return what people are shown for a file: its name alone, whatever system it comes from, in one line."""
     last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
     return printable(" ".join(last.split()), LONGEST_TITLE) or "file"
@@ -137,7 +137,7 @@ def require_room(store: Path, size: int) -> None:
     """
     free = shutil.disk_usage(store).free
     # a full disk would break the store
-    if size > free - ROOM:
+    if size > free - LEAST_FREE_DISK_BYTES:
         what = f"{size_told(size)} are more than the server's disk has room for"
         raise BadInput(what, hint="send less, or make room there")
 
@@ -200,7 +200,7 @@ class TooLarge(BadInput):
     """Files that are, or unpack to, more than may be brought at once."""
 
 
-def too_large(title: str, most: int) -> TooLarge:
+def file_too_large_error(title: str, most: int) -> TooLarge:
     """Return the error for files of more than may be brought at once."""
     what = f"more than {size_told(most)}, packed or unpacked"
     hint = "send less at once, or have more allowed: `pollex serve --max-upload SIZE`"
@@ -218,14 +218,16 @@ def _require_small(file: SentFile, left: int, most: int) -> int:
         is_sheet = is_spreadsheet(file.path, opened.read(16))
 
     if is_sheet:
-        room = min(left, MOST_OF_SHEET)
+        room = min(left, LARGEST_UNPACKED_SHEET_BYTES)
     else:
         room = left
 
     # what isn't packed counts by its own size
     size = max(unpacked_size(file.title, file.path, room), file.path.stat().st_size)
     if size > room:
-        raise too_large(file.title, min(most, MOST_OF_SHEET) if is_sheet else most)
+        raise file_too_large_error(
+            file.title, min(most, LARGEST_UNPACKED_SHEET_BYTES) if is_sheet else most
+        )
     return size
 
 
@@ -253,13 +255,13 @@ def bring_place(
 
     # queries and paths stay where they are; objects of a store elsewhere are copied
     if is_query(text):
-        place = _query_allowed(text, roots)
+        place = _require_allowed_query(text, roots)
     elif "://" in text:
-        return _copied(store, text, roots, most)
+        return _copy_remote_files(store, text, roots, most)
     else:
-        place = _path_allowed(text, roots)
+        place = _require_allowed_path(text, roots)
 
-    title = title_of(text.partition("?")[0])
+    title = shorten_file_name(text.partition("?")[0])
     reading = new_reading(store, title)
     return keep_reading(replace(reading, places=(place,), titles=(title,)))
 
@@ -272,23 +274,23 @@ def require_readable(reading: LogReading, roots: Roots) -> None:
     """
     for place in reading.places:
         if is_query(place):
-            _query_allowed(place, roots)
+            _require_allowed_query(place, roots)
         else:
-            _path_allowed(place, roots)
+            _require_allowed_path(place, roots)
 
 
 def bring_bundled(store: Path) -> LogReading:
     """Keep a copy of the log that comes with pollex, as it is read."""
-    reading = new_reading(store, BUNDLED)
+    reading = new_reading(store, BUNDLED_LOG_NAME)
     name = f"{secrets.token_hex(8)}.jsonl"
-    content = (files("pollex.examples") / BUNDLED).read_bytes()
+    content = (files("pollex.examples") / BUNDLED_LOG_NAME).read_bytes()
     write_private(reading.folder / name, content)
 
     return keep_reading(
         replace(
             reading,
             files=(name,),
-            titles=(BUNDLED,),
+            titles=(BUNDLED_LOG_NAME,),
             is_kept=True,
         )
     )
@@ -300,10 +302,10 @@ def write_private(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def _path_allowed(text: str, roots: Roots) -> str:
+def _require_allowed_path(text: str, roots: Roots) -> str:
     """Return a path, or a pattern, of which every file is under a folder that may be read."""
     # the folder before a pattern is checked first, and then each file that it finds
-    before = _before_pattern(text)
+    before = _folder_before_pattern(text)
     folder = roots.require_path(before)
     if before != text:
         path = str(folder / text[len(before) :].lstrip("/"))
@@ -314,10 +316,10 @@ def _path_allowed(text: str, roots: Roots) -> str:
         names = find_files([path])
     except PollexError as error:
         # without the server's own folders, which nobody typed
-        raise BadInput(error.what, where=title_of(text), hint=error.hint) from None
+        raise BadInput(error.what, where=shorten_file_name(text), hint=error.hint) from None
     except OSError as error:
         what = f"can't be read: {error.strerror}"
-        raise BadInput(what, where=title_of(text), hint="check the path") from None
+        raise BadInput(what, where=shorten_file_name(text), hint="check the path") from None
 
     # a link inside of the folder may lead out of it
     for name in names:
@@ -326,7 +328,7 @@ def _path_allowed(text: str, roots: Roots) -> str:
     return path
 
 
-def _before_pattern(text: str) -> str:
+def _folder_before_pattern(text: str) -> str:
     """Return the folder that a pattern is in; a path without a pattern as it is."""
     pattern = re.search(r"[*?\[]", text)
     if pattern is None:
@@ -334,7 +336,7 @@ def _before_pattern(text: str) -> str:
     return text[: text.rfind("/", 0, pattern.start()) + 1] or "."
 
 
-def _query_allowed(text: str, roots: Roots) -> str:
+def _require_allowed_query(text: str, roots: Roots) -> str:
     """Return a query whose database may be read."""
     kind, _, rest = text.partition(":")
     # a database server is an address; every other database is a file
@@ -365,7 +367,7 @@ def require_host_of_password(place: str) -> None:
         )
 
 
-def _copied(
+def _copy_remote_files(
     store: Path,
     address: str,
     roots: Roots,
@@ -377,19 +379,19 @@ def _copied(
         WrongUse: It is no such address, or may not be read.
         BadInput: Nothing is there, or too much.
     """
-    if address.partition("://")[0].lower() not in REMOTE:
+    if address.partition("://")[0].lower() not in OBJECT_STORE_SCHEMES:
         what = "this kind of address is not read"
-        hint = f"name one of {', '.join(f'{scheme}://' for scheme in REMOTE)}, or bring the file"
+        hint = f"name one of {', '.join(f'{scheme}://' for scheme in OBJECT_STORE_SCHEMES)}, or bring the file"
         raise WrongUse(what, hint=hint)
 
     roots.require_address(address)
-    reading = new_reading(store, title_of(address))
+    reading = new_reading(store, shorten_file_name(address))
     try:
         # sizes first: nothing is copied that has no room
         places = places_of(address)
         size = sum(place.size for place in places)
         if size > most:
-            raise too_large(address, most)
+            raise file_too_large_error(address, most)
         require_room(store, size)
         sent: list[SentFile] = []
         # copied in blocks under random names, readable by the owner alone
@@ -398,7 +400,7 @@ def _copied(
             with place.files.open(place.path, "rb") as source, path.open("xb") as target:
                 path.chmod(0o600)
                 shutil.copyfileobj(source, target, 1 << 20)
-            sent.append(SentFile(path, title_of(place.name)))
+            sent.append(SentFile(path, shorten_file_name(place.name)))
 
         return take_files(reading, sent, most)
     except PollexError:
@@ -409,4 +411,4 @@ def _copied(
         remove_reading(reading)
         what = f"can't be read: {printable(str(error), 200)}"
         hint = "check the address, and the keys in the server's environment"
-        raise BadInput(what, where=title_of(address), hint=hint) from error
+        raise BadInput(what, where=shorten_file_name(address), hint=hint) from error

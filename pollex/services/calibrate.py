@@ -89,7 +89,7 @@ class TablesRead:
             f"{count(self.judgments, 'judgment')}, "
             f"{self.judged_main} of them of the main question {self.main!r}; {count(self.judges, 'judge')}{unnamed}"
         )
-        yield from faults_told(self.faults)
+        yield from describe_faults(self.faults)
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,7 +153,7 @@ class FittedCalibrator(Shown):
                 "questions",
                 "refused",
             ),
-        ) | faults_json(self.faults)
+        ) | write_faults_json(self.faults)
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class Predicted(Result):
 
     def told(self) -> TerminalLines:
         """Yield warnings, and what was written."""
-        yield from faults_told(self.faults)
+        yield from describe_faults(self.faults)
         if self.unknown_judges:
             names = ", ".join(self.unknown_judges)
             yield from notes_told([f"unknown judges get the shared part: {names}"])
@@ -215,7 +215,7 @@ class Predicted(Result):
             self.of("out", "texts", "questions", "learned_from")
             | {"strangers": list(self.unknown_judges)}
             | {"calibrated": self.support is not None and self.support.enough}
-            | faults_json(self.faults)
+            | write_faults_json(self.faults)
         )
 
 
@@ -270,8 +270,8 @@ def calibrate(
 
     # settings that this kind of model has, and those of the network
     estimator = kind(
-        **settings_for(kind, seed, shift, network=network)
-        | settings_of_network(kind, settings or {})
+        **build_model_settings(kind, seed, shift, network=network)
+        | complete_network_settings(kind, settings or {})
     )
     table = read_answers(
         answers,
@@ -281,7 +281,7 @@ def calibrate(
     judged = read_judgments(judgments, table, main=main, nominal=nominal)
     # without settings from the user, the network begins as ordinal mixed effects
     if model == "network" and not settings:
-        estimator.set_params(**begun_settings(judged.questionnaire))
+        estimator.set_params(**build_mixed_start_settings(judged.questionnaire))
 
     stage = f"Fitting: {kind.title or model}"
     progress.start(stage, 1)
@@ -309,7 +309,7 @@ def calibrate(
         out,
         name_for_people(fitted),
         read,
-        tuple(choice_sentences(fitted)),
+        tuple(describe_model_choice(fitted)),
         (read.main, *(other.questionnaire_.main for other in others)),
         refused,
     )
@@ -413,7 +413,7 @@ def predict_judgments(
     )
 
 
-def settings_for(
+def build_model_settings(
     kind: type[JudgedEstimator],
     seed: int,
     shift: str | None,
@@ -442,7 +442,9 @@ def settings_for(
     )
 
 
-def settings_of_network(kind: type[JudgedEstimator], settings: Mapping[str, Any]) -> dict[str, Any]:
+def complete_network_settings(
+    kind: type[JudgedEstimator], settings: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return settings that were given to the calibration network; the authors' recipe brings the authors' own.
 
     Raises:
@@ -462,7 +464,7 @@ def settings_of_network(kind: type[JudgedEstimator], settings: Mapping[str, Any]
     return {**(AUTHORS if settings.get("recipe") == "authors" else {}), **settings}
 
 
-def begun_settings(questions: Questionnaire) -> dict[str, Any]:
+def build_mixed_start_settings(questions: Questionnaire) -> dict[str, Any]:
     """Return the settings of a network that begins as ordinal mixed effects; none where answers have no order."""
     # takes a second to import
     from pollex.calibration.models.ordinal import OrdinalMixedEffects
@@ -532,7 +534,7 @@ def _others(
     return notes, refused
 
 
-def groups_of(table: AnswerTable, judged: JudgmentTable) -> dict[str, tuple[str, ...]]:
+def pair_group_columns(table: AnswerTable, judged: JudgmentTable) -> dict[str, tuple[str, ...]]:
     """Return the group columns of both tables, those of the answers first."""
     # a table without a column leaves it to the other table to say the group
     names = dict.fromkeys([*table.groups, *judged.groups])
@@ -559,7 +561,7 @@ def shift_groups(
     Raises:
         WrongUse: There is no such column, or it has one group only.
     """
-    groups = groups_of(table, judged)
+    groups = pair_group_columns(table, judged)
     if column not in groups:
         if groups:
             others = f"give one of {', '.join(groups)}"
@@ -579,9 +581,9 @@ def shift_groups(
     return groups[column]
 
 
-def choice_sentences(model: JudgedEstimator) -> list[str]:
+def describe_model_choice(model: JudgedEstimator) -> list[str]:
     """Describe what a model chose among others or among settings, and by how much."""
-    choices = (choice_of(model), getattr(model, "search_", None))
+    choices = (find_model_choice(model), getattr(model, "search_", None))
     sentences: list[str] = []
     for choice in choices:
         if choice is not None:
@@ -590,7 +592,7 @@ def choice_sentences(model: JudgedEstimator) -> list[str]:
     return sentences
 
 
-def choice_of(model: JudgedEstimator) -> ModelChoice | None:
+def find_model_choice(model: JudgedEstimator) -> ModelChoice | None:
     """Return how a model that chooses among others chose."""
     model_choice: ModelChoice | None = getattr(model, "choice_", None)
     return model_choice
@@ -598,7 +600,7 @@ def choice_of(model: JudgedEstimator) -> ModelChoice | None:
 
 def name_for_people(model: JudgedEstimator) -> str:
     """Return the model's title; for one that chooses among others, what it chose."""
-    choice = choice_of(model)
+    choice = find_model_choice(model)
     if choice is None:
         return model.title
 
@@ -606,13 +608,13 @@ def name_for_people(model: JudgedEstimator) -> str:
     return f"calibrator ({names[0] if len(names) == 1 else f'{len(names)} models together'})"
 
 
-def faults_told(faults: Iterable[Issue]) -> TerminalLines:
+def describe_faults(faults: Iterable[Issue]) -> TerminalLines:
     """Yield what was left out, in yellow, and what is worth knowing."""
     for fault in faults:
         yield Line(f"Left out: {fault}", "yellow") if fault.left_out else f"Note: {fault}"
 
 
-def faults_json(faults: Iterable[Issue]) -> dict[str, Any]:
+def write_faults_json(faults: Iterable[Issue]) -> dict[str, Any]:
     """Return what was left out and what is worth knowing as JSON values."""
     report: dict[str, list[dict[str, Any]]] = {"left_out": [], "notes": []}
     # two lists: what is missing from the figures, and what is only worth knowing

@@ -49,7 +49,13 @@ from pollex.reports.calibration import (
     TailText,
     calibration_page,
 )
-from pollex.services.calibrate import TablesRead, choice_of, faults_json, groups_of, name_for_people
+from pollex.services.calibrate import (
+    TablesRead,
+    find_model_choice,
+    name_for_people,
+    pair_group_columns,
+    write_faults_json,
+)
 from pollex.services.logs import logs_from
 from pollex.services.results import Result
 from pollex.services.training_record import TRAINING, training_of
@@ -146,7 +152,7 @@ class Bench:
         return predictions_beside(proba, self.given, self.questions.scale())
 
 
-def as_fitted(
+def rebuild_unfitted_model(
     model: JudgedEstimator,
     shift: str | None,
     table: AnswerTable,
@@ -172,7 +178,7 @@ def as_fitted(
         return judged_estimator, None, ""
 
     # only groups with a judged text count
-    labels = groups_of(table, judged).get(shift or "", ())
+    labels = pair_group_columns(table, judged).get(shift or "", ())
     if labels:
         names = {labels[row] for row in judged.judgments.row.tolist()}
     else:
@@ -195,7 +201,7 @@ def as_fitted(
     )
 
 
-def bench_of(
+def split_bench(
     table: AnswerTable,
     judged: JudgmentTable,
     seed: int,
@@ -248,7 +254,7 @@ def crossfit_model(
     Args:
         is_main: Whether it is the calibrator that the page is about.
     """
-    with stage(bench.progress, f"Cross-fitting: {title}"):
+    with show_stage(bench.progress, f"Cross-fitting: {title}"):
         predictions = bench.predictions(model, bench.X, bench.questions)
         figures = assess(
             predictions,
@@ -290,7 +296,7 @@ def measure_saved(
     return [ComparedModel("the kept one as it is", figures, behind)]
 
 
-def baselines(
+def measure_baselines(
     bench: Bench,
     model: JudgedEstimator,
     own_predictions: Predictions,
@@ -317,7 +323,7 @@ def baselines(
             )
 
 
-def quick_of(model: JudgedEstimator, ordinal: bool = True) -> JudgedEstimator:
+def choose_quick_model(model: JudgedEstimator, ordinal: bool = True) -> JudgedEstimator:
     """Return a fast substitute for repeated fits: the heaviest member, or another model.
 
     Of several, those that look at the main question alone, or at no text, have nothing to say of
@@ -350,7 +356,7 @@ def quick_of(model: JudgedEstimator, ordinal: bool = True) -> JudgedEstimator:
     return stand_in
 
 
-def subgroups_of(
+def measure_subgroups(
     bench: Bench,
     predictions: Predictions,
     table: AnswerTable,
@@ -360,7 +366,7 @@ def subgroups_of(
     rows = bench.given.row.tolist()
     # the group of each judgment's text, from columns of few groups
     columns = {}
-    for column, of_text in groups_of(table, judged).items():
+    for column, of_text in pair_group_columns(table, judged).items():
         if len(set(of_text)) <= MOST_GROUPS:
             columns[LLMS_JUDGE if column == JUDGE else column] = [
                 of_text[row] or "none" for row in rows
@@ -392,7 +398,7 @@ def subgroups_of(
     return assessments
 
 
-def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
+def measure_question_gains(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
     """Measure how much log-loss rises without the answers to each question, cross-fitted."""
     # without its only question a model has nothing to predict from
     questions = [scale.question for scale in bench.questions.asked]
@@ -403,7 +409,7 @@ def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
     whole = bench.predictions(model, bench.X, bench.questions)
     rows = []
     for question in questions:
-        with stage(bench.progress, f"Without question {question}"):
+        with show_stage(bench.progress, f"Without question {question}"):
             # the question counts as not asked, and its columns of X go
             scales = tuple(
                 replace(s, asked=s.asked and s.question != question) for s in bench.questions.scales
@@ -435,9 +441,9 @@ def gains_of(bench: Bench, model: JudgedEstimator) -> tuple[QuestionGain, ...]:
     return tuple(rows)
 
 
-def learning_of(bench: Bench, model: JudgedEstimator) -> tuple[LearningPoint, ...]:
+def measure_learning_curve(bench: Bench, model: JudgedEstimator) -> tuple[LearningPoint, ...]:
     """Measure log-loss by number of labels."""
-    with stage(bench.progress, "Learning curve"):
+    with show_stage(bench.progress, "Learning curve"):
         points = learning_curve(
             model,
             bench.X,
@@ -457,18 +463,18 @@ def learning_of(bench: Bench, model: JudgedEstimator) -> tuple[LearningPoint, ..
     )
 
 
-def leverages_of(model: JudgedEstimator, bench: Bench) -> tuple[Leverage, ...]:
+def measure_leverages(model: JudgedEstimator, bench: Bench) -> tuple[Leverage, ...]:
     """Measure leverages of the kept model on the answers in X.
 
     Not on judges' predicted answers: the network has other weights for these than for the main
     question, so that the ratio of their gradients means nothing.
     """
-    with stage(bench.progress, "Leverage"):
+    with show_stage(bench.progress, "Leverage"):
         return tuple(leverages(model, bench.X, bench.rng))
 
 
 @contextmanager
-def stage(progress: Progress, name: str) -> Iterator[None]:
+def show_stage(progress: Progress, name: str) -> Iterator[None]:
     """Show a bar for one step."""
     progress.start(name, 1)
     yield
@@ -476,13 +482,13 @@ def stage(progress: Progress, name: str) -> Iterator[None]:
 
 
 RESAMPLES = 200
-PLACES = 61
+DENSITY_PLACES = 61
 """At which a density is drawn."""
 TAIL, LONGEST_TAIL = 0.1, 10
 """Share of the texts that is the lower tail, and the most of them that are listed."""
 
 
-def predicted_of(
+def predict_subsets(
     models: Mapping[str, JudgedEstimator],
     X: Floats,
     texts: Sequence[str],
@@ -516,9 +522,9 @@ def predicted_of(
 
         # `[text, judge]`, expected answers; densities are drawn over the whole scale
         predicted = model.predict_each(X, judges, question)
-        mesh = np.linspace(min(scale.values), max(scale.values), PLACES)
+        mesh = np.linspace(min(scale.values), max(scale.values), DENSITY_PLACES)
         for column, group, rows in _subsets(groups, len(named)):
-            yield _predicted(
+            yield _predict_density(
                 question,
                 column,
                 group,
@@ -540,7 +546,7 @@ def _subsets(groups: Mapping[str, Sequence[str]], texts: int) -> Iterator[tuple[
                 yield (column, name, np.flatnonzero(np.array(labels, dtype=object) == name))
 
 
-def _predicted(
+def _predict_density(
     question: str,
     column: str,
     group: str,
@@ -718,7 +724,7 @@ class CalibrationReport(Result):
                 }
                 for prediction in data.predicted
             ],
-            **faults_json(data.faults),
+            **write_faults_json(data.faults),
         }
 
 
@@ -794,8 +800,8 @@ def measure_calibrator(
     # tables are read by the scales that the calibrator knows, not by what they hold
     table = read_answers(answers, scales=model.questionnaire_.asked)
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
-    refitted, groups, unlike = as_fitted(model, training.shift, table, judged)
-    bench = bench_of(
+    refitted, groups, unlike = rebuild_unfitted_model(model, training.shift, table, judged)
+    bench = split_bench(
         table,
         judged,
         seed,
@@ -810,12 +816,12 @@ def measure_calibrator(
         "judgments": judgments,
     }
     # how many judgments came from where, if the table says so
-    if sources := (named := groups_of(table, judged)).get(SOURCE):
+    if sources := (named := pair_group_columns(table, judged)).get(SOURCE):
         rows = judged.judgments.of_question(judged.questionnaire.index()).row.tolist()
         counted = Counter(sources[row] or "unknown" for row in rows)
         facts["sources"] = ", ".join(f"{name} ({n:,})" for name, n in counted.most_common())
 
-    with stage(bench.progress, "Predicting every question"):
+    with show_stage(bench.progress, "Predicting every question"):
         seen_rows = training.seen(table)
         title = name_for_people(model)
         crossfitted, predictions = crossfit_model(
@@ -829,7 +835,7 @@ def measure_calibrator(
         scale = bench.questions.scale()
         level: Level = "ordinal" if scale.ordinal else "nominal"
         # gains and the learning curve take many fits: a quick model stands in for the calibrator
-        worker = quick_of(model, scale.ordinal)
+        worker = choose_quick_model(model, scale.ordinal)
         mesh, responses = response_curves(model, bench.X, judged_rows)
         data = CalibrationData(
             title=title,
@@ -853,24 +859,24 @@ def measure_calibrator(
                 bench.rng,
                 bench.effort.resamples,
             ),
-            choice=choice_of(model),
+            choice=find_model_choice(model),
             compared=(
                 crossfitted,
                 *measure_saved(bench, model, predictions, seen_rows),
-                *baselines(bench, model, predictions),
+                *measure_baselines(bench, model, predictions),
             ),
             reliabilities=tuple(
                 reliability(predictions.proba, judged_rows.answer, judged_rows.row, scale.values)
             ),
-            subgroups=subgroups_of(bench, predictions, table, judged),
+            subgroups=measure_subgroups(bench, predictions, table, judged),
             mesh=mesh,
             responses=responses,
-            gains=gains_of(bench, worker),
-            learning=learning_of(bench, worker),
-            leverages=leverages_of(model, bench),
+            gains=measure_question_gains(bench, worker),
+            learning=measure_learning_curve(bench, worker),
+            leverages=measure_leverages(model, bench),
             faults=(*table.faults, *judged.faults),
             predicted=tuple(
-                predicted_of(calibrators, table.X, table.texts, named, logs or {}, bench.rng)
+                predict_subsets(calibrators, table.X, table.texts, named, logs or {}, bench.rng)
             ),
             facts=facts,
         )

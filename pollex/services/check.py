@@ -27,10 +27,10 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.compare import (
     Arm,
     Comparison,
-    arm_of_run,
-    arms_of,
     compare_two,
     keep_comparable,
+    read_run_arm,
+    score_arms,
 )
 from pollex.services.hooks import MendedRubrics
 from pollex.services.logs import files_of
@@ -51,9 +51,9 @@ FORMS = (
     "'mean(p) drops by 0.03', 'share drops by 0.05', 'mean(RUBRIC) rises by 1', "
     "'drift(p) above 0.25', 'unlike above 0.2'"
 )
-HOLDS = "holds "
+HOLDS_PREFIX = "holds "
 """Before the id of a rubric: whether it holds, in place of its mean."""
-TOP = 10.0
+LARGEST_ANSWER = 10.0
 """Largest answer to a rubric."""
 
 
@@ -268,7 +268,7 @@ def check(
 
     # mended rubrics are looked at without any condition, too
     if fail_if or not mended:
-        conditions = conditions_of(fail_if, rubric_set, again=again)
+        conditions = parse_conditions(fail_if, rubric_set, again=again)
     else:
         conditions = []
 
@@ -277,7 +277,7 @@ def check(
     for path in written:
         require_writable(path, *files_of([new, against], rubrics, labels))
 
-    arms, lost = arms_of(
+    arms, lost = score_arms(
         [against, new],
         rubric_set,
         reading=reading,
@@ -301,10 +301,13 @@ def check(
     # a mended rubric that holds again fails the gate, whatever the conditions
     back = {}
     for id_, (_, state) in mended.items():
-        if result := came_back(id_, state, arms, rubric_set):
+        if result := judge_recurrence(id_, state, arms, rubric_set):
             back[id_] = result
 
-    verdicts = (*_verdicts(conditions, comparison, arms, rubric_set, again=again), *back.values())
+    verdicts = (
+        *_decide_conditions(conditions, comparison, arms, rubric_set, again=again),
+        *back.values(),
+    )
     # the hooks mark it in the store as back, with what showed it
     why = f"{arms[1].name} against {arms[0].name}"
     for rubrics_of in {mended[id_][0] for id_ in back}:
@@ -352,19 +355,19 @@ def check_runs(
     Raises:
         WrongUse: A condition can't be read, or can't be looked at again and again.
     """
-    conditions = conditions_of(fail_if, rubric_set, again=again)
+    conditions = parse_conditions(fail_if, rubric_set, again=again)
     # samples are read again only where the comparison doesn't have what is needed
     if again or comparison is None:
         arms = []
         for name in (against, new):
-            arms.append(arm_of_run(store, name, rubric_set))
+            arms.append(read_run_arm(store, name, rubric_set))
     else:
         arms = []
 
     comparison = comparison or compare_two(
         arms[0], arms[1], rubric_set, None, None, conditions[0].limit or 0.05
     )
-    verdicts = _verdicts(
+    verdicts = _decide_conditions(
         conditions,
         comparison,
         arms,
@@ -380,7 +383,7 @@ def check_runs(
     )
 
 
-def _verdicts(
+def _decide_conditions(
     conditions: Sequence[Condition],
     comparison: Comparison,
     arms: Sequence[Arm],
@@ -393,17 +396,17 @@ def _verdicts(
         a, b, _ = keep_comparable(arms[0], arms[1])
 
     return tuple(
-        verdict(
+        decide_condition(
             condition,
-            at_every_look(condition.of, a, b, rubric_set)
+            bound_every_look(condition.of, a, b, rubric_set)
             if again
-            else figure_of(condition, comparison),
+            else measure_condition(condition, comparison),
         )
         for condition in conditions
     )
 
 
-def came_back(
+def judge_recurrence(
     id_: str,
     state: object,
     arms: Sequence[Arm],
@@ -414,7 +417,7 @@ def came_back(
     The bound holds at every look: a build server asks every night.
     """
     a, b, _ = keep_comparable(arms[0], arms[1])
-    figure = at_every_look(f"{HOLDS}{id_}", a, b, rubric_set)
+    figure = bound_every_look(f"{HOLDS_PREFIX}{id_}", a, b, rubric_set)
     # a rise counts only if the whole interval is above 0
     if figure.low is None or figure.low <= 0:
         return None
@@ -434,7 +437,7 @@ def came_back(
     )
 
 
-def conditions_of(
+def parse_conditions(
     texts: Sequence[str],
     rubric_set: RubricSet,
     *,
@@ -471,7 +474,7 @@ def conditions_of(
     return conditions
 
 
-def figure_of(condition: Condition, comparison: Comparison) -> Figure:
+def measure_condition(condition: Condition, comparison: Comparison) -> Figure:
     """Return what a condition looks at, with the interval that fits."""
     if condition.kind == "unlike":
         return comparison.watch.unlike
@@ -499,7 +502,7 @@ def figure_of(condition: Condition, comparison: Comparison) -> Figure:
     return {"p": comparison.probability, "netsat": comparison.netsat, **rubrics}[condition.of]
 
 
-def at_every_look(
+def bound_every_look(
     of: str,
     a: Arm,
     b: Arm,
@@ -512,7 +515,7 @@ def at_every_look(
     was already counted.
     """
     # bounds are made for values in 0 … 1, and differences in −1 … 1
-    low, high = range_of(of, rubric_set)
+    low, high = find_value_range(of, rubric_set)
     before, after = (_first_of_users(of, arm, rubric_set) for arm in (a, b))
     # each conversation or user of the new sample is in the baseline, too: pairs bound more tightly
     if len(both := [key for key in after if key in before]) == len(after):
@@ -555,19 +558,19 @@ def at_every_look(
     )
 
 
-def range_of(of: str, rubric_set: RubricSet) -> tuple[float, float]:
+def find_value_range(of: str, rubric_set: RubricSet) -> tuple[float, float]:
     """Return the smallest and largest possible value."""
-    if of == "p" or of.startswith(HOLDS):
+    if of == "p" or of.startswith(HOLDS_PREFIX):
         return 0.0, 1.0
     if of != "netsat":
-        return 0.0, TOP
+        return 0.0, LARGEST_ANSWER
 
     # NetSAT is the sum of SAT answers less the sum of DSAT answers, each of 0 … 10
     sides = []
     for side in ("dsat", "sat"):
         sides.append(sum(rubric.polarity == side for rubric in rubric_set.rubrics))
 
-    return -TOP * sides[0], TOP * sides[1]
+    return -LARGEST_ANSWER * sides[0], LARGEST_ANSWER * sides[1]
 
 
 def _first_of_users(of: str, arm: Arm, rubric_set: RubricSet) -> dict[tuple[str, str], float]:
@@ -592,14 +595,16 @@ def _column(of: str, arm: Arm, rubric_set: RubricSet) -> Floats:
 
     # NaN is no answer, and doesn't count as a rubric that doesn't hold
     values = arm.values[
-        :, [rubric.id for rubric in rubric_set.rubrics].index(of.removeprefix(HOLDS))
+        :, [rubric.id for rubric in rubric_set.rubrics].index(of.removeprefix(HOLDS_PREFIX))
     ]
     return np.asarray(
-        np.where(np.isnan(values), np.nan, values > NEUTRAL) if of.startswith(HOLDS) else values
+        np.where(np.isnan(values), np.nan, values > NEUTRAL)
+        if of.startswith(HOLDS_PREFIX)
+        else values
     )
 
 
-def verdict(condition: Condition, figure: Figure) -> ConditionResult:
+def decide_condition(condition: Condition, figure: Figure) -> ConditionResult:
     """Decide a condition: the limit is reached by more than chance, ruled out, or neither."""
     ends = [end for end in (figure.low, figure.high) if end is not None]
     if figure.value is None or len(ends) < 2:

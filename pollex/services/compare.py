@@ -130,7 +130,7 @@ class Arm:
         return replace(self, **columns)
 
 
-def arms_of(
+def score_arms(
     samples: Sequence[str | Path] | Logs,
     rubric_set: RubricSet,
     *,
@@ -177,7 +177,7 @@ def arms_of(
         # each name is a sample of its own; with a field, one log is cut into samples
         named = [(name, sample(name)) for name in map(str, samples)]
     else:
-        named = _cut(scored(logs_from(samples, reading, progress)), by, baseline)
+        named = _cut_by_group(scored(logs_from(samples, reading, progress)), by, baseline)
 
     # the number without a score is what the arms have lost
     arms = [_arm(name, sample, rubric_set) for name, sample in named]
@@ -186,7 +186,7 @@ def arms_of(
     )
 
 
-def arm_of_run(store: Store, name: str, rubric_set: RubricSet) -> Arm:
+def read_run_arm(store: Store, name: str, rubric_set: RubricSet) -> Arm:
     """Return a run of an open store as a sample."""
     return _arm(name, _sample_of(store, name, rubric_set), rubric_set)
 
@@ -204,7 +204,7 @@ def _sample_of(store: Store, name: str, rubric_set: RubricSet) -> Sample:
     return conversations, scores, frozenset(row["text_hash"] for row in folded)
 
 
-def _cut(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sample]]:
+def _cut_by_group(sample: Sample, by: str, baseline: str | None) -> list[tuple[str, Sample]]:
     conversations, scores, folded = sample
     masks = conversations_by_group(conversations, by)
     if baseline is not None and baseline not in masks:
@@ -250,7 +250,7 @@ def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
 
     # answers of the set's rubrics, without those that may follow them
     width = len(rubric_set.rubrics)
-    values = [[expected_of(answer) for answer in score.answers[:width]] for _, score in both]
+    values = [[expected_answer(answer) for answer in score.answers[:width]] for _, score in both]
     return Arm(
         name,
         [c for c, _ in both],
@@ -263,24 +263,24 @@ def _arm(name: str, sample: Sample, rubric_set: RubricSet) -> Arm:
     )
 
 
-def expected_of(answer: Answer | Unanswered) -> float:
+def expected_answer(answer: Answer | Unanswered) -> float:
     """Return an answer's expected value; NaN without one, and where its occasion never came up."""
     if isinstance(answer, Answer) and not answer.never_came_up:
         return answer.expected()
     return np.nan
 
 
-def units_of(conversations: Sequence[Conversation]) -> Ints:
+def number_units(conversations: Sequence[Conversation]) -> Ints:
     """Assign numbers to users or, without users, to ids; those in both samples are pairs."""
     return numbers_of(
         ("user", c.group) if c.group is not None else ("id", c.id) for c in conversations
     )
 
 
-MOST = 2000
+MOST_CONVERSATIONS_A_SIDE = 2000
 """Conversations a side that the classifier of texts is trained on."""
 FOLDS = 5
-WORD = r"(?u)\b\w+\b"
+WORD_PATTERN = r"(?u)\b\w+\b"
 BETWEEN_OPTIONS = np.array([(low.value + high.value) / 2 for low, high in pairwise(LIKERT)])
 FEWEST_TEXTS = 20
 """Conversations a side below which texts are not told apart."""
@@ -307,7 +307,7 @@ class Watch:
     held_out_log_loss: Figure | None
 
 
-def watch(
+def compare_unlabeled(
     a: Arm,
     b: Arm,
     rubric_set: RubricSet,
@@ -330,13 +330,13 @@ def watch(
     measured = rubric_set.calibrator and rubric_set.calibrator.held_out
     return Watch(
         stability=differences,
-        unlike=novelty(a.conversations, b.conversations, rng),
+        unlike=estimate_novelty(a.conversations, b.conversations, rng),
         expected_log_loss=(expected_log_loss(a.probability), expected_log_loss(b.probability)),
         held_out_log_loss=measured.log_loss if measured else None,
     )
 
 
-def novelty(
+def estimate_novelty(
     before: Sequence[Conversation],
     after: Sequence[Conversation],
     rng: np.random.Generator,
@@ -357,12 +357,12 @@ def novelty(
     # as many a side as the classifier can be trained on in little time
     drawn = []
     for sample in (before, after):
-        drawn.append(some_of(sample, MOST, rng))
+        drawn.append(some_of(sample, MOST_CONVERSATIONS_A_SIDE, rng))
 
     # the first sample's conversations, then the second's; `second` says which is which
     second = np.repeat([False, True], [len(sample) for sample in drawn])
     conversations = [*drawn[0], *drawn[1]]
-    unit = units_of(conversations)
+    unit = number_units(conversations)
     if len(np.unique(unit)) < 2 * FOLDS:
         return Figure(
             None,
@@ -377,12 +377,12 @@ def novelty(
 
     # a random fold for each unit, so that a user is never in two of them
     return share_unlike(
-        _taken_for_second(texts, second, rng.permutation(unit.max() + 1)[unit] % FOLDS),
+        _predict_second(texts, second, rng.permutation(unit.max() + 1)[unit] % FOLDS),
         second,
     )
 
 
-def _taken_for_second(
+def _predict_second(
     texts: Sequence[str],
     second: Bools,
     fold: Ints,
@@ -395,7 +395,7 @@ def _taken_for_second(
         sublinear_tf=True,
         max_features=20_000,
         dtype=np.float64,
-        token_pattern=WORD,
+        token_pattern=WORD_PATTERN,
     )
     x = words.fit_transform(texts)  # weights of words, which no label enters
     # each fold is predicted by a model of the others; one side alone can't teach any
@@ -418,7 +418,7 @@ UNDERSTATED = (
 )
 LISTED = 10
 """Rubrics that moved which a terminal shows."""
-TAUGHT = "a run that learns answers them without themselves, which is not to be compared with other answers"
+TRAINED_ON_REASON = "a run that learns answers them without themselves, which is not to be compared with other answers"
 BY_FOLDS = "by scores of rubrics that did not see them"
 
 
@@ -608,7 +608,7 @@ def compare(
 
     rubric_set = read_unedited(rubrics, run.store)
 
-    arms, lost = arms_of(
+    arms, lost = score_arms(
         samples,
         rubric_set,
         by=by,
@@ -649,7 +649,7 @@ def compare_runs(
     rubric_set: RubricSet,
 ) -> Comparison:
     """Compare two runs of an open store with one rubric set, as `compare` does."""
-    a, b = (arm_of_run(store, name, rubric_set) for name in (first, second))
+    a, b = (read_run_arm(store, name, rubric_set) for name in (first, second))
     return compare_two(a, b, rubric_set, None, None, 0.05)
 
 
@@ -690,16 +690,16 @@ def compare_two(
     differences = mean_differences(
         columns,
         second,
-        units_of([*a.conversations, *b.conversations]),
+        number_units([*a.conversations, *b.conversations]),
         rng,
     )
     # the share of good ones, if each side has enough labels at random
-    (left, n), (right, m) = (_labeled(arm, labels, drawn, rubric_set) for arm in (a, b))
+    (left, n), (right, m) = (_estimate_by_labels(arm, labels, drawn, rubric_set) for arm in (a, b))
     share = None
     if left and right:
         share = difference_at_random(left, right)
 
-    watched = watch(a, b, rubric_set, rng)
+    watched = compare_unlabeled(a, b, rubric_set, rng)
     drift = watched.stability["netsat"]
     # which rubrics moved is decided over rubrics alone, without the two scores
     of_rubrics = {}
@@ -727,7 +727,7 @@ def compare_two(
         sizes=(len(a.conversations), len(b.conversations)),
         paired=len({c.id for c in a.conversations} & {c.id for c in b.conversations}),
         means=(float(a.probability.mean()), float(b.probability.mean())),
-        good=(good_of(a, rubric_set), good_of(b, rubric_set)),
+        good=(estimate_good_share(a, rubric_set), estimate_good_share(b, rubric_set)),
         probability=differences["p"],
         netsat=differences["netsat"],
         # what moved comes first, the largest change in front
@@ -741,11 +741,15 @@ def compare_two(
         plan=_plan(see, a, share),
         drift=drift,
         watch=watched,
-        notes=(*left_out, *filter(None, [rubric_set.at_chance]), *_notes(n, m, share, drift, b)),
+        notes=(
+            *left_out,
+            *filter(None, [rubric_set.at_chance]),
+            *_note_conditions(n, m, share, drift, b),
+        ),
     )
 
 
-def good_of(arm: Arm, rubric_set: RubricSet) -> Figure:
+def estimate_good_share(arm: Arm, rubric_set: RubricSet) -> Figure:
     """Estimate the share of good conversations of a sample by its probabilities."""
     return share_of_probabilities(arm.probability, rubric_set.calibration_error)
 
@@ -778,7 +782,7 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
 
     # what is left out of both samples, with the reason for the note
     for texts, what, why in (
-        (mixed, "that the set was learned from", TAUGHT),
+        (mixed, "that the set was learned from", TRAINED_ON_REASON),
         (
             a.unscored | b.unscored,
             "without a score in the other",
@@ -802,7 +806,7 @@ def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
     return a, b, notes
 
 
-def _labeled(
+def _estimate_by_labels(
     arm: Arm,
     labels: list[GivenLabel] | None,
     drawn: str | None,
@@ -847,7 +851,7 @@ def _plan(see: float, a: Arm, share: Share | None) -> SampleSize:
     )
 
 
-def _notes(
+def _note_conditions(
     n: int,
     m: int,
     share: Share | None,

@@ -116,11 +116,11 @@ def doctor(
     endpoint = Examined(model) if model.model else None
     # each is examined, whatever became of those before
     findings = [
-        python(),
-        *map(package, PACKAGES),
-        examine("embeddings", embeddings),
-        examine("store", lambda: store(run)),
-        *([examine("model", endpoint.look)] if endpoint else []),
+        report_python(),
+        *map(report_package, PACKAGES),
+        run_examination("embeddings", try_embeddings),
+        run_examination("store", lambda: examine_store(run)),
+        *([run_examination("model", endpoint.look)] if endpoint else []),
     ]
     if endpoint:
         notes = tuple(endpoint.notes)
@@ -151,7 +151,11 @@ class Examined:
         from pollex.gateway.probe import probe  # the client behind it takes a second to import
 
         self.capabilities = asyncio.run(probe(self.endpoint))
-        able = [sentence for name, sentence in ABLE.items() if name in seen(self.capabilities)]
+        able = [
+            sentence
+            for name, sentence in ABLE.items()
+            if name in name_seen_capabilities(self.capabilities)
+        ]
         window = self.capabilities.window
         size = f"; a window of {window} tokens" if window else ""
         where = f"{self.capabilities.model} at {self.endpoint.shown}"
@@ -179,12 +183,12 @@ class Examined:
         return {
             "place": self.endpoint.shown,
             "capabilities": asdict(capabilities) if capabilities else None,
-            "seen": seen(capabilities) if capabilities else None,
+            "seen": name_seen_capabilities(capabilities) if capabilities else None,
             "switched_off": capabilities.missing() if capabilities else None,
         }
 
 
-def seen(capabilities: Capabilities) -> list[str]:
+def name_seen_capabilities(capabilities: Capabilities) -> list[str]:
     """Return the names of what was seen: of the ways to ask in a form, the one that is used, as no other was tried."""
     # one form only is seen: the first that works is used
     forms = {
@@ -200,7 +204,7 @@ def seen(capabilities: Capabilities) -> list[str]:
     ]
 
 
-def python() -> Diagnosis:
+def report_python() -> Diagnosis:
     return Diagnosis(
         "python",
         f"{platform.python_version()} on {platform.system()} {platform.machine()}",
@@ -208,7 +212,7 @@ def python() -> Diagnosis:
     )
 
 
-def package(name: str) -> Diagnosis:
+def report_package(name: str) -> Diagnosis:
     """Report a package's version."""
     try:
         return Diagnosis(name, version(name), True)
@@ -216,10 +220,10 @@ def package(name: str) -> Diagnosis:
         return Diagnosis(name, "not installed", False, "pip install pollex")
 
 
-START = "start the server, or name its address: --base-url"
+START_SERVER_HINT = "start the server, or name its address: --base-url"
 
 
-def examine(what: str, work: Callable[[], str]) -> Diagnosis:
+def run_examination(what: str, work: Callable[[], str]) -> Diagnosis:
     """Run a check; return its result, or its error and remedy."""
     try:
         return Diagnosis(what, work(), True)
@@ -233,7 +237,7 @@ def examine(what: str, work: Callable[[], str]) -> Diagnosis:
         return Diagnosis(what, error.what, False, advice)
 
 
-def embeddings() -> str:
+def try_embeddings() -> str:
     """Load the bundled model and try it."""
     # two of these sentences say the same, the third has nothing to do with them
     likeness = MiniLM().encode(["The fix works.", "It works now, thanks!", "Trains leave at nine."])
@@ -243,7 +247,7 @@ def embeddings() -> str:
     return f"all-MiniLM-L6-v2, SHA-256 {WEIGHTS_SHA256[:12]}… verified; {tried}"
 
 
-def store(options: RunOptions) -> str:
+def examine_store(options: RunOptions) -> str:
     """Open the store, if there is one."""
     if not options.store.exists():
         return f"{options.store}: none yet; the first run makes it"

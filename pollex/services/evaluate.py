@@ -43,7 +43,7 @@ from pollex.services.workspace import workspace
 from pollex.store.runs import Status
 from pollex.text import Line, Rows, TerminalLines, count, notes_told
 
-SEEN = {
+EARLIER_USE_WORDS = {
     "learned_from": "the rubrics were learned from",
     "fitted_to": "θ was fitted to",
 }
@@ -57,7 +57,7 @@ class Evaluation(results.Shown):
     Attributes:
         probability: Figures of the probabilities.
         guarantee: Figures of the window with a guarantee; None if the set has none.
-        seen: Number of conversations that the set was made from, by use; see `SEEN`.
+        seen: Number of conversations that the set was made from, by use; see `EARLIER_USE_WORDS`.
     """
 
     fine = ("scored",)
@@ -122,7 +122,7 @@ class Evaluation(results.Shown):
         yield results.line_of_outcomes(self.outcomes)
         yield from results.usage_by_stage(self.usage)
         yield f"Judge: {self.rubrics.judge.name}; run {self.run}"
-        yield from notes_told(too_good(self.seen))
+        yield from notes_told(explain_optimism(self.seen))
 
     @property
     def at_chance(self) -> str:
@@ -211,7 +211,7 @@ def evaluate(
     # rubrics that were edited have no θ that fits them
     rubric_set = read_unedited(rubrics, run.store)
     read = labeled_logs(logs, reading, run.store, progress)
-    labelled = labelled_in(read, logs)
+    labelled = list_labelled(read, logs)
     if run.dry_run:
         raise Planned(plan_scoring(labelled, rubric_set, run, model))
 
@@ -261,7 +261,7 @@ def evaluate(
         )
 
     # a score may lack a probability: its figures have their own conversations
-    probability, area = likelihoods(rubric_set, labelled, scores)
+    probability, area = measure_likelihoods(rubric_set, labelled, scores)
     window = None
     if rubric_set.guaranteed:
         window = rubric_set.guaranteed.window
@@ -276,14 +276,14 @@ def evaluate(
         if window is None
         else assess_window(window.over(netsat), window.under(netsat), up, blocks),
         probability_auc=area,
-        seen=seen_before(rubric_set, labelled),
+        seen=count_seen_before(rubric_set, labelled),
         outcomes=counts,
         bad_rows=read.bad_rows,
         usage=usage,
     )
 
 
-def labelled_in(read: Logs, source: object) -> list[Conversation]:
+def list_labelled(read: Logs, source: object) -> list[Conversation]:
     """Return the conversations with a label, except those that a queue preferred: figures are of others, too.
 
     Raises:
@@ -302,12 +302,12 @@ def labelled_in(read: Logs, source: object) -> list[Conversation]:
     )
 
 
-def too_good(seen_by_kind: Mapping[str, int]) -> list[str]:
-    """Say why figures are too optimistic, if they are; see `seen_before`."""
+def explain_optimism(seen_by_kind: Mapping[str, int]) -> list[str]:
+    """Say why figures are too optimistic, if they are; see `count_seen_before`."""
     used = []
     for how, number in seen_by_kind.items():
         if number:
-            used.append((SEEN[how], number))
+            used.append((EARLIER_USE_WORDS[how], number))
 
     lines: list[str] = []
     for how, number in used:
@@ -316,8 +316,8 @@ def too_good(seen_by_kind: Mapping[str, int]) -> list[str]:
     return lines
 
 
-def seen_before(rubric_set: RubricSet, labelled: Sequence[Conversation]) -> dict[str, int]:
-    """Count the conversations that the set was made from, by use; see `SEEN`."""
+def count_seen_before(rubric_set: RubricSet, labelled: Sequence[Conversation]) -> dict[str, int]:
+    """Count the conversations that the set was made from, by use; see `EARLIER_USE_WORDS`."""
     # a set keeps the beginnings of hashes, and so only these are compared
     hashes = {
         "learned_from": rubric_set.learned_from,
@@ -328,7 +328,7 @@ def seen_before(rubric_set: RubricSet, labelled: Sequence[Conversation]) -> dict
     }
 
 
-def likelihoods(
+def measure_likelihoods(
     rubric_set: RubricSet,
     labelled: Sequence[Conversation],
     scores: Iterable[Score],
@@ -443,7 +443,7 @@ class TurnsResult(results.Shown):
             rows,
         )
         yield f"{self.headline[:1].upper()}{self.headline[1:]}"
-        yield from notes_told(too_good(self.seen))
+        yield from notes_told(explain_optimism(self.seen))
         for path in filter(None, (self.out, self.scores)):
             yield f"Wrote {path}"
 
@@ -485,7 +485,7 @@ def fit_turns(
     # only labels can teach; what can't be scored has no beginning, either
     read = logs_from(logs, reading, progress)
     labeled = []
-    for conversation in labelled_in(read, logs):
+    for conversation in list_labelled(read, logs):
         if not conversation.not_scorable:
             labeled.append(conversation)
 
@@ -502,8 +502,10 @@ def fit_turns(
 
     for number in turns:
         # conversations that ended before have no such beginning
-        begun = [conversation for conversation in labeled if user_turns(conversation) >= number]
-        if (record := measured_after(number, begun, scorer)) is not None:
+        begun = [
+            conversation for conversation in labeled if count_user_turns(conversation) >= number
+        ]
+        if (record := measure_after_turns(number, begun, scorer)) is not None:
             records.append(record)
         progress.advance("turns")
 
@@ -518,7 +520,7 @@ def fit_turns(
         rows = (
             row
             for conversation in read.conversations
-            for row in after_turns(conversation, after.scores, fitted.turns)
+            for row in score_beginnings(conversation, after.scores, fitted.turns)
         )
         write_rows(scores, rows, COLUMNS)
 
@@ -527,17 +529,17 @@ def fit_turns(
         out=out,
         scores=scores,
         n=len(labeled),
-        seen=seen_before(rubric_set, labeled),
+        seen=count_seen_before(rubric_set, labeled),
     )
 
 
-def measured_after(
+def measure_after_turns(
     number: int,
     begun: Sequence[Conversation],
     scorer: BatchScorer,
 ) -> TurnRecord | None:
     """Fit and measure a probability after some turns; None where too few conversations have so many."""
-    scored = scorer.scores([beginning(conversation, number) for conversation in begun])
+    scored = scorer.scores([cut_after_turns(conversation, number) for conversation in begun])
     scored_pairs = []
     for conversation, score in zip(begun, scored, strict=True):
         if score.netsat is not None:
@@ -551,9 +553,9 @@ def measured_after(
         return None
 
     # the model and the share are both fitted without the fold: the comparison is fair
-    probability, share = cross_fitted(netsat, positive, conversations)
-    losses = loss_of(probability, positive)
-    constant = loss_of(share, positive)
+    probability, share = cross_fit_probabilities(netsat, positive, conversations)
+    losses = compute_log_losses(probability, positive)
+    constant = compute_log_losses(share, positive)
     # the gain is a mean of differences on the same conversations, with an interval of its own
     measures = {
         "log_loss": Measure(mean_of(losses)),
@@ -575,7 +577,7 @@ def measured_after(
     )
 
 
-def cross_fitted(
+def cross_fit_probabilities(
     netsat: Floats,
     positive: Bools,
     conversations: Sequence[Conversation],
@@ -594,7 +596,7 @@ def cross_fitted(
     return probability, share
 
 
-def loss_of(probability: Floats, positive: Bools) -> Floats:
+def compute_log_losses(probability: Floats, positive: Bools) -> Floats:
     """Compute −log P of each label `[conversation]`, in nats."""
     return log_losses(
         np.stack([1 - probability, probability], axis=1),
@@ -602,12 +604,12 @@ def loss_of(probability: Floats, positive: Bools) -> Floats:
     )
 
 
-def user_turns(conversation: Conversation) -> int:
+def count_user_turns(conversation: Conversation) -> int:
     """Return how many turns the user has."""
     return sum(turn.role == "user" for turn in conversation.turns)
 
 
-def beginning(conversation: Conversation, number: int) -> Conversation:
+def cut_after_turns(conversation: Conversation, number: int) -> Conversation:
     """Return a conversation until the user's next turn after so many of theirs."""
     # a beginning has the assistant's reply to its last turn, and ends before the user's next one
     users = [place for place, turn in enumerate(conversation.turns) if turn.role == "user"]
@@ -619,7 +621,7 @@ def beginning(conversation: Conversation, number: int) -> Conversation:
     return conversation.model_copy(update={"turns": conversation.turns[:end]})
 
 
-def after_turns(
+def score_beginnings(
     conversation: Conversation,
     scored: Callable[[list[Conversation]], Iterable[Score]],
     records: Iterable[TurnRecord],
@@ -634,11 +636,11 @@ def after_turns(
         For each: `turns`, `netsat`, `outcome`, and `probability` of a thumb up in the end, None
         where it is not better than the share of thumbs up, or where nobody measured that.
     """
-    numbers = range(1, min(user_turns(conversation), MOST_BEGINNINGS) + 1)
+    numbers = range(1, min(count_user_turns(conversation), MOST_BEGINNINGS) + 1)
     # each beginning has an id of its own, as all are scored in one batch
     parts = []
     for n in numbers:
-        parts.append(beginning(conversation, n).model_copy(update={"id": f"{n}"}))
+        parts.append(cut_after_turns(conversation, n).model_copy(update={"id": f"{n}"}))
 
     # a curve that doesn't help is noted as None: no probability rather than an earlier curve's
     curves = {}

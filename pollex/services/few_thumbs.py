@@ -21,13 +21,13 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import thumbs_needed
 from pollex.text import Command, TerminalLines
 
-CALIBRATED = 50
+CALIBRATION_THUMBS = 50
 """Thumbs that a calibrated percentage takes."""
 FEWEST = 2
 """Thumbs of each class without which no set can be made."""
-AT_RANDOM = 10
-TELLING = 10
-QUEUE = "to-label.jsonl"
+RANDOM_QUEUE_ROWS = 10
+TELLING_QUEUE_ROWS = 10
+QUEUE_FILE_NAME = "to-label.jsonl"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class FewThumbs:
             return
 
         path, number = self.queue
-        drawn = f"the first {AT_RANDOM} at random, then those that show most of these hints"
+        drawn = f"the first {RANDOM_QUEUE_ROWS} at random, then those that show most of these hints"
         yield f"Wrote {path}: {number} conversations to label, {drawn}. Fill in the thumbs, then:"
         if self.logs:
             names = (*self.logs, str(path))
@@ -98,11 +98,11 @@ class Thumbs:
 
         yield f"{self.up} thumbs up and {self.down} down are too few to choose rubrics by. How many it takes:"
         yield f"  {MINIMUM} of each: rubrics chosen by thumbs, and how well they tell good from bad"
-        yield f"  {CALIBRATED} in all: a percentage for each conversation"
+        yield f"  {CALIBRATION_THUMBS} in all: a percentage for each conversation"
         yield f"  about {thumbs_needed(share):,}: that something with 15 points more thumbs down is likely or proven"
 
 
-def as_hints(learned: Learned, thumbs: Thumbs) -> Learned:
+def strip_figures(learned: Learned, thumbs: Thumbs) -> Learned:
     """Return a set whose rubrics are hints without figures."""
     # a p-value of 1 takes no rubric for a finding, whatever a fit found
     standing = StandingRecord(p=1.0, n=thumbs.up + thumbs.down, by="all")
@@ -140,7 +140,7 @@ def write_queue(
     from pollex.services.label import as_logged  # scikit-learn is not needed before
 
     # a file that is there may have thumbs that somebody filled in
-    path = beside.with_name(QUEUE)
+    path = beside.with_name(QUEUE_FILE_NAME)
     left = [
         conversation
         for conversation in read
@@ -153,14 +153,16 @@ def write_queue(
 
     # one order for both: its first are the random sample, the rest can be chosen
     order = np.random.default_rng(seed).permutation(len(left)).tolist()
-    chosen = order[:AT_RANDOM] + most_telling([left[row] for row in order], rubrics, order)
+    chosen = order[:RANDOM_QUEUE_ROWS] + choose_most_telling(
+        [left[row] for row in order], rubrics, order
+    )
     rows = []
     # a conversation that both ways chose is listed once, as random
     for place in dict.fromkeys(chosen):
         conversation = left[place]
         row: Request = {
             "id": conversation.id,
-            "drawn": RANDOM if place in order[:AT_RANDOM] else "telling",
+            "drawn": RANDOM if place in order[:RANDOM_QUEUE_ROWS] else "telling",
         }
         row["begins"] = " ".join(conversation.opening.split())[:80]
         rows.append(row | {LOGGED: as_logged(conversation, row, read.label_field, reading)})
@@ -174,7 +176,7 @@ def write_queue(
     return path, len(rows)
 
 
-def most_telling(
+def choose_most_telling(
     conversations: Sequence[Conversation],
     rubrics: Sequence[Rubric],
     places: Sequence[int],
@@ -198,9 +200,9 @@ def most_telling(
     shown = np.zeros(len(signals))
     out = list[int]()
     # the random ones are labeled anyway
-    held[:AT_RANDOM] = 0
+    held[:RANDOM_QUEUE_ROWS] = 0
 
-    for _ in range(TELLING):
+    for _ in range(TELLING_QUEUE_ROWS):
         if signals:
             # each showing makes a hint count less
             worth = (held / (1.0 + shown)).sum(axis=1)

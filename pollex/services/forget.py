@@ -147,7 +147,7 @@ def forget_conversations(
             )
 
         # files are searched before the store forgets what to look for
-        search = files_to_search(store, target, places)
+        search = find_files_to_search(store, target, places)
         left = dict(search.left)
         quoting = list[Path]()
         for path in search.files:
@@ -164,13 +164,13 @@ def forget_conversations(
             # the store's own files are always cleaned, those of the user only if that was asked for
             gone = forget(store, target)
             own = [path for path in quoting if path in search.own]
-            rewritten = rewritten_of(
+            rewritten = rewrite_quoting_files(
                 quoting if rewrite else own,
                 search,
                 target,
                 left,
             )
-            count_anew(run.store, rewritten)
+            reset_reading_counts(run.store, rewritten)
             # an interrupted writing may have left a draft beside a file
             for draft in [draft for path in search.outputs for draft in drafts_left_of(path)]:
                 draft.unlink()
@@ -207,7 +207,7 @@ def forget_conversations(
     )
 
 
-def count_anew(store: Path, rewritten: Collection[Path]) -> None:
+def reset_reading_counts(store: Path, rewritten: Collection[Path]) -> None:
     """Forget how many conversations a log that was brought has, where some went out of it."""
     for reading in list_readings(store, kept_only=False):
         # how many are left is counted when the log is next read
@@ -215,7 +215,7 @@ def count_anew(store: Path, rewritten: Collection[Path]) -> None:
             keep_reading(replace(reading, conversations=None))
 
 
-def rewritten_of(
+def rewrite_quoting_files(
     quoting: Sequence[Path],
     search: Search,
     target: ToForget,
@@ -261,14 +261,14 @@ class Search:
     left: Mapping[str, str]
 
 
-def files_to_search(
+def find_files_to_search(
     store: Store,
     target: ToForget,
     places: Sequence[Path],
 ) -> Search:
     """Find the files to look into: those named, those beside the store, and those that pollex wrote."""
     beside = store.folder.absolute().parent
-    near = [*looked_through(places), *ours_in(beside)]
+    near = [*list_named_files(places), *list_pollex_files(beside)]
     # a link that the user named is followed; one that merely lies there is not
     named = {path for path in places if path.is_file()}
     links = set()
@@ -282,10 +282,10 @@ def files_to_search(
             confirmed.add(path.resolve())
 
     # what the store says it wrote is checked before it is believed
-    outputs, unsure, left = known_outputs(store, target, places, confirmed)
+    outputs, unsure, left = find_known_outputs(store, target, places, confirmed)
     unconfirmed = {path.resolve(): LINKED for path in links} | unsure
     confirmed |= set(outputs)
-    own = frozenset(own_files(store.folder.resolve()))
+    own = frozenset(list_own_files(store.folder.resolve()))
 
     return Search(
         tuple(dict.fromkeys([*confirmed, *own, *unconfirmed])),
@@ -296,13 +296,13 @@ def files_to_search(
     )
 
 
-OWN = ("logs/*/*", "commands/ended/*.json", "asked/*/*.jsonl")
+OWN_FILE_PATTERNS = ("logs/*/*", "commands/ended/*.json", "asked/*/*.jsonl")
 """Files in a store that may hold conversations, beside its database."""
 
 
-def own_files(folder: Path) -> Iterator[Path]:
+def list_own_files(folder: Path) -> Iterator[Path]:
     """Yield the files of a store that may hold conversations; a link is none of its own."""
-    for pattern in OWN:
+    for pattern in OWN_FILE_PATTERNS:
         # the file that says how a log is read quotes nobody
         paths = (path for path in sorted(folder.glob(pattern)) if path.name != READING)
         for path in paths:
@@ -310,7 +310,7 @@ def own_files(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def looked_through(places: Iterable[Path]) -> Iterator[Path]:
+def list_named_files(places: Iterable[Path]) -> Iterator[Path]:
     """Yield the files of the named kinds: those given, and those that lie in the given folders."""
     for place in places:
         if place.is_dir():
@@ -323,9 +323,9 @@ def looked_through(places: Iterable[Path]) -> Iterator[Path]:
                 yield path
 
 
-def ours_in(folder: Path) -> Iterator[Path]:
+def list_pollex_files(folder: Path) -> Iterator[Path]:
     """Yield the rubric sets and pages in a folder; a log that lies there is nobody's but the user's."""
-    for path in looked_through([folder]):
+    for path in list_named_files([folder]):
         if path.suffix in (".html", ".toml") or (path.suffix == ".json" and is_set_file(path)):
             yield path
 
@@ -335,7 +335,7 @@ def is_set_file(path: Path) -> bool:
     return path.stat().st_size > LARGEST_WHOLE or SET_FILE in path.read_bytes()
 
 
-def known_outputs(
+def find_known_outputs(
     store: Store,
     target: ToForget,
     places: Sequence[Path],
@@ -371,7 +371,7 @@ def known_outputs(
             unsure[there[0].resolve()] = LINKED if there[0].is_symlink() else UNNAMED
 
     # earlier stores have no digests, so that nothing of them can be sure
-    for path in written_by_earlier_runs(store):
+    for path in list_unlisted_outputs(store):
         if path.resolve() not in outputs:
             unsure.setdefault(path.resolve(), UNNAMED)
 
@@ -386,7 +386,7 @@ def known_outputs(
         if output.remote:
             moved = None
         else:
-            moved = _moved(output, folders)
+            moved = _find_moved_output(output, folders)
 
         if moved is not None:
             outputs[moved.resolve()] = output
@@ -407,7 +407,7 @@ def _may_hold(output: Output, target: ToForget) -> bool:
     return written and (not output.run or output.run in target.runs)
 
 
-def _moved(output: Output, folders: Iterable[Path]) -> Path | None:
+def _find_moved_output(output: Output, folders: Iterable[Path]) -> Path | None:
     """Return where a file lies now, known by its content."""
     files = (path for folder in folders for path in sorted(folder.iterdir()))
     return next((path for path in files if output.is_unchanged(path)), None)
@@ -422,7 +422,7 @@ def note_places(store: Store, outputs: Mapping[Path, Output]) -> None:
     )
 
 
-def written_by_earlier_runs(store: Store) -> Iterator[Path]:
+def list_unlisted_outputs(store: Store) -> Iterator[Path]:
     """Yield the files of runs from before the store kept a list of them, with the pages beside them."""
     for run in runs(store):
         out = run.arguments.get("out")
@@ -434,4 +434,4 @@ def written_by_earlier_runs(store: Store) -> Iterator[Path]:
                 Path(out),
             )
             beside = [place, place.with_suffix(".html"), place.with_name("report.html")]
-            yield from looked_through([path.absolute() for path in beside if path.is_file()])
+            yield from list_named_files([path.absolute() for path in beside if path.is_file()])

@@ -19,7 +19,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import NEITHER
 from pollex.formats.log_shapes.readers import times_of
 from pollex.graphs.context import Progress
-from pollex.services.few_thumbs import FEWEST, QUEUE, Thumbs
+from pollex.services.few_thumbs import FEWEST, QUEUE_FILE_NAME, Thumbs
 from pollex.services.logs import Sources, logs_from
 from pollex.services.results import Shown
 from pollex.text import Command, TerminalLines, count, encode
@@ -128,7 +128,7 @@ class Inspection(Shown):
             "Or give the first, to a random sample: ",
             "label next",
             sources,
-            {**given_options, "out": QUEUE},
+            {**given_options, "out": QUEUE_FILE_NAME},
         )
         # what to do next depends on how many thumbs there are
         if min(thumbs.up, thumbs.down) < FEWEST:

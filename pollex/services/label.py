@@ -45,7 +45,7 @@ from pollex.measures.intervals import Support
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, judges_wanted
-from pollex.services.calibrate import faults_json
+from pollex.services.calibrate import write_faults_json
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_scoring
@@ -496,7 +496,7 @@ class NextTexts(Shown):
             yield f"Wrote {self.out}"
 
     def as_json(self) -> dict[str, Any]:
-        return {"next": list(self.rows), "texts": self.texts} | faults_json(self.faults)
+        return {"next": list(self.rows), "texts": self.texts} | write_faults_json(self.faults)
 
 
 def next_texts(

@@ -26,7 +26,7 @@ from pollex.rubrics.records import AdaptedRubric
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import BY
-from pollex.services.few_thumbs import FewThumbs, Thumbs, as_hints, write_queue
+from pollex.services.few_thumbs import FewThumbs, Thumbs, strip_figures, write_queue
 from pollex.services.learn_result import (
     LearnResult,
     learned_result,
@@ -225,7 +225,7 @@ def learn(
         # what the starter adds to the set; hints lose what few thumbs seem to say
         learned = with_starter(learned, helper, read, opened.store)
         if hints:
-            learned = as_hints(learned, thumbs)
+            learned = strip_figures(learned, thumbs)
             # the run has stored the set with figures: hints replace it
             opened.store.keep(list(rubric_set_rows(learned.run, learned.rubric_set)))
 

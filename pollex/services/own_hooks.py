@@ -9,9 +9,11 @@ from pollex.store.store import Store
 
 def questions_of_a_questionnaire(store: Store, run: str) -> Mapping[str, Question]:
     """Return the questions of a run of `ask`."""
-    from pollex.services.ask import asked_in  # a tenth of a second, for these runs alone
+    from pollex.services.ask import (
+        read_asked_questions,  # a tenth of a second, for these runs alone
+    )
 
-    return asked_in(store, run)
+    return read_asked_questions(store, run)
 
 
 HOOKS = (AskedQuestions("ask", questions_of_a_questionnaire),)

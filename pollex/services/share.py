@@ -45,7 +45,7 @@ from pollex.measures.share import (
 from pollex.outputs import write_text
 from pollex.reports.share import share_page
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.evaluate import seen_before
+from pollex.services.evaluate import count_seen_before
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown, interval_of
@@ -287,7 +287,7 @@ def sampled(
             if is_labeled:
                 labeled.append(c)
         # a few seen ones do little harm; more make probabilities too sure
-        seen_count = sum(seen_before(rubric_set, labeled).values())
+        seen_count = sum(count_seen_before(rubric_set, labeled).values())
         if seen_count > FEW_SEEN * len(labeled):
             notes.append(
                 f"the rubric set has seen {seen_count} of {len(labeled)} labeled conversations: probabilities are "

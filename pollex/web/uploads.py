@@ -21,10 +21,10 @@ from pollex.errors import PollexError, StoreFull
 from pollex.services.bring import (
     SentFile,
     TooLarge,
+    file_too_large_error,
     require_room,
+    shorten_file_name,
     take_files,
-    title_of,
-    too_large,
 )
 from pollex.services.readings import LogReading, free_name, new_reading
 from pollex.store.folder import write_failed
@@ -138,7 +138,7 @@ class Received:
         sent_title = options[b"filename"].decode("utf-8", "replace")
         # an input that nobody filled sends an empty file without a name
         if sent_title:
-            self._title = title_of(sent_title)
+            self._title = shorten_file_name(sent_title)
             # a made-up name on the disk, and readable by the owner alone
             path = self.reading.folder / secrets.token_hex(8)
             self._file = path.open("xb")
@@ -160,7 +160,7 @@ class Received:
         # counted as it comes, since a browser may announce less
         self._size += end - start
         if self._size > self.most:
-            raise too_large(self._title, self.most)
+            raise file_too_large_error(self._title, self.most)
 
         # kept until enough has come to be written at once, in a thread
         self._pieces.append((self._file, data[start:end]))

@@ -21,8 +21,8 @@ from pollex.rooms.scale.web.live.app import application
 from pollex.rooms.scale.web.live.waiting_line import Figures, WaitingLine, opened
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.score import Score
-from pollex.services.compare import arms_of
-from pollex.services.evaluate import likelihoods
+from pollex.services.compare import score_arms
+from pollex.services.evaluate import measure_likelihoods
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.rejudging import scores_by
 from pollex.services.share import probabilities
@@ -94,7 +94,7 @@ def test_a_conversation_has_one_probability_whatever_asks_for_it(
         }
         for known, score in zip(log, one_by_one, strict=True)
     }
-    arms, unscored = arms_of(
+    arms, unscored = score_arms(
         ["new.jsonl", "log.jsonl"],
         found,
         reading=ReadOptions(),
@@ -124,7 +124,9 @@ def test_a_conversation_has_one_probability_whatever_asks_for_it(
     for way, values in ways.items():
         assert np.abs(np.array(values, float) - expected).max() <= 1e-9, way
     labelled = [(c, s) for c, s in zip(log, one_by_one, strict=True) if c.label.value != "none"]
-    told = likelihoods(found, [c for c, _ in labelled], [s for _, s in labelled])[0].log_loss
+    told = measure_likelihoods(found, [c for c, _ in labelled], [s for _, s in labelled])[
+        0
+    ].log_loss
     loss = [
         -np.log(s.probability if c.label.value == "positive" else 1 - (s.probability or 0))
         for c, s in labelled

@@ -21,13 +21,13 @@ from pollex.calibration.storage import load
 from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.graphs.context import NullProgress
 from pollex.measures.distributions import Predictions
-from pollex.services.calibrate import choice_sentences
+from pollex.services.calibrate import describe_model_choice
 from pollex.services.calibration_report import (
     QUICK,
-    as_fitted,
-    bench_of,
-    leverages_of,
+    measure_leverages,
     measure_saved,
+    rebuild_unfitted_model,
+    split_bench,
 )
 
 JUDGES = ("ann", "bob", "=cy")
@@ -165,7 +165,7 @@ def test_what_a_search_found_is_told() -> None:
     X = rng.dirichlet([1, 1], 40)
     model = CalibrationNetwork(h1=2, h2=2, seeds=1, search="random", draws=1, search_seconds=0.1)
     model.fit(X, (X[:, 1] > 0.5).astype(float))
-    (said,) = choice_sentences(model)
+    (said,) = describe_model_choice(model)
     assert said == f"Chosen: {model.search_.sentence()}"
     assert "1 setting of the network tried" in said
 
@@ -360,15 +360,15 @@ def test_a_model_chosen_by_leaving_groups_out_or_by_a_search_is_reported_likewis
     model = load(Path("kept"))
     table = read_answers(answers)
     judged = read_judgments(tables / "judgments.csv", table)
-    made, groups, unlike = as_fitted(model, "system", table, judged)
+    made, groups, unlike = rebuild_unfitted_model(model, "system", table, judged)
     assert (made.get_params()["shift"], unlike) == (True, "")
     assert groups is not None
     assert groups[:4].tolist() == [0, 1, 2, 0]
-    made, groups, unlike = as_fitted(model, "topic", table, judged)
+    made, groups, unlike = rebuild_unfitted_model(model, "topic", table, judged)
     assert (made.get_params()["shift"], groups) == (False, None)
     assert "no column 'topic' of three groups" in unlike
     searching = model_named("network")(search="random", search_seconds=50.0)
-    made, _, unlike = as_fitted(searching, None, table, judged)
+    made, _, unlike = rebuild_unfitted_model(searching, None, table, judged)
     assert made.get_params()["search_seconds"] == 10.0
     assert "searched for 10 seconds only" in unlike  # in each fold
 
@@ -426,8 +426,8 @@ def test_the_kept_calibrator_has_its_own_leverage_and_is_measured_as_it_is_on_te
     judgments = write(tmp_path / "j.csv", judgment_rows(rows))
     table = read_answers(answers, scales=model.questionnaire_.asked)
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
-    bench = bench_of(table, judged, 0, None, QUICK, NullProgress())
-    (found,) = leverages_of(model, bench)
+    bench = split_bench(table, judged, 0, None, QUICK, NullProgress())
+    (found,) = measure_leverages(model, bench)
     on_main = gradient(model, table.X)
     on_length = asked_gradient(model.questionnaire_, table.X, "length")
     assert found.mean == pytest.approx(np.nanmean(per_text(on_main, on_length)))

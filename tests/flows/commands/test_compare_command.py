@@ -16,7 +16,7 @@ from web_site import client_of, made_app
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.compare import Arm, keep_comparable, watch
+from pollex.services.compare import Arm, compare_unlabeled, keep_comparable
 from pollex.store.resume import runs
 from pollex.store.store import Store
 
@@ -186,10 +186,12 @@ def test_means_that_crowd_at_the_middle_move_a_rubrics_index_only_where_the_answ
     found = rubric_set()
     before = arm(rng, 4.9, 4.9)
     after = arm(rng, 4.8, 7.4)
-    still, moved = (watch(before, after, found, rng).stability[one.id] for one in found.rubrics)
+    still, moved = (
+        compare_unlabeled(before, after, found, rng).stability[one.id] for one in found.rubrics
+    )
     assert (still.value, still.marked) == (0.0, False)
     assert moved.marked
     after.values[:, 1] = np.nan
-    assert found.rubrics[1].id not in watch(before, after, found, rng).stability, (
+    assert found.rubrics[1].id not in compare_unlabeled(before, after, found, rng).stability, (
         "no answer is no drift"
     )

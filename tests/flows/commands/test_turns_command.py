@@ -13,7 +13,13 @@ from pollex.measures.intervals import Figure
 from pollex.rubrics.records import TurnRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection.threshold import Calibration
-from pollex.services.evaluate import after_turns, beginning, cross_fitted, loss_of, user_turns
+from pollex.services.evaluate import (
+    compute_log_losses,
+    count_user_turns,
+    cross_fit_probabilities,
+    cut_after_turns,
+    score_beginnings,
+)
 from pollex.services.scorer import BatchScorer
 
 
@@ -42,14 +48,14 @@ def test_a_beginning_ends_before_the_users_next_turn_and_noise_about_it_is_no_be
     None
 ):
     whole = conversation("one", "answer", "two", "answer", "three")
-    assert user_turns(whole) == 3
-    assert [turn.content for turn in beginning(whole, 2).turns] == [
+    assert count_user_turns(whole) == 3
+    assert [turn.content for turn in cut_after_turns(whole, 2).turns] == [
         "one",
         "answer",
         "two",
         "answer",
     ]
-    assert beginning(whole, 3) == whole
+    assert cut_after_turns(whole, 3) == whole
     rng = np.random.default_rng(0)
     positive = rng.random(400) < 0.5
     netsat = rng.normal(size=400)
@@ -58,8 +64,11 @@ def test_a_beginning_ends_before_the_users_next_turn_and_noise_about_it_is_no_be
         conversation(f"{n}").model_copy(update={"id": f"{n}", "label": one})
         for n, one in enumerate(labels)
     ]
-    probability, share = cross_fitted(netsat, positive, known)
-    assert loss_of(probability, positive).mean() > loss_of(share, positive).mean() - 0.005
+    probability, share = cross_fit_probabilities(netsat, positive, known)
+    assert (
+        compute_log_losses(probability, positive).mean()
+        > compute_log_losses(share, positive).mean() - 0.005
+    )
 
 
 def test_a_probability_that_does_not_help_is_not_given(learnt: Learnt) -> None:
@@ -74,7 +83,7 @@ def test_a_probability_that_does_not_help_is_not_given(learnt: Learnt) -> None:
         TurnRecord(turns=2, gain=helps, **given),
     )
     whole = conversation("Please book it.", "Done.", "Thanks!", "Bye.", "Bye.")
-    rows = after_turns(whole, scorer.scores, records)
+    rows = score_beginnings(whole, scorer.scores, records)
     assert [row["turns"] for row in rows] == [1, 2, 3]
     assert rows[0]["netsat"] is not None
     assert [row["probability"] is None for row in rows] == [True, False, False]

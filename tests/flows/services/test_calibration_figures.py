@@ -16,7 +16,13 @@ from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Floats
 from pollex.measures.distributions import Predictions
 from pollex.reports.calibration import PredictedScores
-from pollex.services.calibration_report import QUICK, bench_of, predicted_of, quick_of, subgroups_of
+from pollex.services.calibration_report import (
+    QUICK,
+    choose_quick_model,
+    measure_subgroups,
+    predict_subsets,
+    split_bench,
+)
 
 KIND = Scale("kind", (1.0, 2.0), ordinal=False, asked=False)
 ASKED = Questionnaire((Scale("clear", (1.0, 2.0, 3.0)), KIND), "clear")
@@ -45,7 +51,7 @@ def test_the_lowest_of_all_and_of_each_subset_stand_below_a_density_of_area_one(
     )
     groups = {"system": ["x", "y"] * 30, "alone": ["z"] * 60}
     models = {"clear": model, "kind": nominal}
-    found = [*predicted_of(models, X, NAMES, groups, logs, np.random.default_rng(0))]
+    found = [*predict_subsets(models, X, NAMES, groups, logs, np.random.default_rng(0))]
     assert [(one.question, one.column, one.group) for one in found] == [
         ("clear", "", ""),
         ("clear", "system", "x"),
@@ -63,7 +69,7 @@ def test_the_lowest_of_all_and_of_each_subset_stand_below_a_density_of_area_one(
 def test_judges_who_differ_widen_the_interval_of_a_mean_and_few_texts_have_none() -> None:
     def first(y: Floats, texts: int = 60) -> PredictedScores:
         return next(
-            predicted_of(
+            predict_subsets(
                 {"clear": fitted(y)}, X[:texts], NAMES[:texts], {}, {}, np.random.default_rng(0)
             )
         )
@@ -95,12 +101,14 @@ def test_the_heaviest_quick_member_that_looks_at_all_stands_for_a_mixture_or_a_n
         ({"constant": 0.9, "network": 0.1}, False, "network"),
         ({"judge_mean": 1.0}, False, "judge_mean"),
     ):
-        assert name_of(quick_of(mixture(**members), ordinal=ordinal)) == stands
+        assert name_of(choose_quick_model(mixture(**members), ordinal=ordinal)) == stands
     for name, stands in {"ridge": "ridge", "isotonic": "isotonic", "network": "ordinal"}.items():
-        assert name_of(quick_of(model_named(name)())) == stands, (
+        assert name_of(choose_quick_model(model_named(name)())) == stands, (
             "a model stands for itself unless it is slow"
         )
-    quick = quick_of(model_named("network")(search="random", h1=25), ordinal=False).get_params()
+    quick = choose_quick_model(
+        model_named("network")(search="random", h1=25), ordinal=False
+    ).get_params()
     assert (quick["search"], quick["seeds"], quick["h1"]) == (None, 3, 25)
 
 
@@ -120,10 +128,10 @@ def test_who_answered_and_who_judged_both_have_their_figures(tmp_path: Path) -> 
     (tmp_path / "j.csv").write_text("\n".join(["text_id,question,judge,answer", *judgments]))
     table = read_answers(tmp_path / "a.csv")
     judged = read_judgments(tmp_path / "j.csv", table)
-    bench = bench_of(table, judged, 0, None, QUICK, NullProgress())
+    bench = split_bench(table, judged, 0, None, QUICK, NullProgress())
     proba = np.full((len(bench.given), 2), 0.5)
     own = Predictions(proba, bench.given.answer, bench.given.row, (1.0, 2.0))
-    found = subgroups_of(bench, own, table, judged)
+    found = measure_subgroups(bench, own, table, judged)
     counts = {
         title: {name: one.rmse.n for name, one in groups.items()} for title, groups in found.items()
     }

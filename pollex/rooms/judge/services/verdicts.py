@@ -47,7 +47,7 @@ from pollex.rooms.judge.selection.consensus import (
 from pollex.rooms.judge.services.judge_runs import truth_of
 from pollex.rooms.judge.store.votes import verdicts_of, votes_of
 from pollex.rubrics.answers import RETRYABLE, Answer
-from pollex.services.agreement import agreement, texts_of_several
+from pollex.services.agreement import agreement, find_texts_of_several
 from pollex.services.results import ModelUsage, Shown, line_of_outcomes, unread_told, usage_json
 from pollex.store.folder import store_option
 from pollex.store.labels import THUMB, Opinion, opinions
@@ -437,7 +437,7 @@ class People:
     def of(cls, opinions: Sequence[Opinion], texts: set[str]) -> People:
         """Sum up opinions of these texts."""
         of_texts = [opinion for opinion in opinions if opinion.text_hash in texts]
-        values: dict[str, set[str]] = {text: set() for text in texts_of_several(of_texts)}
+        values: dict[str, set[str]] = {text: set() for text in find_texts_of_several(of_texts)}
         for opinion in of_texts:
             values.get(opinion.text_hash, set()).add(opinion.value)
 

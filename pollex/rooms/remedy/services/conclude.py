@@ -25,7 +25,7 @@ from pollex.rooms.remedy.services.people import people_say
 from pollex.rooms.remedy.services.result import RANKS, STRATA
 from pollex.rooms.remedy.services.trials import Gathered
 from pollex.selection.threshold import fit_calibration
-from pollex.services.evaluate import FEWEST, beginning, user_turns
+from pollex.services.evaluate import FEWEST, count_user_turns, cut_after_turns
 from pollex.services.scorer import BatchScorer
 
 MOST_DIVERGED = 0.1
@@ -224,7 +224,7 @@ def thumbs_of(
     here = (arrays.wave <= look) & (arrays.stratum == FAILING)
     indices = []
     for n, context in enumerate(trial.contexts):
-        if here[n] and user_turns(context.cut) == depth:
+        if here[n] and count_user_turns(context.cut) == depth:
             indices.append(n)
 
     old, new = (netsat_of(trial, number, indices, scorer) for number in (OLD, arm))
@@ -232,7 +232,7 @@ def thumbs_of(
     # labeled conversations of the log that reach that turn: they fit the probability
     labeled = []
     for conversation in gathered.logs.conversations:
-        if conversation.label is not Label.NONE and user_turns(conversation) >= depth:
+        if conversation.label is not Label.NONE and count_user_turns(conversation) >= depth:
             labeled.append(conversation)
 
     if judged.sum() < FEWEST // 2 or len(labeled) < FEWEST:
@@ -242,7 +242,7 @@ def thumbs_of(
         }
 
     # NetSAT of these conversations, cut after that turn
-    scored = scorer.scores([beginning(conversation, depth) for conversation in labeled])
+    scored = scorer.scores([cut_after_turns(conversation, depth) for conversation in labeled])
     x = np.array(
         [np.nan if score.netsat is None else score.netsat for score in scored],
         float,

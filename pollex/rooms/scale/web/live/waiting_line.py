@@ -18,7 +18,7 @@ from pollex.errors import PollexError
 from pollex.formats.scores import rows
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
-from pollex.services.evaluate import after_turns, user_turns
+from pollex.services.evaluate import count_user_turns, score_beginnings
 from pollex.services.named_sets import read_set
 from pollex.services.scorer import Scorer
 
@@ -161,13 +161,13 @@ class WaitingLine:
             return scores
 
         scores = await asyncio.to_thread(
-            after_turns,
+            score_beginnings,
             conversation,
             score_many,
             self.scorer.rubrics.turns,
         )
         # turns without a score are told by their number
-        left_out = user_turns(conversation) - len(scores)
+        left_out = count_user_turns(conversation) - len(scores)
         return {"after_turns": scores} | ({"after_turns_left_out": left_out} if left_out else {})
 
     async def look(self) -> None:
