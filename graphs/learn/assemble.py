@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.embedded.comments import remarks_of
+from pollex.agents.embedded.comments import find_remarks
 from pollex.agents.embedded.events.language import language_of, needs_english
 from pollex.agents.embedded.events.learning import segments_of
 from pollex.agents.embedded.events.occasions import occasions_of
@@ -183,7 +183,7 @@ def assemble(
         calibrator=calibrator,
         tone=fitted.tone,
         segments=segments,
-        remarks=remarks_of((*training, *material.held_out)),
+        remarks=find_remarks((*training, *material.held_out)),
         spread=spread_of(taught.own),
         found_nothing=found_nothing(live.extractions) if reader else None,
         never={

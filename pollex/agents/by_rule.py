@@ -47,10 +47,10 @@ class ByRule(Judge):
             answers = []
 
         by_id = dict(zip([question.id for question in left], answers, strict=True))
-        return [by_id.get(question.id) or not_applicable(question) for question in questions]
+        return [by_id.get(question.id) or answer_not_applicable(question) for question in questions]
 
 
-def not_applicable(question: Question) -> Answer:
+def answer_not_applicable(question: Question) -> Answer:
     """Return the answer that a question doesn't apply: its last option, for sure."""
     last = len(question.options) - 1
     return Answer(

@@ -15,9 +15,9 @@ from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import LIKERT, Option
 from pollex.rubrics.rubric import Quote
 
-SHORTEST = 8
-LONGEST = 240
-RUN = 8
+SHORTEST_RUBRIC_CHARS = 8
+LONGEST_RUBRIC_CHARS = 240
+COPIED_RUN_WORDS = 8
 """So many words in a row that also stand in one conversation are a quotation."""
 
 _QUOTED = re.compile(r'"[^"]{0,30}"|“[^”]{0,30}”|«[^»]{0,30}»|「[^」]{0,30}」')
@@ -43,7 +43,7 @@ _WORD = re.compile(
 )
 
 
-def refusal(
+def explain_refusal(
     text: str,
     sources: Iterable[Sequence[str]] = (),
     options: Sequence[Option] = LIKERT,
@@ -51,14 +51,14 @@ def refusal(
     """Return why a text is refused as a rubric; empty if accepted.
 
     Args:
-        sources: `words` of each conversation (or quote) that it could have been copied from.
+        sources: `split_words` of each conversation (or quote) that it could have been copied from.
         options: The answers that it must not name.
     """
     # control and format characters, and white space other than the blank
     if any(unicodedata.category(character)[0] in "CZ" and character != " " for character in text):
         return "odd characters"
-    if not SHORTEST <= len(text) <= LONGEST:
-        return "too short" if len(text) < SHORTEST else "too long"
+    if not SHORTEST_RUBRIC_CHARS <= len(text) <= LONGEST_RUBRIC_CHARS:
+        return "too short" if len(text) < SHORTEST_RUBRIC_CHARS else "too long"
     if _MARKUP.search(text):
         return "markup"
     if names_option(text, options):
@@ -66,7 +66,7 @@ def refusal(
     # what is quoted in a few words isn't said to the judge
     if _TO_THE_JUDGE.search(_QUOTED.sub("…", text)):
         return "speaks to the judge"
-    if copies(words(text), sources):
+    if copies_run_of_words(split_words(text), sources):
         return "copies a conversation"
     return ""
 
@@ -90,43 +90,43 @@ def names_option(text: str, options: Sequence[Option]) -> bool:
     return False
 
 
-def copies(text: Sequence[str], sources: Iterable[Sequence[str]]) -> bool:
-    """Return whether a text shares `RUN` consecutive words with any of `sources`."""
+def copies_run_of_words(text: Sequence[str], sources: Iterable[Sequence[str]]) -> bool:
+    """Return whether a text shares `COPIED_RUN_WORDS` consecutive words with any of `sources`."""
     runs = set()
-    for i in range(len(text) - RUN + 1):
-        runs.add(tuple(text[i : i + RUN]))
+    for i in range(len(text) - COPIED_RUN_WORDS + 1):
+        runs.add(tuple(text[i : i + COPIED_RUN_WORDS]))
 
     return bool(runs) and any(
-        tuple(source[i : i + RUN]) in runs
+        tuple(source[i : i + COPIED_RUN_WORDS]) in runs
         for source in sources
-        for i in range(len(source) - RUN + 1)
+        for i in range(len(source) - COPIED_RUN_WORDS + 1)
     )
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Split a text into lower-case words; in scripts without spaces, into characters."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
-def words_of(conversation: Conversation) -> list[str]:
+def words_of_conversation(conversation: Conversation) -> list[str]:
     """Return the words of all turns, and of what was written of them."""
     texts = [turn.shown for turn in conversation.turns] + [
         feedback.text for feedback in conversation.feedback
     ]
-    return [word for text in texts for word in words(text)]
+    return [word for text in texts for word in split_words(text)]
 
 
 # marks and dashes in which a true copy may differ
 _MARKS = dict.fromkeys(map(ord, "\"'`´“”„‟‘’‚‛«»‹›「」『』″′"))
 _FOLDED = _MARKS | dict.fromkeys(map(ord, "‐‑‒–—―−"), "-") | {ord("…"): "..."}
 _LEFT_OUT = re.compile(r"[\[(]?\.{3,}[\])]?")
-MOST_LEFT_OUT = 400
+MOST_CHARS_LEFT_OUT = 400
 """Characters of a turn that an ellipsis of a quote may stand for."""
 _JSON_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|([nrt"\\/]))')
 _SHORT_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
-def locate(conversation: Conversation, text: str, turn: int) -> Quote | None:
+def locate_quote(conversation: Conversation, text: str, turn: int) -> Quote | None:
     """Locate a quote, first in `turn`, then in the nearest turn, then in comments; None if not found.
 
     White space, quotation marks, dashes and case may differ, and an ellipsis may stand for words;
@@ -143,7 +143,7 @@ def locate(conversation: Conversation, text: str, turn: int) -> Quote | None:
     nearest = sorted(texts, key=lambda i: (i != turn, i < 0, abs(i - turn), i))
     candidates = dict.fromkeys((text, resolve_escapes(text)))
     # an exact copy anywhere comes before an inexact one
-    for find in (_as_written, own_words):
+    for find in (_find_as_written, find_own_words):
         for candidate in candidates:
             for i in nearest:
                 if words := find(texts[i], candidate):
@@ -156,12 +156,12 @@ def locate(conversation: Conversation, text: str, turn: int) -> Quote | None:
     return None
 
 
-def _as_written(content: str, quote: str) -> str:
-    words = normalized(quote)
-    return words if words in normalized(content) else ""
+def _find_as_written(content: str, quote: str) -> str:
+    words = collapse_white_space(quote)
+    return words if words in collapse_white_space(content) else ""
 
 
-def own_words(content: str, quote: str) -> str:
+def find_own_words(content: str, quote: str) -> str:
     """Return the words of a text that a quote repeats, as `located` compares them; empty if there are none."""
     # each folded letter, and its place in the text
     letters = [
@@ -169,7 +169,7 @@ def own_words(content: str, quote: str) -> str:
         for at, letter in enumerate(content)
         for folded in letter.translate(_FOLDED).lower()
     ]
-    # of a run of white space one is left, as in `normalized`
+    # of a run of white space one is left, as in `collapse_white_space`
     kept_letters = []
     for letter, after in zip(letters, [*letters[1:], (" ", 0)], strict=True):
         if not (letter[0] + after[0]).isspace():
@@ -178,26 +178,28 @@ def own_words(content: str, quote: str) -> str:
     folded = "".join(" " if letter.isspace() else letter for letter, _ in kept_letters)
     # whole, then in its parts around an ellipsis
     for parts in (
-        [_folded(quote)],
-        [_folded(part) for part in _LEFT_OUT.split(quote.translate(_FOLDED))],
+        [_fold_text(quote)],
+        [_fold_text(part) for part in _LEFT_OUT.split(quote.translate(_FOLDED))],
     ):
-        if (span := _span(folded, list(filter(None, parts)))) is not None:
-            return normalized(content[kept_letters[span[0]][1] : kept_letters[span[1] - 1][1] + 1])
+        if (span := _find_parts_in_order(folded, list(filter(None, parts)))) is not None:
+            return collapse_white_space(
+                content[kept_letters[span[0]][1] : kept_letters[span[1] - 1][1] + 1]
+            )
 
     return ""
 
 
-def _folded(text: str) -> str:
-    return normalized(text.translate(_FOLDED).lower())
+def _fold_text(text: str) -> str:
+    return collapse_white_space(text.translate(_FOLDED).lower())
 
 
-def _span(text: str, parts: Sequence[str]) -> tuple[int, int] | None:
-    """Return where parts stand one after the other, with at most `MOST_LEFT_OUT` characters between two."""
+def _find_parts_in_order(text: str, parts: Sequence[str]) -> tuple[int, int] | None:
+    """Return where parts stand one after the other, with at most `MOST_CHARS_LEFT_OUT` characters between two."""
     begin = text.find(parts[0]) if parts else -1
     while begin >= 0:
         end = begin + len(parts[0])
         for part in parts[1:]:
-            at = text.find(part, end, end + MOST_LEFT_OUT + len(part))
+            at = text.find(part, end, end + MOST_CHARS_LEFT_OUT + len(part))
             end = at + len(part)
             if at < 0:
                 break
@@ -210,7 +212,7 @@ def _span(text: str, parts: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def normalized(text: str) -> str:
+def collapse_white_space(text: str) -> str:
     """Collapse each run of white space in `text` to one space, and strip its ends."""
     return " ".join(text.split())
 

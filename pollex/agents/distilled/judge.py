@@ -36,13 +36,13 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 Features = Mapping[str, float]
 
-FEWEST = 3
+FEWEST_CONVERSATIONS_PER_FEATURE = 3
 """Conversations that a feature is in at least."""
-WORDS = 200
+MOST_FEATURES_PER_RUBRIC = 200
 """Features that a rubric is learned from at most: those that go most with its answers."""
 # penalties that are tried, and the folds by which the best one is found
-PENALTIES = (30.0, 100.0, 300.0, 1000.0)
-INNER = 5
+RIDGE_PENALTIES = (30.0, 100.0, 300.0, 1000.0)
+INNER_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,10 @@ def learn_student(
     """
     came_up = ~np.isnan(values)
     # too few values, or no difference between them: nothing to regress on
-    if came_up.sum() < 2 * INNER or np.ptp(values[came_up]) == 0:
-        return _constant(values, picked)
+    if came_up.sum() < 2 * INNER_FOLDS or np.ptp(values[came_up]) == 0:
+        return _make_constant_student(values, picked)
 
-    names, x = matrix(
+    names, x = build_feature_matrix(
         [row for row, came in zip(features, came_up, strict=True) if came],
         values[came_up],
     )
@@ -130,13 +130,13 @@ def learn_student(
     scaled = (x - middle) / spread
     y = values[came_up]
     # the penalty whose predictions of conversations left out are nearest
-    inner = np.arange(len(y)) % INNER
-    unseen = {penalty: _unseen(scaled, y, inner, penalty) for penalty in PENALTIES}
+    inner = np.arange(len(y)) % INNER_FOLDS
+    unseen = {penalty: _predict_unseen(scaled, y, inner, penalty) for penalty in RIDGE_PENALTIES}
     best = min(
-        PENALTIES,
+        RIDGE_PENALTIES,
         key=lambda penalty: float(np.square(unseen[penalty] - y).sum()),
     )
-    weight, intercept = ridge(scaled, y, best)
+    weight, intercept = fit_ridge(scaled, y, best)
     # back to the features' own units; four digits are enough
     weight = np.array([float(f"{w:.4g}") for w in weight / spread])
     intercept = float(intercept - weight @ middle)
@@ -150,12 +150,12 @@ def learn_student(
     # answers are learned from predictions that did not see the conversation, as new ones are
     z = np.array([student.value(row) for row in features])
     z[came_up] = np.clip(unseen[best], 0, 10)
-    classes, curve = _curve(z / 10, picked)
+    classes, curve = _fit_option_curve(z / 10, picked)
 
     return Student(student.intercept, student.weights, classes, curve)
 
 
-def _constant(values: Floats, picked: Ints) -> Student:
+def _make_constant_student(values: Floats, picked: Ints) -> Student:
     present = values[~np.isnan(values)]
     classes, counts = np.unique(picked, return_counts=True)
     # one logit for each answer by its count, the same at any value
@@ -169,7 +169,7 @@ def _constant(values: Floats, picked: Ints) -> Student:
     )
 
 
-def matrix(features: Sequence[Features], y: Floats) -> tuple[list[str], Floats]:
+def build_feature_matrix(features: Sequence[Features], y: Floats) -> tuple[list[str], Floats]:
     """Return the features that go most with `y`, and their values `[conversation, feature]`."""
     # in how many conversations each feature is
     counts: dict[str, int] = {}
@@ -178,7 +178,7 @@ def matrix(features: Sequence[Features], y: Floats) -> tuple[list[str], Floats]:
             counts[name] = counts.get(name, 0) + 1
 
     # only features that enough conversations have
-    names = sorted(name for name, n in counts.items() if n >= FEWEST)
+    names = sorted(name for name, n in counts.items() if n >= FEWEST_CONVERSATIONS_PER_FEATURE)
     place = {name: i for i, name in enumerate(names)}
     x = np.zeros((len(features), len(names)))
     for row, row_features in enumerate(features):
@@ -191,11 +191,11 @@ def matrix(features: Sequence[Features], y: Floats) -> tuple[list[str], Floats]:
     scale = np.sqrt(np.square(centered).sum(axis=0))
     strength = np.abs((y - y.mean()) @ centered) / np.where(scale > 0, scale, np.inf)
     # the strongest features, back in the order of their names
-    strongest = np.sort(np.argsort(-strength, kind="stable")[:WORDS])
+    strongest = np.sort(np.argsort(-strength, kind="stable")[:MOST_FEATURES_PER_RUBRIC])
     return [names[i] for i in strongest], x[:, strongest]
 
 
-def ridge(x: Floats, y: Floats, penalty: float) -> tuple[Floats, float]:
+def fit_ridge(x: Floats, y: Floats, penalty: float) -> tuple[Floats, float]:
     """Return weights `[feature]` and intercept of a ridge regression on centered columns, in the dual form."""
     mean = y.mean()
     column = x.mean(axis=0)
@@ -207,7 +207,7 @@ def ridge(x: Floats, y: Floats, penalty: float) -> tuple[Floats, float]:
     return weight, float(mean - column @ weight)
 
 
-def _unseen(
+def _predict_unseen(
     x: Floats,
     y: Floats,
     inner: Ints,
@@ -215,13 +215,13 @@ def _unseen(
 ) -> Floats:
     """Predictions `[conversation]` by regressions that did not see the conversation."""
     out = np.empty(len(y))
-    for fold in range(INNER):
-        weight, intercept = ridge(x[inner != fold], y[inner != fold], penalty)
+    for fold in range(INNER_FOLDS):
+        weight, intercept = fit_ridge(x[inner != fold], y[inner != fold], penalty)
         out[inner == fold] = x[inner == fold] @ weight + intercept
     return out
 
 
-def _curve(z: Floats, picked: Ints) -> tuple[list[int], list[list[float]]]:
+def _fit_option_curve(z: Floats, picked: Ints) -> tuple[list[int], list[list[float]]]:
     from sklearn.linear_model import LogisticRegression  # a second, needed by `distill` alone
 
     classes = np.unique(picked)
@@ -240,14 +240,14 @@ def _curve(z: Floats, picked: Ints) -> tuple[list[int], list[list[float]]]:
     return classes.tolist(), rows if len(rows) > 1 else [[0.0, 0.0, 0.0], *rows]
 
 
-SEEN = {name: signal for name, signal in SIGNALS.items() if signal.pattern is not None}
+SIGNALS_BY_WORDS = {name: signal for name, signal in SIGNALS.items() if signal.pattern is not None}
 """Signals that are found by their words: the others compare vectors or lengths."""
 
 NO_TOPICS = Topics(())
 _WORD = re.compile(r"[^\W_]{2,}")
 
 
-def features_of(conversation: Conversation, embedder: Embedder) -> dict[str, float]:
+def compute_features(conversation: Conversation, embedder: Embedder) -> dict[str, float]:
     """Compute the features that are not 0, by name: `w:PARTY:WORD`, `s:SIGNAL:MEASURE`, `e:EVENT` and `n:PARTY`."""
     view = View(conversation, embedder)
     features = dict[str, float]()
@@ -262,7 +262,7 @@ def features_of(conversation: Conversation, embedder: Embedder) -> dict[str, flo
     # numbers of words count on a log scale
     features |= {name: log1p(count) for name, count in features.items() if name.startswith("n:")}
     # signals as the built-in judge measures them
-    for name, signal in SEEN.items():
+    for name, signal in SIGNALS_BY_WORDS.items():
         values = measure_marks(signal.marks(view), view.of(signal.party))
         features |= {
             f"s:{name}:{measure}": float(v)
@@ -357,7 +357,7 @@ class DistilledJudge(Judge):
         )
         features = []
         for conversation in ordered:
-            features.append(features_of(conversation, self.embedder))
+            features.append(compute_features(conversation, self.embedder))
 
         hashes = [conversation.text_hash for conversation in ordered]
         # the built-in judge's folds: by class, and copies of a text together
@@ -408,7 +408,7 @@ class DistilledJudge(Judge):
 
     def foretold(self, conversation: Conversation) -> dict[str, float]:
         """Predict the value of each rubric, by what was learned without the conversation."""
-        features = features_of(conversation, self.embedder)
+        features = compute_features(conversation, self.embedder)
         fold = self._folds.get(conversation.text_hash)
         students = self.students if fold is None else self._fold_students[fold]
         values: dict[str, float] = {}
@@ -427,7 +427,7 @@ class DistilledJudge(Judge):
         # what was learned without its own fold answers a conversation of the lessons
         fold = self._folds.get(conversation.text_hash)
         students = self.students if fold is None else self._fold_students[fold]
-        features = features_of(conversation, self.embedder)
+        features = compute_features(conversation, self.embedder)
         answers: list[Answer | Unanswered] = []
         for question in questions:
             answers.append(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.checks import refusal
+from pollex.agents.checks import explain_refusal
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.language import ENGLISH, language_of, stopwords_of
 from pollex.agents.embedded.events.learning import fit
@@ -126,7 +126,9 @@ class StudiedLog:
         """Phrases of each party, and which conversations have them `[conversation, phrase]`."""
         phrases: list[tuple[Party, list[str], Any]] = []
         for party in PARTIES:
-            phrases.append((party, *phrases_of(party, self.views, stopwords_of(self.language))))
+            phrases.append(
+                (party, *list_frequent_phrases(party, self.views, stopwords_of(self.language)))
+            )
         return phrases
 
     @cached_property
@@ -161,15 +163,15 @@ class StudiedLog:
         signals = {f"signal:{name}": signal for name, signal in SIGNALS.items()}
         signals |= {signal.name: signal for signal in self.mined(positive, rows)}
         clues = [
-            clue_of(name, signal, self.measures(name, signal)[rows], up)
+            make_clue(name, signal, self.measures(name, signal)[rows], up)
             for name, signal in signals.items()
         ]
         for rubric in self.events(positive, rows):
             source = source_of(rubric, self.topics)
             signal = event_signal(source, rubric.text)
             # an event's words come from the log, and are checked like any text out of it
-            if signal and not refusal(rubric.text):
-                clue = clue_of(
+            if signal and not explain_refusal(rubric.text):
+                clue = make_clue(
                     source,
                     signal,
                     self.measures(source, signal)[rows],
@@ -207,7 +209,7 @@ class StudiedLog:
         # a phrase that is found in both ways counts once
         every = dict.fromkeys([*chosen, *self.proven_words(positive, rows)])
         signals = (phrase_signal(*phrase_of(source)) for source in every)
-        return [signal for signal in signals if not refusal(signal.statement)]
+        return [signal for signal in signals if not explain_refusal(signal.statement)]
 
     def proven_words(self, positive: Flags, rows: Flags) -> list[str]:
         """Return the phrases that halvings of some conversations bear out."""
@@ -293,7 +295,7 @@ class StudiedLog:
         return binomials(1 / (1 + np.exp(-log_odds)), OPTIONS)
 
 
-def clue_of(
+def make_clue(
     source: str,
     signal: Signal,
     measures: Floats,
@@ -318,7 +320,7 @@ def clue_of(
     )
 
 
-def standing_out(present: Any, positive: Flags) -> Floats:
+def score_contrasts(present: Any, positive: Flags) -> Floats:
     """Compute z for each column; 0 if the contrast of every second conversation of a class fails on the others."""
     rank = np.where(positive, positive.cumsum(), (~positive).cumsum())  # within its class
     # every second conversation of either class, and the others
@@ -331,7 +333,7 @@ def standing_out(present: Any, positive: Flags) -> Floats:
     return np.where(held & picked, contrast(present, positive), 0.0)
 
 
-def phrases_of(
+def list_frequent_phrases(
     party: Party,
     views: Sequence[View],
     stop: frozenset[str] = STOPWORDS,
@@ -348,7 +350,7 @@ def phrases_of(
     # in 4 % of the conversations, and in four at least
     least = max(4, round(0.04 * len(views)))
     counter = CountVectorizer(
-        analyzer=partial(phrases_in, stop=stop),
+        analyzer=partial(collect_phrases, stop=stop),
         binary=True,
         min_df=least,
         max_features=MOST_CANDIDATES,
@@ -367,26 +369,28 @@ def choose_phrases(
     phrases: Sequence[str],
 ) -> list[int]:
     """Choose phrases that separate the classes, the clearest first: columns of `present`."""
-    z = standing_out(present, positive)
+    z = score_contrasts(present, positive)
     chosen: dict[int, Flags] = {}
     for column in sorted(np.flatnonzero(z).tolist(), key=lambda i: (-abs(z[i]), phrases[i])):
         if len(chosen) == MOST_PHRASES:
             break
         where = present[:, [column]].toarray()[:, 0].astype(bool)
         # One of two phrases that stand in the same conversations is enough.
-        if all(overlap(where, other) < 0.5 for other in chosen.values()):
+        if all(compute_jaccard(where, other) < 0.5 for other in chosen.values()):
             chosen[column] = where
 
     return list(chosen)
 
 
-def phrases_in(turns: Sequence[str], stop: frozenset[str] = STOPWORDS) -> set[str]:
+def collect_phrases(turns: Sequence[str], stop: frozenset[str] = STOPWORDS) -> set[str]:
     """Collect phrases of up to `LONGEST_PHRASE` words, without digits and not of stopwords alone."""
     phrases = set()
     for turn in turns:
         words = _WORD.findall(turn.lower())
         # where no spaces part words, all short pieces stand for them
-        phrases |= {piece for word in words if UNSPACED.search(word) for piece in pieces_of(word)}
+        phrases |= {
+            piece for word in words if UNSPACED.search(word) for piece in cut_unspaced_word(word)
+        }
         for length in range(1, LONGEST_PHRASE + 1):
             for phrase in zip(*(words[i:] for i in range(length)), strict=False):
                 # too short, nothing but stop words, or with a digit
@@ -397,13 +401,13 @@ def phrases_in(turns: Sequence[str], stop: frozenset[str] = STOPWORDS) -> set[st
     return phrases
 
 
-def pieces_of(word: str) -> Iterator[str]:
+def cut_unspaced_word(word: str) -> Iterator[str]:
     """Yield the pieces of a run of letters in a script without spaces between words."""
     for length in range(2, LONGEST_PIECE + 1):
         for start in range(len(word) - length + 1):
             yield word[start : start + length]
 
 
-def overlap(a: Flags, b: Flags) -> float:
+def compute_jaccard(a: Flags, b: Flags) -> float:
     """Jaccard: conversations with both over conversations with either."""
     return float((a & b).sum() / max(1, (a | b).sum()))

@@ -15,15 +15,15 @@ from pollex.rubrics.records import CommentFinding
 from pollex.rubrics.rubric import Polarity, Quote
 from pollex.rubrics.worth import share_of
 
-LONGEST = 3
+LONGEST_PHRASE_WORDS = 3
 """Words of a phrase."""
 FEWEST, LEAST_SHARE = 3, 0.05
 """Comments of a side that have to name something, in number and as a share."""
 WITHIN, ALIKE = 0.6, 0.8
 """A shorter phrase is left out where a longer one has so much of it; one that names nearly the same comments, too."""
-MOST = 8
-EXAMPLES = 3
-PLAIN = frozenset(
+MOST_REMARKS = 8
+EXAMPLES_PER_REMARK = 3
+PLAIN_WORDS = frozenset(
     map(
         root_of,
         word_set("assistant user reply answer something offer ask say tell tool call chat bot"),
@@ -35,7 +35,7 @@ _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+")
 
 
-def remarks_of(conversations: Iterable[Conversation]) -> tuple[CommentFinding, ...]:
+def find_remarks(conversations: Iterable[Conversation]) -> tuple[CommentFinding, ...]:
     """Return what the comments of labeled conversations name, by side of the thumb, the most frequent first."""
     rated = []
     for conversation in conversations:
@@ -47,11 +47,13 @@ def remarks_of(conversations: Iterable[Conversation]) -> tuple[CommentFinding, .
         "sat": [conversation for conversation in rated if conversation.label is Label.POSITIVE],
     }
     return tuple(
-        remark for side, of_side in sides.items() for remark in _of_side(side, of_side, sides)
+        remark
+        for side, of_side in sides.items()
+        for remark in _find_remarks_of_side(side, of_side, sides)
     )
 
 
-def _of_side(
+def _find_remarks_of_side(
     side: Polarity,
     conversations: Sequence[Conversation],
     sides: dict[Polarity, list[Conversation]],
@@ -60,15 +62,15 @@ def _of_side(
     # by stems, the conversations whose comments have them, and their words
     named: defaultdict[tuple[str, ...], dict[int, str]] = defaultdict(dict)
     for place, conversation in enumerate(conversations):
-        for stems, words in _phrases(conversation, stop):
+        for stems, words in _list_phrases(conversation, stop):
             named[stems].setdefault(place, words)
 
     # what the other side's comments name, to compare with
     other = []
     for conversation in sides["sat" if side == "dsat" else "dsat"]:
-        other.append({stems for stems, _ in _phrases(conversation, stop)})
+        other.append({stems for stems, _ in _list_phrases(conversation, stop)})
 
-    for stems in _telling(
+    for stems in _choose_telling_phrases(
         {stems: set(places) for stems, places in named.items()}, len(conversations)
     ):
         places = named[stems]
@@ -80,13 +82,13 @@ def _of_side(
             other=share_of(sum(stems in phrases for phrases in other), len(other)),
             quotes=tuple(
                 quote
-                for place in list(places)[:EXAMPLES]
-                if (quote := quote_with(conversations[place], set(stems)))
+                for place in list(places)[:EXAMPLES_PER_REMARK]
+                if (quote := quote_comment_with(conversations[place], set(stems)))
             ),
         )
 
 
-def _phrases(
+def _list_phrases(
     conversation: Conversation, stop: frozenset[str]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     for feedback in conversation.feedback:
@@ -97,7 +99,7 @@ def _phrases(
             words = _WORD.findall(sentence)
             # runs of words that neither begin nor end with a stop word
             for start in range(len(words)):
-                for end in range(start + 1, min(start + LONGEST, len(words)) + 1):
+                for end in range(start + 1, min(start + LONGEST_PHRASE_WORDS, len(words)) + 1):
                     if stop.isdisjoint((words[start], words[end - 1])) and len(words[end - 1]) > 2:
                         yield tuple(map(_stem, words[start:end])), " ".join(words[start:end])
 
@@ -106,7 +108,9 @@ def _stem(word: str) -> str:
     return root_of(word) or word
 
 
-def _telling(named: dict[tuple[str, ...], set[int]], comments: int) -> list[tuple[str, ...]]:
+def _choose_telling_phrases(
+    named: dict[tuple[str, ...], set[int]], comments: int
+) -> list[tuple[str, ...]]:
     """Choose phrases that many comments have, longer ones before their parts, each for comments of its own."""
     often = {
         stems: places
@@ -117,7 +121,8 @@ def _telling(named: dict[tuple[str, ...], set[int]], comments: int) -> list[tupl
     whole = []
     for stems, places in often.items():
         if not any(
-            _holds(longer, stems) and len(often[longer]) >= WITHIN * len(places) for longer in often
+            _holds_phrase(longer, stems) and len(often[longer]) >= WITHIN * len(places)
+            for longer in often
         ):
             whole.append(stems)
 
@@ -131,17 +136,17 @@ def _telling(named: dict[tuple[str, ...], set[int]], comments: int) -> list[tupl
         ):
             chosen.append(stems)
 
-    return chosen[:MOST]
+    return chosen[:MOST_REMARKS]
 
 
-def _holds(longer: tuple[str, ...], stems: tuple[str, ...]) -> bool:
+def _holds_phrase(longer: tuple[str, ...], stems: tuple[str, ...]) -> bool:
     size = len(stems)
     return len(longer) > size and any(
         longer[i : i + size] == stems for i in range(len(longer) - size + 1)
     )
 
 
-def quote_with(conversation: Conversation, stems: set[str]) -> Quote | None:
+def quote_comment_with(conversation: Conversation, stems: set[str]) -> Quote | None:
     """Quote the comment's sentence that has most of some stems; None where it has none."""
     candidates = [
         (
@@ -169,11 +174,11 @@ def quote_with(conversation: Conversation, stems: set[str]) -> Quote | None:
     return None
 
 
-def proof_of(conversation: Conversation, statement: str) -> tuple[Quote, ...]:
+def quote_proof(conversation: Conversation, statement: str) -> tuple[Quote, ...]:
     """Quote the comment that speaks of what a reason says; none where no comment does."""
-    stems = {root_of(word) for word in _WORD.findall(statement.casefold())} - PLAIN - {""}
+    stems = {root_of(word) for word in _WORD.findall(statement.casefold())} - PLAIN_WORDS - {""}
     quote = None
     if conversation.feedback:
-        quote = quote_with(conversation, stems)
+        quote = quote_comment_with(conversation, stems)
 
     return (quote,) if quote else ()

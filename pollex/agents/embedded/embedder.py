@@ -34,16 +34,16 @@ Array = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.intp]
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-WIDTH = 384
+VECTOR_WIDTH = 384
 MAX_TOKENS = 256
 # lengths in tokens that texts are padded to, and tokens of a batch with its padding
-BUCKETS = np.array([8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256])
+PADDED_LENGTHS = np.array([8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256])
 BATCH_TOKENS = 256
-THREADS = 2
-BATCH = 512
+ENCODER_THREADS = 2
+TEXTS_PER_WRITE = 512
 """Texts encoded before they are written: what a kill can cost, and how long Ctrl-C may take."""
 
-LARGEST = 1 << 29
+LARGEST_CACHE_BYTES = 1 << 29
 """Bytes of a file of vectors; a file that is larger grows no more."""
 
 
@@ -83,7 +83,7 @@ class Embedder:
         self._progress: Watcher | None = None
         # one file for each model, so that their vectors never mix
         self._cache = (
-            CacheFile(cache / f"{key_of(self.identity).hex()[:16]}.vectors") if cache else None
+            CacheFile(cache / f"{hash_text(self.identity).hex()[:16]}.vectors") if cache else None
         )
 
     @cached_property
@@ -92,11 +92,11 @@ class Embedder:
         folder = Path(self.model)
         if self.model == DEFAULT_MODEL or not folder.is_dir():
             return self.model
-        return f"{self.model} {files_of(folder)}"
+        return f"{self.model} {hash_folder(folder)}"
 
     def embed(self, texts: Sequence[str]) -> Array:
         """Return float32 vectors [text, width] of length 1; encode only texts not in the cache."""
-        keys = [key_of(text) for text in texts]
+        keys = [hash_text(text) for text in texts]
         # each new text once, however often it is in the list
         new = list(
             {
@@ -104,12 +104,12 @@ class Embedder:
             }.items()
         )
         # a short encoding needs no progress bar
-        watched = self._progress if len(new) > BATCH else None
+        watched = self._progress if len(new) > TEXTS_PER_WRITE else None
         if watched:
             watched.start("embed", len(new))
 
-        for start in range(0, len(new), BATCH):
-            batch = new[start : start + BATCH]
+        for start in range(0, len(new), TEXTS_PER_WRITE):
+            batch = new[start : start + TEXTS_PER_WRITE]
             self._add(batch)
             if watched:
                 watched.advance("embed", len(batch))
@@ -181,13 +181,13 @@ class CacheFile:
 
         try:
             content = self.path.read_bytes()
-            vectors, whole = unpacked(content)
+            vectors, whole = unpack_vectors(content)
             # bytes are left over: a record is incomplete or damaged
             if whole < len(content):
                 with self.path.open("r+b") as file:
                     # another process may have been in the middle of adding some
                     flock(file, LOCK_EX)
-                    vectors, whole = unpacked(file.read())
+                    vectors, whole = unpack_vectors(file.read())
                     file.truncate(whole)
         except OSError as error:
             raise self._trouble("read", error) from error
@@ -209,8 +209,8 @@ class CacheFile:
             ) as file:
                 # one process writes at a time, or records would mix
                 flock(file, LOCK_EX)
-                if file.tell() < LARGEST:
-                    file.write(packed(keys, vectors))
+                if file.tell() < LARGEST_CACHE_BYTES:
+                    file.write(pack_vectors(keys, vectors))
         except OSError as error:
             raise self._trouble("written", error) from error
 
@@ -230,10 +230,10 @@ class CacheFile:
 
 
 # bytes of a record before its numbers: width, checksum, key
-HEAD = 4 + 4 + 32
+RECORD_HEAD_BYTES = 4 + 4 + 32
 
 
-def packed(keys: Iterable[bytes], vectors: Array) -> bytes:
+def pack_vectors(keys: Iterable[bytes], vectors: Array) -> bytes:
     """Serialize records for the cache file."""
     width = vectors.shape[1].to_bytes(4, "little")
     # little-endian on every machine
@@ -243,12 +243,12 @@ def packed(keys: Iterable[bytes], vectors: Array) -> bytes:
     return b"".join(width + zlib.crc32(body).to_bytes(4, "little") + body for body in bodies)
 
 
-def unpacked(content: bytes) -> tuple[dict[bytes, Array], int]:
+def unpack_vectors(content: bytes) -> tuple[dict[bytes, Array], int]:
     """Parse records up to the first incomplete one; return the vectors and their bytes."""
     vectors: dict[bytes, Array] = {}
     start = 0
     # all records of a file have the width of the first one
-    size = HEAD + 4 * int.from_bytes(content[:4], "little")
+    size = RECORD_HEAD_BYTES + 4 * int.from_bytes(content[:4], "little")
     while start + size <= len(content) and content[start : start + 4] == content[:4]:
         body = content[start + 8 : start + size]
         if zlib.crc32(body) != int.from_bytes(content[start + 4 : start + 8], "little"):
@@ -259,12 +259,12 @@ def unpacked(content: bytes) -> tuple[dict[bytes, Array], int]:
     return vectors, start
 
 
-def key_of(text: str) -> bytes:
+def hash_text(text: str) -> bytes:
     """SHA-256 of a text."""
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()
 
 
-def files_of(folder: Path) -> str:
+def hash_folder(folder: Path) -> str:
     """Twelve hex digits that name the files of a folder by their contents."""
     digest = hashlib.sha256()
     # names and contents in a fixed order
@@ -287,7 +287,7 @@ class SentenceTransformersEncoder:
         try:
             from sentence_transformers import SentenceTransformer
 
-            with quiet():
+            with quiet_progress_bars():
                 self.model = SentenceTransformer(model, device="cpu", **options)
         except (
             Exception
@@ -306,7 +306,7 @@ class SentenceTransformersEncoder:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def quiet_progress_bars() -> Iterator[None]:
     """Keep transformers from drawing a bar while it loads weights."""
     from transformers.utils import logging
 
@@ -337,17 +337,17 @@ class MiniLM(SentenceTransformersEncoder):
         """Encode texts as embeddings [text, 384], float32."""
         import torch
 
-        out = np.empty((len(texts), WIDTH), dtype=np.float32)
+        out = np.empty((len(texts), VECTOR_WIDTH), dtype=np.float32)
         if not texts:
             return out
 
         tokens = self.model.tokenizer(texts, truncation=True, max_length=MAX_TOKENS)["input_ids"]
         # the shortest fixed length that holds each text
-        padded = BUCKETS[np.searchsorted(BUCKETS, [len(ids) for ids in tokens])]
+        padded = PADDED_LENGTHS[np.searchsorted(PADDED_LENGTHS, [len(ids) for ids in tokens])]
 
         def encoded(rows: Rows) -> tuple[Rows, Array]:
             with torch.inference_mode():
-                vectors = self.model(inputs(tokens, rows, int(padded[rows[0]])))[
+                vectors = self.model(build_inputs(tokens, rows, int(padded[rows[0]])))[
                     "sentence_embedding"
                 ]
 
@@ -357,15 +357,15 @@ class MiniLM(SentenceTransformersEncoder):
         # Threads of ours, of one torch thread each: torch's own keep a core busy while they wait
         # for each other.
         with ThreadPoolExecutor(
-            THREADS, initializer=torch.set_num_threads, initargs=(1,)
+            ENCODER_THREADS, initializer=torch.set_num_threads, initargs=(1,)
         ) as threads:
-            for rows, vectors in threads.map(encoded, batches(padded)):
+            for rows, vectors in threads.map(encoded, batch_rows(padded)):
                 out[rows] = vectors
 
         return out
 
 
-def batches(padded: npt.NDArray[np.int64]) -> Iterator[Rows]:
+def batch_rows(padded: npt.NDArray[np.int64]) -> Iterator[Rows]:
     """Yield batches of rows of one padded length, the longest first, of at most `BATCH_TOKENS` tokens."""
     for width in np.unique(padded)[::-1]:
         same = np.flatnonzero(padded == width)
@@ -374,7 +374,7 @@ def batches(padded: npt.NDArray[np.int64]) -> Iterator[Rows]:
             yield same[start : start + size]
 
 
-def inputs(tokens: Sequence[Sequence[int]], rows: Rows, width: int) -> dict[str, Tensor]:
+def build_inputs(tokens: Sequence[Sequence[int]], rows: Rows, width: int) -> dict[str, Tensor]:
     """Return token ids and mask of some texts `[row, width]`, with empty texts up to a batch's size."""
     import torch
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded import NAME
-from pollex.agents.embedded.comments import proof_of
+from pollex.agents.embedded.comments import quote_proof
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import event_quotes
 from pollex.agents.embedded.evidence import quotes_from, told_of_source
@@ -167,7 +167,7 @@ class EmbeddedExtractor:
         # an event is quoted where it happened, any other signal by its strongest turns
         if clue.event and self.study:
             quotes = event_quotes(view, clue.event, self.study.topics)
-            quotes += proof_of(view.conversation, clue.signal.statement) if quotes else ()
+            quotes += quote_proof(view.conversation, clue.signal.statement) if quotes else ()
         else:
             quotes = quotes_from(view, clue.signal, clue.signal.marks(view))
 

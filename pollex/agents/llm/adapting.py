@@ -6,7 +6,7 @@ Source: Biyani et al. 2024, "RUBICON", whose baseline was adapted to its domain 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pollex.agents.checks import normalized, refusal
+from pollex.agents.checks import collapse_white_space, explain_refusal
 from pollex.agents.llm.asker import Asker, source_of
 from pollex.prompts.prompt import Prompt, load
 from pollex.rubrics.answers import Unanswered
@@ -85,15 +85,15 @@ def _change_of(rubric: Rubric, answer: Mapping[str, Any] | Unanswered) -> Adapte
         )
 
     does = answer.get("does")
-    why = normalized(str(answer.get("why") or ""))
+    why = collapse_white_space(str(answer.get("why") or ""))
     if does == "leave out":
         return AdaptedRubric(**about, does="left out", why=why)
 
-    text = normalized(str(answer.get("text") or ""))
+    text = collapse_white_space(str(answer.get("text") or ""))
     # no words, or the same ones, change nothing
     if does != "reword" or text in ("", rubric.text):
         return AdaptedRubric(**about, does="kept", why=why)
-    if refused := refusal(text):
+    if refused := explain_refusal(text):
         return AdaptedRubric(
             **about,
             does="kept",

@@ -4,7 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from pollex.agents.checks import copies, locate, normalized, words, words_of
+from pollex.agents.checks import (
+    collapse_white_space,
+    copies_run_of_words,
+    locate_quote,
+    split_words,
+    words_of_conversation,
+)
 from pollex.agents.llm.asker import TOLD, Asker, Role, load_by_polarity, source_of
 from pollex.agents.llm.evidence import said_of_it, turns_as_items
 from pollex.agents.llm.parsing import entries
@@ -75,7 +81,7 @@ class LlmExtractor(Role):
         self.tally["nothing found"] += not value["reasons"]
         return Extraction(
             conversation_id=conversation.id,
-            summary=normalized(value["summary"]),
+            summary=collapse_white_space(value["summary"]),
             reasons=tuple(reasons)[: self.asker.settings.reasons],
             dropped=parsed.count(None),
             unquoted=self.tally["without a quote"] - before,
@@ -90,7 +96,7 @@ class LlmExtractor(Role):
         """Parse a reason; None without text or exact quote, or if it is a quote."""
         text = ""
         if isinstance(entry, dict):
-            text = normalized(str(entry.get("reason") or ""))
+            text = collapse_white_space(str(entry.get("reason") or ""))
 
         # quotes without a text are no reason
         if text:
@@ -108,7 +114,7 @@ class LlmExtractor(Role):
         if len(quotes) < FEWEST_QUOTES and not self.paper:
             self.tally["without an exchange"] += 1
             return None
-        if copies(words(text), [words_of(conversation)]):
+        if copies_run_of_words(split_words(text), [words_of_conversation(conversation)]):
             # What was planted in a conversation would otherwise travel on, word for word, into
             # rubrics.
             self.tally["copies the conversation"] += 1
@@ -134,7 +140,7 @@ def _quote(conversation: Conversation, entry: dict[str, Any]) -> Quote | None:
         return None
 
     # without a turn, the search begins at the first
-    quote = locate(conversation, text, turn if isinstance(turn, int) else 0)
+    quote = locate_quote(conversation, text, turn if isinstance(turn, int) else 0)
     part = entry.get("part")
     if quote and part in PARTS:
         return quote.model_copy(update={"part": part})

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from pollex.agents.checks import normalized, refusal, words
+from pollex.agents.checks import collapse_white_space, explain_refusal, split_words
 from pollex.agents.llm.asker import Asker, Role
 from pollex.agents.roles import Rewording
 from pollex.prompts.prompt import load
@@ -72,8 +72,10 @@ def _key(rubric: Rubric) -> tuple[str, str]:
 
 def _written(rubric: Rubric, texts: Sequence[str]) -> list[Rubric]:
     """Return a rubric in other words; what may not become a rubric is left out, see `agents.checks`."""
-    quoted = [words(quote.text) for quote in rubric.quotes]
-    accepted = [text for text in map(normalized, texts) if not refusal(text, quoted)]
+    quoted = [split_words(quote.text) for quote in rubric.quotes]
+    accepted = [
+        text for text in map(collapse_white_space, texts) if not explain_refusal(text, quoted)
+    ]
     rubrics: list[Rubric] = []
     for text in dict.fromkeys(accepted):
         rubrics.append(

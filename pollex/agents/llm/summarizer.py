@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-from pollex.agents.checks import normalized, refusal, words
+from pollex.agents.checks import collapse_white_space, explain_refusal, split_words
 from pollex.agents.llm.asker import TOLD, Asker, Role, load_by_polarity, source_of
 from pollex.agents.llm.parsing import entries, numbers
 from pollex.agents.roles import Pair, Revision, Summary
@@ -120,7 +120,7 @@ class _Batch:
         self._polarity = polarity
         self._source = source
         # words of the quotes, which no rubric may copy
-        self._quoted = [words(quote.text) for reason in reasons for quote in reason.quotes]
+        self._quoted = [split_words(quote.text) for reason in reasons for quote in reason.quotes]
         self.rubrics: dict[str, Rubric] = {}
         self.refused: Counter[str] = Counter()
 
@@ -165,7 +165,7 @@ class _Summarizing(_Batch):
 
     def add(self, entry: dict[str, Any], most: int) -> None:
         """Add a new rubric, or refuse it and count why."""
-        text = normalized(str(entry.get("text") or ""))
+        text = collapse_white_space(str(entry.get("text") or ""))
         reasons = self._reasons_of(entry)
         # a text that a known rubric has supports that one
         if known_id := self._id_of.get(text.casefold()):
@@ -173,7 +173,9 @@ class _Summarizing(_Batch):
             return
 
         why = "" if reasons else "names no reason"
-        if why := why or ("too many" if len(self.rubrics) >= most else refusal(text, self._quoted)):
+        if why := why or (
+            "too many" if len(self.rubrics) >= most else explain_refusal(text, self._quoted)
+        ):
             self.refused[why] += 1
         else:
             rubric = self._written(text)
@@ -241,7 +243,7 @@ class LlmUpdater(Role):
 class _Revising(_Batch):
     def take(self, entry: dict[str, Any], most: int) -> None:
         """Add a rubric of the new set; if refused, keep those that it replaces."""
-        text = normalized(str(entry.get("text") or ""))
+        text = collapse_white_space(str(entry.get("text") or ""))
         reasons = self._reasons_of(entry)
         parents = self._shown_of(entry.get("known"))
         if parents or reasons:
@@ -251,7 +253,9 @@ class _Revising(_Batch):
 
         # a parent's own text was accepted before
         why = why or (
-            "" if any(text == parent.text for parent in parents) else refusal(text, self._quoted)
+            ""
+            if any(text == parent.text for parent in parents)
+            else explain_refusal(text, self._quoted)
         )
         if why:
             self.refused[why] += 1

@@ -14,15 +14,15 @@ from pollex.agents.embedded.embedder import (
     MiniLM,
     SentenceTransformersEncoder,
     check_weights,
-    key_of,
+    hash_text,
     model_folder,
-    packed,
-    unpacked,
+    pack_vectors,
+    unpack_vectors,
 )
 from pollex.errors import ModelUnavailable, PollexError
 
 VECTORS = np.array([[0.6, 0.8, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]], dtype=np.float32)
-KEYS = [key_of(text) for text in ("one", "two", "three")]
+KEYS = [hash_text(text) for text in ("one", "two", "three")]
 
 
 class Counting:
@@ -129,10 +129,10 @@ def test_a_file_that_is_no_cache_is_begun_anew_and_odd_texts_are_embedded_like_a
 
 def test_a_damaged_record_is_never_read_as_a_vector() -> None:
     for at in (0, 5, 12, 45):
-        content = bytearray(packed(KEYS, VECTORS))
+        content = bytearray(pack_vectors(KEYS, VECTORS))
         second = len(content) // 3
         content[second + at] ^= 0xFF
-        found, whole = unpacked(bytes(content))
+        found, whole = unpack_vectors(bytes(content))
         assert (list(found), whole) == (KEYS[:1], second)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from small_logs import bad, conversation, good, small_log
 
-from pollex.agents.checks import locate
-from pollex.agents.embedded.clues import StudiedLog, contrast, phrases_in, standing_out
+from pollex.agents.checks import locate_quote
+from pollex.agents.embedded.clues import StudiedLog, collect_phrases, contrast, score_contrasts
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.roles import EmbeddedExtractor
@@ -100,7 +100,7 @@ def test_reasons_are_few_of_the_labels_kind_and_quote_what_was_said(
             assert reason.polarity == ("sat" if one.label is Label.POSITIVE else "dsat")
             assert reason.quotes
             for quote in reason.quotes:
-                found = locate(one, quote.text, quote.turn)
+                found = locate_quote(one, quote.text, quote.turn)
                 assert found is not None
                 assert found.turn == quote.turn
     sources = {clue.source: clue.polarity for clue in learnt.clues}
@@ -133,7 +133,7 @@ def test_what_stands_out_on_one_half_alone_is_not_taken() -> None:
     # present in every good conversation of the first half, in none of the second
     half[0:40:2] = True
     both = positive.copy()
-    assert standing_out(np.stack([half, both, ~both], axis=1), positive) == pytest.approx(
+    assert score_contrasts(np.stack([half, both, ~both], axis=1), positive) == pytest.approx(
         [0.0, contrast(both[:, None], positive)[0], -contrast(both[:, None], positive)[0]]
     )
 
@@ -150,16 +150,16 @@ def test_mining_noise_finds_next_to_nothing(embedder: Embedder) -> None:
 
 
 def test_phrases_are_words_in_a_row_of_one_turn() -> None:
-    assert phrases_in(["Don't panic. Now"]) == {
+    assert collect_phrases(["Don't panic. Now"]) == {
         "don't",
         "panic",
         "don't panic",
         "panic now",
         "don't panic now",
     }
-    assert phrases_in(["red", "green"]) == {"red", "green"}
-    assert phrases_in(["call 911 now", "of the"]) == {"call"}
-    assert phrases_in(["", "\ud800", "!!!"]) <= {"\ud800"}
+    assert collect_phrases(["red", "green"]) == {"red", "green"}
+    assert collect_phrases(["call 911 now", "of the"]) == {"call"}
+    assert collect_phrases(["", "\ud800", "!!!"]) <= {"\ud800"}
 
 
 def test_a_phrase_of_one_class_is_mined_and_an_injected_one_is_refused(embedder: Embedder) -> None:

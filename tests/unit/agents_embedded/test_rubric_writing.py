@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pollex.agents.checks import refusal
+from pollex.agents.checks import explain_refusal
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import is_negated, understood
 from pollex.agents.embedded.roles import EmbeddedDeduplicator, EmbeddedSummarizer
@@ -186,7 +186,7 @@ def test_bundled_sets_have_ten_rubrics_a_kind_that_learnt_ones_could_be() -> Non
             10,
             10,
         ]
-        assert [refusal(rubric.text) for rubric in rubrics] == [""] * 20
+        assert [explain_refusal(rubric.text) for rubric in rubrics] == [""] * 20
         assert all(len(rubric.text.split()) <= 15 for rubric in rubrics)
         assert {rubric.source for rubric in rubrics} == {"person"}
     generic, adapted = (

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_logs import conversation, view
 
-from pollex.agents.checks import locate, refusal
+from pollex.agents.checks import explain_refusal, locate_quote
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.evidence import (
@@ -65,7 +65,7 @@ def test_its_statement_is_one_simple_sentence_about_its_party() -> None:
         assert re.fullmatch(r"[A-Z][\w' ]+\.", signal.statement)
         assert not re.search(r"\b(that|which|what|because|or)\b", signal.statement)
         assert len(signal.statement.split()) <= 10
-        assert refusal(signal.statement) == ""
+        assert explain_refusal(signal.statement) == ""
     assert {name for name, signal in SIGNALS.items() if not signal.pattern} == MARKS.keys()
     measured = MARKS.keys() - {"other_language"}
     assert {SIGNALS[name].kind for name in measured} == {"tone"}
@@ -220,7 +220,7 @@ def test_every_quote_stands_in_its_turn_whatever_white_space_it_has(embedder: Em
     seen = View(talk, embedder)
     for signal in SIGNALS.values():
         for quote in quotes_from(seen, signal, signal.marks(seen)):
-            found = locate(talk, quote.text, quote.turn)
+            found = locate_quote(talk, quote.text, quote.turn)
             assert found is not None
             assert found.turn == quote.turn
 

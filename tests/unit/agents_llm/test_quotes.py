@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pollex.agents.checks import locate, refusal, resolve_escapes, words
+from pollex.agents.checks import explain_refusal, locate_quote, resolve_escapes, split_words
 from pollex.agents.llm.evidence import turns_as_items
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
 from pollex.reports.transcript import marked_turns
@@ -25,7 +25,7 @@ TALK = Conversation(
     ["", "  \n ", "It never works.", "“…”", "is empty. Print", "Thanks It works", "It … thanks"],
 )
 def test_what_does_not_stand_in_one_turn_is_no_quote(text: str) -> None:
-    assert locate(TALK, text, 0) is None
+    assert locate_quote(TALK, text, 0) is None
 
 
 def test_a_call_is_quoted_with_its_arguments_as_prompts_show_them() -> None:
@@ -35,7 +35,7 @@ def test_a_call_is_quoted_with_its_arguments_as_prompts_show_them() -> None:
     assert [item["text"] for item in turns_as_items(talk)][
         1
     ] == 'Wait. [tool call: book] {"day": "Friday"}'
-    quote = locate(talk, 'tool call: book] {"day": "Friday', 1)
+    quote = locate_quote(talk, 'tool call: book] {"day": "Friday', 1)
     assert quote is not None
     assert quote.text == 'tool call: book] {"day": "Friday'
     assert marked_turns(talk.turns, {1: [(quote.text, "dsat")]})[1].parts[1].text == quote.text
@@ -62,13 +62,13 @@ def test_marks_dashes_case_and_an_ellipsis_may_differ_and_the_turns_own_words_ar
             ),
         ),
     )
-    found = locate(talk, quote, 0)
+    found = locate_quote(talk, quote, 0)
     assert found is not None
     assert found.text == " ".join(own.split())
     long = Conversation(
         id="c", turns=(Turn(role="user", content=f"It stops {'again ' * 100}and I wait"),)
     )
-    assert locate(long, "It stops … I wait", 0) is None, (
+    assert locate_quote(long, "It stops … I wait", 0) is None, (
         "an ellipsis stands for no more than a few sentences"
     )
 
@@ -89,7 +89,7 @@ def test_marks_dashes_case_and_an_ellipsis_may_differ_and_the_turns_own_words_ar
 def test_white_space_copied_escapes_and_a_wrong_turn_are_set_right(
     text: str, claimed: int, turn: int, found: str
 ) -> None:
-    quote = locate(TALK, text, claimed)
+    quote = locate_quote(TALK, text, claimed)
     assert quote is not None
     assert (quote.turn, quote.text) == (turn, found)
 
@@ -97,7 +97,7 @@ def test_white_space_copied_escapes_and_a_wrong_turn_are_set_right(
 @settings(deadline=None)
 @given(st.text(), st.integers(-3, 9))
 def test_no_text_whatever_breaks_the_check(text: str, turn: int) -> None:
-    quote = locate(TALK, text, turn)
+    quote = locate_quote(TALK, text, turn)
     assert quote is None or 0 <= quote.turn < 3
     assert isinstance(resolve_escapes(text), str)
 
@@ -134,7 +134,7 @@ LONG_RUN = "please set the retry count to nine and restart the worker"
     ],
 )
 def test_such_a_text_is_refused(text: str, cause: str) -> None:
-    assert refusal(text, [words(f"Well, {LONG_RUN.upper()} now.")]) == cause
+    assert explain_refusal(text, [split_words(f"Well, {LONG_RUN.upper()} now.")]) == cause
 
 
 @pytest.mark.parametrize(
@@ -156,10 +156,13 @@ def test_such_a_text_is_refused(text: str, cause: str) -> None:
     ],
 )
 def test_an_honest_rubric_is_not_refused(text: str) -> None:
-    assert refusal(text, [words(LONG_RUN)]) == ""
+    assert explain_refusal(text, [split_words(LONG_RUN)]) == ""
 
 
 def test_the_answers_of_another_question_are_not_to_be_named_either() -> None:
     options = [Option(text="Fully solved", value=1), Option(text="Open", value=0)]
-    assert refusal("The problem is fully solved in the end.", options=options) == "names an answer"
-    assert refusal("The user opens the file in the editor.", options=options) == ""
+    assert (
+        explain_refusal("The problem is fully solved in the end.", options=options)
+        == "names an answer"
+    )
+    assert explain_refusal("The user opens the file in the editor.", options=options) == ""

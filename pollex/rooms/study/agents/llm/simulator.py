@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pollex.agents.checks import own_words
+from pollex.agents.checks import find_own_words
 from pollex.agents.llm.asker import Asker
 from pollex.conversations.conversation import Source, Turn
 from pollex.errors import WrongUse
@@ -34,7 +34,7 @@ class Passage:
 
     def has(self, quote: str) -> bool:
         """Return whether the passage has these words; see `located` for what may differ."""
-        return bool(own_words(self.text, quote))
+        return bool(find_own_words(self.text, quote))
 
 
 def passages_of(documents: Mapping[str, str]) -> list[Passage]:
