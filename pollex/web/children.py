@@ -352,7 +352,9 @@ def _watch(child: Child) -> None:
     while is_locked(child.record):
         time.sleep(LOOK_EVERY)
     _end(child, code=None)
-    child.clear_away()
+    # what came to an end by itself is cleared away by then
+    if child.state == "stopped":
+        child.clear_away()
 
 
 def _opened(path: Path) -> Any:

@@ -50,10 +50,13 @@ class Guest:
         for door in doors:
             writes.extend(door.writes)
 
-        return any(
-            path == address or (address.endswith("/") and path.startswith(f"{address}{self.place}"))
-            for address in writes
-        )
+        # an id may begin with another one's: `s1` is no door to `s10`
+        for address in writes:
+            own = f"{address}{self.place}" if address.endswith("/") else address
+            if path == own or (address.endswith("/") and path.startswith(f"{own}/")):
+                return True
+
+        return False
 
 
 def guest_of(request: Request) -> Guest | None:

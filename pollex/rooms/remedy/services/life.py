@@ -322,9 +322,9 @@ def rubric_in(store: Store, name: str) -> dict[str, Any]:
     Raises:
         BadRubrics: The store has none, or several.
     """
-    # ids in their last wording; % and _ would match anything
+    # ids in their last wording
     payloads = {}
-    for row in store.rows(NAMED, [f"{name.replace('%', '').replace('_', '')}%"]):
+    for row in store.rows(NAMED, [len(name), name]):
         payloads[row["id"]] = row["payload"]
 
     # the whole id, or a beginning that only one has
@@ -349,7 +349,9 @@ def rubric_in(store: Store, name: str) -> dict[str, Any]:
     )
 
 
-NAMED = "SELECT id, payload FROM facts WHERE kind = 'rubric' AND id LIKE ? ORDER BY rowid"
+NAMED = (
+    "SELECT id, payload FROM facts WHERE kind = 'rubric' AND substr(id, 1, ?) = ? ORDER BY rowid"
+)
 
 
 def lives_of(

@@ -544,7 +544,9 @@ async def reply(
     # how long the participant waited for the reply
     ms = (time.perf_counter() - began) * 1000
     # a reply that names its model is marked: the participant may know it by that
-    named = bool(NAMES_A_MODEL.search(text)) or (model.model or "").lower() in text.lower()
+    named = bool(NAMES_A_MODEL.search(text))
+    if model.model:
+        named |= model.model.lower() in text.lower()
     return TalkTurnRow(
         talk.id,
         side.position,

@@ -334,9 +334,10 @@ class Simulator:
             if (
                 isinstance(turn, dict)
                 and turn.get("role") in ("user", "assistant")
-                and str(turn.get("text")).strip()
+                and isinstance(turn.get("text"), str)
+                and turn["text"].strip()
             ):
-                dialogue.say(turn["role"], str(turn["text"]))
+                dialogue.say(turn["role"], turn["text"])
                 dialogue.quote(turn.get("sources"), shown)
 
         # a dialogue takes both: a monologue can't be rated
