@@ -47,7 +47,7 @@ from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.label import embeddings_of
+from pollex.services.label import embed_sides
 
 THUMB = "thumb"
 OURS = "most telling"
@@ -163,7 +163,7 @@ def judged(logs: Logs, rubric_set: RubricSet, embedder: Embedder) -> Data:
     questions = Questionnaire((*likert, Scale(THUMB, (0.0, 1.0), asked=False)), THUMB)
     positive = np.array([c.label is Label.POSITIVE for c in conversations], dtype=np.int64)
     return Data(
-        np.array(asyncio.run(ask())), embeddings_of(conversations, embedder), positive, questions
+        np.array(asyncio.run(ask())), embed_sides(conversations, embedder), positive, questions
     )
 
 

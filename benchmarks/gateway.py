@@ -55,7 +55,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.roles import WAVES
 from pollex.services.runs import RunSettings
 from pollex.services.score import run_scoring
-from pollex.services.workspace import few_collections
+from pollex.services.workspace import collect_less_often
 from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
 
@@ -242,7 +242,7 @@ def measure(way: Way, work: Work) -> Measured:
     """Runs one way once."""
     wall = time.perf_counter()
     cpu = time.process_time()
-    with few_collections() if way is score_graph else nullcontext():
+    with collect_less_often() if way is score_graph else nullcontext():
         asyncio.run(way(work))  # type: ignore[arg-type]
     wall = time.perf_counter() - wall
     cpu = time.process_time() - cpu

@@ -46,7 +46,7 @@ from pollex.formats.scores import scores_out
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.services.scorer import BatchScorer
-from pollex.services.workspace import few_collections
+from pollex.services.workspace import collect_less_often
 from pollex.store.rows import AnswerCells, conversation_rows, score_block
 from pollex.store.store import Store
 
@@ -177,7 +177,7 @@ def stages(folder: Path, log: Path, rubrics: RubricSet) -> None:
     questions = rubrics.questions
     conversations = list(read_logs(log))
     asyncio.run(judged(scorer, conversations[:50]))  # what is imported late is
-    with few_collections(), Store.open(folder / "stages") as store:
+    with collect_less_often(), Store.open(folder / "stages") as store:
         answers = dict[str, list]()  # type: ignore[type-arg]
         scores = list[ScoreColumns]()
         run = store.begin("score", arguments={}, fingerprint={}, versions={})

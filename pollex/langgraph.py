@@ -11,7 +11,7 @@ from langgraph.errors import GraphBubbleUp
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.named_sets import read_set
 from pollex.services.scorer import Scorer, conversation_from
-from pollex.services.telemetry import emit
+from pollex.services.telemetry import emit_score_events
 
 DEADLINE = 30.0
 
@@ -53,7 +53,7 @@ class LiveScore:
             conversation_named = conversation_from(messages).model_copy(update={"id": conversation})
             score = self.scorer.score(conversation_named)
             if self.events:
-                emit(score, self.scorer.rubrics.rubrics_digest)
+                emit_score_events(score, self.scorer.rubrics.rubrics_digest)
         except GraphBubbleUp:  # an interrupt of the graph is no failure
             raise
         except Exception as error:  # an agent goes on, whatever becomes of its score

@@ -14,7 +14,7 @@ from small_log import Ended, small_log, with_embeddings, write_log
 
 from pollex.cli.main import main
 from pollex.errors import SPELLING, as_arguments
-from pollex.services.workspace import STOPS
+from pollex.services.workspace import STOP_SIGNALS
 
 
 class Learnt(NamedTuple):
@@ -49,7 +49,7 @@ def run_here(*arguments: object) -> Ended:
     """A command in this process: as quick as it gets, with the exit code and both streams of a real one."""
     out = io.StringIO()
     err = io.StringIO()
-    handlers = {number: signal.getsignal(number) for number in STOPS}
+    handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     with (
         same_environment(),
         pytest.MonkeyPatch.context() as patch,

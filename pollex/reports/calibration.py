@@ -43,10 +43,10 @@ def calibration_page(data: CalibrationData) -> str:
 
     Write it as UTF-8.
     """
-    return render("calibration.html", file="", **on_page(data))
+    return render("calibration.html", file="", **prepare_page_values(data))
 
 
-def on_page(data: CalibrationData) -> dict[str, Any]:
+def prepare_page_values(data: CalibrationData) -> dict[str, Any]:
     """Return what the templates of a calibrator's page are filled with."""
     choice = data.choice
     shares = data.choice.weights if data.choice else {}
@@ -80,9 +80,9 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
     return {
         "data": data,
         "titles": TITLES,
-        "verdict": verdict(data),
+        "verdict": describe_accuracy(data),
         "about": describe_model(data),
-        "cautions": list(cautions(data)),
+        "cautions": list(list_cautions(data)),
         # only the calibrator has an interval of smECE, to save time
         "spared": known(calibrator_smece.low)
         and any(known(smece.value) and not known(smece.low) for smece in others),
@@ -110,7 +110,7 @@ def on_page(data: CalibrationData) -> dict[str, Any]:
     }
 
 
-def verdict(data: CalibrationData) -> str:
+def describe_accuracy(data: CalibrationData) -> str:
     """Say in one sentence how far predictions are from the given answers."""
     loss = data.own.log_loss
     where = f"On {count(data.labels, 'label')} of {count(data.texts, 'text')}, held out in turn"
@@ -139,7 +139,7 @@ def describe_model(data: CalibrationData) -> str:
     )
 
 
-def cautions(data: CalibrationData) -> Iterator[str]:
+def list_cautions(data: CalibrationData) -> Iterator[str]:
     """Say what the figures don't show."""
     yield _sentence(str(data.support))
     # the models beside the calibrator, and how far each is behind it

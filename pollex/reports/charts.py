@@ -39,7 +39,7 @@ from pollex.selection import losses
 
 WIDTH = 150
 ROW = 12
-NARROWEST = 1e-6
+NARROWEST_SCALE = 1e-6
 """The narrowest scale whose ends have different labels."""
 
 UNIT = Axis(0.0, 1.0, 8, WIDTH - 8)
@@ -62,7 +62,7 @@ def scale_of(figures: Iterable[Figure]) -> Axis:
     low = min([0.0, *ends])
     high = max([0.0, *ends])
     # round ends, with 0 between or at them
-    step = nice_step(high - low if high - low >= NARROWEST else 1.0, 4)
+    step = nice_step(high - low if high - low >= NARROWEST_SCALE else 1.0, 4)
 
     return scale_over(
         math.floor(low / step) * step,
@@ -464,7 +464,7 @@ def bin_mark(
     )
 
 
-THIN = 0.2
+THIN_DENSITY_SHARE = 0.2
 """Below this share of the mean density, a smoothed curve rests on too few predictions to be drawn."""
 
 
@@ -477,7 +477,7 @@ def reliability_chart(
     """Draw observed against predicted frequency: a smoothed curve with band, and bins."""
     frame = Frame.over((0.0, 1.0), (0.0, 1.0))
     # from the first to the last place with enough predictions around it
-    thick = np.flatnonzero(diagram.density >= THIN)
+    thick = np.flatnonzero(diagram.density >= THIN_DENSITY_SHARE)
     if len(thick):
         within = slice(int(thick[0]), int(thick[-1]) + 1)
     else:

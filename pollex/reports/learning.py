@@ -92,12 +92,12 @@ NOTHING: dict[Polarity, str] = {
 }
 """What is said of a side on which nothing leads."""
 
-FIRST = 5
+FIRST_RUBRICS_SHOWN = 5
 """Rubrics of a side before anything is unfolded."""
 
 EXAMPLES = 3
 SEGMENTS = 6
-WRONG = 6
+MOST_WRONG_SHOWN = 6
 LONGEST_QUOTE = 260
 AROUND = 80
 """Characters of a long quote that are shown before the words that decided."""
@@ -265,7 +265,7 @@ def findings_of(
     """Prepare what leads the page.
 
     Args:
-        conversations: Those of `named_in`, by id.
+        conversations: Those of `list_shown_ids`, by id.
         marks: Of rubrics that are hard to judge.
     """
     ids = dict.fromkeys(mark.id for mark in marks)
@@ -279,7 +279,7 @@ def findings_of(
     leading: dict[Polarity, list[Finding]] = {}
     for side in SIDES:
         leading[side] = [
-            finding(headline.rubric, places, total, also=headline.also)
+            describe_finding(headline.rubric, places, total, also=headline.also)
             for headline in headlines(every, side)
         ]
 
@@ -311,7 +311,7 @@ def findings_of(
     def findings(several: Sequence[ChosenRubric], examples: int = EXAMPLES) -> list[Finding]:
         findings: list[Finding] = []
         for rubric in several:
-            findings.append(finding(rubric, places, total, examples))
+            findings.append(describe_finding(rubric, places, total, examples))
         return findings
 
     # conversations to read first, where nothing else is told
@@ -329,18 +329,18 @@ def findings_of(
         sounds=findings(sounds_of(every), 0),
         topics=topics,
         wrong=wrong,
-        habits=[(habit, apart(habit.case, places)) for habit in habits_of(every)],
+        habits=[(habit, describe_separate_case(habit.case, places)) for habit in habits_of(every)],
         read_first=[
             (places.example(score.conversation_id), opening_of(score.conversation_id))
             for score in worst
         ],
         # last, as every conversation named above has its anchor by now
-        shown=prepare(rubrics, places),
+        shown=prepare_conversations(rubrics, places),
         thin=len(too_thin(every)),
     )
 
 
-def finding(
+def describe_finding(
     rubric: ChosenRubric,
     places: Places,
     total: int,
@@ -362,17 +362,19 @@ def finding(
         doubt=unbreak(doubt(worth, rubric.polarity)) if worth else "",
         quote=marked_parts(*trim(quote)) if quote else (),
         source=quote,
-        examples=tuple(map(places.example, quoted_in(rubric)[:examples])),
+        examples=tuple(map(places.example, list_quoted(rubric)[:examples])),
         why_beside=why_beside(rubric) if also_borne_out([rubric]) else "",
         to_check=UNEXPECTED[rubric.polarity] if to_check([rubric]) else "",
         marks=places.marks.get(rubric.id, ()),
-        also=tuple(finding(twin, places, total, examples) for twin in also),
+        also=tuple(describe_finding(twin, places, total, examples) for twin in also),
         # what the assistant does where a conversation ends so stands among the habits
-        apart=() if rubric.outcome else tuple(apart(case, places) for case in rubric.apart),
+        apart=()
+        if rubric.outcome
+        else tuple(describe_separate_case(case, places) for case in rubric.apart),
     )
 
 
-def apart(case: FamilyMember, places: Places) -> Apart:
+def describe_separate_case(case: FamilyMember, places: Places) -> Apart:
     """Put a case of another kind into words."""
     quote = case.quote
     return Apart(
@@ -383,7 +385,7 @@ def apart(case: FamilyMember, places: Places) -> Apart:
     )
 
 
-def quoted_in(rubric: ChosenRubric) -> list[str]:
+def list_quoted(rubric: ChosenRubric) -> list[str]:
     """List the conversations that a rubric quotes, that of the best quote first."""
     return list(dict.fromkeys(quote.conversation_id for quote in rubric.best_quotes))
 
@@ -416,8 +418,10 @@ def most_wrong(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
         if score.side == "held_out" and known(score.probability):
             held_out.append(score)
 
-    wrong = [score for score in held_out if of_thumb(score) < 0.5]
-    return sorted(wrong, key=lambda score: (of_thumb(score), score.conversation_id))[:WRONG]
+    wrong = [score for score in held_out if read_thumb_probability(score) < 0.5]
+    return sorted(wrong, key=lambda score: (read_thumb_probability(score), score.conversation_id))[
+        :MOST_WRONG_SHOWN
+    ]
 
 
 READ_FIRST = 5
@@ -451,19 +455,19 @@ def read_these(number: int) -> str:
     return f"Read {these} first (thumb down, and worst by the rubrics)"
 
 
-def of_thumb(score: LabelledScore) -> float:
+def read_thumb_probability(score: LabelledScore) -> float:
     """Return the probability of the thumb that was given."""
     probability = score.probability or 0.0
     return probability if score.positive else 1 - probability
 
 
-def named_in(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
+def list_shown_ids(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[str]:
     """List the ids of the conversations that the page shows."""
     # the same conversations that `findings_of` names: their texts are fetched before
     leading = [rubric for rubric in rubrics.rubrics if is_shown(rubric)]
     quoted = []
     for rubric in leading:
-        quoted.extend(quoted_in(rubric)[:EXAMPLES])
+        quoted.extend(list_quoted(rubric)[:EXAMPLES])
 
     for rubric in leading:
         for case in rubric.apart:
@@ -487,7 +491,7 @@ def is_shown(rubric: ChosenRubric) -> bool:
     return rubric.headlined or rubric.leads or rubric.outcome or told_as_words(rubric)
 
 
-def prepare(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
+def prepare_conversations(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
     """Prepare the conversations that have an anchor, with the quotes of headline rubrics marked."""
     reasons = {reason.id: reason for reason in rubrics.reasons}
     # quotes to be marked, by conversation and turn, with their rubric's side
@@ -691,7 +695,7 @@ def skipped_groups(
     return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
 
-TURNS = 25
+TURNS_OF_COST = 25
 """Turns of the conversation that costs are told for."""
 
 BASE, EACH, EVENTS, WORDS, VECTORS = 1.2, 0.03, 1.0, 0.2, 100.0
@@ -710,7 +714,7 @@ def cost_of(rubrics: Sequence[Rubric]) -> str:
     ms += EVENTS * any(kind in ("event", "rate") for kind in kinds)
     embedded = "its turns embedded" if vectors else "no embedding"
 
-    return f"about {ms:.0f} ms of CPU a conversation of {TURNS} turns, {embedded}"
+    return f"about {ms:.0f} ms of CPU a conversation of {TURNS_OF_COST} turns, {embedded}"
 
 
 CHANCE = 0.5
@@ -737,7 +741,7 @@ def learning_page(
     """Render the whole page.
 
     Args:
-        conversations: By id, those that the page names (`named_in`) and whose text is at hand.
+        conversations: By id, those that the page names (`list_shown_ids`) and whose text is at hand.
         marks: Of rubrics that are hard to judge.
         scores: Of the labeled conversations of both sides.
         skipped: What was left out, and why.
@@ -759,19 +763,19 @@ def learning_page(
         file=Path(path).name,
         rubrics=rubrics,
         found=findings,
-        first=FIRST,
+        first=FIRST_RUBRICS_SHOWN,
         read_these=read_these(len(findings.read_first)) if findings.read_first else "",
         beside_title=BESIDE,
         ends_title=ENDS,
         corrected=CORRECTED if findings.any_corrected else "",
-        trust=trust(rubrics),
+        trust=describe_trust(rubrics),
         behind_plain=behind_plain(rubrics),
         associations=ASSOCIATIONS,
         first_notes=first_notes(rubrics),
         nothing="" if findings.any_leads else nothing_leads(rubrics.rubrics, rubrics.data),
-        verdict=verdict(rubrics),
-        learned_from=learned_from(rubrics, findings),
-        roles=who_worked(rubrics),
+        verdict=describe_ranking(rubrics),
+        learned_from=describe_sources(rubrics, findings),
+        roles=name_models(rubrics),
         cautions=[*cautions(rubrics), *rubrics.notes],
         lead=rubrics.held_out or rubrics.training,
         chance=CHANCE,
@@ -791,18 +795,18 @@ def learning_page(
         skipped=skipped_groups(skipped, scores),
         most_dropped=MOST_DROPPED,
         most_places=MOST_PLACES,
-        commands=commands(rubrics, path, store),
+        commands=list_commands(rubrics, path, store),
         fewest=FEWEST,
-        facts=facts(rubrics),
-        more_labels=more_labels(rubrics.reach),
+        facts=list_facts(rubrics),
+        more_labels=describe_more_labels(rubrics.reach),
     )
 
 
-def caveats(rubrics: RubricSet) -> list[str]:
+def list_caveats(rubrics: RubricSet) -> list[str]:
     """List what the report begins with, sentence by sentence: how far to trust the rubrics, and for what."""
     nothing = nothing_leads(rubrics.rubrics, rubrics.data)
     first = [] if anything_leads(rubrics.rubrics) else [nothing]
-    return [*first, f"{trust(rubrics)} {ASSOCIATIONS}", *first_notes(rubrics)]
+    return [*first, f"{describe_trust(rubrics)} {ASSOCIATIONS}", *first_notes(rubrics)]
 
 
 def first_notes(rubrics: RubricSet) -> list[str]:
@@ -814,7 +818,7 @@ def first_notes(rubrics: RubricSet) -> list[str]:
     return notes
 
 
-def trust(rubrics: RubricSet) -> str:
+def describe_trust(rubrics: RubricSet) -> str:
     """Say in one sentence how far a reader may trust the rubrics."""
     held_out = rubrics.held_out
     if held_out is None:
@@ -879,7 +883,7 @@ def behind_plain(rubrics: RubricSet) -> str:
     return ""
 
 
-def verdict(rubrics: RubricSet) -> str:
+def describe_ranking(rubrics: RubricSet) -> str:
     """Say in one sentence how well the rubrics rank."""
     held_out = rubrics.held_out
     auc = (rubrics.held_out or rubrics.training).auc
@@ -900,7 +904,7 @@ def verdict(rubrics: RubricSet) -> str:
     )
 
 
-def learned_from(rubrics: RubricSet, findings: Findings | None = None) -> str:
+def describe_sources(rubrics: RubricSet, findings: Findings | None = None) -> str:
     """Say how many rubrics there are and where they stand, from which conversations, and on which they were tested."""
     data = rubrics.data
     tested = ""
@@ -944,7 +948,7 @@ def _classes(figures: Assessment) -> str:
     return f"{figures.positives:,} with thumbs up, {figures.negatives:,} with thumbs down"
 
 
-def who_worked(rubrics: RubricSet) -> str:
+def name_models(rubrics: RubricSet) -> str:
     """Name the model of each role, and how often it found no reason; or say that no LLM was used."""
     # a built-in judge, and built-in agents in all roles
     names = dict.fromkeys([*rubrics.roles.values(), rubrics.judge.name])
@@ -972,7 +976,7 @@ def who_worked(rubrics: RubricSet) -> str:
     return f"{roles_told} The model found nothing to give as a reason in {of}."
 
 
-def more_labels(reach: Reach | None) -> str:
+def describe_more_labels(reach: Reach | None) -> str:
     """Say what further labels are worth; empty where there is no curve."""
     if reach is None or not known(reach.more.value):
         return ""
@@ -1038,7 +1042,7 @@ def window_in_words(window: Window) -> str:
     )
 
 
-def commands(rubrics: RubricSet, path: str, store: str) -> dict[str, str]:
+def list_commands(rubrics: RubricSet, path: str, store: str) -> dict[str, str]:
     """List what to type next; a hostile name stays one word of the shell."""
     # names come from outside: cut and quoted, so that each stays one word
     file, first, run = (
@@ -1054,7 +1058,7 @@ def commands(rubrics: RubricSet, path: str, store: str) -> dict[str, str]:
     }
 
 
-def facts(rubrics: RubricSet) -> dict[str, str]:
+def list_facts(rubrics: RubricSet) -> dict[str, str]:
     """List everything that identifies the run."""
     return {
         "pollex": rubrics.pollex,

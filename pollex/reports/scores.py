@@ -22,12 +22,12 @@ from pollex.rubrics.score import ScoreColumns, value_of, verdict_told
 from pollex.rubrics.worth import share_of
 from pollex.selection.losses import EVAL_RANGE
 
-LISTED = 1000
+MOST_LISTED_CONVERSATIONS = 1000
 """Conversations in the list, the worst first: more would make the page heavy."""
 
 WORST = 10
-LOWERING = 5
-SURE = 0.7
+MOST_LOWERING_RUBRICS = 5
+LEAST_SURE_PROBABILITY = 0.7
 """Less sure ones are a list of their own."""
 
 MIDDLE = EVAL_RANGE / 2
@@ -70,7 +70,9 @@ class WorstRow:
     def unsure(self) -> bool:
         """Whether it may as well be the other way."""
         # goodness is a negated probability: that of what was decided
-        return (-self.goodness if self.decision == "positive" else 1 + self.goodness) < SURE
+        return (
+            -self.goodness if self.decision == "positive" else 1 + self.goodness
+        ) < LEAST_SURE_PROBABILITY
 
 
 class ScoreTally:
@@ -158,7 +160,8 @@ class ScoreTally:
         for place, (probability, decision) in enumerate(figures):
             # the list is full, and its best conversation is worse than this one
             if probability is None or (
-                len(self._worst) == LISTED and -probability < self._worst[0].goodness
+                len(self._worst) == MOST_LISTED_CONVERSATIONS
+                and -probability < self._worst[0].goodness
             ):
                 continue
 
@@ -187,7 +190,9 @@ class ScoreTally:
                 before + place,
             )
             # the first of the heap is the best one, and makes room
-            (heapq.heappush if len(self._worst) < LISTED else heapq.heappushpop)(self._worst, row)
+            (heapq.heappush if len(self._worst) < MOST_LISTED_CONVERSATIONS else heapq.heappushpop)(
+                self._worst, row
+            )
 
     @property
     def worst(self) -> list[WorstRow]:
@@ -249,7 +254,9 @@ class ScoreTally:
 
         # only rubrics on which bad conversations do worse, headline ones first
         gaps = [row for row in gaps if row["gap"] > 0]
-        return sorted(gaps, key=lambda row: (not row["rubric"].headlined, -row["gap"]))[:LOWERING]
+        return sorted(gaps, key=lambda row: (not row["rubric"].headlined, -row["gap"]))[
+            :MOST_LOWERING_RUBRICS
+        ]
 
 
 def scores_page(
@@ -288,12 +295,12 @@ def scores_page(
         verdict=tally.told,
         decided=tally.decided,
         doubt=tally.doubt,
-        sure=SURE,
+        sure=LEAST_SURE_PROBABILITY,
         unscored=tally.unscored,
         lowering=lowering,
         numbers={row["rubric"].id: number for number, row in enumerate(lowering, 1)},
         rubrics=tally.rubrics,
-        worst=[(row, marked_in(row, texts.get(row.id))) for row in rows[:WORST]],
+        worst=[(row, mark_turns_of_row(row, texts.get(row.id))) for row in rows[:WORST]],
         rows=rows,
         openings={id_: c.opening for id_, c in texts.items()},
         total=tally.scored.total(),
@@ -301,7 +308,7 @@ def scores_page(
     )
 
 
-def marked_in(row: WorstRow, conversation: Conversation | None) -> list[MarkedTurn]:
+def mark_turns_of_row(row: WorstRow, conversation: Conversation | None) -> list[MarkedTurn]:
     """Return a conversation's turns with what its lowest answer rests on marked; none where its text isn't at hand."""
     if conversation:
         turns = cut_turns(conversation.turns)

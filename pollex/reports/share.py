@@ -26,15 +26,17 @@ def share_page(result: Any) -> str:
         file="",
         titles={},
         found=result,
-        drawing=forest("Share of good conversations", result.lines),
-        groups_drawing=forest(groups, [(group.name, share) for group, share in result.group_lines])
+        drawing=draw_forest_plot("Share of good conversations", result.lines),
+        groups_drawing=draw_forest_plot(
+            groups, [(group.name, share) for group, share in result.group_lines]
+        )
         if result.groups
         else "",
         facts={"conversations": f"{result.total.conversations:,}"},
     )
 
 
-def forest(title: str, estimates: Iterable[tuple[str, Share | None]]) -> Markup:
+def draw_forest_plot(title: str, estimates: Iterable[tuple[str, Share | None]]) -> Markup:
     """Draw an interval a line, over shares from 0 to 1; none where there is no estimate."""
     shown = []
     for name, share in estimates:

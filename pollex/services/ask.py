@@ -22,9 +22,9 @@ from pollex.rubrics.answers import RULE, Answer, Outcome, Question, Unanswered, 
 from pollex.services.by_model import by_model, require_model
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import rehearse
+from pollex.services.plan import plan_dry_run
 from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_by_stage
-from pollex.services.runs import RunSettings, digest, kept_ids, running
+from pollex.services.runs import RunSettings, begin_or_resume_run, digest_json, kept_ids
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import BATCH, answers_of, step
 from pollex.store.rows import conversation_rows
@@ -150,7 +150,7 @@ def ask(
     if run.dry_run:
         counted = pose_questions_singly(model, with_domain=domain is not None)
         work = lambda plan: _rehearse(read, questions, choose_answerer(plan.asker, questions))  # noqa: E731
-        raise rehearse(counted, run, SEED, work, profile)
+        raise plan_dry_run(counted, run, SEED, work, profile)
 
     with workspace(run, progress, read) as opened:
         arguments = {
@@ -283,11 +283,11 @@ async def ask_all(
     # a resume goes on only with the same texts, questions and judge
     fingerprint = {
         "data": data_fingerprint[:12],
-        "questionnaire": digest(questions_json),
+        "questionnaire": digest_json(questions_json),
         "judge": judge.fingerprint,
     }
     store = setting.store
-    async with running("ask", fingerprint, setting, [judge.name]) as run:
+    async with begin_or_resume_run("ask", fingerprint, setting, [judge.name]) as run:
         stored_ids = kept_ids(store, run.id)
         await store.write(
             conversation_rows(

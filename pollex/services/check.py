@@ -35,7 +35,7 @@ from pollex.services.compare import (
 from pollex.services.hooks import MendedRubrics
 from pollex.services.logs import files_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.results import Result, interval_of
+from pollex.services.results import Result, write_interval
 from pollex.services.score import read_unedited
 from pollex.store.store import Store
 from pollex.text import DATA, Line, Rows, TerminalLines, count, notes_told, one_line
@@ -201,7 +201,7 @@ class CheckResult(Result):
             yield "Intervals hold at every look, however often this is run."
 
         for name, good in zip(("before", "now"), self.comparison.good, strict=True):
-            yield f"Good {name}: about {good.value:.0%}, by the mean of their probabilities ({interval_of(good)})"
+            yield f"Good {name}: about {good.value:.0%}, by the mean of their probabilities ({write_interval(good)})"
 
         yield from notes_told(self.comparison.notes)
         if self.unscored:

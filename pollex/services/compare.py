@@ -46,9 +46,9 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.services.logs import files_of, logs_from
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.results import Shown, interval_of
+from pollex.services.results import Shown, write_interval
 from pollex.services.score import read_unedited, score
-from pollex.services.share import conversations_by_group, labeled_at_random, sampled
+from pollex.services.share import conversations_by_group, sample_shares, split_random_labels
 from pollex.store.resume import conversations_of, find_run, scores_of
 from pollex.store.store import Store
 from pollex.text import Line, Rows, TerminalLines, notes_told
@@ -557,7 +557,7 @@ class CompareResult(Shown):
                 (comparison.first, comparison.second), comparison.good, strict=True
             ):
                 sentence = f"about {good.value:.0%} are good, by the mean of their probabilities"
-                yield f"{name}: {sentence} ({interval_of(good)})"
+                yield f"{name}: {sentence} ({write_interval(good)})"
 
             moved = [rubric for rubric in comparison.rubrics if rubric.moved]
             counted = f"{len(moved)} of {len(comparison.rubrics)} rubrics"
@@ -821,13 +821,13 @@ def _estimate_by_labels(
     if (n := len({label.id for label in arm_labels if label.drawn == RANDOM})) < FEWEST:
         return None, n
 
-    sample, _ = sampled(
+    sample, _ = sample_shares(
         arm.conversations,
         arm_labels,
         rubric_set,
         arm.probability,
     )
-    return labeled_at_random(sample), n
+    return split_random_labels(sample), n
 
 
 def _plan(see: float, a: Arm, share: Share | None) -> SampleSize:

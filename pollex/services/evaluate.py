@@ -105,7 +105,7 @@ class Evaluation(results.Shown):
 
     def told(self) -> TerminalLines:
         """Yield how well a rubric set does on labeled conversations."""
-        yield from results.figures_told({f"{self.n} labeled": self.figures})
+        yield from results.describe_figures({f"{self.n} labeled": self.figures})
         if self.at_chance:
             yield Line(self.at_chance, "yellow")
 
@@ -115,7 +115,7 @@ class Evaluation(results.Shown):
             smooth = f", smECE {self.probability.smece}"
 
         about = f"Probabilities ({self.rubrics.support}; n = {self.probability.n})"
-        yield f"{about}: {results.probabilities_told(self.probability)}{smooth}"
+        yield f"{about}: {results.describe_probabilities(self.probability)}{smooth}"
         if self.probability_auc is not None:
             yield f"Probabilities rest on a starter, too; their AUC is {self.probability_auc}"
 

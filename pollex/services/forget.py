@@ -9,8 +9,8 @@ from pathlib import Path
 from pollex.errors import WrongUse
 from pollex.graphs.context import Progress
 from pollex.outputs import drafts_left_of
-from pollex.services.forgetting_bounds import LARGEST_WHOLE, NotLookedInto
-from pollex.services.forgetting_files import SET_FILE, quotes, without_quotes
+from pollex.services.forgetting_bounds import LARGEST_WHOLE_FILE_BYTES, NotLookedInto
+from pollex.services.forgetting_files import RUBRIC_SET_MARK, file_quotes_target, remove_quotes
 from pollex.services.options import RunOptions
 from pollex.services.readings import FILE as READING
 from pollex.services.readings import keep_reading, list_readings
@@ -152,7 +152,7 @@ def forget_conversations(
         quoting = list[Path]()
         for path in search.files:
             try:
-                if quotes(path, target):
+                if file_quotes_target(path, target):
                     quoting.append(path)
             except NotLookedInto as refused:
                 left[str(path)] = refused.what
@@ -231,7 +231,7 @@ def rewrite_quoting_files(
         if path in search.unconfirmed:
             continue
         try:
-            if without_quotes(path, target):
+            if remove_quotes(path, target):
                 rewritten.append(path)
         except NotLookedInto as refused:
             left[str(path)] = refused.what
@@ -332,7 +332,7 @@ def list_pollex_files(folder: Path) -> Iterator[Path]:
 
 def is_set_file(path: Path) -> bool:
     """Tell whether a file looks like a rubric set; one that is too large to look into counts as one."""
-    return path.stat().st_size > LARGEST_WHOLE or SET_FILE in path.read_bytes()
+    return path.stat().st_size > LARGEST_WHOLE_FILE_BYTES or RUBRIC_SET_MARK in path.read_bytes()
 
 
 def find_known_outputs(

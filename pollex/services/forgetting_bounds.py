@@ -13,13 +13,13 @@ from typing import IO, Any, TypeVar
 
 from pollex.errors import PollexError
 
-LARGEST = 256 << 20
+LARGEST_FILE_OF_ROWS_BYTES = 256 << 20
 """Bytes of the largest file of rows, also once it is unpacked."""
-LARGEST_WHOLE = 32 << 20
+LARGEST_WHOLE_FILE_BYTES = 32 << 20
 """Bytes of the largest file of another kind: it is taken apart as a whole, which takes many times as much memory."""
-SECONDS = 120.0
+FILE_SEARCH_SECONDS = 120.0
 """That one file may take."""
-ROWS = (".jsonl", ".csv", ".parquet")
+ENDINGS_OF_ROWS = (".jsonl", ".csv", ".parquet")
 
 GZIP = b"\x1f\x8b"
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
@@ -92,25 +92,25 @@ def _unpack(
 def require_size(size: int, ending: str) -> None:
     """Refuse what is larger than a file with this ending may be."""
     # rows can be read one after the other, so that more of them are allowed
-    largest = LARGEST if ending in ROWS else LARGEST_WHOLE
+    largest = LARGEST_FILE_OF_ROWS_BYTES if ending in ENDINGS_OF_ROWS else LARGEST_WHOLE_FILE_BYTES
     if size > largest:
         raise NotLookedInto(f"it has more than {largest >> 20} MB")
 
 
-def in_time(rows: Iterable[T]) -> Iterator[T]:
+def yield_within_time(rows: Iterable[T]) -> Iterator[T]:
     """Yield rows until a file has taken too long.
 
     Raises:
         NotLookedInto: It has.
     """
-    until = time.monotonic() + SECONDS
+    until = time.monotonic() + FILE_SEARCH_SECONDS
     for row in rows:
         if time.monotonic() > until:
-            raise NotLookedInto(f"it takes longer than {SECONDS:g} s")
+            raise NotLookedInto(f"it takes longer than {FILE_SEARCH_SECONDS:g} s")
         yield row
 
 
-def reason_not_looked_into(failure: Exception) -> str:
+def explain_unsearched_file(failure: Exception) -> str:
     """Say why a file couldn't be searched; whatever stands in a file, the others are searched."""
     if isinstance(failure, NotLookedInto):
         return failure.what

@@ -18,20 +18,20 @@ from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.services.forgetting_bounds import (
     PARQUET,
     NotLookedInto,
-    in_time,
-    reason_not_looked_into,
+    explain_unsearched_file,
     require_size,
     unpack_file,
+    yield_within_time,
 )
 from pollex.services.forgetting_toml import toml_without
 from pollex.store.folder import path_in_text
 from pollex.store.forgetting import ABOUT, ToForget
 from pollex.store.fragments import FORGOTTEN
 
-SET_FILE = b'"rubrics_digest"'
+RUBRIC_SET_MARK = b'"rubrics_digest"'
 """What every rubric set has in it."""
 
-MARKS = {
+ENCODING_MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
@@ -58,28 +58,28 @@ _ROW = re.compile(
 )
 
 
-def quotes(path: Path, target: ToForget) -> bool:
+def file_quotes_target(path: Path, target: ToForget) -> bool:
     """Tell whether a file quotes or names one of the conversations.
 
     Raises:
         NotLookedInto: That can't be told.
     """
-    return without_them(path, target) is not None
+    return read_without_target(path, target) is not None
 
 
-def without_quotes(path: Path, target: ToForget) -> bool:
+def remove_quotes(path: Path, target: ToForget) -> bool:
     """Take the conversations out of a file; return whether nothing is left in it.
 
     Raises:
         NotLookedInto: That can't be told.
     """
-    cleaned = without_them(path, target)
+    cleaned = read_without_target(path, target)
     if cleaned is not None:
         write_whole(path, cleaned, named=False)
-    return cleaned is None or not quotes(path, target)
+    return cleaned is None or not file_quotes_target(path, target)
 
 
-def without_them(path: Path, target: ToForget) -> bytes | None:
+def read_without_target(path: Path, target: ToForget) -> bytes | None:
     """Return what a file holds without the conversations; None if it doesn't have them.
 
     Raises:
@@ -89,26 +89,26 @@ def without_them(path: Path, target: ToForget) -> bytes | None:
         unpacked = unpack_file(path)
         # rows of Parquet go by a query; everything else is text
         if unpacked.content.startswith(PARQUET):
-            return _table_without(path, target)
-        cleaned = _content_without(unpacked.content, unpacked.ending, target)
+            return _remove_from_table(path, target)
+        cleaned = _remove_from_content(unpacked.content, unpacked.ending, target)
         if cleaned is None:
             return None
         return unpacked.pack(cleaned)
     except Exception as failure:  # a stranger's file may do anything to who reads it
-        raise NotLookedInto(reason_not_looked_into(failure), where=str(path)) from failure
+        raise NotLookedInto(explain_unsearched_file(failure), where=str(path)) from failure
 
 
-def _content_without(content: bytes, ending: str, target: ToForget) -> bytes | None:
+def _remove_from_content(content: bytes, ending: str, target: ToForget) -> bytes | None:
     """Return text without the conversations, by its kind; None if it doesn't have them."""
     # UTF-8 unless the file begins with the mark of another encoding
     encoding = next(
-        (name for mark, name in MARKS.items() if content.startswith(mark)),
+        (name for mark, name in ENCODING_MARKS.items() if content.startswith(mark)),
         "utf-8",
     )
     whole = content.decode(encoding, "replace")
     text = whole.removeprefix(BOM)
     # an unknown kind of file is cleaned line by line
-    clean = _KINDS.get(ending, _lines_without)
+    clean = _KINDS.get(ending, _remove_from_lines)
     cleaned = clean(text, target)
     if cleaned == text:
         return None
@@ -119,12 +119,12 @@ def _content_without(content: bytes, ending: str, target: ToForget) -> bytes | N
     return f"{BOM * (len(whole) - len(text))}{cleaned}".encode(encoding)
 
 
-def _json_without(text: str, target: ToForget) -> str:
+def _remove_from_json(text: str, target: ToForget) -> str:
     try:
         # what only looks like JSON is cleaned as lines
         value = json.loads(text)
     except ValueError:
-        return _lines_without(text, target)
+        return _remove_from_lines(text, target)
 
     cleaned = target.cleaned(value)
     if cleaned == value:
@@ -132,7 +132,7 @@ def _json_without(text: str, target: ToForget) -> str:
 
     # it is written anew as a whole, so that nothing else may change by that
     require_exact(text)
-    return json.dumps(_with_new_digest(cleaned), ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(_renew_digest(cleaned), ensure_ascii=False, indent=1) + "\n"
 
 
 def require_exact(text: str) -> None:
@@ -157,10 +157,10 @@ def require_exact(text: str) -> None:
     json.loads(text, parse_float=check_number, object_pairs_hook=check_keys)
 
 
-def _toml_without(text: str, target: ToForget) -> str:
+def _remove_from_toml(text: str, target: ToForget) -> str:
     """Return TOML without the conversations; where that can't be, as it was, and it still quotes them."""
     # escapes could hide a quote
-    if not target.traces.within(_unescaped(text)):
+    if not target.traces.within(_unescape_text(text)):
         return text
 
     cleaned = toml_without(text, target)
@@ -169,12 +169,12 @@ def _toml_without(text: str, target: ToForget) -> str:
     return cleaned
 
 
-def _json_lines_without(text: str, target: ToForget) -> str:
-    lines = in_time(text.splitlines(keepends=True))
-    return "".join(_json_line_without(line, target) for line in lines)
+def _remove_from_json_lines(text: str, target: ToForget) -> str:
+    lines = yield_within_time(text.splitlines(keepends=True))
+    return "".join(_remove_from_json_line(line, target) for line in lines)
 
 
-def _json_line_without(line: str, target: ToForget) -> str:
+def _remove_from_json_line(line: str, target: ToForget) -> str:
     """Return a line of JSON without the conversations; nothing of one that is of one of them."""
     try:
         row = json.loads(line)
@@ -194,12 +194,12 @@ def _json_line_without(line: str, target: ToForget) -> str:
     return json.dumps(cleaned, ensure_ascii=False) + line[len(line.rstrip("\r\n")) :]
 
 
-def _csv_without(text: str, target: ToForget) -> str:
+def _remove_from_csv(text: str, target: ToForget) -> str:
     """Return a table of text without the rows of the conversations, and without quotes in others."""
     try:
-        records = list(in_time(_records_of(text)))
+        records = list(yield_within_time(_records_of(text)))
     except (ValueError, csv.Error):
-        return _lines_without(text, target)
+        return _remove_from_lines(text, target)
 
     if not records:
         return text
@@ -208,14 +208,14 @@ def _csv_without(text: str, target: ToForget) -> str:
     (names, header), *rows = records
     about = [place for place, name in enumerate(names) if name in ABOUT]
     cleaned = [header]
-    for cells, record in in_time(rows):
+    for cells, record in yield_within_time(rows):
         ids = set()
         for place in about:
             if place < len(cells):
                 # an apostrophe before a cell keeps spreadsheets from taking it for a formula
                 ids.add(cells[place].lstrip("'"))
         if not ids & target.ids:
-            cleaned.append(_record_without(cells, record, target))
+            cleaned.append(_remove_from_record(cells, record, target))
 
     return "".join(cleaned)
 
@@ -235,7 +235,7 @@ def _records_of(text: str) -> Iterator[tuple[list[str], str]]:
         lines.clear()
 
 
-def _record_without(cells: list[str], record: str, target: ToForget) -> str:
+def _remove_from_record(cells: list[str], record: str, target: ToForget) -> str:
     """Return a record without quotes; one that has none is left as it stands."""
     masked = [target.masked(cell) for cell in cells]
     if masked == cells:
@@ -249,27 +249,27 @@ def _record_without(cells: list[str], record: str, target: ToForget) -> str:
     return written.getvalue()
 
 
-def _lines_without(text: str, target: ToForget) -> str:
+def _remove_from_lines(text: str, target: ToForget) -> str:
     """Return a text whose lines are masked, and then what runs over several lines."""
-    if not target.traces.within(_unescaped(text)):
+    if not target.traces.within(_unescape_text(text)):
         return text
 
-    lines = in_time(text.splitlines(keepends=True))
-    return target.traces.masked("".join(_line_without(line, target) for line in lines))
+    lines = yield_within_time(text.splitlines(keepends=True))
+    return target.traces.masked("".join(_remove_from_line(line, target) for line in lines))
 
 
-def _line_without(line: str, target: ToForget) -> str:
+def _remove_from_line(line: str, target: ToForget) -> str:
     """Return a line without quotes, its end as it was; one that quotes in escapes of JSON is left empty."""
     content = line.rstrip("\r\n")
     masked = target.traces.masked(content)
     # a quote in escapes can't be masked in part: the whole line goes
-    if target.traces.within(_unescaped(masked)):
+    if target.traces.within(_unescape_text(masked)):
         masked = FORGOTTEN
 
     return masked + line[len(content) :]
 
 
-def _unescaped(text: str) -> str:
+def _unescape_text(text: str) -> str:
     """Return a text with escapes of JSON and Python as the characters that they stand for."""
     # `\uXXXX` is one character; of other escapes it is enough that they part words
     return re.sub(
@@ -279,7 +279,7 @@ def _unescaped(text: str) -> str:
     )
 
 
-def _page_without(page: str, target: ToForget) -> str:
+def _remove_from_page(page: str, target: ToForget) -> str:
     """Return a page without the conversations.
 
     Rows that name one go; then runs of text and attributes are masked, and whole blocks where tags
@@ -288,12 +288,12 @@ def _page_without(page: str, target: ToForget) -> str:
     # a page has ids in escaped form
     ids = [html.escape(id_) for id_ in target.ids]
     page = _ROW.sub(
-        lambda row: "" if any(_names(row[0], id_) for id_ in ids) else row[0],
+        lambda row: "" if any(_row_names_id(row[0], id_) for id_ in ids) else row[0],
         page,
     )
     # what stands between tags is masked apart from the tags
     page = "".join(
-        _tag_without(part, target) if is_tag else _run_without(part, target)
+        _remove_from_tag(part, target) if is_tag else _remove_from_run(part, target)
         for part, is_tag in _parts_of_page(page)
     )
     # a quote that runs over tags inside a block takes the whole block with it
@@ -329,12 +329,12 @@ def _parts_of_page(page: str) -> Iterator[tuple[str, bool]]:
     yield page[tags_end:], False
 
 
-def _names(row: str, id_: str) -> bool:
+def _row_names_id(row: str, id_: str) -> bool:
     """Tell whether a row of a table or list has an id as one of its cells or links."""
     return re.search(rf"[>/=\"]{re.escape(id_)}[<\"&#?]", row) is not None
 
 
-def _run_without(text: str, target: ToForget) -> str:
+def _remove_from_run(text: str, target: ToForget) -> str:
     plain = html.unescape(text)
     masked = target.masked(plain)
     if masked == plain:
@@ -342,12 +342,12 @@ def _run_without(text: str, target: ToForget) -> str:
     return html.escape(masked)
 
 
-def _tag_without(tag: str, target: ToForget) -> str:
+def _remove_from_tag(tag: str, target: ToForget) -> str:
     """Return a tag whose attributes are masked; a script that quotes keeps nothing but what surrounds the quote."""
     # scripts and comments are lines of text, and have no attributes to mask
     if tag[:7].lower().startswith(("<script", "<style", "<!", "<?")):
-        return _lines_without(tag, target)
-    return _ATTRIBUTE.sub(lambda match: f'="{_run_without(match[1], target)}"', tag)
+        return _remove_from_lines(tag, target)
+    return _ATTRIBUTE.sub(lambda match: f'="{_remove_from_run(match[1], target)}"', tag)
 
 
 def _said(page: str) -> str:
@@ -356,7 +356,7 @@ def _said(page: str) -> str:
     return html.unescape("".join(parts))
 
 
-def _with_new_digest(value: Any) -> Any:
+def _renew_digest(value: Any) -> Any:
     """Return a rubric set with the digest of its rubrics as they are now: quotes are a part of it."""
     if not isinstance(value, dict) or "rubrics_digest" not in value:
         return value
@@ -372,16 +372,16 @@ def _with_new_digest(value: Any) -> Any:
 
 
 _KINDS = {
-    ".json": _json_without,
-    ".jsonl": _json_lines_without,
-    ".csv": _csv_without,
-    ".html": _page_without,
-    ".toml": _toml_without,
-    ".xml": _page_without,
+    ".json": _remove_from_json,
+    ".jsonl": _remove_from_json_lines,
+    ".csv": _remove_from_csv,
+    ".html": _remove_from_page,
+    ".toml": _remove_from_toml,
+    ".xml": _remove_from_page,
 }
 
 
-def _table_without(path: Path, target: ToForget) -> bytes | None:
+def _remove_from_table(path: Path, target: ToForget) -> bytes | None:
     """Return a Parquet file without the conversations' rows, and without quotes in others; None if it has neither.
 
     What isn't changed is copied by DuckDB as it is, whatever its type.
@@ -402,17 +402,17 @@ def _table_without(path: Path, target: ToForget) -> bytes | None:
     with duckdb.connect(config=config) as database:
         database.register_filesystem(memory)
         # `hive_partitioning` would make columns of folder names
-        source = f"read_parquet(?, hive_partitioning = false, {ROW} = true)"
+        source = f"read_parquet(?, hive_partitioning = false, {ROW_NUMBER_COLUMN} = true)"
         place = str(path_in_text(path))
         described = database.execute(f"DESCRIBE SELECT * FROM {source}", [place]).fetchall()  # noqa: S608
-        types = {row[0]: row[1] for row in described if row[0] != ROW}
+        types = {row[0]: row[1] for row in described if row[0] != ROW_NUMBER_COLUMN}
         rows = database.execute(f"SELECT to_json(r)::VARCHAR FROM {source} AS r", [place])  # noqa: S608
 
         # what changes goes to JSON lines in memory, with the number of its row
         try:
             changed: dict[str, int] = {}
             with memory.open(f"/{name}.jsonl", "wb") as lines:
-                for line in in_time(_lines_of(rows)):
+                for line in yield_within_time(_lines_of(rows)):
                     change = _change_of_row(json.loads(line), changed, target)
                     if change is not None:
                         lines.write(f"{json.dumps(change)}\n".encode())
@@ -434,7 +434,7 @@ def _table_without(path: Path, target: ToForget) -> bytes | None:
                     memory.rm_file(f"/{name}.{ending}")
 
 
-ROW = "file_row_number"
+ROW_NUMBER_COLUMN = "file_row_number"
 """What DuckDB calls the number of a row in its file."""
 PLAIN_TYPES = {"VARCHAR", "JSON", "STRUCT", "MAP", "BOOLEAN", "DOUBLE"}
 PLAIN_TYPES |= {"TINYINT", "SMALLINT", "INTEGER", "BIGINT"}
@@ -454,7 +454,7 @@ def _change_of_row(
     Args:
         changed: Columns that change, by place; grows.
     """
-    number = row.pop(ROW)
+    number = row.pop(ROW_NUMBER_COLUMN)
     if target.is_about(row):
         return {"row": number, "goes": True}
 
@@ -504,7 +504,7 @@ def _query_of_changes(
     return (
         f"SELECT {', '.join(values)} FROM {source} AS r"  # noqa: S608 - names in quotes, ours
         f" LEFT JOIN read_json(?, format = 'newline_delimited', columns = {{{columns}}}) AS c"
-        f" ON c.row = r.{ROW} WHERE c.goes IS NOT TRUE ORDER BY r.{ROW}"
+        f" ON c.row = r.{ROW_NUMBER_COLUMN} WHERE c.goes IS NOT TRUE ORDER BY r.{ROW_NUMBER_COLUMN}"
     )
 
 

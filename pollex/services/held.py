@@ -10,7 +10,7 @@ from pollex.formats.log_shapes.readers import times_of
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
-HELD = """
+HELD_RUBRICS_QUERY = """
     SELECT c.id AS id, any_value(c.label) AS label, any_value(c.metadata) AS metadata,
         any_value(CASE WHEN t.turns ->> '$[0][0]' = 'system' THEN t.turns ->> '$[0][1]' END) AS system,
         list(a.question) AS asked,
@@ -39,7 +39,7 @@ class Seen(NamedTuple):
     held: frozenset[str]
 
 
-def seen_in(store: Store, run: Run) -> list[Seen]:
+def read_held_rubrics(store: Store, run: Run) -> list[Seen]:
     """Return the conversations of a scored run with what holds in each."""
     # only the run's rubrics: answers to other questions say nothing here
     ids = []
@@ -47,7 +47,7 @@ def seen_in(store: Store, run: Run) -> list[Seen]:
         ids.append(row["id"])
 
     conversations: list[Seen] = []
-    for row in store.ask(run.id, HELD, [ids]):
+    for row in store.ask(run.id, HELD_RUBRICS_QUERY, [ids]):
         conversations.append(_seen(row, run))
 
     return conversations

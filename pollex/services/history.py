@@ -21,7 +21,7 @@ from pollex.services.named_sets import read_set
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
 from pollex.services.runs import cost_so_far
-from pollex.services.state_told import state_told
+from pollex.services.state_told import describe_state
 from pollex.services.workspace import run_to_end
 from pollex.store.resume import conversations_of, find_run, originals_of, runs
 from pollex.store.runs import Run
@@ -30,9 +30,9 @@ from pollex.store.tables import unpack
 from pollex.store.traces import Branch, ConversationTrace, conversation_trace, provenance, run_tree
 from pollex.text import Line, Rows, TerminalLines, count, printable, writable
 
-LONGEST = 400
+LONGEST_SHOWN_LINE = 400
 """Characters shown of a line."""
-RUBRIC = 4000
+LONGEST_SHOWN_RUBRIC = 4000
 """Characters shown of a rubric that somebody asks about."""
 
 
@@ -151,7 +151,7 @@ class RunTree(Result):
         """Yield the tree of a run."""
         roles = ", ".join(self.run.roles) or "unknown"
         head = f"{self.run.id}: {self.run.status}, roles: {roles}, started {self.run.started[:19]}"
-        yield Line(head, limit=LONGEST)
+        yield Line(head, limit=LONGEST_SHOWN_LINE)
         for branch in self.branches:
             yield from _branch(branch, "")
 
@@ -176,17 +176,17 @@ class ConversationHistory(Result):
         # what the split did with the conversation
         side = {"train": ", learnt from", "test": ", held out"}.get(trace.side, "")
         about = f"{self.run} · {trace.conversation.id} · label {trace.conversation.label}{side}"
-        yield Line(about, "bold", LONGEST)
+        yield Line(about, "bold", LONGEST_SHOWN_LINE)
         for number, turn in enumerate(trace.conversation.turns):
-            yield Line(f"  [{number}] {turn.role}: {turn.shown}", "dim", LONGEST)
+            yield Line(f"  [{number}] {turn.role}: {turn.shown}", "dim", LONGEST_SHOWN_LINE)
 
         for step in trace.steps:
             took = f"{step.started[11:23]}  {step.name}  {_duration(step.ms)}"
-            yield Line(f"{took}  {step.error or 'ok'}", limit=LONGEST)
+            yield Line(f"{took}  {step.error or 'ok'}", limit=LONGEST_SHOWN_LINE)
 
         yield from _findings(trace, self.questions)
         for name, original in self.originals.items():
-            yield Line(f"{name} stands for {original}", limit=LONGEST)
+            yield Line(f"{name} stands for {original}", limit=LONGEST_SHOWN_LINE)
 
     def as_json(self) -> dict[str, Any]:
         names = ("conversation", "side", "steps", "extraction", "answers", "score")
@@ -222,7 +222,7 @@ class Origin(Result):
         """Yield the rubric's reasons, quotes and conversations."""
         # tone has no reasons: all that is known of it is told in a line
         if self.tone:
-            yield Line(self.tone, limit=LONGEST)
+            yield Line(self.tone, limit=LONGEST_SHOWN_LINE)
             return
 
         rubric = self.rubric
@@ -230,12 +230,12 @@ class Origin(Result):
         side = {"dsat": "Goes along with thumbs down", "sat": "Goes along with thumbs up"}[
             rubric.polarity
         ]
-        yield Line(f"{side}: {' '.join(words)}", "bold", RUBRIC)
-        yield Line(f"({rubric.id}, {', '.join(self.roles)})", limit=LONGEST)
+        yield Line(f"{side}: {' '.join(words)}", "bold", LONGEST_SHOWN_RUBRIC)
+        yield Line(f"({rubric.id}, {', '.join(self.roles)})", limit=LONGEST_SHOWN_LINE)
 
         # a dropped rubric has only the reason why it is not in the set
         if isinstance(rubric, DroppedRubric):
-            yield Line(f"not in the set: {rubric.reason}", limit=LONGEST)
+            yield Line(f"not in the set: {rubric.reason}", limit=LONGEST_SHOWN_LINE)
         else:
             yield from _standing(rubric)
             if rubric.choice:
@@ -248,7 +248,7 @@ class Origin(Result):
             if (conversation := self.conversations.get(reason.conversation_id)) is not None:
                 opening = printable(conversation.opening, 100)
                 begins = f" ({count(len(conversation.turns), 'turn')}, label {conversation.label}): {opening}"
-            yield Line(reason.conversation_id + begins, limit=LONGEST)
+            yield Line(reason.conversation_id + begins, limit=LONGEST_SHOWN_LINE)
             yield from _reason(reason)
 
         if (more := len(self.reasons) - MOST_REASONS) > 0:
@@ -275,11 +275,11 @@ def _standing(rubric: ChosenRubric) -> TerminalLines:
         yield f"of the {rubric.family.n} conversations where it holds:"
 
     for member in rubric.family.members if rubric.family else ():
-        yield Line(f"├─ {member.among}: {member.text}", limit=LONGEST)
+        yield Line(f"├─ {member.among}: {member.text}", limit=LONGEST_SHOWN_LINE)
         if member.quote:
             yield Line(
                 f"│    “{member.quote.text}” ({member.quote.place}, {member.quote.conversation_id})",
-                limit=LONGEST,
+                limit=LONGEST_SHOWN_LINE,
             )
 
 
@@ -315,7 +315,7 @@ class NodeState(Result):
 
     def told(self) -> TerminalLines:
         """Yield what the node found, on a screen."""
-        yield from state_told(self.run, self.node, self.state, self.before)
+        yield from describe_state(self.run, self.node, self.state, self.before)
 
     def as_json(self) -> dict[str, Any]:
         return self.state
@@ -367,8 +367,8 @@ def trace_conversation(
 def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
     """Return a rubric's reasons, quotes and conversations; `name` is a prefix of its id."""
     rubrics = read_set(path, run.store, arrays=False)
-    rubric = rubric_named(rubrics, name, path)
-    reasons, choice = origin(run, rubrics, rubric)
+    rubric = find_rubric_named(rubrics, name, path)
+    reasons, choice = find_rubric_origin(run, rubrics, rubric)
     tone = ""
     if rubrics.tone and rubric.id == TONE:
         tone = rubrics.tone.told
@@ -392,7 +392,7 @@ def questions_of(store: Store, run: Run) -> Mapping[str, Question]:
     return {}
 
 
-def rubric_named(rubrics: RubricSet, name: str, path: Path) -> ChosenRubric | DroppedRubric:
+def find_rubric_named(rubrics: RubricSet, name: str, path: Path) -> ChosenRubric | DroppedRubric:
     """Return the rubric whose id begins with `name`, in the set or among those dropped.
 
     Raises:
@@ -412,7 +412,7 @@ def rubric_named(rubrics: RubricSet, name: str, path: Path) -> ChosenRubric | Dr
     return matching[0]
 
 
-def origin(
+def find_rubric_origin(
     run: RunOptions,
     rubrics: RubricSet,
     rubric: ChosenRubric | DroppedRubric,
@@ -447,14 +447,14 @@ def _branch(branch: Branch, indent: str) -> TerminalLines:
     else:
         took = f"  {took}"
 
-    yield Line(f"{indent}{branch.name}{took}  ({branch.kind})", limit=LONGEST)
+    yield Line(f"{indent}{branch.name}{took}  ({branch.kind})", limit=LONGEST_SHOWN_LINE)
     inner = f"{indent}  "
     if branch.told:
-        yield Line(f"{inner}{branch.told}", limit=LONGEST)
+        yield Line(f"{inner}{branch.told}", limit=LONGEST_SHOWN_LINE)
 
     # the same error is told once, with how often it came
     for error, number in branch.errors.items():
-        yield Line(f"{inner}{number} × {error}", "red", LONGEST)
+        yield Line(f"{inner}{number} × {error}", "red", LONGEST_SHOWN_LINE)
 
     for child in branch.branches:
         yield from _branch(child, inner)
@@ -470,7 +470,7 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Te
     if isinstance(extraction, Unanswered):
         yield Line(f"no reasons: {extraction.outcome}: {extraction.detail}")
     elif extraction is not None:
-        yield Line(extraction.summary, limit=LONGEST)
+        yield Line(extraction.summary, limit=LONGEST_SHOWN_LINE)
         for reason in extraction.reasons:
             yield from _reason(reason)
 
@@ -486,7 +486,7 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Te
             yield Line(
                 f"  {id_}  {text}  unanswered: {answer.outcome}: {answer.detail}",
                 "red",
-                LONGEST,
+                LONGEST_SHOWN_LINE,
             )
         else:
             options = question.options if question else answer.scale
@@ -509,7 +509,7 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Te
             earlier = f", asked in {answer.asked_in}" if answer.asked_in else ""
             yield Line(
                 f"  {id_}  {text}  {option} ({by}{earlier}); {answer.justification}",
-                limit=LONGEST,
+                limit=LONGEST_SHOWN_LINE,
             )
 
     # a score that is missing is told by the steps above
@@ -517,19 +517,19 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Te
         if score.probability is not None:
             # the more likely side, at equal costs: a trace knows of no others
             decision = "positive" if score.probability >= 0.5 else "negative"
-            yield Line(verdict_told(decision, score.probability), "bold", LONGEST)
+            yield Line(verdict_told(decision, score.probability), "bold", LONGEST_SHOWN_LINE)
         label_text = f"label {score.label}, {certainty(score.confident)}"
         yield Line(
             f"For statisticians: NetSAT {score.netsat:.2f}, {label_text}",
             "dim",
-            LONGEST,
+            LONGEST_SHOWN_LINE,
         )
 
 
 def _reason(reason: Reason) -> TerminalLines:
-    yield Line(f"  {reason.polarity.upper()} {reason.text}", limit=LONGEST)
+    yield Line(f"  {reason.polarity.upper()} {reason.text}", limit=LONGEST_SHOWN_LINE)
     for quote in reason.quotes:
-        yield Line(f"      {quote.place}: “{quote.text}”", "dim", LONGEST)
+        yield Line(f"      {quote.place}: “{quote.text}”", "dim", LONGEST_SHOWN_LINE)
 
 
 def _choice(choice: Choice) -> Line:
@@ -539,4 +539,4 @@ def _choice(choice: Choice) -> Line:
         stability = f"; chosen in {100 * choice.stability:.0f} % of halves"
 
     choice_text = f"chosen in step {choice.step}, when the loss of the set with it was {choice.loss:.4f}{stability}"
-    return Line(choice_text, limit=LONGEST)
+    return Line(choice_text, limit=LONGEST_SHOWN_LINE)

@@ -141,7 +141,7 @@ def score_forms() -> ScoreForms:
     for forms in hooks_of(ScoreForms):
         known_forms: ScoreForms = forms
         return known_forms
-    raise no_other_tools()
+    raise make_missing_room_error()
 
 
 def set_forms() -> SetForms:
@@ -149,10 +149,10 @@ def set_forms() -> SetForms:
     for forms in hooks_of(SetForms):
         known_forms: SetForms = forms
         return known_forms
-    raise no_other_tools()
+    raise make_missing_room_error()
 
 
-def no_other_tools() -> WrongUse:
+def make_missing_room_error() -> WrongUse:
     """Return the error for a room that isn't installed."""
     return WrongUse(
         "the room that knows other tools is not installed",
@@ -227,7 +227,7 @@ class FetchedLogs:
     interfaces: Callable[[], Sequence[ToolInterface]]
 
 
-def figure_told(figure: Figure) -> dict[str, Any]:
+def describe_figure(figure: Figure) -> dict[str, Any]:
     """Return what an agent is told of a figure."""
     # agents pay for each word: what is empty is left out, and so are units
     return {

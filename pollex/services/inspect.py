@@ -27,7 +27,7 @@ from pollex.text import Command, TerminalLines, count, encode
 MOST_READ = 2_000
 """Conversations whose language is told."""
 
-SURE = 0.8
+LEAST_LANGUAGE_PROBABILITY = 0.8
 """Probability from which a language is named."""
 
 SHOWN_TURNS = 6
@@ -36,7 +36,7 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
 _MARK = re.compile(r"\[(image|audio|video|file)\]")
 
 
-MOST = 12
+MOST_NAMES_IN_SENTENCE = 12
 """Names in a sentence."""
 TAKEN = (
     (Label.POSITIVE, "up"),
@@ -222,7 +222,7 @@ def inspect_logs(
         ),
         attached=dict(marks.most_common()),
         languages=_ordered(
-            language_of_text()(words_of_user(conversation))
+            language_of_text()(join_user_words(conversation))
             for conversation in islice(logs, MOST_READ)
         ),
         comments=sum(bool(conversation.feedback) for conversation in logs),
@@ -237,7 +237,7 @@ def inspect_logs(
     )
 
 
-def words_of_user(conversation: Conversation) -> str:
+def join_user_words(conversation: Conversation) -> str:
     """Return the user's words without code and addresses."""
     # code and addresses belong to no language
     words = " ".join(turn.content[:1000] for turn in conversation.turns if turn.role == "user")
@@ -250,7 +250,7 @@ def language_of_text() -> Callable[[str], str]:
 
     def language(text: str) -> str:
         name, probability = identifier().classify(text)
-        if probability >= SURE and text.strip():
+        if probability >= LEAST_LANGUAGE_PROBABILITY and text.strip():
             return str(name)
         return "unsure"
 
@@ -377,7 +377,7 @@ ROW_OUTCOMES = {
 def _rows(account: Account) -> Iterator[str]:
     """Yield what became of all rows, for each of the first files where there are several."""
     # each file has its own sum, as far as a terminal has room
-    for source, became in list(account.rows.items())[:MOST]:
+    for source, became in list(account.rows.items())[:MOST_NAMES_IN_SENTENCE]:
         counts_text = []
         for outcome, row_outcome in ROW_OUTCOMES.items():
             if became.get(outcome):
@@ -385,15 +385,17 @@ def _rows(account: Account) -> Iterator[str]:
         name = f"Rows of {source}" if len(account.rows) > 1 else "Rows"
         yield f"{name}: {sum(became.values())} = {' + '.join(counts_text) or 'none'}."
 
-    if (rest := len(account.rows) - MOST) > 0:
+    if (rest := len(account.rows) - MOST_NAMES_IN_SENTENCE) > 0:
         yield f"  and those of {count(rest, 'more file')}, all accounted for"
     if account.tables:
         yield f"  tables beside: {_listed(account.tables)}"
 
 
 def _listed(named: Mapping[str, int]) -> str:
-    rest = len(named) - MOST
-    shown = ", ".join(f"{name} ({number})" for name, number in list(named.items())[:MOST])
+    rest = len(named) - MOST_NAMES_IN_SENTENCE
+    shown = ", ".join(
+        f"{name} ({number})" for name, number in list(named.items())[:MOST_NAMES_IN_SENTENCE]
+    )
     return f"{shown} and {rest} more" if rest > 0 else shown
 
 

@@ -20,7 +20,7 @@ from pollex.store.store import Store
 if TYPE_CHECKING:
     from pollex.agents.llm.judge import LlmJudge
 
-LABELED = """
+LABELED_QUERY = """
     SELECT id, text_hash FROM conversations WHERE label <> 'none' GROUP BY id, text_hash ORDER BY min(seq)
 """
 CONVERSATIONS_FOR_ESTIMATE = 50
@@ -140,9 +140,9 @@ class Left:
     completion: int
 
 
-def left_to_ask(store: Store, run: str, rubric_set: RubricSet) -> Left:
+def count_unasked(store: Store, run: str, rubric_set: RubricSet) -> Left:
     """Count what fitting a set again on a run's conversations asks."""
-    rows = store.ask(run, LABELED)
+    rows = store.ask(run, LABELED_QUERY)
     answers = answers_by_rubric(
         rubric_set,
         store,

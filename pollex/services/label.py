@@ -53,8 +53,8 @@ from pollex.services.results import (
     ModelUsage,
     Shown,
     line_of_outcomes,
-    rows_told,
     support_json,
+    tabulate_rows,
     usage_by_stage,
 )
 from pollex.services.roles import embedder_for, embeds_with
@@ -98,7 +98,7 @@ class NextConversations(Shown):
 
     def told(self) -> TerminalLines:
         """Yield the conversations to label next."""
-        yield from rows_told(self.rows, ("id", "probability", "entropy", "judge", "begins"))
+        yield from tabulate_rows(self.rows, ("id", "probability", "entropy", "judge", "begins"))
         of = count(self.unlabelled, "conversation")
         listed = f"{len(self.rows)} of {of} without a label, those whose labels help most first"
         yield listed if self.unlabelled else "Every conversation has a label already."
@@ -171,7 +171,7 @@ def next_conversations(
             embeds_with(rubric_set.judge, model.settings.embedding_model),
         )
         embedder.watch(opened.progress)
-        rows = picked_rows(
+        rows = pick_rows(
             unlabeled_logs.conversations,
             scores,
             judges_needed,
@@ -202,7 +202,7 @@ def next_conversations(
     )
 
 
-def picked_rows(
+def pick_rows(
     read: Sequence[Conversation],
     scores: Sequence[Score],
     judges: Sequence[str],
@@ -239,7 +239,7 @@ def picked_rows(
 
     vectors = vectors_of(
         np.array(answers),
-        embeddings_of([c for c, _ in both], embedder),
+        embed_sides([c for c, _ in both], embedder),
     )
     # the variance of a thumb is its doubt; a conversation with any label is not asked about again
     picked = select_queries(
@@ -264,7 +264,7 @@ def picked_rows(
     return rows
 
 
-def embeddings_of(conversations: Sequence[Conversation], embedder: Embedder) -> Floats:
+def embed_sides(conversations: Sequence[Conversation], embedder: Embedder) -> Floats:
     """Return mean embeddings of user's and of assistant's turns `[row, 2 × width]`."""
     views = views_of(conversations, embedder, vectors=True)
     parts = []
@@ -351,7 +351,7 @@ class DrawnConversations(Shown):
             yield f"The share{drawn} will be known to about ±{half:.3f} (if it is {self.share:.2f})."
 
         if self.out is None:
-            yield from rows_told(self.rows, ("id", "begins"))
+            yield from tabulate_rows(self.rows, ("id", "begins"))
         elif self.sheet:
             yield f"Wrote {self.out}. Fill in the answers, then: pollex calibrate fit ANSWERS {self.out} --out DIR"
         else:
@@ -488,7 +488,7 @@ class NextTexts(Shown):
     def told(self) -> TerminalLines:
         """Yield the texts to label next, and whom to ask."""
         yield from notes_told(self.faults)
-        yield from rows_told(self.rows, ("text_id", "judge", "expected", "entropy"))
+        yield from tabulate_rows(self.rows, ("text_id", "judge", "expected", "entropy"))
         yield f"Labels of {self.question!r} to ask for: {len(self.rows)}; {self.model}"
         if self.support:
             yield f"Predictions: {self.support}"
@@ -577,7 +577,7 @@ def text_rows(
         [model.predict_proba(X, [judge] * len(X)) for judge in who],
         axis=1,
     )
-    is_labeled = known_labels(judgments, sheet, len(X), judges)
+    is_labeled = mask_known_labels(judgments, sheet, len(X), judges)
     # likeness is by the judge's answers, doubt by the spread of the predicted answer
     picked: LabelQueries = select_queries(
         vectors_of(columns_of(sheet, X)),
@@ -601,7 +601,7 @@ def text_rows(
     return rows
 
 
-def known_labels(
+def mask_known_labels(
     judgments: Judgments | None,
     sheet: Questionnaire,
     rows: int,

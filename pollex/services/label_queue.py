@@ -26,7 +26,7 @@ from pollex.text import TerminalLines, count
 COMMAND = "queue"
 """Of its run, which has conversations and no scores."""
 RANDOM = "random"
-REPEATS = 0.05
+REPEATED_SHARE = 0.05
 """Share of conversations that a person gets twice, to see how far they agree with themselves."""
 
 
@@ -79,7 +79,7 @@ def queue_log(
             hint="look at it with `pollex inspect`",
         )
 
-    drawn = drawn_of(possible, number, np.random.default_rng(seed))
+    drawn = draw_conversations(possible, number, np.random.default_rng(seed))
 
     # only names of files can be stored; other data has none
     sources = logs if isinstance(logs, list | tuple) else ()
@@ -103,7 +103,7 @@ def queue_log(
             # not the seed of the draw: this one decides what each person is given next, and what twice
             seed=secrets.randbits(32),
             time=now(),
-            repeat_share=REPEATS,
+            repeat_share=REPEATED_SHARE,
         )
         work.store.keep([queue])
         work.store.finish(began.id, "done", roles=[])
@@ -117,7 +117,7 @@ def queue_log(
     )
 
 
-def drawn_of(
+def draw_conversations(
     conversations: list[Conversation],
     number: int,
     rng: np.random.Generator,
@@ -127,7 +127,7 @@ def drawn_of(
     return [conversations[place] for place in places.tolist()]
 
 
-def named_after(logs: object) -> str:
+def name_queue_after(logs: object) -> str:
     """Return a queue's name where nobody gave one: that of its first log."""
     sources = logs if isinstance(logs, list | tuple) else ()
     if sources:

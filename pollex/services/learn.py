@@ -41,17 +41,17 @@ from pollex.services.named_sets import read_set
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned, plan_learning, plan_scoring
 from pollex.services.pool_review import (
-    ENDING,
+    POOL_FILE_ENDING,
     Fork,
     People,
     PoolWaits,
-    pool_in,
+    read_pool,
     rows_of,
-    written_pool,
+    write_pool,
 )
 from pollex.services.results import ModelUsage
 from pollex.services.roles import RunRoles, embedded_roles, hire, hire_judge
-from pollex.services.starter import FEWEST, consult_starter, starter_of, with_starter
+from pollex.services.starter import FEWEST, read_starter_answers, starter_of, with_starter
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.rubric_sets import rubric_set_rows
 from pollex.text import count
@@ -108,7 +108,7 @@ def learn(
 
     pool = _pool_file(rubrics_from, out, run, review=review and not node)
     # a reviewed file is the pool itself; any other file has rubrics to fit
-    rubrics_given = () if pool else given_rubrics(rubrics_from, settings, model)
+    rubrics_given = () if pool else read_given_rubrics(rubrics_from, settings, model)
     if adapt:
         require_adaptable(rubrics_given, model)
 
@@ -130,7 +130,7 @@ def learn(
     if elsewhere is not None:
         settings = replace(settings, minimum=min(settings.minimum, FEWEST))
 
-    profile = with_mapping(
+    profile = keep_reading_in_profile(
         domain if isinstance(domain, DomainProfile) else profile_at(domain),
         reading,
     )
@@ -148,7 +148,7 @@ def learn(
 
     check_learnable(read, settings.minimum)
     # how much is held out depends on the smaller class
-    settings = replace(settings, test_fraction=share_of(settings, read))
+    settings = replace(settings, test_fraction=choose_held_out_share(settings, read))
     if settings.others_rated:
         require_grades(read, settings.others_rated)
 
@@ -175,7 +175,7 @@ def learn(
         )
 
     # the starter's answers come first: the model of the probability takes both
-    helper = elsewhere and consult_starter(
+    helper = elsewhere and read_starter_answers(
         *elsewhere, read, run=run, model=model, progress=progress
     )
     with workspace(run, progress, read) as opened:
@@ -186,7 +186,7 @@ def learn(
         }
         # a resumed run takes the edited file as the answer of people
         if pool and pool.exists() and run.resume:
-            edited = pool_in(pool)
+            edited = read_pool(pool)
         else:
             edited = None
 
@@ -216,7 +216,7 @@ def learn(
         # the pool goes to a file for people, and the error says where
         except PoolWaits as waits:
             if pool:
-                written_pool(pool, waits.run, waits.pool)
+                write_pool(pool, waits.run, waits.pool)
                 waits.where = str(pool)
                 waits.hint = "edit the file, or the pool in `pollex serve`"
 
@@ -240,7 +240,7 @@ def learn(
     return learned_result(read, learned, usage, out, run, few)
 
 
-def with_mapping(profile: DomainProfile, reading: ReadOptions) -> DomainProfile:
+def keep_reading_in_profile(profile: DomainProfile, reading: ReadOptions) -> DomainProfile:
     """Return a profile that keeps how the log was read, so that the set finds it again for a log of the same fields."""
     if not reading.columns and not reading.roles:
         return profile
@@ -281,7 +281,7 @@ def _pool_file(
     # the file that was named, else one beside the set
     if rubrics_from:
         return Path(rubrics_from)
-    return out and out.with_suffix(ENDING)
+    return out and out.with_suffix(POOL_FILE_ENDING)
 
 
 async def _learn(
@@ -308,9 +308,9 @@ async def _learn(
         opened.announce(staff)
         changes: Sequence[AdaptedRubric] = ()
         if adapt:
-            learning, changes = await _adapted(opened, learning, staff, model)
+            learning, changes = await _adapt_rubrics(opened, learning, staff, model)
         # how each rubric of a person will be judged; events say that themselves
-        for line in ways_of_judging(
+        for line in describe_judging(
             [rubric for rubric in learning.rubrics if not rubric.source.startswith("event:")], staff
         ):
             opened.progress.note(line)
@@ -320,10 +320,10 @@ async def _learn(
             staff,
             opened.setting(arguments, staff),
         )
-        return _with_changes(learned, changes, opened), ModelUsage.of(staff)
+        return _note_changes(learned, changes, opened), ModelUsage.of(staff)
 
 
-async def _adapted(
+async def _adapt_rubrics(
     opened: Workspace,
     learning: Learning,
     staff: RunRoles,
@@ -356,7 +356,7 @@ async def _adapted(
     return replace(learning, rubrics=adapted), changes
 
 
-def _with_changes(
+def _note_changes(
     learned: Learned,
     changes: Sequence[AdaptedRubric],
     opened: Workspace,
@@ -444,7 +444,7 @@ def refit(
             )
         )
 
-    helper = consult_starter(
+    helper = read_starter_answers(
         rubric_set.starter,
         rubric_set,
         read,
@@ -500,7 +500,7 @@ async def _refit(
             staff = staff.leaving(rubric_set.rubrics, {})
         opened.announce(staff)
         # rubrics that θ was never fitted for
-        for line in ways_of_judging(
+        for line in describe_judging(
             [rubric for rubric in rubric_set.rubrics if not rubric.written], staff
         ):
             opened.progress.note(line)
@@ -516,14 +516,14 @@ async def _refit(
         return learned, ModelUsage.of(staff)
 
 
-def share_of(settings: LearnSettings, logs: Logs) -> float:
+def choose_held_out_share(settings: LearnSettings, logs: Logs) -> float:
     """Return the share of labels that is held out: as set, else as few or many labels ask for."""
     # a split needs enough of the smaller class
     smaller = min(logs.counts[Label.POSITIVE], logs.counts[Label.NEGATIVE])
     return held_out_share(settings.test_fraction, smaller=smaller)
 
 
-def given_rubrics(
+def read_given_rubrics(
     source: str | Path | None,
     settings: LearnSettings,
     model: ModelOptions,
@@ -570,7 +570,7 @@ def require_adaptable(rubrics: Sequence[Rubric], model: ModelOptions) -> None:
         raise WrongUse(what, hint="name one", option="model")
 
 
-def ways_of_judging(rubrics: Sequence[Rubric], staff: RunRoles) -> Iterator[str]:
+def describe_judging(rubrics: Sequence[Rubric], staff: RunRoles) -> Iterator[str]:
     """Yield how each rubric that a person wrote will be judged."""
     for rubric in rubrics:
         by = judged_by(

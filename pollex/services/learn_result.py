@@ -16,9 +16,9 @@ from pollex.outputs import write_text
 from pollex.reports.learning import (
     LeftOut,
     behind_plain,
-    caveats,
     learning_page,
-    named_in,
+    list_caveats,
+    list_shown_ids,
     read_first_told,
 )
 from pollex.reports.page import file_of
@@ -30,16 +30,16 @@ from pollex.rubrics.records import CalibratorRecord, guarantee_in_words
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import ANEW
 from pollex.services.few_thumbs import FewThumbs
-from pollex.services.logs import not_scorable
+from pollex.services.logs import list_unscorable
 from pollex.services.options import RunOptions
 from pollex.services.results import (
     FIGURES,
     ModelUsage,
     Shown,
     calibrator_json,
+    describe_figures,
+    describe_probabilities,
     figures_json,
-    figures_told,
-    probabilities_told,
     usage_by_stage,
     usage_json,
 )
@@ -160,7 +160,7 @@ class LearnResult(Shown):
             yield from self.few.told()
             return
 
-        for caveat in caveats(rubrics):
+        for caveat in list_caveats(rubrics):
             yield Line(caveat, "bold")
 
         # without a finding, the conversation that is most worth reading
@@ -182,7 +182,7 @@ class LearnResult(Shown):
         yield from some_told("rubric was adapted", "rubrics were adapted", adapted)
         # all figures, or the key ones of held-out conversations, where there are any
         if verbose:
-            yield from figures_told(sides)
+            yield from describe_figures(sides)
             # how many the set's own window is sure of: the figures have windows of their own
             netsats = []
             for score in self.scores:
@@ -284,7 +284,7 @@ def _details(rubrics: RubricSet) -> TerminalLines:
             ("training, cross-fitted", record.training),
         ):
             if figures is not None and (side == "held out" or figures != record.held_out):
-                yield f"  {side} (n = {figures.n}): {probabilities_told(figures)}"
+                yield f"  {side} (n = {figures.n}): {describe_probabilities(figures)}"
 
     yield from notes_told(rubrics.notes)
 
@@ -325,7 +325,7 @@ def learned_result(
 ) -> LearnResult:
     """Write the rubric set and its report if asked for, and return the result."""
     # of all conversations only those that the report names go with it
-    named = set(named_in(learned.rubric_set, learned.scores))
+    named = set(list_shown_ids(learned.rubric_set, learned.scores))
     # one conversation without reasons or score makes the result incomplete
     failed = learned.unextracted or any(score.netsat is None for score in learned.scores)
     result = LearnResult(
@@ -336,7 +336,7 @@ def learned_result(
         scores=learned.scores,
         means=learned.means,
         skipped=tuple(list_skipped(read, learned)),
-        all_taken=not (failed or read.bad_rows or not_scorable(read)),
+        all_taken=not (failed or read.bad_rows or list_unscorable(read)),
         usage=usage,
         conversations={c.id: c for c in read if c.id in named},
         marks=lint_rubrics(learned.rubric_set, run=run).marks,
@@ -361,7 +361,7 @@ def list_skipped(logs: Logs, learned: Learned) -> list[LeftOut]:
         rows.append(LeftOut(f"{row.source}:{row.line}", row.reason, row.hint))
 
     odd = []
-    for id_, reason in not_scorable(logs):
+    for id_, reason in list_unscorable(logs):
         odd.append(LeftOut(id_, f"can't be judged: {reason}"))
 
     tie = "its text has as many thumbs up as down"

@@ -39,9 +39,15 @@ from pollex.rubrics.rubric import BUILT_IN, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.worth import anew_told
 from pollex.selection.policies import DEFAULT, POLICIES
-from pollex.services.pool_review import Fork, People, PoolWaits, begin_fork, until_taken
+from pollex.services.pool_review import Fork, People, PoolWaits, ask_until_accepted, begin_fork
 from pollex.services.roles import RunRoles
-from pollex.services.runs import RunSettings, digest, kept_ids, running, same_settings
+from pollex.services.runs import (
+    RunSettings,
+    begin_or_resume_run,
+    digest_json,
+    kept_ids,
+    same_settings,
+)
 from pollex.store.resume import answers_of, extractions_of, find_run, step
 from pollex.store.rows import conversation_rows
 from pollex.store.rubric_sets import rubric_set_rows
@@ -98,9 +104,9 @@ async def learn(learning: Learning, staff: RunRoles, setting: RunSettings) -> Le
 
     # rubrics that are there are judged and fitted as by a refit, and all of them stay
     if learning.rubrics:
-        distinct = distinct_of(learning.rubrics, setting.progress)
+        distinct = drop_duplicate_rubrics(learning.rubrics, setting.progress)
         graph = refit_graph.build()
-        settings = keeping_all(settings, distinct)
+        settings = choose_every_rubric(settings, distinct)
         learning = replace(
             learning,
             settings=settings,
@@ -118,7 +124,7 @@ async def learn(learning: Learning, staff: RunRoles, setting: RunSettings) -> Le
     )
 
 
-def distinct_of(rubrics: Sequence[Rubric], progress: Progress) -> tuple[Rubric, ...]:
+def drop_duplicate_rubrics(rubrics: Sequence[Rubric], progress: Progress) -> tuple[Rubric, ...]:
     """Return rubrics, one of each text on a side, and tell which are left out."""
     merged_rubrics, merged = merge_equal(rubrics)
     texts = {rubric.id: rubric.text for rubric in rubrics}
@@ -128,7 +134,7 @@ def distinct_of(rubrics: Sequence[Rubric], progress: Progress) -> tuple[Rubric, 
     return merged_rubrics
 
 
-def keeping_all(settings: LearnSettings, rubrics: Sequence[Rubric]) -> LearnSettings:
+def choose_every_rubric(settings: LearnSettings, rubrics: Sequence[Rubric]) -> LearnSettings:
     """Return settings that choose every one of these rubrics."""
     # the budget is as many as there are, so that α and stability decide nothing
     n_sat, n_dsat = (sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat"))
@@ -148,7 +154,7 @@ async def refit(
     """Judge the rubrics of a set again and refit θ, window and probability; keep α."""
     from pollex.graphs.learn import refit as refit_graph
 
-    distinct = distinct_of(
+    distinct = drop_duplicate_rubrics(
         [rubric.plain for rubric in rubric_set.rubrics],
         setting.progress,
     )
@@ -165,7 +171,7 @@ async def refit(
         minimum=settings.minimum,
         probability=settings.probability,
     )
-    fixed = keeping_all(kept_settings, rubrics)
+    fixed = choose_every_rubric(kept_settings, rubrics)
     graph = refit_graph.build()
     again = Learning(
         logs=logs,
@@ -191,13 +197,13 @@ async def refit(
     )
     # hashes are kept in part
     known_ids = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
-    whole = _refitted(rubric_set, learned, known_ids)
+    whole = _combine_refitted(rubric_set, learned, known_ids)
     await setting.store.write(list(rubric_set_rows(learned.run, whole)))
 
     return replace(learned, rubric_set=whole)
 
 
-def _refitted(
+def _combine_refitted(
     before: RubricSet,
     learned: Learned,
     known_ids: Collection[str],
@@ -239,7 +245,8 @@ def _refitted(
     were = {rubric.id: rubric for rubric in before.rubrics}
     fields = {
         "rubrics": tuple(
-            _as_known(rubric, were[rubric.id], same_judge=same_judge) for rubric in fitted.rubrics
+            _keep_earlier_evidence(rubric, were[rubric.id], same_judge=same_judge)
+            for rubric in fitted.rubrics
         ),
         "off": before.off,
         "by_hand": before.by_hand or before.edited,
@@ -254,7 +261,7 @@ def _refitted(
     return fitted.model_copy(update=fields)
 
 
-def _as_known(
+def _keep_earlier_evidence(
     fitted: ChosenRubric,
     before: ChosenRubric,
     *,
@@ -263,7 +270,7 @@ def _as_known(
     """Return a fitted rubric with its note; where labels told more of it before, and its judge stayed, with that."""
     fields: dict[str, Any] = {"note": before.note}
     # other words with the same detector behind them are judged as before
-    if same_judge and (before.written == before.text or judged_as_before(before)):
+    if same_judge and (before.written == before.text or is_judged_as_before(before)):
         fields["worth"] = fitted.worth or before.worth
         now = fitted.standing
         then = before.standing
@@ -274,7 +281,7 @@ def _as_known(
     return fitted.model_copy(update=fields)
 
 
-def judged_as_before(rubric: ChosenRubric) -> bool:
+def is_judged_as_before(rubric: ChosenRubric) -> bool:
     """Tell whether new words leave the judge of a rubric as it was: a detector decides it, and not its sentence."""
     detected = is_built_in(rubric.source) and judged_by(rubric) in ("event", "signal", "words")
     return bool(rubric.written) and detected and rubric.answered_by in ("", BUILT_IN)
@@ -305,7 +312,7 @@ async def _learn(
         roles=roles.fingerprints,
     )
     if learning.rubrics:
-        fingerprint["rubrics"] = digest(
+        fingerprint["rubrics"] = digest_json(
             [rubric.model_dump(mode="json") for rubric in learning.rubrics]
         )
 
@@ -319,9 +326,9 @@ async def _learn(
     # a fork begins a run, or goes on with the one that is named
     begun = None
     if learning.fork is not None:
-        begun = await _begun(learning.fork, setting, setting.whole(fingerprint))
+        begun = await _find_forked_run(learning.fork, setting, setting.whole(fingerprint))
 
-    async with running(command, fingerprint, setting, workers, begun) as run:
+    async with begin_or_resume_run(command, fingerprint, setting, workers, begun) as run:
         # conversations are stored first, so that whatever fails can be resumed
         keep_conversations(
             setting.store,
@@ -334,16 +341,16 @@ async def _learn(
             **setting.of_run(run.id),
             total=len(judged),
             workers=workers,
-            material=_material(
+            material=_gather_material(
                 run.id,
                 learning,
                 sides,
                 setting,
-                make=anew_by(roles),
-                words=words_by(roles),
+                make=make_pool_maker(roles),
+                words=make_phrase_miner(roles),
                 **material,
             ),
-            extractions=_extracted(setting.store, run.id, setting.retry_outcomes),
+            extractions=_read_extractions(setting.store, run.id, setting.retry_outcomes),
             roles=roles,
             by_id=judged,
             writing="update" if settings.method == "spur" else "summarize",
@@ -353,7 +360,7 @@ async def _learn(
         )
         about = LearnChoice.of(setting.arguments)
         # people are asked until they give nothing more
-        answers = learning.people and until_taken(learning.people)
+        answers = learning.people and ask_until_accepted(learning.people)
         state = await carry_out(
             graph,
             live,
@@ -369,7 +376,7 @@ async def _learn(
     return learned
 
 
-def _material(
+def _gather_material(
     run: str,
     learning: Learning,
     sides: Sides,
@@ -402,7 +409,7 @@ def _material(
     )
 
 
-async def _begun(
+async def _find_forked_run(
     fork: Fork,
     setting: RunSettings,
     fingerprint: dict[str, str],
@@ -421,21 +428,21 @@ async def _begun(
     return await begin_fork(setting.store, fork, setting.arguments, fingerprint)
 
 
-def anew_by(roles: Roles) -> Callable[[Sequence[Conversation], Bools], MadePool] | None:
+def make_pool_maker(roles: Roles) -> Callable[[Sequence[Conversation], Bools], MadePool] | None:
     """Return what makes a pool anew of some conversations; None where a model would have to be paid for it."""
     free = isinstance(roles.extractor, EmbeddedExtractor) and isinstance(roles.judge, EmbeddedJudge)
     # built-in roles cost nothing, so that halves of the data may have pools of their own
     return roles.extractor.anew if free else None  # type: ignore[attr-defined]  # it is one
 
 
-def words_by(roles: Roles) -> Callable[[Sequence[Conversation]], Words] | None:
+def make_phrase_miner(roles: Roles) -> Callable[[Sequence[Conversation]], Words] | None:
     """Return what lays out the phrases of some conversations; None where words aren't mined."""
     if isinstance(roles.extractor, EmbeddedExtractor):
         return roles.extractor.words
     return None
 
 
-def _extracted(
+def _read_extractions(
     store: Store,
     run: str,
     retry_outcomes: Collection[Outcome],
@@ -528,6 +535,6 @@ def fingerprint_of(
         # digests are cut to what people can compare
         "data": logs.fingerprint[:12],
         **{name: json.dumps(value) for name, value in vars(settings).items()},
-        "domain": digest(profile.model_dump(mode="json")),
+        "domain": digest_json(profile.model_dump(mode="json")),
         **{role: fingerprint[:12] for role, fingerprint in roles.items()},
     }

@@ -25,7 +25,7 @@ from pollex.graphs.context import NullProgress
 from pollex.services.inspect import TAKEN, Inspection, inspect_logs
 from pollex.text import printable
 
-LARGE = 64 << 20
+LARGE_LOG_BYTES = 64 << 20
 """Bytes of files from which on a look at their first rows is enough."""
 MOST_ROWS = 5_000
 """Rows of each file that are looked at where they are large."""
@@ -94,7 +94,7 @@ def view_log(
         options: What `reading` was made of, by the names of options.
     """
     # large files are looked at in part, so that the page comes soon
-    most_rows = MOST_ROWS if _bytes_of(sources) > LARGE else None
+    most_rows = MOST_ROWS if _bytes_of(sources) > LARGE_LOG_BYTES else None
     columns: list[Column] = []
     offered: Mapping[str, Any] = {}
     proposed = False
@@ -114,7 +114,7 @@ def view_log(
             proposed = True
         except BadInput:
             # words of a label that nobody knows are for the person to say
-            logs, words = _with_unknown_words(sources, reading, most_rows)
+            logs, words = _accept_unknown_words(sources, reading, most_rows)
             offered = {"unrated": words}
 
         inspection = inspect_logs(logs, reading=reading, progress=NullProgress())
@@ -139,7 +139,7 @@ def view_log(
     )
 
 
-def _with_unknown_words(
+def _accept_unknown_words(
     sources: Sequence[str],
     reading: ReadOptions,
     most_rows: int | None,

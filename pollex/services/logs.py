@@ -67,13 +67,13 @@ def logs_from(
     progress.start("read", 1)
     logs = read_logs(sources, options=options)
     progress.advance("read")
-    for line in description(logs):
+    for line in describe_logs(logs):
         progress.note(line)
 
     return logs
 
 
-def description(logs: Logs) -> list[str]:
+def describe_logs(logs: Logs) -> list[str]:
     """Return what was read, and what was left out, in a few lines."""
     up, down, none = (
         logs.counts.get(label, 0) for label in (Label.POSITIVE, Label.NEGATIVE, Label.NONE)
@@ -103,7 +103,7 @@ def description(logs: Logs) -> list[str]:
         "bad rows were left out",
         [str(row) for row in logs.bad_rows],
     )
-    odd = [f"{id_}: {why}" for id_, why in not_scorable(logs)]
+    odd = [f"{id_}: {why}" for id_, why in list_unscorable(logs)]
     return lines + count_and_lines(
         "conversation can't be judged", "conversations can't be judged", odd
     )
@@ -115,7 +115,7 @@ def say_repeats(logs: Logs, progress: Progress) -> None:
         progress.note(f"Note: {note}")
 
 
-def not_scorable(conversations: Iterable[Conversation]) -> list[tuple[str, str]]:
+def list_unscorable(conversations: Iterable[Conversation]) -> list[tuple[str, str]]:
     """Return conversations that no judge can be asked about, and why."""
     pairs: list[tuple[str, str]] = []
     for c in conversations:
@@ -207,11 +207,11 @@ def with_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
     used: Counter[str] = Counter()
     labeled = []
     for conversation in logs:
-        labeled.append(_labeled(conversation, opinions, options.sources, used))
+        labeled.append(_label_conversation(conversation, opinions, options.sources, used))
 
     # counts and the fingerprint are those of the new labels
     labeled_logs = logs_of(labeled)
-    notes = (*logs.notes, *notes_on(used, logs, labeled, opinions))
+    notes = (*logs.notes, *describe_label_sources(used, logs, labeled, opinions))
     return replace(
         logs,
         conversations=labeled_logs.conversations,
@@ -242,7 +242,7 @@ def thumbs_of_people(store: Path, sources: Sequence[str]) -> Mapping[str, Opinio
     return settle_answers(opinion_sources)
 
 
-def notes_on(
+def describe_label_sources(
     used: Mapping[str, int],
     logs: Logs,
     labeled: Sequence[Conversation],
@@ -252,13 +252,13 @@ def notes_on(
     counted = ", ".join(f"{used[name]} {words}" for name, words in WORDS.items() if used[name])
     # labels of people that stand where the log has another one
     replaced = sum(
-        a.label not in (b.label, Label.NONE) and _of(a, opinions) is not None
+        a.label not in (b.label, Label.NONE) and _find_thumbs(a, opinions) is not None
         for a, b in zip(logs, labeled, strict=True)
     )
     chosen = sum(
         conversation.preferred
         for conversation in labeled
-        if _of(conversation, opinions) is not None
+        if _find_thumbs(conversation, opinions) is not None
     )
     notes = [f"labels by source: {counted or 'none'}"]
     if replaced:
@@ -275,18 +275,18 @@ def notes_on(
     return notes
 
 
-def _of(conversation: Conversation, opinions: Mapping[str, Opinion]) -> Opinion | None:
+def _find_thumbs(conversation: Conversation, opinions: Mapping[str, Opinion]) -> Opinion | None:
     # of before calls of tools were kept
     return opinions.get(conversation.text_hash) or opinions.get(conversation.words_hash)
 
 
-def _labeled(
+def _label_conversation(
     conversation: Conversation,
     opinions: Mapping[str, Opinion],
     sources: Sequence[str],
     used: Counter[str],
 ) -> Conversation:
-    opinion = _of(conversation, opinions)
+    opinion = _find_thumbs(conversation, opinions)
     if opinion is not None:
         used[opinion.source] += 1
         # a label that came by no queue was drawn as by chance

@@ -53,7 +53,7 @@ from pollex.store.resume import StoredAnswers
 from pollex.store.store import Store
 from pollex.text import TerminalLines
 
-EXACT = "planned"
+EXACT_PLAN_WORD = "planned"
 AT_MOST = "at most"
 
 KINDS: dict[Polarity, Label] = {"sat": Label.POSITIVE, "dsat": Label.NEGATIVE}
@@ -107,7 +107,7 @@ class Planner:
     likely: UsageTable = field(default_factory=UsageTable)
     times: int = 1
     likely_times: int = 1
-    certainty: str = EXACT
+    certainty: str = EXACT_PLAN_WORD
     known_answers: int = 0
 
     async def ask(self, call: Call) -> Outcome:
@@ -287,12 +287,12 @@ class Plan:
             # stand-ins of usual length: of their texts only the size matters
             shown = []
             for number in range(settings.mini_batch):
-                shown.append(_reason(number, kind))
+                shown.append(_sample_reason(number, kind))
             if batches.at_most and most:
                 with self.planner.estimating(batches):
                     await updater.update(
                         shown,
-                        [_rubric(number, kind) for number in range(most)],
+                        [_sample_rubric(number, kind) for number in range(most)],
                         kind,
                         most,
                     )
@@ -316,7 +316,7 @@ class Plan:
         batches = reasons.batches(settings.mini_batch)
         shown = []
         for number in range(settings.mini_batch):
-            shown.append(_reason(number, kind))
+            shown.append(_sample_reason(number, kind))
 
         # a batch may bring as many new rubrics as the setting allows; most bring fewer
         rubrics = Size(
@@ -328,7 +328,7 @@ class Plan:
             (rubrics.at_most // 2, Size(batches.at_most, 0)),
             (rubrics.likely // 2, Size(0, batches.likely)),
         ):
-            planned_rubrics = [_rubric(place, kind) for place in range(number)]
+            planned_rubrics = [_sample_rubric(place, kind) for place in range(number)]
             if any(times):
                 with self.planner.estimating(times):
                     await summarizer.summarize(shown, planned_rubrics, kind)
@@ -340,7 +340,7 @@ class Plan:
         # two rubrics of usual length stand for every pair
         items = []
         for number in (1, 2):
-            items.append({"i": number, "rubric": _rubric(number, "sat").text})
+            items.append({"i": number, "rubric": _sample_rubric(number, "sat").text})
 
         call = self.asker.call(load("deduplicate"), items, {})
         answers_each = 2 if BUILT_IN in self.asker.settings.without else 1
@@ -359,7 +359,7 @@ class Plan:
             items.append(
                 {
                     "i": i,
-                    "rubric": _rubric(i, "sat").text,
+                    "rubric": _sample_rubric(i, "sat").text,
                     "marks": ["two parts"],
                 }
             )
@@ -374,7 +374,7 @@ class Plan:
         for number in range(MOST_IN_A_CALL):
             questions.append(
                 Question.about(
-                    _rubric(number, "sat"),
+                    _sample_rubric(number, "sat"),
                     self.asker.settings.scale,
                 )
             )
@@ -589,7 +589,7 @@ def plan_learning(
     return replace(planned, likely=likely)
 
 
-def rehearse(
+def plan_dry_run(
     model: ModelOptions,
     run: RunOptions,
     seed: int,
@@ -652,7 +652,7 @@ def call_plan(
 NO_CALLS = CallPlan((), ("Built-in (no LLM): no calls, no tokens, no cost.",))
 
 
-def _reason(number: int, kind: Polarity) -> Reason:
+def _sample_reason(number: int, kind: Polarity) -> Reason:
     text = " ".join(["reason"] * _WORDS_OF_A_REASON)
     return Reason(
         id=content_id(str(number)),
@@ -663,7 +663,7 @@ def _reason(number: int, kind: Polarity) -> Reason:
     )
 
 
-def _rubric(number: int, kind: Polarity) -> Rubric:
+def _sample_rubric(number: int, kind: Polarity) -> Rubric:
     return Rubric(
         id=content_id(str(number)),
         text=" ".join(["rubric"] * _WORDS_OF_A_RUBRIC),

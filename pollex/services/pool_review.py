@@ -14,7 +14,7 @@ from pollex.prompts.domain import toml_value
 from pollex.rubrics.edits import Row, edited_pool, read_rubrics
 from pollex.rubrics.merging import merge_equal
 from pollex.rubrics.rubric import Rubric
-from pollex.services.runs import FORMAT, same_settings, versions
+from pollex.services.runs import STATE_FORMAT, same_settings, versions
 from pollex.store.resume import extractions_of, facts_of, find_run, rubrics_of, settings_behind
 from pollex.store.rows import fact, rubric_rows
 from pollex.store.runs import Run
@@ -24,9 +24,9 @@ from pollex.text import count
 
 JUDGED = ("fit_judge", "judge_pool", "select", "calibrate", "judge_held_out", "assess")
 """Nodes after the pool is final: a fork with another pool goes back to before the first of them."""
-MADE = {"select": "chosen", "calibrate": "probability"}
+MADE_STATE_FIELDS = {"select": "chosen", "calibrate": "probability"}
 """What these nodes put into the state beside what they keep."""
-ENDING = ".pool.toml"
+POOL_FILE_ENDING = ".pool.toml"
 HEAD = """\
 # The pool of {run}. Change text and polarity (sat or dsat), take rubrics out, add others.
 # Then go on with --resume: this file is the pool as it is to be.
@@ -61,13 +61,13 @@ class Fork:
     pool: Sequence[Row] = ()
 
 
-def until_taken(people: People) -> People:
+def ask_until_accepted(people: People) -> People:
     """Ask until they give nothing."""
     return lambda question: list(people(question) or ()) or None
 
 
-def written_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
-    """Write a pool where people edit it; see `pool_in`."""
+def write_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
+    """Write a pool where people edit it; see `read_pool`."""
     lines = [HEAD.format(run=run)]
     # reasons and a quote are comments: they help people, and are not read again
     for row in pool:
@@ -81,7 +81,7 @@ def written_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
     write_text(path, "\n".join(lines), named=False)
 
 
-def pool_in(path: Path) -> list[Row]:
+def read_pool(path: Path) -> list[Row]:
     """Return the rows of an edited file.
 
     Raises:
@@ -172,7 +172,7 @@ async def begin_fork(
     """
     parent = find_run(store, fork.run)
     if fingerprint is None:
-        fingerprint_wanted = parent.fingerprint | {"graph": FORMAT}
+        fingerprint_wanted = parent.fingerprint | {"graph": STATE_FORMAT}
     else:
         fingerprint_wanted = dict(fingerprint)
 
@@ -286,7 +286,7 @@ async def _take_over(
 
     # steps whose results the state doesn't have are done again
     for name, step_fact in facts_of(store, parent, "step").items():
-        if MADE.get(name, "settings") in state:
+        if MADE_STATE_FIELDS.get(name, "settings") in state:
             await store.write_step(run, name, step_fact)
 
     await store.settle()

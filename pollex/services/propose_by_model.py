@@ -18,8 +18,8 @@ from pollex.prompts.data_boundary import Item
 from pollex.services.by_model import by_model
 from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import Plan, rehearse
-from pollex.services.runs import RunSettings, digest, running
+from pollex.services.plan import Plan, plan_dry_run
+from pollex.services.runs import RunSettings, begin_or_resume_run, digest_json
 from pollex.services.workspace import workspace
 from pollex.text import count
 
@@ -50,7 +50,7 @@ def ask_for_mapping(
     # the model sees names of columns and disguised values, not what people said
     shown = disguise(unread.columns)
     if run.dry_run:
-        raise rehearse(
+        raise plan_dry_run(
             model,
             run,
             SEED,
@@ -199,8 +199,8 @@ async def _rehearse(plan: Plan, items: Sequence[Item]) -> None:
 
 async def _ask(asker: Asker, setting: RunSettings, items: Sequence[Item]) -> ColumnsRead | str:
     """Ask in a run of its own, which keeps the call in its ledger."""
-    fingerprint = {"columns": digest(list(items)), "prompt": asker.fingerprint()}
-    async with running("inspect", fingerprint, setting, [asker.name]) as run:
+    fingerprint = {"columns": digest_json(list(items)), "prompt": asker.fingerprint()}
+    async with begin_or_resume_run("inspect", fingerprint, setting, [asker.name]) as run:
         # without it the ledger wouldn't know which run a call is of
         setting.tracer(run.id)
         columns = await read_columns(asker, items)

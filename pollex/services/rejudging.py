@@ -138,7 +138,7 @@ class Preview:
     by_model: bool
 
 
-def scores_by(
+def score_by_rubrics(
     rubric_set: RubricSet,
     rubrics: Iterable[ChosenRubric],
     answers: Mapping[str, Answers],
@@ -171,7 +171,9 @@ def _flips(pair: tuple[Score, Score]) -> bool:
     return None not in (old.decision, new.decision) and old.decision != new.decision
 
 
-def changed_in(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric]) -> list[ChosenRubric]:
+def find_changed_rubrics(
+    rubric_set: RubricSet, rubrics: Iterable[ChosenRubric]
+) -> list[ChosenRubric]:
     """Return rubrics whose words, side or evidence are not those of the set, and new ones."""
     known_answers = {}
     for rubric in rubric_set.rubrics:
@@ -184,7 +186,7 @@ def changed_in(rubric_set: RubricSet, rubrics: Iterable[ChosenRubric]) -> list[C
     ]
 
 
-async def ask_again(
+async def ask_conversation_again(
     store: Store,
     run: str,
     conversation_id: str,
@@ -206,7 +208,7 @@ async def ask_again(
     before = answers_of(store, run, ids=[conversation_id]).get(conversation_id, {})
     # the set's own judge is asked about what changed, another judge about everything
     if model is None:
-        rubrics_asked = changed_in(rubric_set, rubrics)
+        rubrics_asked = find_changed_rubrics(rubric_set, rubrics)
     else:
         rubrics_asked = [*rubrics]
 
@@ -232,8 +234,8 @@ async def ask_again(
 
     # rubrics that were not asked again keep their answers
     after = {**before, **answers}
-    (old,) = scores_by(rubric_set, rubric_set.rubrics, {conversation_id: before})
-    (new,) = scores_by(rubric_set, rubrics, {conversation_id: after})
+    (old,) = score_by_rubrics(rubric_set, rubric_set.rubrics, {conversation_id: before})
+    (new,) = score_by_rubrics(rubric_set, rubrics, {conversation_id: after})
     by_id = {rubric.id: rubric for rubric in rubrics_asked}
 
     return AskedAgain(
@@ -263,7 +265,7 @@ def require_signs(judge: Judge, rubrics: Iterable[ChosenRubric]) -> None:
             )
 
 
-async def preview(
+async def preview_edits(
     store: Store,
     run: str,
     rubric_set: RubricSet,
@@ -281,13 +283,13 @@ async def preview(
     """
     rubrics, _ = merge_equal(rubrics)  # as a refit does: of equal texts one is asked
     # a model is asked about few conversations, as each of them is paid for
-    conversations = _drawn(store, run, rng, FEW if model else MOST)
+    conversations = _draw_conversations(store, run, rng, FEW if model else MOST)
     answers = answers_of(
         store,
         run,
         ids=[conversation.id for conversation in conversations],
     )
-    rubrics_asked = changed_in(rubric_set, rubrics)
+    rubrics_asked = find_changed_rubrics(rubric_set, rubrics)
     again = dict[str, Answers]()
     by: dict[str, JudgedBy] = dict.fromkeys(
         [rubric.id for rubric in rubrics_asked],
@@ -339,8 +341,8 @@ async def preview(
         edited[id_] = {**own_answers, **again.get(id_, {})}
 
     both = zip(
-        scores_by(rubric_set, rubric_set.rubrics, answers_before),
-        scores_by(rubric_set, rubrics, edited),
+        score_by_rubrics(rubric_set, rubric_set.rubrics, answers_before),
+        score_by_rubrics(rubric_set, rubrics, edited),
         strict=True,
     )
     # only a conversation with a score before and after can be compared
@@ -361,7 +363,7 @@ async def preview(
     )
 
 
-def _drawn(
+def _draw_conversations(
     store: Store,
     run: str,
     rng: np.random.Generator,
@@ -392,8 +394,8 @@ def planned_preview(
     """Return about how many calls and tokens a preview by a model takes."""
     # rubrics of equal text are asked once, as in the preview itself
     distinct, _ = merge_equal(rubrics)
-    rubrics_asked = changed_in(rubric_set, distinct)
-    conversations = _drawn(store, run, rng, FEW)
+    rubrics_asked = find_changed_rubrics(rubric_set, distinct)
+    conversations = _draw_conversations(store, run, rng, FEW)
     if rubrics_asked:
         calls_each = []
         for conversation in conversations:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pollex.services.roles import RunRoles
 
-SHOWN = 10
+MOST_SHOWN_ROWS = 10
 """Rows of a result that a notebook shows."""
 
 
@@ -95,7 +95,7 @@ class Shown(Result):
         return DataFrame(list(self.records()))
 
     def _repr_html_(self) -> str:
-        rows = list(islice(self.records(), SHOWN))
+        rows = list(islice(self.records(), MOST_SHOWN_ROWS))
         # without columns of its own, all names in the order in which rows have them
         names = self.columns or tuple(dict.fromkeys(name for row in rows for name in row))
         return html_table(
@@ -105,7 +105,7 @@ class Shown(Result):
         )
 
 
-def unread_told(number: int, example: str) -> TerminalLines:
+def describe_unread(number: int, example: str) -> TerminalLines:
     """Yield how many answers could not be read, with one; nothing where all were."""
     if number:
         shown = " ".join(example.split())
@@ -295,7 +295,7 @@ def usage_json(usage: ModelUsage | None) -> dict[str, Any]:
     return {} if usage is None else usage.as_json()
 
 
-def figures_told(sides: Mapping[str, Assessment | None]) -> TerminalLines:
+def describe_figures(sides: Mapping[str, Assessment | None]) -> TerminalLines:
     """Yield metrics with 95 % intervals, one column for each side."""
     # a side that was not measured has no column
     shown = {name: figures for name, figures in sides.items() if figures is not None}
@@ -316,7 +316,7 @@ def figures_told(sides: Mapping[str, Assessment | None]) -> TerminalLines:
         yield WITHOUT_INTERVAL
 
 
-def probabilities_told(figures: ProbabilityFigures) -> str:
+def describe_probabilities(figures: ProbabilityFigures) -> str:
     """Write log-loss and Brier score with intervals, and those of the class share."""
     return (
         f"log-loss {figures.log_loss}, Brier {figures.brier}; "
@@ -330,7 +330,7 @@ WITHOUT_INTERVAL = (
 )
 
 
-def rows_told(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> TerminalLines:
+def tabulate_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> TerminalLines:
     """Yield a table of those columns that the rows have; nothing without rows."""
     if rows:
         # the first row tells which columns all rows have
@@ -407,7 +407,7 @@ def calibrator_json(rubrics: RubricSet) -> dict[str, Any] | None:
     }
 
 
-def share_told(
+def describe_share(
     good: Figure | None,
     decided: float | None,
     rubrics: RubricSet,
@@ -422,14 +422,14 @@ def share_told(
 
         yield (
             f"About {good.value:.0%} of {count(good.n, 'conversation')} are good, by the mean of their probabilities "
-            f"({interval_of(good)}){of_decisions}"
+            f"({write_interval(good)}){of_decisions}"
         )
 
     if rubrics.at_chance:
         yield Line(rubrics.at_chance, "yellow")
 
 
-def interval_of(share: Figure) -> str:
+def write_interval(share: Figure) -> str:
     """Return the 95 % interval of a share in words."""
     return f"95 % interval {share.low or 0:.0%} to {share.high or 0:.0%}"
 

@@ -22,7 +22,7 @@ from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, unpack
 
-OFTEN = 0.25
+SECONDS_BETWEEN_NOTES = 0.25
 """Seconds between two notes at least."""
 
 
@@ -69,9 +69,9 @@ class KeptProgress:
         self._shown.note(text)
 
     def keep(self, *, last: bool = False) -> None:
-        """Store the progress if it changed, at most every `OFTEN` seconds except the last time."""
+        """Store the progress if it changed, at most every `SECONDS_BETWEEN_NOTES` seconds except the last time."""
         # nothing before the run begins; then not too often, and always at the end
-        if not self._run or (not last and time.monotonic() - self._at < OFTEN):
+        if not self._run or (not last and time.monotonic() - self._at < SECONDS_BETWEEN_NOTES):
             return
 
         self._at = time.monotonic()
@@ -110,7 +110,7 @@ class KeptProgress:
         async def beat() -> None:
             while True:
                 self.keep()
-                await asyncio.sleep(OFTEN)
+                await asyncio.sleep(SECONDS_BETWEEN_NOTES)
 
         beating = asyncio.create_task(beat())
         try:
@@ -146,7 +146,7 @@ def _together(earlier: float | None, cost: float | None) -> float | None:
     return earlier + cost
 
 
-FORMAT = "3"
+STATE_FORMAT = "3"
 """Of states and of nodes' names: a checkpoint of another can't be gone on with."""
 
 
@@ -213,7 +213,9 @@ class RunSettings:
 
     def whole(self, fingerprint: Mapping[str, str]) -> dict[str, str]:
         """Return a run's fingerprint with what every run has."""
-        return {**fingerprint, "graph": FORMAT} | ({"endpoint": self.place} if self.place else {})
+        return {**fingerprint, "graph": STATE_FORMAT} | (
+            {"endpoint": self.place} if self.place else {}
+        )
 
     @classmethod
     def of(cls, store: Store, **changes: Any) -> RunSettings:
@@ -232,7 +234,7 @@ class RunSettings:
 
 
 @asynccontextmanager
-async def running(
+async def begin_or_resume_run(
     command: str,
     fingerprint: Mapping[str, str],
     setting: RunSettings,
@@ -382,7 +384,7 @@ def resumable_run(
     return find_resumable(store, command, fingerprint, setting.behind)
 
 
-def digest(value: Any) -> str:
+def digest_json(value: Any) -> str:
     """Twelve hex digits of JSON values."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:12]
 

@@ -37,14 +37,14 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import (
     ModelUsage,
     Shown,
+    describe_share,
+    describe_unread,
     line_of_outcomes,
-    share_told,
     support_json,
-    unread_told,
     usage_by_stage,
 )
 from pollex.services.roles import hire_judge
-from pollex.services.runs import RunSettings, digest, kept_ids, running
+from pollex.services.runs import RunSettings, begin_or_resume_run, digest_json, kept_ids
 from pollex.services.scorer import BatchScorer, ScoringPool
 from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import BATCH, outcome_counts, scored_ids, scores_of, unread
@@ -103,12 +103,12 @@ class ScoreResult(Shown):
     def told(self) -> TerminalLines:
         """Yield what scoring came to."""
         yield line_of_outcomes(self.outcomes)
-        yield from unread_told(*self.unread)
+        yield from describe_unread(*self.unread)
         yield from usage_by_stage(self.usage)
         if self.asked is not None:
             yield f"The model was asked about {self.asked} of {self.n}, whose label was in doubt"
 
-        yield from share_told(self.good, self.decided_good, self.rubrics)
+        yield from describe_share(self.good, self.decided_good, self.rubrics)
         yield f"Probabilities: {self.support_text}"
         page = f" and {self.page}" if self.page else ""
         yield f"Wrote {self.out}{page} ({self.rubrics.judge.name}; run {self.run})"
@@ -567,11 +567,11 @@ async def run_scoring(
     # a second start with the same data, rubrics and judge resumes the run
     fingerprint = {
         "data": data_fingerprint[:12],
-        "rubrics": digest(rubric_set.model_dump(mode="json")),
+        "rubrics": digest_json(rubric_set.model_dump(mode="json")),
         "judge": judge.fingerprint,
     }
     netsat = rubric_set.scorer_of()  # one that can't be rebuilt begins no run
-    async with running(command, fingerprint, setting, [judge.name]) as run:
+    async with begin_or_resume_run(command, fingerprint, setting, [judge.name]) as run:
         store = setting.store
         if not store.value(
             "SELECT count(*) FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]

@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from pollex.gateway.transport import ChatModel
 
 LOG = logging.getLogger(__name__)
-VECTORS = 20_000
+MOST_KEPT_VECTORS = 20_000
 """Vectors kept from batch to batch: 30 MB of the bundled model's, however long the log."""
-TOGETHER = 64
+CONVERSATIONS_IN_BATCH = 64
 """Conversations that are read together by a judge that asks no model; then an interrupt is heard."""
 
 
@@ -110,7 +110,7 @@ class BatchScorer:
         judge = embedded_judge(self.rubrics, None, self.embedding_model)
         if isinstance(judge, EmbeddedJudge):
             judge.remembered = 1  # it is asked about all rubrics at once
-            judge.embedder.remembered = VECTORS
+            judge.embedder.remembered = MOST_KEPT_VECTORS
         return judge
 
     @cached_property
@@ -151,8 +151,8 @@ class BatchScorer:
         answers = list[list[Answer | Unanswered]]()
         # the answers of the built-in judge need no check
         ours = isinstance(self.judge, EmbeddedJudge)
-        for start in range(0, len(conversations), TOGETHER):
-            batch = conversations[start : start + TOGETHER]
+        for start in range(0, len(conversations), CONVERSATIONS_IN_BATCH):
+            batch = conversations[start : start + CONVERSATIONS_IN_BATCH]
             if start:
                 await asyncio.sleep(0)  # an interrupt is heard
             await self.judge.prepare(batch)
@@ -270,7 +270,7 @@ class Scorer:
         if self._background is not None:
             self._end = weakref.finalize(
                 self,
-                _end,
+                _close_scorer,
                 self._background,
                 self._opened,
             )
@@ -384,7 +384,7 @@ class Scorer:
         self._scorer = batch_scorer
 
 
-def _end(background: Background, opened: ExitStack) -> None:
+def _close_scorer(background: Background, opened: ExitStack) -> None:
     background.stop()
     opened.close()
 
@@ -476,9 +476,9 @@ def number_all(records: Iterable[Given]) -> Iterator[Conversation]:
             ) from error
 
 
-WORTH = 1000
+LEAST_PARALLEL_CONVERSATIONS = 1000
 """Conversations for which it pays to start processes: each takes a second."""
-TRIES = 3
+MOST_TRIES = 3
 
 
 class WorkerDied(PollexError):
@@ -512,7 +512,9 @@ class ScoringPool:
         """Return a pool for so many conversations; of one process a core where that pays, if `workers` is None."""
         if scorer.reads_vectors:  # the runtime of vectors has all cores already
             return cls(scorer, 1)
-        return cls(scorer, workers or (cores() if count >= WORTH else 1))
+        return cls(
+            scorer, workers or (count_cores() if count >= LEAST_PARALLEL_CONVERSATIONS else 1)
+        )
 
     async def scores(self, conversations: Sequence[Conversation]) -> ScoreColumns:
         """Score conversations, in their order.
@@ -525,8 +527,8 @@ class ScoringPool:
 
         # parts are small, so that little is done again when a worker dies
         cuts = []
-        for start in range(0, len(conversations), TOGETHER):
-            cuts.append(conversations[start : start + TOGETHER])
+        for start in range(0, len(conversations), CONVERSATIONS_IN_BATCH):
+            cuts.append(conversations[start : start + CONVERSATIONS_IN_BATCH])
 
         columns_by_part = dict[int, ScoreColumns]()
         tries = Counter[int]()
@@ -534,11 +536,11 @@ class ScoringPool:
         while missing := [number for number in range(len(cuts)) if number not in columns_by_part]:
             tries[missing[0]] += 1
             # the same part in front several times: something in it ends the workers
-            if tries[missing[0]] > TRIES:
+            if tries[missing[0]] > MOST_TRIES:
                 first = cuts[missing[0]][0].id
                 last = cuts[missing[0]][-1].id
                 raise WorkerDied(
-                    f"{TRIES} processes ended, each at the conversations from {first!r:.60} to {last!r:.60}",
+                    f"{MOST_TRIES} processes ended, each at the conversations from {first!r:.60} to {last!r:.60}",
                     hint="score them in one process (`--set workers=1`), or look for too little memory",
                 )
 
@@ -561,7 +563,7 @@ class ScoringPool:
                 self._started = ProcessPoolExecutor(
                     self._workers,
                     context,
-                    begin,
+                    begin_worker,
                     (self._scorer,),
                 )
 
@@ -569,7 +571,7 @@ class ScoringPool:
             with safe_children():  # they are started with the first of these
                 sent = {}
                 for number, cut in cuts.items():
-                    sent[number] = self._started.submit(work, packed_turns(cut))
+                    sent[number] = self._started.submit(score_in_worker, packed_turns(cut))
 
             # in order, so that after a break the first missing part is the suspect
             for number, future in sent.items():
@@ -600,7 +602,7 @@ _scorers: list[BatchScorer] = []
 """In a worker process its own."""
 
 
-def begin(scorer: BatchScorer) -> None:
+def begin_worker(scorer: BatchScorer) -> None:
     """Make this process a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that began this one decides
     _scorers[:] = [scorer]
@@ -626,7 +628,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def work(records: Sequence[Any]) -> ScoreColumns:
+def score_in_worker(records: Sequence[Any]) -> ScoreColumns:
     """Score conversations in a worker process."""
     return asyncio.run(_scorers[0].batch(unpacked_turns(records)))
 
@@ -665,7 +667,7 @@ def unpacked_turns(records: Sequence[Any]) -> list[Conversation]:
     ]
 
 
-def cores() -> int:
+def count_cores() -> int:
     """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -50,7 +50,7 @@ from pollex.rubrics.worth import (
 )
 from pollex.services.named_sets import read_set, store_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.rejudging import preview
+from pollex.services.rejudging import preview_edits
 from pollex.services.results import Result, figures_json
 from pollex.services.roles import embedder_for, hire
 from pollex.services.workspace import Workspace, run_to_end, workspace
@@ -373,11 +373,13 @@ def diff_sets(
     return SetDifference(
         first,
         second,
-        tuple(changes(first.rubrics, second.rubrics)),
+        tuple(pair_rubrics(first.rubrics, second.rubrics)),
     )
 
 
-def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> list[RubricChange]:
+def pair_rubrics(
+    before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]
+) -> list[RubricChange]:
     """Pair rubrics by id, else by event and topic; what only one has comes last."""
     # the same id is the same rubric, even in other words
     new = {rubric.id: rubric for rubric in after}
@@ -391,10 +393,13 @@ def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> li
     same = {}
     for rubric in after:
         if rubric.id not in paired_ids:
-            same[meaning(rubric)] = rubric
+            same[make_meaning_key(rubric)] = rubric
 
     for rubric in before:
-        if rubric.id not in pairs and (same_meaning := same.pop(meaning(rubric), None)) is not None:
+        if (
+            rubric.id not in pairs
+            and (same_meaning := same.pop(make_meaning_key(rubric), None)) is not None
+        ):
             pairs[rubric.id] = same_meaning
 
     paired = {rubric.id for rubric in pairs.values()}
@@ -416,7 +421,7 @@ def changes(before: Sequence[ChosenRubric], after: Sequence[ChosenRubric]) -> li
     ]
 
 
-def meaning(rubric: ChosenRubric) -> Hashable:
+def make_meaning_key(rubric: ChosenRubric) -> Hashable:
     """Return a key that rubrics with the same event, topic and side share."""
     # without an event behind it, only the id says what a rubric means
     source = event_source(rubric.source)
@@ -595,7 +600,7 @@ def remove_rubric(
     Raises:
         WrongUse: The set has no such rubric, or no other.
     """
-    id_ = _found(rubrics, rubric)
+    id_ = _find_entry(rubrics, rubric)
     # a set without an active rubric can't score
     rest = [entry for entry in _entries(rubrics) if entry.name != id_]
     if not any(entry.on for entry in rest):
@@ -628,7 +633,7 @@ def reword_rubric(
     Raises:
         WrongUse: The set has no such rubric, or there are no words.
     """
-    id_ = _found(rubrics, rubric)
+    id_ = _find_entry(rubrics, rubric)
     words = _worded(text)
     changes: dict[str, Any] = {"text": words} | ({} if note is None else {"note": note})
     changes |= {"judge_anew": True} if judge_anew else {}
@@ -651,7 +656,7 @@ def _judged(edited_set: EditedSet, store: Path | None) -> str:
     # judged anew: figures of both wordings, if the store can give them
     if rubric.anew:
         return (
-            _foretold(edited_set, store)
+            _preview_edited_set(edited_set, store)
             or "It is judged anew; `pollex refit` shows AUC and shares before and after"
         )
     if rubric.alone is None or rubric.alone.by in ("model", "likeness"):  # these read its words
@@ -661,7 +666,7 @@ def _judged(edited_set: EditedSet, store: Path | None) -> str:
     )
 
 
-def _foretold(edited_set: EditedSet, store: Path | None) -> str:
+def _preview_edited_set(edited_set: EditedSet, store: Path | None) -> str:
     # the set as it was before any edit
     before = RubricSet.load(edited_set.path, arrays=False, edits=False)
     if store is None or not store.is_dir() or not before.judge.built_in:
@@ -677,7 +682,7 @@ def _foretold(edited_set: EditedSet, store: Path | None) -> str:
             if rubric.id == edited_set.changed:
                 changed_rubrics.append(rubric)
         previewed = run_to_end(
-            preview(
+            preview_edits(
                 opened,
                 before.run,
                 before,
@@ -713,7 +718,7 @@ def _written(
     return edited_set
 
 
-def _found(path: Path, rubric: str) -> str:
+def _find_entry(path: Path, rubric: str) -> str:
     names = [entry.name for entry in _entries(path)]
     # a whole id wins over those that merely begin like it
     near = [id_ for id_ in names if id_ == rubric] or [

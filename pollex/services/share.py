@@ -48,7 +48,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.evaluate import count_seen_before
 from pollex.services.logs import Sources, files_of, logs_from
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.results import Shown, interval_of
+from pollex.services.results import Shown, write_interval
 from pollex.services.score import read_unedited, score
 from pollex.text import Rows, TerminalLines, count, notes_told
 
@@ -216,7 +216,7 @@ def labels_of(
     return [*own_labels, *read_in_labels], bad
 
 
-def notes_on(
+def warn_of_labels(
     labels: Sequence[GivenLabel],
     conversations: Sequence[Conversation],
     drawn: str | None,
@@ -260,7 +260,7 @@ def notes_on(
     return notes
 
 
-def sampled(
+def sample_shares(
     conversations: Sequence[Conversation],
     labels: Sequence[GivenLabel],
     rubric_set: RubricSet | None,
@@ -586,7 +586,7 @@ class ShareResult(Shown):
             yield Rows(("", "share", "95 % interval", "labels"), rows)
         if (scores := self.by_scores) is not None:
             share = f"about {scores.value:.0%} are good, the mean of their probabilities"
-            yield f"By scores alone {share} ({interval_of(scores)})."
+            yield f"By scores alone {share} ({write_interval(scores)})."
 
         yield from total.explained()
         # a group without an estimate says what it lacks
@@ -649,7 +649,7 @@ def share(
     read_in = logs_from(logs, reading, progress)
     conversations = [conversation for conversation in read_in if not conversation.not_scorable]
     given_labels, bad = labels_of(conversations, labels, drawn, reading)
-    notes = notes_on(given_labels, conversations, drawn)
+    notes = warn_of_labels(given_labels, conversations, drawn)
     rubric_set = None
     if rubrics is not None:
         rubric_set = read_unedited(rubrics, run.store)
@@ -661,7 +661,7 @@ def share(
             conversations=tuple(conversations),
             fingerprint=read_in.fingerprint,
         )
-        probability = probabilities(shown, rubric_set, run, model, progress)
+        probability = score_probabilities(shown, rubric_set, run, model, progress)
 
     share = share_of(
         conversations,
@@ -691,7 +691,7 @@ def share_of(
     by: str | None = None,
 ) -> ShareResult:
     """Estimate the share from labels and scores that are at hand."""
-    sample, notes = sampled(conversations, labels, rubric_set, probability)
+    sample, notes = sample_shares(conversations, labels, rubric_set, probability)
     if by is None:
         masks = {}
     else:
@@ -705,15 +705,15 @@ def share_of(
         doubts = [rubric_set.at_chance] if rubric_set.at_chance else []
 
     return ShareResult(
-        total=estimates("", sample),
-        groups=tuple(estimates(name, sample.of(mask)) for name, mask in masks.items()),
+        total=estimate_shares("", sample),
+        groups=tuple(estimate_shares(name, sample.of(mask)) for name, mask in masks.items()),
         by=by or "",
         by_scores=by_scores,
         notes=(*notes, *doubts),
     )
 
 
-def probabilities(
+def score_probabilities(
     logs: Logs,
     rubric_set: RubricSet,
     run: RunOptions,
@@ -733,7 +733,7 @@ def probabilities(
     )
 
 
-def estimates(name: str, sample: Sample) -> Estimates:
+def estimate_shares(name: str, sample: Sample) -> Estimates:
     """Estimate the share of some conversations in every way that their labels allow."""
     # labels are missing only of a kind that has some; without any, random ones are asked for
     numbers = {RANDOM: int(sample.random.sum()), VOLUNTARY: int(sample.voted.sum())}
@@ -755,7 +755,7 @@ def estimates(name: str, sample: Sample) -> Estimates:
     if numbers[RANDOM] >= FEWEST:
         estimates = replace(
             estimates,
-            at_random=share_at_random(labeled_at_random(sample)),
+            at_random=share_at_random(split_random_labels(sample)),
         )
 
     # votes alone: who votes, what all would say if votes were fair, and bounds if they are not
@@ -775,7 +775,7 @@ def estimates(name: str, sample: Sample) -> Estimates:
     )
 
 
-def labeled_at_random(sample: Sample) -> Labeled:
+def split_random_labels(sample: Sample) -> Labeled:
     # scores of the rest correct for which conversations the labels happened to fall on
     """Return the labels at random, and the probabilities of all other conversations."""
     is_random = sample.random

@@ -83,10 +83,10 @@ def starter_of(
     name = starter.name if isinstance(starter, Path) else "(in memory)"
     require_same_judge(rubric_set, name, model)
 
-    return record_of(rubric_set, name), rubric_set
+    return make_starter_record(rubric_set, name), rubric_set
 
 
-def record_of(starter: RubricSet, name: str) -> StarterRecord:
+def make_starter_record(starter: RubricSet, name: str) -> StarterRecord:
     """Return what a set keeps of its starter; its figures come after learning."""
     # a prefix tells rubrics of the starter from those of the set
     rubrics = tuple(
@@ -105,7 +105,7 @@ def record_of(starter: RubricSet, name: str) -> StarterRecord:
     )
 
 
-def as_set(record: StarterRecord, around: RubricSet) -> RubricSet:
+def convert_starter_to_set(record: StarterRecord, around: RubricSet) -> RubricSet:
     """Return the starter as a set of its own, to be scored with."""
     changes = {
         "rubrics": record.rubrics,
@@ -124,7 +124,7 @@ def as_set(record: StarterRecord, around: RubricSet) -> RubricSet:
     return around.model_copy(update=changes | alone | {"window": window})
 
 
-def consult_starter(
+def read_starter_answers(
     record: StarterRecord | None,
     around: RubricSet,
     logs: Logs,
@@ -149,7 +149,7 @@ def consult_starter(
     )
     # a run of its own: only the one that learns is resumed
     options = replace(run, resume=False)
-    alone = as_set(record, around)
+    alone = convert_starter_to_set(record, around)
     result = score(
         learned_from,
         alone,

@@ -7,7 +7,7 @@ from typing import Any
 
 from pollex.text import TerminalLines, count, printable
 
-WIDTH = 118
+LINE_WIDTH = 118
 """Characters of a line."""
 
 SCREEN = 40
@@ -22,7 +22,7 @@ MOST_LINES = 16
 LINES_OF_ROW = 3
 """Lines of a row at most: what it begins with matters most."""
 
-LONG = 40
+LONGEST_INLINE_VALUE = 40
 """Characters of a value that has a line of its own."""
 
 INLINE = 12
@@ -35,7 +35,7 @@ LAST_KEYS = ("questions", "by_node")
 """What is told after all else of nodes before: words for ids, and what became results since."""
 
 
-def state_told(
+def describe_state(
     run: str,
     node: str,
     state: Mapping[str, Any],
@@ -190,7 +190,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _is_long(value: Any) -> bool:
-    return isinstance(value, str) and len(value) > LONG
+    return isinstance(value, str) and len(value) > LONGEST_INLINE_VALUE
 
 
 def _holds_rows(value: Any) -> bool:
@@ -312,7 +312,7 @@ def _wrapped(text: str, indent: str, most: int) -> list[str]:
     line = printable(" ".join(text.split()))
     return textwrap.wrap(
         line,
-        WIDTH,
+        LINE_WIDTH,
         initial_indent=indent,
         subsequent_indent=f"{indent}    ",
         max_lines=most,

@@ -50,7 +50,7 @@ def events_of(score: Score, digest: str) -> list[dict[str, str | float]]:
     return attributes
 
 
-def emit(score: Score, digest: str) -> None:
+def emit_score_events(score: Score, digest: str) -> None:
     """Emit a score's events in the span that is current; nothing is done with them unless an exporter is set up."""
     from opentelemetry._logs import get_logger  # an extra
 

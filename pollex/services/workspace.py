@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stoppable:
@@ -111,7 +111,7 @@ class Workspace:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` to its end; interrupts end it cleanly if `on_interrupt` is set."""
-        with few_collections():
+        with collect_less_often():
             # a caller in Python handles signals itself
             if self.options.on_interrupt is None:
                 return run_to_end(work)
@@ -148,7 +148,9 @@ class Workspace:
             on_signal()
 
         # A signal that was ignored at the start (nohup: the end of the terminal) stays ignored.
-        heeded = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+        heeded = [
+            number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
+        ]
         before = {number: signal.signal(number, heard) for number in heeded}
         try:
             return await task
@@ -208,7 +210,7 @@ def workspace(
 COLLECTED_AFTER = 50_000
 """Objects made and not freed, before young ones are looked at."""
 
-LAST = 60.0
+LAST_CALLS_SECONDS = 60.0
 """Seconds that a canceled coroutine has for calls that are out."""
 
 
@@ -273,7 +275,7 @@ class Background:
             stopped.set()
             if begun and begun[0] is not None:
                 self._loop.call_soon_threadsafe(begun[0].cancel)
-                ended.wait(LAST)
+                ended.wait(LAST_CALLS_SECONDS)
             raise
 
     def stop(self) -> None:
@@ -294,7 +296,7 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 @contextmanager
-def few_collections() -> Iterator[None]:
+def collect_less_often() -> Iterator[None]:
     """Collect cyclic garbage less often, without the objects of imported packages.
 
     A run makes few cycles and many objects; collecting after every 700 of them takes a quarter of

@@ -175,6 +175,6 @@ class QueueLog(Reading, Stored, UseCase["LabelQueue"]):
 
     def as_name(self, crew: CallContext) -> str:
         """Return the name of the queue."""
-        from pollex.services.label_queue import named_after  # numpy is not needed for --help
+        from pollex.services.label_queue import name_queue_after  # numpy is not needed for --help
 
-        return self.name or named_after(self.logs)
+        return self.name or name_queue_after(self.logs)

@@ -8,7 +8,7 @@ from typing import Any
 from pollex.measures.classification import CLEAR_CASES, TOO_FEW_CLEAR
 from pollex.measures.intervals import Figure
 from pollex.reports.charts import axis, scale_of, whisker
-from pollex.reports.share import forest
+from pollex.reports.share import draw_forest_plot
 from pollex.rooms import hooks_of
 from pollex.services.readings import list_readings
 from pollex.web.children import Child
@@ -126,7 +126,7 @@ def _drawn(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
 
     return {
         "found": comparison,
-        "good": forest("Share of good conversations", samples),
+        "good": draw_forest_plot("Share of good conversations", samples),
         "rubrics": [
             (rubric, whisker(rubric["text"], rubric["difference"], scale)) for rubric in rubrics
         ],

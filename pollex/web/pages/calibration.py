@@ -17,7 +17,7 @@ from pollex.errors import BadInput
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
-from pollex.reports.calibration import CalibrationData, on_page
+from pollex.reports.calibration import CalibrationData, prepare_page_values
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import share_of
 from pollex.store.runs import Run
@@ -128,7 +128,7 @@ def calibrator(site: Site, calibrator_id: str) -> Data:
     shown: Data = {"name": calibrator_id, "soon": soon}
     if calibrator_id in site.calibrators:
         if soon.value:
-            parts = on_page(soon.value)
+            parts = prepare_page_values(soon.value)
         else:
             parts = {"data": None}
 

@@ -18,7 +18,7 @@ from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import entropy_of, value_of
-from pollex.services.rejudging import scores_by
+from pollex.services.rejudging import score_by_rubrics
 from pollex.store.labels import opinions
 from pollex.store.resume import rubrics_of
 from pollex.store.runs import Run
@@ -115,7 +115,7 @@ def moves_of(rubric_set: RubricSet, answers: Mapping[str, Answer | Unanswered]) 
 
     What never came up, or has no answer, moves nothing.
     """
-    (whole,) = scores_by(rubric_set, rubric_set.rubrics, {"": answers})
+    (whole,) = score_by_rubrics(rubric_set, rubric_set.rubrics, {"": answers})
     # without a calibrator there is no probability that could move
     if whole.probability is None:
         return {}
@@ -130,7 +130,7 @@ def moves_of(rubric_set: RubricSet, answers: Mapping[str, Answer | Unanswered]) 
         for other_rubric in rubric_set.rubrics:
             if other_rubric.id != rubric.id:
                 others.append(other_rubric)
-        (without,) = scores_by(rubric_set, others, {"": answers}) if others else (whole,)
+        (without,) = score_by_rubrics(rubric_set, others, {"": answers}) if others else (whole,)
         if without.probability is not None:
             answers_by_rubric[rubric.id] = whole.probability - without.probability
 

@@ -15,9 +15,9 @@ from starlette.responses import JSONResponse, Response
 from pollex.conversations.conversation import messages_of
 from pollex.rubrics.edits import ENDING, Entry, apply_edits, entries_of, toml_of
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.known_answers import left_to_ask
+from pollex.services.known_answers import count_unasked
 from pollex.services.options import ModelOptions
-from pollex.services.rejudging import changed_in, planned_preview, preview
+from pollex.services.rejudging import find_changed_rubrics, planned_preview, preview_edits
 from pollex.services.workspace import run_to_end
 from pollex.store.folder import COPIES
 from pollex.store.resume import conversations_of
@@ -107,7 +107,7 @@ def _page(
     # how much a refit would ask; the built-in judge asks nobody
     left = None
     if run and not named.rubric_set.judge.built_in:
-        left = left_to_ask(site.store, run.id, _changed(named, entries))
+        left = count_unasked(site.store, run.id, _changed(named, entries))
 
     return frame.page(
         "draft.html",
@@ -292,7 +292,11 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
     judges = judges_of(site, named)
     judge = str(given.get("judge", ""))
     # new words, and no model chosen to judge by them: what each would cost is shown instead
-    if not rubric_set.judge.built_in and changed_in(rubric_set, on) and judge not in judges:
+    if (
+        not rubric_set.judge.built_in
+        and find_changed_rubrics(rubric_set, on)
+        and judge not in judges
+    ):
         plan = planned_preview(site.store, run.id, rubric_set, on, rng)
         prices = {
             name: cost_of(judge, plan["prompt_tokens"], plan["completion_tokens"])
@@ -308,7 +312,7 @@ def look_ahead(site: Site, draft_id: str, version: int, given: Typed) -> Respons
         )
 
     previewed = run_to_end(
-        preview(
+        preview_edits(
             site.store,
             run.id,
             rubric_set,
@@ -401,7 +405,7 @@ def _asking(
     options_of_refit: list[str] = []
     judges = judges_of(site, named)
     # all answers are in the store: no model is asked, whatever the server's settings name
-    if not left_to_ask(site.store, run.id, _changed(named, entries)).calls:
+    if not count_unasked(site.store, run.id, _changed(named, entries)).calls:
         return options_of_refit, {"POLLEX_MODEL": ""}
     if (options := judges.get(judge)) is None:
         what = f"{named.rubric_set.judge.name} answered these rubrics, and has to be asked about new words"

@@ -10,7 +10,7 @@ from pollex.rubrics.edits import judged_anew
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.options import ModelOptions
-from pollex.services.rejudging import ask_again, estimate_calls
+from pollex.services.rejudging import ask_conversation_again, estimate_calls
 from pollex.services.sets import diff_words
 from pollex.store.runs import Run
 from pollex.store.tables import ReplayRow, now, pack, unpack
@@ -205,7 +205,7 @@ def _work(
     model = site.profiles.get(judge)
     try:
         came = asyncio.run(
-            ask_again(
+            ask_conversation_again(
                 site.store,
                 run,
                 conversation,

@@ -28,7 +28,9 @@ MOST = 5_000
 @page(links.SHARE, "share.html", here="Label")
 def share(site: Site, run: str = "", by: str = "") -> Data:
     """Show the share of all conversations, with intervals."""
-    from pollex.reports.share import forest  # SciPy comes with it, and takes half a second
+    from pollex.reports.share import (
+        draw_forest_plot,  # SciPy comes with it, and takes half a second
+    )
 
     named = scoring_run(site, run)
     share = None
@@ -49,10 +51,12 @@ def share(site: Site, run: str = "", by: str = "") -> Data:
         "found": share,
         "why_not": why_not,
         "lines": shown,
-        "drawing": forest("Share of good conversations", shown),
+        "drawing": draw_forest_plot("Share of good conversations", shown),
         "groups": groups,
         "groups_drawing": groups
-        and forest(f"Share of good conversations by {by}", [(a.name, b) for a, b in groups]),
+        and draw_forest_plot(
+            f"Share of good conversations by {by}", [(a.name, b) for a, b in groups]
+        ),
     }
 
 

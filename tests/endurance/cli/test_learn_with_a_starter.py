@@ -8,7 +8,7 @@ from small_log import small_log, write_log
 from small_runs import Learnt, Pollex
 
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.rejudging import scores_by
+from pollex.services.rejudging import score_by_rubrics
 from pollex.services.scorer import Scorer
 from pollex.store.resume import answers_of, facts_of
 from pollex.store.store import Store
@@ -103,7 +103,7 @@ def test_a_starter_goes_along_in_the_set_and_everything_knows_it(
     )
     with Store.open(store, read_only=True) as opened:
         answers = answers_of(opened, scored.last["run"], ids=[first["id"]])
-    (drafted,) = scores_by(found, found.rubrics, answers)
+    (drafted,) = score_by_rubrics(found, found.rubrics, answers)
     assert drafted.probability == pytest.approx(alone.probability, abs=1e-9)
 
 

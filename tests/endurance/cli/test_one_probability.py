@@ -24,8 +24,8 @@ from pollex.rubrics.score import Score
 from pollex.services.compare import score_arms
 from pollex.services.evaluate import measure_likelihoods
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.rejudging import scores_by
-from pollex.services.share import probabilities
+from pollex.services.rejudging import score_by_rubrics
+from pollex.services.share import score_probabilities
 from pollex.store.resume import answers_of
 from pollex.store.store import Store
 
@@ -55,7 +55,7 @@ def drafted(store: Path, found: pollex.RubricSet, ids: list[str]) -> list[Score]
     with Store.open(store, read_only=True) as opened:
         run = opened.value("SELECT id FROM runs WHERE command = 'score' ORDER BY started")
         answers = answers_of(opened, run)
-    return scores_by(found, found.rubrics, {id_: answers[id_] for id_ in ids})
+    return score_by_rubrics(found, found.rubrics, {id_: answers[id_] for id_ in ids})
 
 
 def test_a_conversation_has_one_probability_whatever_asks_for_it(
@@ -112,7 +112,7 @@ def test_a_conversation_has_one_probability_whatever_asks_for_it(
             json.loads(line)["probability"]
             for line in Path("again.jsonl").read_text("utf-8").splitlines()
         ],
-        "share": probabilities(log, found, run, model, progress),
+        "share": score_probabilities(log, found, run, model, progress),
         "compare": arms[0].probability,
         "distill": [score.probability for score in scores_before(found, list(log), given)],
         "live": asyncio.run(over_http(Path("set.json"), store, rows)),

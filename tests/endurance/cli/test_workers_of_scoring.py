@@ -10,7 +10,7 @@ from small_runs import Learnt
 from pollex.conversations.conversation import Conversation
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.scorer import TOGETHER, BatchScorer, ScoringPool
+from pollex.services.scorer import CONVERSATIONS_IN_BATCH, BatchScorer, ScoringPool
 
 
 def test_a_killed_worker_is_replaced_and_scores_are_the_same_in_the_same_order(
@@ -19,7 +19,7 @@ def test_a_killed_worker_is_replaced_and_scores_are_the_same_in_the_same_order(
     log = list(read_logs(learnt.log))
     many: list[Conversation] = [
         one.model_copy(update={"id": f"{one.id}-{number}"})
-        for number in range(1 + 4 * TOGETHER // len(log))
+        for number in range(1 + 4 * CONVERSATIONS_IN_BATCH // len(log))
         for one in log
     ]
     scorer = BatchScorer(RubricSet.load(learnt.rubrics))

@@ -14,7 +14,7 @@ from pollex import Scorer
 from pollex.cli.interview import PoolEditor
 from pollex.cli.session import Screen
 from pollex.errors import ModelUnavailable, WrongUse
-from pollex.reports.learning import caveats
+from pollex.reports.learning import list_caveats
 from pollex.rubrics.edits import read_rubrics
 from pollex.rubrics.headlines import turned
 from pollex.rubrics.judge_settings import JudgeSettings
@@ -55,7 +55,9 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     told = learnt.ended.last
     assert len(learnt.ended.out.splitlines()) == 1
     assert "built-in (no LLM)" in learnt.ended.err
-    assert all(caveat in learnt.ended.err for caveat in caveats(RubricSet.load(learnt.rubrics)))
+    assert all(
+        caveat in learnt.ended.err for caveat in list_caveats(RubricSet.load(learnt.rubrics))
+    )
     assert told["roles"] == dict.fromkeys(
         ("extractor", "summarizer", "deduplicator", "judge"), "built-in (no LLM)"
     )

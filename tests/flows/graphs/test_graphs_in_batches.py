@@ -155,7 +155,7 @@ async def test_checkpoints_of_another_version_or_other_settings_are_refused_and_
     with pytest.raises(ModelRefused):
         await asked(store, PlainJudge(except_for("c4", raises(ModelRefused("the key is wrong")))))
     with monkeypatch.context() as other:
-        other.setattr(runs, "FORMAT", "later")
+        other.setattr(runs, "STATE_FORMAT", "later")
         with pytest.raises(ResumeRefused, match="graph: another version of pollex"):
             await asked(store, PlainJudge(), resume=True)
     settings = RunSettings.of(store, resume=True)

@@ -521,8 +521,10 @@ async def test_rubrics_of_equal_text_are_one_before_anybody_is_asked(
         Rubric(id=str(n), text=text, polarity="sat")
         for n, text in enumerate(("The user pays.", "the user pays"))
     ]
-    assert [one.id for one in runs.distinct_of(given, NullProgress())] == ["0"]
-    assert [one.id for one in runs.distinct_of([given[0], given[0]], NullProgress())] == ["0"]
+    assert [one.id for one in runs.drop_duplicate_rubrics(given, NullProgress())] == ["0"]
+    assert [
+        one.id for one in runs.drop_duplicate_rubrics([given[0], given[0]], NullProgress())
+    ] == ["0"]
 
 
 NIGHTLY = [

@@ -17,7 +17,7 @@ from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat, ThumbModel
 from pollex.selection.threshold import Calibration, Window
-from pollex.services.state_told import state_told
+from pollex.services.state_told import describe_state
 from pollex.store.resume import find_run
 from pollex.store.store import Store
 
@@ -76,7 +76,7 @@ def test_what_a_state_says_forges_no_line_and_ids_of_rubrics_are_told_by_their_t
         "figures": {"auc": {"value": 0.71, "low": 0.6, "high": 0.8, "n": 40}},
         "empty": {},
     }
-    lines = list(state_told("learn-1", "assess", state, {}))
+    lines = list(describe_state("learn-1", "assess", state, {}))
     assert not any("\x1b" in str(line) or "\n" in str(line) for line in lines)
     assert "  auc: 0.71 [0.6, 0.8], n = 40" in lines
     assert any(
@@ -95,7 +95,7 @@ def test_a_long_row_is_wrapped_and_says_why_and_what_was_decided_before_all_else
         "why": "because " * 20 + "so",
     }
     state = {"first": [row], "finding": {"value": 0.5, "low": 0.2, "high": 0.8, "n": 0, "users": 7}}
-    lines = [str(line) for line in state_told("judge-1", "ask_runs", state, {})]
+    lines = [str(line) for line in describe_state("judge-1", "ask_runs", state, {})]
     shown = " ".join(" ".join(lines).split())
     assert shown.index("because so") < shown.index("verdict good") < shown.index("20 values")
     assert "+++" not in shown.partition("20 values")[0], "long texts come last"

@@ -14,7 +14,7 @@ from pollex.reports.learning import (
     LONGEST_QUOTE,
     findings_of,
     learning_page,
-    named_in,
+    list_shown_ids,
     read_first_told,
     trim,
 )
@@ -75,7 +75,10 @@ def talk(id_: str, words: str = "Sorry, it is full.") -> Conversation:
 def whole_page(rubrics: RubricSet, **given: Any) -> str:
     told = given.pop("scores", scores())
     return learning_page(
-        rubrics, told, conversations={id_: talk(id_) for id_ in named_in(rubrics, told)}, **given
+        rubrics,
+        told,
+        conversations={id_: talk(id_) for id_ in list_shown_ids(rubrics, told)},
+        **given,
     )
 
 
@@ -208,7 +211,7 @@ def test_hostile_conversations_make_no_element() -> None:
     rubrics = rubric_set(rubrics=(event(1), rubric(2, "sat")))
     usual = {tag for tag, _ in Reader(whole_page(rubrics)).elements}
     for text in HOSTILE[::3]:
-        texts = {id_: talk(id_, text) for id_ in named_in(rubrics, scores())}
+        texts = {id_: talk(id_, text) for id_ in list_shown_ids(rubrics, scores())}
         read = Reader(learning_page(rubrics, scores(), conversations=texts))
         assert loud(read) == set()
         assert {tag for tag, _ in read.elements} <= usual, text[:80]

@@ -103,7 +103,7 @@ def test_the_share_of_good_ones_the_worst_first_and_filters_are_told() -> None:
 
 
 def test_memory_holds_the_worst_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_of_scores, "LISTED", 2)
+    monkeypatch.setattr(page_of_scores, "MOST_LISTED_CONVERSATIONS", 2)
     tally = tallied()
     assert [row.id for row in tally.worst] == ["talk 4", "talk 5"]
     assert tally.good.n == 5

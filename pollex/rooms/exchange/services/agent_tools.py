@@ -22,9 +22,9 @@ from pollex.rooms import hooks_of
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric_set import RubricSet, place_of
 from pollex.services.compare import compare_runs
-from pollex.services.held import seen_in
-from pollex.services.history import rubric_named
-from pollex.services.hooks import AgentTool, RubricFacts, figure_told
+from pollex.services.held import read_held_rubrics
+from pollex.services.history import find_rubric_named
+from pollex.services.hooks import AgentTool, RubricFacts, describe_figure
 from pollex.store.resume import conversations_of, find_run, runs
 from pollex.store.rubric_sets import find_set, kept_sets
 from pollex.store.runs import Run
@@ -83,7 +83,7 @@ class AgentTools:
             loaded_set = self._set(store, rubric_set)
 
         # a rubric that was dropped has a name, and no reasons any more
-        named_rubric: ChosenRubric | DroppedRubric = rubric_named(
+        named_rubric: ChosenRubric | DroppedRubric = find_rubric_named(
             loaded_set,
             rubric,
             Path(rubric_set or loaded_set.run),
@@ -204,7 +204,7 @@ class AgentTools:
                     "text": rubric.text,
                     "before": rubric.before,
                     "after": rubric.after,
-                    "difference": figure_told(rubric.difference),
+                    "difference": describe_figure(rubric.difference),
                     "more_than_chance": rubric.moved,
                 }
             )
@@ -216,8 +216,8 @@ class AgentTools:
             "paired": comparison.paired,
         }
         figures = {
-            "probability": figure_told(comparison.probability),
-            "netsat": figure_told(comparison.netsat),
+            "probability": describe_figure(comparison.probability),
+            "netsat": describe_figure(comparison.netsat),
         }
         return self.answer(rows, offset, **about, **figures)
 
@@ -370,7 +370,7 @@ class AgentTools:
     def _held(self, store: Store, run: Run, rubric: str) -> set[str]:
         return {
             scored.id
-            for scored in seen_in(store, run)
+            for scored in read_held_rubrics(store, run)
             if any(rubric_id.startswith(rubric) for rubric_id in scored.held)
         }
 

@@ -21,9 +21,9 @@ from pollex.rooms.grade.services.grade import note_cases, profile_for
 from pollex.services.by_model import by_model, require_model
 from pollex.services.logs import Sources, names_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import rehearse
+from pollex.services.plan import plan_dry_run
 from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_by_stage
-from pollex.services.runs import RunSettings, running
+from pollex.services.runs import RunSettings, begin_or_resume_run
 from pollex.services.workspace import workspace
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
@@ -150,7 +150,7 @@ def answer(
     # temperatures come from the profile
     grading = profile_for(profile, cases)
     if run.dry_run:
-        raise rehearse(
+        raise plan_dry_run(
             model,
             run,
             seed,
@@ -226,7 +226,7 @@ async def respond(
         "respondent": respondent.fingerprint,
     }
     store = setting.store
-    async with running("answer", fingerprint, setting, [respondent.name]) as run:
+    async with begin_or_resume_run("answer", fingerprint, setting, [respondent.name]) as run:
         # answers that are there, but for those that are to be asked for again
         responses = list(responses_of(store, run.id, cases))
         done = []

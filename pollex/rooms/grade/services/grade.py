@@ -50,9 +50,9 @@ from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, can_re
 from pollex.services.by_model import by_model, require_model
 from pollex.services.logs import Sources, count_and_lines, names_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import rehearse
+from pollex.services.plan import plan_dry_run
 from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_by_stage
-from pollex.services.runs import RunSettings, kept_ids, running
+from pollex.services.runs import RunSettings, begin_or_resume_run, kept_ids
 from pollex.services.workspace import workspace
 from pollex.store.resume import BATCH, answers_of, conversations_of, step
 from pollex.store.rows import conversation_rows
@@ -199,7 +199,7 @@ def grade(
     note_cases(cases, progress)
 
     if run.dry_run:
-        raise rehearse(
+        raise plan_dry_run(
             model,
             run,
             SEED,
@@ -387,7 +387,7 @@ async def grade_cases(
     fingerprint |= {name: judge.fingerprint for name, judge in judges.items()}
     store = setting.store
     names = sorted({judge.name for judge in judges.values()})
-    async with running("grade", fingerprint, setting, names) as run:
+    async with begin_or_resume_run("grade", fingerprint, setting, names) as run:
         # cases and profile are stored, so that pages can be made without the files
         await _keep_cases(store, run.id, cases)
         await store.write_step(run.id, PROFILE, profile.model_dump(mode="json"))

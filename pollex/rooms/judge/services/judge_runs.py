@@ -11,7 +11,7 @@ from pollex.rooms.judge.agents.votes import Ensemble, Task, verdict
 from pollex.rooms.judge.graphs.state import Tallied, count_run
 from pollex.rooms.judge.store.votes import TASK, so_far, task_of, votes_of
 from pollex.rubrics.answers import Question
-from pollex.services.runs import RunSettings, digest, kept_ids, running
+from pollex.services.runs import RunSettings, begin_or_resume_run, digest_json, kept_ids
 from pollex.store.resume import BATCH, conversations_of, find_run
 from pollex.store.rows import conversation_rows
 from pollex.store.runs import Run
@@ -40,7 +40,7 @@ async def ask_and_rate(
     # what must be the same for a run to be resumed
     fingerprint = {
         "data": data_fingerprint[:12],
-        "question": digest(task.question.model_dump(mode="json")),
+        "question": digest_json(task.question.model_dump(mode="json")),
         "rule": task.in_words,
         "stop early": str(ensemble.stop_early),
         "by": task.by,
@@ -48,7 +48,7 @@ async def ask_and_rate(
     }
     roles = [ensemble.name]
     # conversations are stored first, and only those that a resumed run lacks
-    async with running("judge", fingerprint, setting, roles) as run:
+    async with begin_or_resume_run("judge", fingerprint, setting, roles) as run:
         stored_ids = kept_ids(setting.store, run.id)
         for start in range(0, len(conversations), BATCH):
             new = [c for c in conversations[start : start + BATCH] if c.id not in stored_ids]
@@ -100,7 +100,7 @@ async def answered_by_people(
             hint=hint,
         )
 
-    async with running("judge", run.fingerprint, setting, run.roles, run) as again:
+    async with begin_or_resume_run("judge", run.fingerprint, setting, run.roles, run) as again:
         return await _judge(
             again,
             conversations,

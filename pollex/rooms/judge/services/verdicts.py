@@ -48,7 +48,7 @@ from pollex.rooms.judge.services.judge_runs import truth_of
 from pollex.rooms.judge.store.votes import verdicts_of, votes_of
 from pollex.rubrics.answers import RETRYABLE, Answer
 from pollex.services.agreement import agreement, find_texts_of_several
-from pollex.services.results import ModelUsage, Shown, line_of_outcomes, unread_told, usage_json
+from pollex.services.results import ModelUsage, Shown, describe_unread, line_of_outcomes, usage_json
 from pollex.store.folder import store_option
 from pollex.store.labels import THUMB, Opinion, opinions
 from pollex.store.resume import BATCH, unread
@@ -363,7 +363,7 @@ def _failures(result: JudgeResult, store_words: str) -> TerminalLines:
         f"why: pollex trace {result.judged.run}{store_words}"
     )
     if "unparsable" in failures:
-        yield from unread_told(failures["unparsable"], result.unread)
+        yield from describe_unread(failures["unparsable"], result.unread)
     # An answer that came and can't be read is paid for, and would only be read again.
     if again := sorted(failures.keys() & RETRYABLE - {"unparsable"}):
         yield f"Note: the same command with LOGS and --resume repeats the runs that ended as {', '.join(again)}"

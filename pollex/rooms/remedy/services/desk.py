@@ -53,7 +53,7 @@ from pollex.services.by_model import asker_of
 from pollex.services.options import ModelOptions
 from pollex.services.results import ModelUsage
 from pollex.services.roles import RunRoles, hire, hire_judge
-from pollex.services.runs import digest, running
+from pollex.services.runs import begin_or_resume_run, digest_json
 from pollex.services.workspace import Workspace
 from pollex.store.resume import runs, step
 from pollex.store.store import Store
@@ -130,7 +130,7 @@ class RemedyDesk:
             replies = []
             for place, text in trial.texts.items():
                 replies.append((place, text.kind if isinstance(text, NoReply) else text.text))
-            fingerprint = digest([self.judge.fingerprint, sorted(replies)])
+            fingerprint = digest_json([self.judge.fingerprint, sorted(replies)])
             # The same replies judged once more are no other proof, unless a cap had ended the
             # first.
             others = {}
@@ -263,8 +263,8 @@ def ledger_of(frozen: Mapping[str, Any], cut: str = "") -> dict[str, Any]:
     names = ("target", "proof", "said", "number", "hashes")
     about = {
         "cut": cut,
-        "prompt": digest(prompt),
-        "log": digest(frozen["hashes"]),
+        "prompt": digest_json(prompt),
+        "log": digest_json(frozen["hashes"]),
     }
     return about | {name: frozen[name] for name in names}
 
@@ -400,10 +400,12 @@ async def carried_out(
         candidates = [edit.kept for edit in gathered.edits]
         # waves depend on the contexts, so another log is another run
         waves = gathered.make("prove", prompts).arrays.wave.tolist()
-        registered = digest([begun, desk.assistant.name, waves, desk.second and desk.second.name])
+        registered = digest_json(
+            [begun, desk.assistant.name, waves, desk.second and desk.second.name]
+        )
         fingerprint = {"registered": registered, "judge": desk.judge.fingerprint}
         setting = opened.setting(arguments, desk.paid)
-        async with running(COMMAND, fingerprint, setting, [desk.judge.name]) as run:
+        async with begin_or_resume_run(COMMAND, fingerprint, setting, [desk.judge.name]) as run:
             # all that the graph's nodes use; the graph itself holds no objects
             live = RemedyWork(
                 **setting.of_run(run.id),

@@ -13,7 +13,7 @@ from pollex.services.hooks import (
     AgentTool,
     MendedRubrics,
     RubricFacts,
-    figure_told,
+    describe_figure,
 )
 from pollex.services.options import RunOptions
 from pollex.store.store import Store
@@ -66,11 +66,11 @@ class LifeOfRubrics(RubricFacts):
                 {
                     "state": life.word,
                     "releases": {
-                        name: figure_told(share)
+                        name: describe_figure(share)
                         for name, share in list(life.releases.items())[-RELEASES:]
                     },
-                    "down_where_it_holds": figure_told(life.down_with),
-                    "down_elsewhere": figure_told(life.down_without),
+                    "down_where_it_holds": describe_figure(life.down_with),
+                    "down_elsewhere": describe_figure(life.down_without),
                 }
             )
 

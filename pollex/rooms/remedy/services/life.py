@@ -19,7 +19,7 @@ from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric import Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import share_of
-from pollex.services.held import Seen, seen_in
+from pollex.services.held import Seen, read_held_rubrics
 from pollex.services.options import RunOptions
 from pollex.services.results import Result
 from pollex.store.database import FILE
@@ -364,7 +364,7 @@ def lives_of(
     A conversation that several runs scored counts once, as the last of them has it.
 
     Args:
-        read_seen: Returns what `seen_in` does, where somebody keeps it.
+        read_seen: Returns what `read_held_rubrics` does, where somebody keeps it.
     """
     # conversations by id: a later run's scores take the place of an earlier one's
     every = runs(store)
@@ -376,7 +376,7 @@ def lives_of(
                 [run.id],
             )
             families = _families(unpack(row["payload"]) for row in rows)
-            for scored in read_seen(run) if read_seen else seen_in(store, run):
+            for scored in read_seen(run) if read_seen else read_held_rubrics(store, run):
                 scored_by_id[scored.id] = (scored, families)
 
     # what people said, which sets there were, and what proofs came to

@@ -46,7 +46,7 @@ from pollex.rubrics.answers import Question
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.inspect import language_of_text
-from pollex.services.runs import digest
+from pollex.services.runs import digest_json
 from pollex.text import count
 
 CANDIDATES, REPLIES = 6, {"headroom": 3, "select": 1, "flatter": 2, "prove": 2}
@@ -381,7 +381,7 @@ class Gathered:
             "seed": self.options.seed,
             "replies": self.replies("prove"),
         }
-        return frozen | {"proof": digest(frozen)}
+        return frozen | {"proof": digest_json(frozen)}
 
 
 def sample_contexts(

@@ -26,7 +26,7 @@ from pollex.rooms.scale.formats.units import Unit
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.services.options import ModelOptions
-from pollex.services.runs import digest
+from pollex.services.runs import digest_json
 
 if TYPE_CHECKING:
     from pollex.gateway.calls import Capabilities
@@ -59,7 +59,7 @@ class Job:
     @cached_property
     def rubrics_digest(self) -> str:
         """Hash of the rubric set with all that it was fitted to."""
-        return digest(self.rubrics.model_dump(mode="json"))
+        return digest_json(self.rubrics.model_dump(mode="json"))
 
     @cached_property
     def digest(self) -> str:
@@ -69,7 +69,7 @@ class Job:
             "costs": self.costs,
             "reading": asdict(self.reading),
         }
-        return digest([version("pollex"), self.rubrics_digest, options])
+        return digest_json([version("pollex"), self.rubrics_digest, options])
 
     def key_of(self, unit: Unit) -> str:
         """Return what a unit's part and ledger are named by."""

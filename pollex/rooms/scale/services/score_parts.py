@@ -29,7 +29,7 @@ from pollex.rooms.scale.services.parts import (
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.named_sets import store_of
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.results import Shown, line_of_outcomes, share_told, support_json
+from pollex.services.results import Shown, describe_share, line_of_outcomes, support_json
 from pollex.services.score import read_unedited
 from pollex.store.folder import SECRET, SIZE
 from pollex.text import Line, TerminalLines, count, encode
@@ -152,7 +152,7 @@ class PartsResult(Shown):
     def told(self) -> TerminalLines:
         """Yield what scoring into parts came to."""
         yield line_of_outcomes(self.outcomes)
-        yield from share_told(self.good, self.decided_good, self.rubrics)
+        yield from describe_share(self.good, self.decided_good, self.rubrics)
         yield f"Probabilities: {self.rubrics.support}"
 
         # failed units are told, and tried again by the same command

@@ -27,9 +27,9 @@ from pollex.rooms.study.prompts.simulate.systems import systems_named
 from pollex.rubrics.answers import Unanswered
 from pollex.services.by_model import by_model, require_model
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import Plan, Planner, rehearse
+from pollex.services.plan import Plan, Planner, plan_dry_run
 from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_by_stage
-from pollex.services.runs import RunSettings, digest, running
+from pollex.services.runs import RunSettings, begin_or_resume_run, digest_json
 from pollex.services.workspace import workspace
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
@@ -228,7 +228,7 @@ def simulate(
         )
 
     if run.dry_run:
-        raise rehearse(
+        raise plan_dry_run(
             model,
             run,
             seed,
@@ -288,11 +288,11 @@ async def hold(
     from pollex.rooms.study.graphs.graph import SimulateContext, SimulateWork, build
 
     # topics and personas by their content: another text is another run
-    digest_of_scenes = digest(
+    digest_of_scenes = digest_json(
         [[scene.id, asdict(scene.topic), asdict(scene.persona)] for scene in scenes]
     )
     fingerprint = {"scenes": digest_of_scenes, "simulator": simulator.fingerprint}
-    async with running("simulate", fingerprint, setting, [simulator.name]) as run:
+    async with begin_or_resume_run("simulate", fingerprint, setting, [simulator.name]) as run:
         # dialogues that are there, but for those that are to be asked for again
         dialogues = dialogues_of(setting.store, run.id, scenes)
         done = {}

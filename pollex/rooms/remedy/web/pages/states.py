@@ -13,7 +13,7 @@ from pollex.rooms.remedy.services.life import (
 from pollex.rubrics.headlines import headlines
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.held import Seen, seen_in
+from pollex.services.held import Seen, read_held_rubrics
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.faults import Fault
@@ -32,7 +32,7 @@ def lives_in(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
     def seen(run: Run) -> list[Seen]:
         return site.kept(
             ("seen", run.id, run.finished or ""),
-            lambda: seen_in(site.store, run),
+            lambda: read_held_rubrics(site.store, run),
         )
 
     # counts change when a run ends or somebody says something
