@@ -28,7 +28,7 @@ from planted.world import World
 from protocol_server import ProtocolServer
 
 import pollex
-from pollex.cli.session import Screen, show
+from pollex.cli.session import Screen, show_result
 from pollex.formats.fields import ReadOptions
 from pollex.gateway.recorded import PLACE
 from pollex.graphs.context import NullProgress
@@ -76,7 +76,7 @@ def told(what: str, found: DistillResult) -> None:
     """Print one result."""
     print(f"Distilled from {what}, {found.n} conversations\n")
     with Screen() as screen:
-        show(screen, found.told())
+        show_result(screen, found.told())
 
 
 def distilled(

@@ -29,7 +29,7 @@ from pollex.conversations.conversation import Label
 from pollex.formats.read_logs import read_logs
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply, Request
-from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, asked, body_of
+from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, body_of, read_recorded_request
 from pollex.prompts.domain import DomainProfile
 from pollex.rooms.remedy.cli.demo import propose_and_prove
 from pollex.rubrics.answers import Question
@@ -78,7 +78,7 @@ class AskedEndpoint(RecordedEndpoint):
                 "body": reply.body,
             }
             if request.call.stage == "judge":
-                form, statements = asked(request)
+                form, statements = read_recorded_request(request)
                 line |= {"form": form, "statements": statements}
                 self._remember(form, statements, reply.body)
             self.given[request.key] = line

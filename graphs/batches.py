@@ -33,7 +33,7 @@ from pollex.errors import PollexError
 from pollex.graphs.context import Resources, resources
 from pollex.graphs.findings import Findings
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.store.rows import fact
+from pollex.store.rows import make_fact_row
 
 S = TypeVar("S")
 
@@ -343,6 +343,6 @@ async def extract_from(
         else:
             span.failed(f"{extraction.outcome}: {extraction.detail}")
 
-        context.store.put([fact(context.run, "extraction", conversation.id, extraction)])
+        context.store.put([make_fact_row(context.run, "extraction", conversation.id, extraction)])
 
     return extraction

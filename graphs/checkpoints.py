@@ -26,8 +26,8 @@ from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter
 from typing_extensions import TypedDict
 
 from pollex.errors import PollexError
-from pollex.store.database import error_of
-from pollex.store.tables import damaged
+from pollex.store.database import describe_database_error
+from pollex.store.tables import make_damage_error
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -163,10 +163,12 @@ def reading(path: Path) -> Iterator[None]:
     except PollexError:
         raise
     except sqlite3.Error as failure:
-        raise error_of(path, failure) from failure
+        raise describe_database_error(path, failure) from failure
     except Exception as failure:
         words = str(failure).splitlines() or [type(failure).__name__]
-        raise damaged(str(path), f"a state of a run can't be read: {words[0]}") from failure
+        raise make_damage_error(
+            str(path), f"a state of a run can't be read: {words[0]}"
+        ) from failure
 
 
 class Checkpoints(AsyncSqliteSaver):

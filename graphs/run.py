@@ -14,7 +14,13 @@ from pollex.errors import StoreDamaged, WrongUse
 from pollex.graphs.context import Resources, hold_resources
 from pollex.graphs.hooks import RunGraph
 from pollex.rooms import hooks_of
-from pollex.store.database import CHECKPOINTS, PATIENCE, TABLES, error_of, require_plain_tables
+from pollex.store.database import (
+    CHECKPOINTS,
+    PATIENCE,
+    TABLES,
+    describe_database_error,
+    require_plain_tables,
+)
 from pollex.store.folder import require_own
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -60,7 +66,7 @@ async def compile_on(
             await connection.execute("PRAGMA synchronous = NORMAL")
             yield graph.compile(checkpointer=Checkpoints(connection, path, graph))
     except sqlite3.Error as failure:
-        raise error_of(path, failure) from failure
+        raise describe_database_error(path, failure) from failure
 
 
 def thread_of(run: str, steps: int = 0) -> RunnableConfig:

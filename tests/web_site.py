@@ -13,15 +13,15 @@ from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat
 from pollex.services.known_answers import judge_from_memory
-from pollex.store.resume import answers_of, conversations_of, facts_of
-from pollex.store.rows import AnswerCells, conversation_rows, fact, rubric_rows
+from pollex.store.resume import answers_of, conversations_of, read_facts
+from pollex.store.rows import AnswerCells, conversation_rows, make_fact_row, rubric_rows
 from pollex.store.rubric_sets import set_digest
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, ScoreRow, pack
 from pollex.web.app import application
 from pollex.web.guard import Door, Guard
-from pollex.web.guests import guests_of
+from pollex.web.guests import list_guests
 from pollex.web.site import Site
 
 TOKEN = "ab" * 32
@@ -98,7 +98,9 @@ def made_store(folder: Path, n: int = 30, words: Words = plain) -> Store:
     }
     learn = store.begin("learn", fingerprint={"data": "d"}, **given)
     found = rubric_set(words, run=learn.id)
-    store.put([fact(learn.id, "rubric_set", "set", found), *rubric_rows(learn.id, found.rubrics)])
+    store.put(
+        [make_fact_row(learn.id, "rubric_set", "set", found), *rubric_rows(learn.id, found.rubrics)]
+    )
     judged(store, learn.id, found, range(n), words, "train")
     store.finish(learn.id, "done", roles=["built-in (no LLM)"])
     score = store.begin("score", fingerprint={"rubrics": "?"}, **given)
@@ -138,7 +140,7 @@ def judged(
 def of_a_model(store: Store) -> None:
     """Give the set in the store to a model, whose answers those of the run are."""
     run = store.value("SELECT id FROM runs WHERE command = 'learn'")
-    found = facts_of(store, run, "rubric_set")["set"]
+    found = read_facts(store, run, "rubric_set")["set"]
     able = {"model": "m"}
     options = {"scale": "likert", "value": "auto", "capabilities": able}
     found["judge"] |= {"kind": "llm", "name": "m", "fingerprint": "f", "options": options}
@@ -161,7 +163,7 @@ def made_app(
     """The application on a store, as it is served at `BASE`; `more` is what it was started with beside that."""
     site = Site(store, more.pop("files", {}), token, read_only, **more)
     return application(
-        site, Door.at(("127.0.0.1", "localhost"), PORT, token, site.id, guest_of=guests_of(store))
+        site, Door.at(("127.0.0.1", "localhost"), PORT, token, site.id, guest_of=list_guests(store))
     )
 
 

@@ -35,7 +35,7 @@ from pollex.usecases.use_case import (
     CallContext,
     UseCase,
     VerbOption,
-    found_at,
+    import_named,
     options_of,
 )
 
@@ -144,7 +144,7 @@ def function_named(name: str) -> Callable[..., Any]:
     """Return what `import pollex` has of a room by its name, or the function of a use case by its verb."""
     # a public name of a room: the class of a use case becomes a function
     if name in python_names():
-        public: Any = found_at(python_names()[name])
+        public: Any = import_named(python_names()[name])
         return function(cast(type[UseCase[Any]], public)) if isclass(public) else public
 
     # else the verb of a use case, unless it is for the terminal alone

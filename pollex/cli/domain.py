@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pollex.usecases.domain import WriteProfile
 
 
-def new(use_case: WriteProfile) -> None:
+def make_profile(use_case: WriteProfile) -> None:
     """Ask, and write the profile."""
     out = use_case.out
     if out.exists():

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from pollex.cli.help import Group, Verb
-from pollex.cli.session import DONE, PARTLY, Screen, announce_stop, print_json, show
-from pollex.cli.settings import VALUES, SetOption, preset, preset_told, spell
+from pollex.cli.session import DONE, PARTLY, Screen, announce_stop, print_json, show_result
+from pollex.cli.settings import VALUES, SetOption, describe_preset, spell, take_preset
 from pollex.errors import WrongUse
 from pollex.rooms import module_named, modules_named
 from pollex.services.options import RunOptions
@@ -213,7 +213,7 @@ def parameter_of(option: VerbOption) -> click.Parameter:
 
     # a preset is read before other options, whose defaults it sets
     if option.presets is not None:
-        more |= {"is_eager": True, "callback": preset}
+        more |= {"is_eager": True, "callback": take_preset}
     if option.name == "verbose":
         names.insert(0, "-v")
 
@@ -341,13 +341,13 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
 
     # the plan begins with the settings of the system that it is of
     if dry_run and (system := values.get("system")) and VALUES in context.meta:
-        result = replace(result, notes=(preset_told(context, system), *result.notes))
+        result = replace(result, notes=(describe_preset(context, system), *result.notes))
 
     # what the printer needs of the use case; a plan needs nothing
     needed = () if dry_run else use_case.shown_with
     # of a view JSON is all that was asked for; a run tells what it did, too
     if not (as_json and use_case.apart):
-        show(
+        show_result(
             screen,
             result.told(**{name: getattr(use_case, name) for name in needed}),
             typed_out,

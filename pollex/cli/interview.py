@@ -66,7 +66,7 @@ class Interview:
         return read_line(" / ".join(options))
 
 
-HOW = """\
+EDITING_HELP = """\
 3 5            take out rubrics 3 and 5
 4: WORDS       give rubric 4 other words
 + sat WORDS    add a rubric of satisfaction (dsat: of dissatisfaction)
@@ -93,8 +93,8 @@ class PoolEditor:
         while line := read_line("Pool"):
             if line == "q":
                 return None
-            if (changed := edited(self.rows, line)) is None:
-                self.screen.say(HOW)
+            if (changed := edit_rows(self.rows, line)) is None:
+                self.screen.say(EDITING_HELP)
             else:
                 self.rows = changed
                 self._show(changed)
@@ -105,10 +105,10 @@ class PoolEditor:
         self.screen.say()
         for number, row in enumerate(rows, start=1):
             self.screen.say(f"{number:3} {row['polarity']:4} {row['text']}")
-        self.screen.say(f"{HOW.splitlines()[-1]}; ? tells how to change it.")
+        self.screen.say(f"{EDITING_HELP.splitlines()[-1]}; ? tells how to change it.")
 
 
-def edited(rows: Sequence[dict[str, Any]], line: str) -> list[dict[str, Any]] | None:
+def edit_rows(rows: Sequence[dict[str, Any]], line: str) -> list[dict[str, Any]] | None:
     """Return rows with an edit that was typed; None where it is none."""
     # `4: WORDS` rewords
     number, colon, words = line.partition(":")

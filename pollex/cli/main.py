@@ -31,7 +31,7 @@ from pollex.gateway.langsmith import switch_tracing
 from pollex.outputs import listen_for_outputs
 from pollex.rooms import module_named, modules_in
 
-GONE = {errno.EPIPE, errno.EIO}
+GONE_READER_ERRORS = {errno.EPIPE, errno.EIO}
 """Of a pipe without a reader, and of a terminal whose window was closed."""
 
 
@@ -51,12 +51,12 @@ class Lasting(io.FileIO):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.fileno())
             os.close(nowhere)
-            if error.errno not in GONE:
+            if error.errno not in GONE_READER_ERRORS:
                 raise  # a full disk is told, once
             return len(data)
 
 
-def outlast() -> None:
+def make_streams_lasting() -> None:
     """Replace standard output and error by lasting streams that escape unsupported characters."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -75,16 +75,18 @@ def outlast() -> None:
 
 PARTS = {"families", "use_case"}
 """Modules beside those of the use cases."""
-ELSEWHERE = "It may be of a room that isn't installed: pip install 'pollex[all]' has all rooms."
+UNKNOWN_VERB_HINT = (
+    "It may be of a room that isn't installed: pip install 'pollex[all]' has all rooms."
+)
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
 """Variables of the environment that Linux has with a screen; without one a browser would be one in the terminal."""
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FULL_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 PROPOSED = {"columns", "roles", "positive", "negative", "thumbs", "pairs", "label_field"}
 """Options whose values in an error are tried or sure, so that the whole command can be gone on with."""
-SHOWN = 200
-LONG_WORD = re.compile(rf"\S{{{2 * SHOWN},}}")
-LONGEST = 4_000
+SHOWN_QUOTE_CHARACTERS = 200
+LONG_WORD = re.compile(rf"\S{{{2 * SHOWN_QUOTE_CHARACTERS},}}")
+LONGEST_MESSAGE = 4_000
 """Characters of a message, and of a word in it that is cut: paths are shorter."""
 ADDRESSES = {"base_url", "events", "behind", "host", "allow_host", "address"}
 """Options that name a place and are no path."""
@@ -117,7 +119,7 @@ class Verbs(Group):
         except click.UsageError as error:
             # a word that is nearly a verb was mistyped; others may be of a room
             near = get_close_matches(args[0], self.list_commands(ctx), n=1)
-            hint = f"(Did you mean {near[0]!r}?)" if near else ELSEWHERE
+            hint = f"(Did you mean {near[0]!r}?)" if near else UNKNOWN_VERB_HINT
             raise click.UsageError(f"{error.message} {hint}", ctx) from error
 
 
@@ -157,8 +159,8 @@ def main() -> None:
     os.environ.update(SAFE_PATH)
     # of every verb: one that knows no --langsmith sends nothing either
     switch_tracing(on=False)
-    outlast()
-    SPELLING.set(as_typed)
+    make_streams_lasting()
+    SPELLING.set(spell_options)
 
     # a proposed command that the person takes is carried out in place of the typed one
     while True:
@@ -205,9 +207,9 @@ def carry_out_typed() -> int:
         except (click.Abort, KeyboardInterrupt):
             fail(Interrupted("interrupted"), has_run=bool(written.run))
         except OSError as error:
-            fail(on_disk(error), error)
+            fail(explain_disk_error(error), error)
         except Exception as error:
-            fail(out_of_memory() if is_memory(error) else unexpected(error), error)
+            fail(make_memory_error() if is_memory_error(error) else make_fault_error(error), error)
     return code if isinstance(code, int) else 0
 
 
@@ -227,9 +229,9 @@ def opens_a_browser() -> bool:
     return True
 
 
-def on_disk(error: OSError) -> PollexError:
+def explain_disk_error(error: OSError) -> PollexError:
     """Turn what a disk or a path refuses into an error with a remedy."""
-    if error.errno in FULL:
+    if error.errno in FULL_DISK_ERRORS:
         hint = "make room, then run the command again; with --resume, where it has that, nothing is done twice"
         return PollexError(
             "the disk is full",
@@ -260,8 +262,8 @@ def on_disk(error: OSError) -> PollexError:
             where=str(error.filename or ""),
             hint=hint,
         )
-    if is_memory(error):
-        return out_of_memory()
+    if is_memory_error(error):
+        return make_memory_error()
     # what the system says of a file
     if error.filename is not None and error.strerror:
         return PollexError(
@@ -270,22 +272,22 @@ def on_disk(error: OSError) -> PollexError:
             hint="check the path, and what is there",
         )
 
-    return unexpected(error)
+    return make_fault_error(error)
 
 
-def is_memory(error: Exception) -> bool:
+def is_memory_error(error: Exception) -> bool:
     """Return whether memory ran out; libraries of other languages have words of their own for it."""
     words = r"cannot allocate memory|failed to (?:map segment|allocate)|bad_alloc|can't start new thread"
     return isinstance(error, MemoryError) or bool(re.search(words, str(error), re.IGNORECASE))
 
 
-def out_of_memory() -> PollexError:
+def make_memory_error() -> PollexError:
     """Return the error for memory that ran out."""
     hint = "give the command more, 4 GB for example; with --resume, where it has that, nothing is done twice"
     return PollexError("memory ran out", hint=hint)
 
 
-def unexpected(error: Exception) -> PollexError:
+def make_fault_error(error: Exception) -> PollexError:
     """Return the error for a fault in pollex."""
     return PollexError(
         f"unexpected {type(error).__name__}: {error}",
@@ -304,7 +306,7 @@ def fail(error: PollexError, cause: Exception | None = None, *, has_run: bool = 
 
     # a name with an arrow or a colon would look like a part of the message
     error.where = one_line(error.where)
-    message = shortened(
+    message = shorten_message(
         printable(
             redact(str(error), secrets_given()),
             keep_lines=True,
@@ -318,14 +320,14 @@ def fail(error: PollexError, cause: Exception | None = None, *, has_run: bool = 
     # only a proposal with all values can be typed as it is
     if error.options.keys() & PROPOSED and all(error.options.values()):
         command = command_with(
-            as_typed(error.options),
+            spell_options(error.options),
             [f"--{name}" for name in error.options],
         )
         click.echo(
             f"The whole command: {printable(redact(command, secrets_given()))}",
             err=True,
         )
-        if goes_on(of_words=bool(error.options.keys() & {"columns", "roles"})):
+        if confirm_proposal(of_words=bool(error.options.keys() & {"columns", "roles"})):
             raise GoOn(shlex.split(command)[1:])
     if isinstance(error, Interrupted | LimitReached):
         # before a run is in the store there is nothing to resume
@@ -338,13 +340,13 @@ def fail(error: PollexError, cause: Exception | None = None, *, has_run: bool = 
     sys.exit(error.exit_code)
 
 
-def shortened(message: str) -> str:
+def shorten_message(message: str) -> str:
     """Return a message in which a query or a name that somebody gave is quoted by its beginning."""
     # so long a word is a query or a file's content, and its beginning tells which
-    message = LONG_WORD.sub(lambda word: f"{word[0][:SHOWN]}…", message)
-    if len(message) <= LONGEST:
+    message = LONG_WORD.sub(lambda word: f"{word[0][:SHOWN_QUOTE_CHARACTERS]}…", message)
+    if len(message) <= LONGEST_MESSAGE:
         return message
-    return f"{message[:LONGEST]}…"
+    return f"{message[:LONGEST_MESSAGE]}…"
 
 
 class GoOn(Exception):
@@ -355,7 +357,7 @@ class GoOn(Exception):
         self.words = words
 
 
-def goes_on(*, of_words: bool) -> bool:
+def confirm_proposal(*, of_words: bool) -> bool:
     """Ask the person at the terminal whether to go on with what was proposed; nobody else is asked.
 
     Args:
@@ -376,7 +378,7 @@ def goes_on(*, of_words: bool) -> bool:
         return False
 
 
-def as_typed(options: Options) -> str:
+def spell_options(options: Options) -> str:
     """Spell options as one types them: `--label-field stars`, or `--set thumbs=last` where that is a setting."""
     return spell(running(), options)
 

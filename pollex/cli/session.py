@@ -205,7 +205,7 @@ def announce_stop() -> None:
         os.write(2, STOPPING)
 
 
-def show(
+def show_result(
     screen: Screen,
     parts: TerminalLines,
     typed: Callable[[Command], str] = str,
@@ -270,12 +270,12 @@ def table_of(rows: Rows) -> Table:
         table.add_column(Text(printable(column)), no_wrap=number in rows.whole)
 
     for row in rows.rows:
-        table.add_row(*map(cell, row))
+        table.add_row(*map(make_cell, row))
 
     return table
 
 
-def cell(value: object) -> Text:
+def make_cell(value: object) -> Text:
     """Return a value as a cell: foreign text without markup and control characters."""
     if isinstance(value, Line):
         return Text(printable(value.text, 200), value.style)
@@ -289,7 +289,7 @@ def run(use_case: Callable[..., Result], *, as_json: bool) -> int:
     with Screen(as_json=as_json) as screen:
         result = use_case(progress=screen)
 
-    show(screen, result.told())
+    show_result(screen, result.told())
     if as_json:
         print_json(result.as_json())
 

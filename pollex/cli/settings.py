@@ -17,7 +17,7 @@ VALUES = "pollex.settings"
 PLACES = {"events"}
 """Settings that name a place and are no path."""
 
-TRUTHS = {
+TRUTH_WORDS = {
     "true": True,
     "yes": True,
     "1": True,
@@ -73,7 +73,7 @@ def keep(
         values[name] = parse_setting(option.declared[name], value)
 
 
-def preset(context: click.Context, option: click.Parameter, name: str | None) -> str | None:  # noqa: ARG001
+def take_preset(context: click.Context, option: click.Parameter, name: str | None) -> str | None:  # noqa: ARG001
     """Take a system's settings for what isn't given."""
     # an option gets another default, and a setting a value
     options = {parameter.name for parameter in context.command.params}
@@ -89,7 +89,7 @@ def preset(context: click.Context, option: click.Parameter, name: str | None) ->
     return name
 
 
-def preset_told(context: click.Context, name: str) -> str:
+def describe_preset(context: click.Context, name: str) -> str:
     """Tell with which options a system runs: its own, and in place of some those that were given."""
     values = context.params | context.meta[VALUES]
     return f"As {name}: {spell(context.command, {setting: values[setting] for setting in SYSTEMS[name]})}"
@@ -114,7 +114,7 @@ def parse_setting(option: VerbOption, value: str) -> Any:
         if option.parse:
             return option.parse(value)
         if kind is bool:
-            return TRUTHS[value.lower()]
+            return TRUTH_WORDS[value.lower()]
         return kind(value)
     except (KeyError, ValueError):
         raise click.BadParameter(f"{name} is a {what}, and {value!r} is none") from None

@@ -18,7 +18,7 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.json_rows import LogRow, rows_in
 from pollex.formats.query_process import SECONDS, rows_of_query
-from pollex.store.folder import path_in_text
+from pollex.store.folder import make_text_path
 from pollex.text import printable
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def parquet_rows(source: str, path: Path) -> Iterator[LogRow | BadRow]:
     """
     import duckdb  # other formats don't need it
 
-    pattern = glob.escape(str(path_in_text(path)))  # a path is a pattern to DuckDB
+    pattern = glob.escape(str(make_text_path(path)))  # a path is a pattern to DuckDB
     try:
         with duckdb.connect(config={"threads": 1}) as connection:
             # Folders named like `a=1` would become columns.

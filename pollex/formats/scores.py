@@ -10,7 +10,7 @@ from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import AnswerColumns, Score, ScoreColumns, value_of
-from pollex.store.columns import Arrays, arrays_of
+from pollex.store.columns import Arrays, make_arrays
 
 ANSWER = {
     "rubric": "VARCHAR",
@@ -108,7 +108,7 @@ def _tables_of_scores(
     plain = {name: type_ for name, type_ in columns.items() if name != "answers"}
     answers = _answer_rows(scores.answers, rubrics, other)
     values = _columns_of_scores(scores, rubrics, judges, other, answers)
-    about, sql = arrays_of(
+    about, sql = make_arrays(
         plain,
         list(zip(*(map(make_encodable, values[name]) for name in plain), strict=True)),
     )

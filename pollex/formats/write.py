@@ -21,10 +21,10 @@ import numpy as np
 from pollex.errors import WrongUse
 from pollex.formats.csv_rows import escape_formula
 from pollex.outputs import STDOUT, draft_of, make_folder, require_output, write_text
-from pollex.store.columns import Arrays, arrays_of
+from pollex.store.columns import Arrays, make_arrays
 from pollex.store.database import BACKUP
 from pollex.store.database import FILE as DATABASE
-from pollex.store.folder import SECRET, path_in_text
+from pollex.store.folder import SECRET, make_text_path
 
 GROUP = 4096
 """Rows that DuckDB holds before it writes them: one with answers takes some 10 kB."""
@@ -304,7 +304,9 @@ def arrays_out(
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
-        tempfile.TemporaryDirectory(dir=path_in_text(path.absolute().parent), prefix=".") as folder,
+        tempfile.TemporaryDirectory(
+            dir=make_text_path(path.absolute().parent), prefix="."
+        ) as folder,
         duckdb.connect(config={"threads": 1}) as database,
     ):
         types = ", ".join(f"{_quote_name(name)} {type_}" for name, type_ in columns.items())
@@ -333,7 +335,7 @@ def arrays_out(
         with draft_of(path) as draft:
             # Folders named like `id=1` would take the columns' place.
             files = f"{glob.escape(folder)}/*.parquet"
-            place = path_in_text(draft.absolute().parent) / draft.name
+            place = make_text_path(draft.absolute().parent) / draft.name
             write(
                 "FROM read_parquet(?, hive_partitioning = false)",
                 place,
@@ -378,7 +380,7 @@ def _tables_of_rows(
         else:
             cells[name] = [_cell_of(type_, cell) for cell in column_cells]
 
-    tables["given"], sql = arrays_of(plain, list(zip(*cells.values(), strict=True)))
+    tables["given"], sql = make_arrays(plain, list(zip(*cells.values(), strict=True)))
     # the query cuts each cell's objects out of that table
     for name, every in lists.items():
         whole = f"list_slice({every.format(name)}, {name}_0, {name}_1)"
@@ -391,7 +393,7 @@ def _tables_of_rows(
 
 def list_as_sql(members: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> tuple[Arrays, str]:
     """Return objects as arrays, and SQL that gives the list of all of them from a table whose name it leaves open."""
-    arrays, cells = arrays_of(members, rows)
+    arrays, cells = make_arrays(members, rows)
     fields = ", ".join(f"{name} := {cell.rpartition(' AS ')[0]}" for name, cell in cells.items())
     every = f"coalesce((SELECT list(struct_pack({fields}) ORDER BY r.n) FROM {{}} AS r), [])"  # noqa: S608 - our own names
     return arrays | {"n": np.arange(len(rows))}, every

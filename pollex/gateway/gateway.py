@@ -36,7 +36,7 @@ from pollex.gateway.calls import (
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.limiter import Limiter
 from pollex.gateway.redaction import redact
-from pollex.gateway.responses import HttpFault, read
+from pollex.gateway.responses import HttpFault, read_reply
 from pollex.gateway.transport import ChatModel, Wire, connect
 from pollex.text import printable
 
@@ -598,7 +598,7 @@ class Gateway:
         if stored is None:
             return None
 
-        meaning = read(Reply.stored(stored), request.call)
+        meaning = read_reply(Reply.stored(stored), request.call)
         outcome = _failed(meaning) if isinstance(meaning, HttpFault) else meaning
         # what was paid for in vain may be asked again
         if outcome.kind in self._retry_outcomes and not self._just_failed(meaning, request, stored):
@@ -741,7 +741,7 @@ class Gateway:
             reply = await self._exchange(session, request, number)
             if reply is None:
                 return None
-            meaning = read(reply, request.call)
+            meaning = read_reply(reply, request.call)
             self._note(session, request.key, meaning, given_at)
             self._adapt(session.limiter, meaning, given_at, patience)
             self._bill(request.call, reply, meaning)

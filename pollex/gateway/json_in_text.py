@@ -21,7 +21,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pollex.gateway.thoughts import ends, last_begin
+from pollex.gateway.thoughts import find_thought_ends, last_begin
 
 JsonPath = tuple[str | int, ...]
 
@@ -51,9 +51,9 @@ class Block:
     end: int
 
 
-def last_object(text: str) -> Block | None:
+def find_last_object(text: str) -> Block | None:
     """Return the last complete JSON object in `text`; None where there is none."""
-    begin = behind_thoughts(text)
+    begin = skip_thoughts(text)
     if begin is None:
         return None
 
@@ -75,14 +75,14 @@ def last_object(text: str) -> Block | None:
     return last_block
 
 
-def behind_thoughts(text: str) -> int | None:
+def skip_thoughts(text: str) -> int | None:
     """Return where in `text` an answer may begin; None if thoughts never end.
 
     An object may contain the marks, too: from a conversation about them, or one that tries to spoil
     the answer. So an object at the beginning, or right after the first thoughts, that extends
     beyond the last mark is the answer.
     """
-    closing = ends(text)
+    closing = find_thought_ends(text)
     last_mark = max(closing[-1][0] if closing else -1, last_begin(text))
     if last_mark < 0:
         return 0

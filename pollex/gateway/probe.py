@@ -23,7 +23,7 @@ from pollex.gateway.calls import (
 )
 from pollex.gateway.endpoint import OPENAI, Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.json_in_text import Block, last_object, value_spans
+from pollex.gateway.json_in_text import Block, find_last_object, value_spans
 from pollex.gateway.logprobs import Tokens
 from pollex.gateway.transport import ChatModel, OpenAIWire
 
@@ -416,7 +416,7 @@ def _accepted(outcome: Outcome) -> bool:
 
 def _object(outcome: Outcome) -> Block | None:
     if isinstance(outcome, Completed):
-        return last_object(outcome.text)
+        return find_last_object(outcome.text)
     return None
 
 

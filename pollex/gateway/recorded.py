@@ -42,7 +42,7 @@ class RecordedEndpoint(Endpoint):
 
     Attributes:
         file: JSON lines, packed by gzip, with `key`, `stage`, `item` and `body`, the reply as it
-            came; of judgings also `form` and `statements`, see `asked`.
+            came; of judgings also `form` and `statements`, see `read_recorded_request`.
         composed: Keys of prompts whose replies were put together.
     """
 
@@ -92,7 +92,7 @@ class RecordedEndpoint(Endpoint):
         if request.key in self.lines:
             return str(self.lines[request.key]["body"])
 
-        form, statements = asked(request)
+        form, statements = read_recorded_request(request)
         answers = []
         for statement in statements:
             answers.append(self.answers.get((form, statement)))
@@ -137,7 +137,7 @@ class RecordedEndpoint(Endpoint):
         """Do nothing: nothing is open."""
 
 
-def asked(request: Request) -> tuple[str, list[str]]:
+def read_recorded_request(request: Request) -> tuple[str, list[str]]:
     """Return a hash of a prompt without its numbered statements, and these; a check is told by its truth alone."""
     *before, last = (str(message["content"]) for message in request.call.messages)
     first = _LISTED.search(last)

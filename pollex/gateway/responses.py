@@ -45,7 +45,7 @@ _REFUSAL = re.compile(
 )
 
 
-def read(reply: Reply, call: Call) -> Outcome | HttpFault:
+def read_reply(reply: Reply, call: Call) -> Outcome | HttpFault:
     """Return the meaning of `reply`: an outcome, or a fault for the gateway."""
     fault = fault_of(reply)
     if fault is not None:

@@ -30,7 +30,7 @@ _CLOSED = re.compile(r"<\|(?:return|end|end_of_solution)\|>\s*$")
 _OPENED = re.compile(r"^\s*<\|begin_of_solution\|>")
 
 
-def ends(text: str) -> list[tuple[int, int]]:
+def find_thought_ends(text: str) -> list[tuple[int, int]]:
     """Return where marks after thoughts begin and end."""
     bare = _BARE_CHANNEL.match(text) is not None
     folded = _FOLDED_AWAY.search(text) is not None
@@ -50,7 +50,7 @@ def without_thoughts(text: str) -> str:
     part of the answer, to a question about such marks for example.
     """
     text = text.strip()
-    closing = ends(text)
+    closing = find_thought_ends(text)
     if opening := BEGIN.match(text):
         rest = next(
             (text[end:] for start, end in closing if start >= opening.end()),

@@ -15,8 +15,14 @@ from pollex.services.options import RunOptions
 from pollex.services.readings import FILE as READING
 from pollex.services.readings import keep_reading, list_readings
 from pollex.services.results import Result
-from pollex.store.forgetting import ToForget, conversations_to_forget, forget, left_in, require_idle
-from pollex.store.outputs import Output, outputs_of, renew_outputs
+from pollex.store.forgetting import (
+    ToForget,
+    conversations_to_forget,
+    forget,
+    list_unforgotten_files,
+    require_idle,
+)
+from pollex.store.outputs import Output, list_outputs, renew_outputs
 from pollex.store.resume import runs
 from pollex.store.store import Store
 from pollex.text import Line, TerminalLines
@@ -188,7 +194,7 @@ def forget_conversations(
         progress.note(f"{'Rewrote' if path in rewritten else 'Note: it is quoted in'} {path}")
 
     # what was set aside as damaged can't be opened, only found
-    for path in left_in(run.store, target):
+    for path in list_unforgotten_files(run.store, target):
         left[str(path)] = "it was set aside as damaged"
 
     unconfirmed = {}
@@ -357,7 +363,7 @@ def find_known_outputs(
     outputs: dict[Path, Output] = {}
     unsure: dict[Path, str] = {}
     missing: list[Output] = []
-    for output in outputs_of(store):
+    for output in list_outputs(store):
         there = output.places(store.folder.resolve())
         # a path in a store counts only if its content is what was written, or somebody confirmed it
         sure = []

@@ -24,9 +24,9 @@ from pollex.services.forgetting_bounds import (
     yield_within_time,
 )
 from pollex.services.forgetting_toml import toml_without
-from pollex.store.folder import path_in_text
-from pollex.store.forgetting import ABOUT, ToForget
-from pollex.store.fragments import FORGOTTEN
+from pollex.store.folder import make_text_path
+from pollex.store.forgetting import CONVERSATION_ID_FIELDS, ToForget
+from pollex.store.fragments import FORGOTTEN_MARK
 
 RUBRIC_SET_MARK = b'"rubrics_digest"'
 """What every rubric set has in it."""
@@ -206,7 +206,7 @@ def _remove_from_csv(text: str, target: ToForget) -> str:
 
     # the header says in which cells ids stand
     (names, header), *rows = records
-    about = [place for place, name in enumerate(names) if name in ABOUT]
+    about = [place for place, name in enumerate(names) if name in CONVERSATION_ID_FIELDS]
     cleaned = [header]
     for cells, record in yield_within_time(rows):
         ids = set()
@@ -264,7 +264,7 @@ def _remove_from_line(line: str, target: ToForget) -> str:
     masked = target.traces.masked(content)
     # a quote in escapes can't be masked in part: the whole line goes
     if target.traces.within(_unescape_text(masked)):
-        masked = FORGOTTEN
+        masked = FORGOTTEN_MARK
 
     return masked + line[len(content) :]
 
@@ -300,7 +300,7 @@ def _remove_from_page(page: str, target: ToForget) -> str:
     parts = re.split(f"({_BLOCK.pattern})", page, flags=_BLOCK.flags)
 
     return "".join(
-        FORGOTTEN if place % 2 == 0 and target.traces.within(_said(part)) else part
+        FORGOTTEN_MARK if place % 2 == 0 and target.traces.within(_said(part)) else part
         for place, part in enumerate(parts)
     )
 
@@ -403,7 +403,7 @@ def _remove_from_table(path: Path, target: ToForget) -> bytes | None:
         database.register_filesystem(memory)
         # `hive_partitioning` would make columns of folder names
         source = f"read_parquet(?, hive_partitioning = false, {ROW_NUMBER_COLUMN} = true)"
-        place = str(path_in_text(path))
+        place = str(make_text_path(path))
         described = database.execute(f"DESCRIBE SELECT * FROM {source}", [place]).fetchall()  # noqa: S608
         types = {row[0]: row[1] for row in described if row[0] != ROW_NUMBER_COLUMN}
         rows = database.execute(f"SELECT to_json(r)::VARCHAR FROM {source} AS r", [place])  # noqa: S608

@@ -5,7 +5,7 @@ import re
 import tomllib
 
 from pollex.store.forgetting import ToForget
-from pollex.store.fragments import FORGOTTEN
+from pollex.store.fragments import FORGOTTEN_MARK
 
 _TOKEN = re.compile(
     r'(?P<string>"""(?:[^\\"]|\\.|"(?!""))*"{3,5}'
@@ -50,8 +50,8 @@ def _token_without(token: re.Match[str], target: ToForget) -> str:
         if masked == written:
             return written
         if token["comment"]:
-            return f"# {FORGOTTEN}"
-        return _quoted(FORGOTTEN)
+            return f"# {FORGOTTEN_MARK}"
+        return _quoted(FORGOTTEN_MARK)
 
     # a string is searched as what it says, without its escapes
     value = tomllib.loads(f"value = {written}")["value"]

@@ -23,11 +23,17 @@ from pollex.services.results import Result
 from pollex.services.runs import cost_so_far
 from pollex.services.state_told import describe_state
 from pollex.services.workspace import run_to_end
-from pollex.store.resume import conversations_of, find_run, originals_of, runs
+from pollex.store.resume import conversations_of, find_run, read_originals, runs
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.store.tables import unpack
-from pollex.store.traces import Branch, ConversationTrace, conversation_trace, provenance, run_tree
+from pollex.store.traces import (
+    Branch,
+    ConversationTrace,
+    conversation_trace,
+    find_provenance,
+    run_tree,
+)
 from pollex.text import Line, Rows, TerminalLines, count, printable, writable
 
 LONGEST_SHOWN_LINE = 400
@@ -352,7 +358,7 @@ def trace_conversation(
         # the store has ids only in characters that can be written
         trace = conversation_trace(store, named_run.id, writable(conversation))
         if reveal:
-            originals = originals_of(store, writable(conversation))
+            originals = read_originals(store, writable(conversation))
         else:
             originals = {}
 
@@ -431,7 +437,7 @@ def find_rubric_origin(
     try:
         with Store.open(run.store, read_only=True) as store:
             if isinstance(rubric, DroppedRubric):
-                origin_record = provenance(store, rubrics.run, rubric.id)
+                origin_record = find_provenance(store, rubrics.run, rubric.id)
                 return origin_record.reasons, origin_record.conversations
             ids = sorted({reason.conversation_id for reason in own_line})
             return own_line, {c.id: c for c in conversations_of(store, rubrics.run, ids=ids)}

@@ -228,14 +228,14 @@ def thumbs_of_people(store: Path, sources: Sequence[str]) -> Mapping[str, Opinio
 
     from pollex.store.labels import (  # few logs take labels of people
         THUMB,
-        opinions,
+        read_opinions,
         settle_answers,
     )
 
     with Store.open(store, read_only=True) as opened:
         # an opinion counts only if its giver had not seen the score
         opinion_sources = []
-        for opinion in opinions(opened, THUMB):
+        for opinion in read_opinions(opened, THUMB):
             if opinion.source in sources and opinion.counts:
                 opinion_sources.append(opinion)
 

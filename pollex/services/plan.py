@@ -48,7 +48,7 @@ from pollex.services.known_answers import (
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import ModelUsage, Result
 from pollex.services.roles import embedding_confirmed, options_as_before, seed_of
-from pollex.store.folder import kept_secret
+from pollex.store.folder import read_secret
 from pollex.store.resume import StoredAnswers
 from pollex.store.store import Store
 from pollex.text import TerminalLines
@@ -187,7 +187,7 @@ class Plan:
         """Make a plan for the named endpoint; the store is read, not created."""
         endpoint = model.endpoint()
         # keys of calls depend on the store's secret; without a store nothing is known anyway
-        salt = kept_secret(run.store) or secrets.token_bytes(32)
+        salt = read_secret(run.store) or secrets.token_bytes(32)
         settings = model.settings.but(seed=seed, place=endpoint.shown)
         planner = Planner(endpoint, keys_paid_for(run).__contains__)
         able = capabilities or Capabilities(endpoint.model)

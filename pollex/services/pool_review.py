@@ -15,8 +15,14 @@ from pollex.rubrics.edits import Row, edited_pool, read_rubrics
 from pollex.rubrics.merging import merge_equal
 from pollex.rubrics.rubric import Rubric
 from pollex.services.runs import STATE_FORMAT, same_settings, versions
-from pollex.store.resume import extractions_of, facts_of, find_run, rubrics_of, settings_behind
-from pollex.store.rows import fact, rubric_rows
+from pollex.store.resume import (
+    extractions_of,
+    find_run,
+    read_facts,
+    read_settings_behind,
+    rubrics_of,
+)
+from pollex.store.rows import make_fact_row, rubric_rows
 from pollex.store.runs import Run
 from pollex.store.settings_told import settings_row
 from pollex.store.store import Store
@@ -226,7 +232,7 @@ async def begin_fork(
         fingerprint=fingerprint_wanted,
         versions=versions(),
     )
-    if behind := settings_behind(store, parent):
+    if behind := read_settings_behind(store, parent):
         store.keep([settings_row(run.id, behind)])
 
     await _take_over(store, parent.id, run.id, state)
@@ -282,10 +288,10 @@ async def _take_over(
 ) -> None:
     store.put(rubric_rows(run, rubrics_of(store, parent).values()))
     for id_, extraction in extractions_of(store, parent).items():
-        store.put([fact(run, "extraction", id_, extraction)])
+        store.put([make_fact_row(run, "extraction", id_, extraction)])
 
     # steps whose results the state doesn't have are done again
-    for name, step_fact in facts_of(store, parent, "step").items():
+    for name, step_fact in read_facts(store, parent, "step").items():
         if MADE_STATE_FIELDS.get(name, "settings") in state:
             await store.write_step(run, name, step_fact)
 

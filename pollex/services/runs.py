@@ -15,9 +15,9 @@ from typing import Any
 from pollex.errors import Interrupted, PollexError, ResumeRefused
 from pollex.graphs.context import BATCH, FORKED, GONE_ON, NullProgress, Progress
 from pollex.rubrics.answers import RETRYABLE, Outcome
-from pollex.store.resume import find_resumable, find_run, runs, settings_behind
+from pollex.store.resume import find_resumable, find_run, read_settings_behind, runs
 from pollex.store.runs import FINISHED, Run
-from pollex.store.settings_told import differences, settings_row
+from pollex.store.settings_told import describe_differences, settings_row
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, unpack
@@ -351,7 +351,9 @@ def same_settings(
         ResumeRefused: It was started with others; the message says with what.
     """
     # the settings are compared by digest, and told in words
-    if changed := differences(run.fingerprint, fingerprint, settings_behind(store, run), behind):
+    if changed := describe_differences(
+        run.fingerprint, fingerprint, read_settings_behind(store, run), behind
+    ):
         what = f"{run.id} was started with other settings ({'; '.join(changed)})"
         raise ResumeRefused(
             what,

@@ -47,7 +47,7 @@ from pollex.services.roles import hire_judge
 from pollex.services.runs import RunSettings, begin_or_resume_run, digest_json, kept_ids
 from pollex.services.scorer import BatchScorer, ScoringPool
 from pollex.services.workspace import Workspace, workspace
-from pollex.store.resume import BATCH, outcome_counts, scored_ids, scores_of, unread
+from pollex.store.resume import BATCH, count_outcomes, count_unread, list_scored_ids, scores_of
 from pollex.store.rows import conversation_rows, rubric_rows
 from pollex.text import TerminalLines
 
@@ -260,7 +260,7 @@ def score(
             write_form(out, form, scores.each(), rubric_set, read, progress)
         # only a model's replies can be unreadable
         if usage is not None:
-            not_read = unread(opened.store, scored.run)
+            not_read = count_unread(opened.store, scored.run)
         else:
             not_read = (0, "")
 
@@ -586,14 +586,14 @@ async def run_scoring(
             await store.write(conversation_rows(run.id, new))
         shelf = ConversationIndex(conversations)
         # outcomes that may be others the next time count as not done
-        done = scored_ids(store, run.id, setting.retry_outcomes)
+        done = list_scored_ids(store, run.id, setting.retry_outcomes)
         # whole batches cost little, and are scored again rather than read from the store
         live = ScoreWork(
             **setting.of_run(run.id),
             stage="score",
             total=len(shelf),
             pending={id_: None for id_ in shelf if whole or id_ not in done},
-            outcomes=Counter({} if whole else outcome_counts(store, run.id, done)),
+            outcomes=Counter({} if whole else count_outcomes(store, run.id, done)),
             fine=frozenset({"scored"}),
             workers=[judge.name],
             shelf=shelf,

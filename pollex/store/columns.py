@@ -21,14 +21,21 @@ import numpy as np
 
 from pollex.errors import PollexError
 from pollex.store.folder import (
-    error_of_store,
+    make_full_disk_error,
+    make_memory_error,
     make_private,
-    no_memory,
-    no_room,
-    not_writable,
-    path_in_text,
+    make_store_error,
+    make_text_path,
+    make_unwritable_error,
 )
-from pollex.store.tables import AnswerRow, ColumnRow, ConversationRow, ScoreRow, TextRow, damaged
+from pollex.store.tables import (
+    AnswerRow,
+    ColumnRow,
+    ConversationRow,
+    ScoreRow,
+    TextRow,
+    make_damage_error,
+)
 
 RUNS = "runs"
 TEXTS = "texts"
@@ -38,13 +45,13 @@ EVERY_RUN = "*"
 KINDS: tuple[type[ColumnRow], ...] = (TextRow, ConversationRow, AnswerRow, ScoreRow)
 """In the order in which a batch is written: whoever finds a score finds the answers, too."""
 
-FAN_IN = 16
+PARTS_MERGED_TOGETHER = 16
 """Parts of like size that are put together while a run goes on."""
 
 GROUP = 16_384
 """Rows that DuckDB gathers before it writes them: it would take ten times as many, and their memory."""
 
-LOCKED_DOWN = {
+LOCKED_DOWN_SETTINGS = {
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
     "allow_community_extensions": "false",
@@ -96,14 +103,14 @@ class Columns:
     """The Parquet files of a store's folder. Any thread may use them."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = path_in_text(folder)
+        self._folder = make_text_path(folder)
         self._opened: duckdb.DuckDBPyConnection | None = None
 
     def write(self, rows: RowBlock) -> None:
         """Write rows of a run as a new readable part."""
         # the next number of the pile; texts that the store has already are left out
         pile = self._pile(rows.kind.table, rows.run)
-        parts = parts_of(pile)
+        parts = read_parts(pile)
         number = parts[-1].last + 1 if parts else 1
         only_new = ""
         if rows.kind is TextRow and (known_texts := self._sources(TEXTS, rows.run)):
@@ -111,14 +118,15 @@ class Columns:
 
         sql = f"SELECT *, {number << 32} + row_number() OVER () AS seq FROM ({rows.sql}) {only_new}"
         self._copy(sql, [], ColumnPart(pile, number, number), rows.tables)
-        parts = parts_of(pile)
+        parts = read_parts(pile)
         # parts of like width are put together, so that there are few of any width
         width = 1
         while (
-            len(alike := [part for part in parts if part.last - part.first + 1 == width]) >= FAN_IN
+            len(alike := [part for part in parts if part.last - part.first + 1 == width])
+            >= PARTS_MERGED_TOGETHER
         ):
             self._merge(alike)
-            parts = parts_of(pile)
+            parts = read_parts(pile)
             width = alike[-1].last - alike[0].first + 1
 
     def answers_for(
@@ -143,7 +151,7 @@ class Columns:
     def put_together(self, run: str) -> None:
         """Make one part of all that a run has of each kind."""
         for kind in KINDS:
-            if len(parts := parts_of(self._pile(kind.table, run))) > 1:
+            if len(parts := read_parts(self._pile(kind.table, run))) > 1:
                 self._merge(parts)
 
     def ask(self, run: str, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
@@ -223,19 +231,19 @@ class Columns:
         place = written or self._folder
         words = str(failure).splitlines()[0][:300]
         if _NO_ROOM.search(str(failure)):
-            return no_room(place)
+            return make_full_disk_error(place)
         if isinstance(failure, duckdb.OutOfMemoryException):
-            return no_memory(place)
+            return make_memory_error(place)
         if written is not None and "Permission denied" in words:
-            return not_writable(written.parent)
+            return make_unwritable_error(written.parent)
 
         # neither room nor rights: a part may be damaged
         for folder in (self._folder / TEXTS, *(self._folder / RUNS).glob("*")):
-            for part in all_parts(folder):
-                if why := reason_unreadable(part.path):
-                    return damaged(str(part.path), why)
+            for part in list_all_parts(folder):
+                if why := explain_unreadable_part(part.path):
+                    return make_damage_error(str(part.path), why)
 
-        return error_of_store(place, words)
+        return make_store_error(place, words)
 
     def _pile(self, table: str, run: str) -> Path:
         if table == TEXTS:
@@ -245,20 +253,20 @@ class Columns:
     def _sources(self, table: str, run: str) -> str:
         """Return the parts of a run's table as SQL; of texts, all runs'."""
         if table == TEXTS:
-            parts = all_parts(self._folder / TEXTS)
+            parts = list_all_parts(self._folder / TEXTS)
         elif run == EVERY_RUN:
             folders = sorted(path for path in (self._folder / RUNS).glob("*") if path.is_dir())
             parts = []
             for folder in folders:
-                parts.extend(parts_of(folder / table))
+                parts.extend(read_parts(folder / table))
         else:
-            parts = parts_of(self._pile(table, run))
+            parts = read_parts(self._pile(table, run))
 
         return _select_parts(parts) if parts else ""
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
         if self._opened is None:
-            connection = duckdb.connect(":memory:", config=dict(LOCKED_DOWN))
+            connection = duckdb.connect(":memory:", config=dict(LOCKED_DOWN_SETTINGS))
             # Nothing that reaches it may make it read or write files elsewhere.
             connection.execute(f"SET allowed_directories = [{_quote(str(self._folder))}]")
             connection.execute("SET enable_external_access = false")
@@ -302,13 +310,13 @@ class Columns:
             raise self._error_of(failure, part.path) from failure
 
 
-def block_of(
+def make_row_block(
     kind: type[ColumnRow],
     run: str,
     rows: Sequence[tuple[Any, ...]],
 ) -> RowBlock:
     """Return rows, a tuple of cells each, as arrays."""
-    arrays, cells = arrays_of(kind.types(), rows)
+    arrays, cells = make_arrays(kind.types(), rows)
     once = "DISTINCT ON (r.text_hash)" if kind is TextRow else ""
     return RowBlock(
         kind,
@@ -326,7 +334,7 @@ NUMBERS = {
 }
 
 
-def arrays_of(
+def make_arrays(
     types: Mapping[str, str], rows: Sequence[tuple[Any, ...]]
 ) -> tuple[Arrays, dict[str, str]]:
     """Return rows as arrays that DuckDB reads as they are, and SQL by name that gives the columns of such a table `r`.
@@ -368,12 +376,12 @@ def arrays_of(
     return arrays, sql
 
 
-def parts_of(pile: Path) -> list[ColumnPart]:
+def read_parts(pile: Path) -> list[ColumnPart]:
     """Return the parts of a pile that count, in order."""
-    return [part for part in all_parts(pile.parent) if part.pile == pile]
+    return [part for part in list_all_parts(pile.parent) if part.pile == pile]
 
 
-def all_parts(folder: Path) -> list[ColumnPart]:
+def list_all_parts(folder: Path) -> list[ColumnPart]:
     """Return the parts in a folder that count, by pile, in order."""
     # read twice until two readings are alike
     names = sorted(_list_part_names(folder))
@@ -384,7 +392,7 @@ def all_parts(folder: Path) -> list[ColumnPart]:
 
     parts: list[ColumnPart] = []
     for part in sorted(
-        (_part_named(folder, name) for name in names), key=lambda p: (p.pile, p.first, -p.last)
+        (_find_part(folder, name) for name in names), key=lambda p: (p.pile, p.first, -p.last)
     ):
         if not parts or parts[-1].pile != part.pile or part.last > parts[-1].last:
             parts.append(part)
@@ -392,7 +400,7 @@ def all_parts(folder: Path) -> list[ColumnPart]:
     return parts
 
 
-def drafts_left_in(folder: Path) -> list[Path]:
+def list_left_drafts(folder: Path) -> list[Path]:
     """Return what was being written to a folder when a command was killed."""
     drafts = folder.glob(".*.draft")
     return [path for path in drafts if _NAME.fullmatch(path.name[1:].removesuffix(".draft"))]
@@ -405,7 +413,7 @@ def _list_part_names(folder: Path) -> Iterator[str]:
                 yield path.name
 
 
-def _part_named(folder: Path, name: str) -> ColumnPart:
+def _find_part(folder: Path, name: str) -> ColumnPart:
     match = _NAME.fullmatch(name)
     assert match is not None, "only such names are listed"
     return ColumnPart(folder / match[1], int(match[2]), int(match[3]))
@@ -427,12 +435,12 @@ def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def reason_unreadable(part: Path) -> str:
+def explain_unreadable_part(part: Path) -> str:
     """Return why a Parquet file can't be read; empty where it can."""
     try:
         with duckdb.connect(":memory:") as connection:
             connection.execute(
-                "SELECT bit_xor(hash(t)) FROM read_parquet(?) AS t", [[str(path_in_text(part))]]
+                "SELECT bit_xor(hash(t)) FROM read_parquet(?) AS t", [[str(make_text_path(part))]]
             ).fetchall()
     except duckdb.OutOfMemoryException:
         return ""  # which says nothing of the file

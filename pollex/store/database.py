@@ -22,9 +22,15 @@ from typing import Any, NamedTuple
 from pollex.errors import PollexError, StoreBusy, WrongUse
 from pollex.rooms import hooks_of
 from pollex.store import tables
-from pollex.store.folder import error_of_store, no_memory, no_room, not_writable, write_failed
+from pollex.store.folder import (
+    make_full_disk_error,
+    make_memory_error,
+    make_store_error,
+    make_unwritable_error,
+    make_write_error,
+)
 from pollex.store.hooks import StoreTable
-from pollex.store.tables import Row, damaged, type_of
+from pollex.store.tables import Row, make_damage_error, type_of
 
 VERSION = 10
 """Counted up by whoever changes a table: `repair.rebuild` brings older databases over."""
@@ -128,7 +134,7 @@ CHECKPOINTS = "checkpoints.sqlite"
 PATIENCE, WHILE_ASKED = 60.0, 15.0
 """Seconds to wait for other processes, whose transactions are short; the second where somebody waits for an answer."""
 
-FULLY_CHECKED = 32 << 20
+LARGEST_FULLY_CHECKED_BYTES = 32 << 20
 """A database up to this size is read whole when it is opened for writing."""
 
 NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_SHMMAP")
@@ -181,7 +187,7 @@ class Database:
             raise  # the statement is wrong, not the store
         # A message that quotes what was damaged is no text.
         except (sqlite3.Error, MemoryError, UnicodeDecodeError) as failure:
-            raise error_of(self.path, failure) from failure
+            raise describe_database_error(self.path, failure) from failure
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Return what a query gives, a dict a row."""
@@ -218,7 +224,7 @@ class Database:
         try:
             self.path.stat()
         except OSError as failure:
-            raise write_failed(self.path, failure) from failure
+            raise make_write_error(self.path, failure) from failure
 
         with self._turn, self.trouble():
             self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -274,7 +280,7 @@ class Database:
                 os.fsync(file.fileno())
             draft.replace(path)
         except OSError as failure:
-            raise write_failed(path, failure) from failure
+            raise make_write_error(path, failure) from failure
         finally:
             draft.unlink(missing_ok=True)
 
@@ -313,7 +319,7 @@ def _connect(path: Path, *, read_only: bool, patience: float) -> sqlite3.Connect
 
         # before anything is read that its tables may compute
         require_plain_tables(connection.execute(TABLES).fetchall(), path)
-        if not read_only and not fresh and path.stat().st_size <= FULLY_CHECKED:
+        if not read_only and not fresh and path.stat().st_size <= LARGEST_FULLY_CHECKED_BYTES:
             _check_integrity(connection, path)
         if (schema := connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
             make_tables(connection)
@@ -362,7 +368,7 @@ def require_plain_tables(rows: Iterable[Any], path: Path) -> None:
     for name, sql in rows:
         of_expressions = _INDEX.match(sql) and sql.count("(") > 1
         if of_expressions or _COMPUTES.search(_LITERAL.sub("", sql)):
-            raise damaged(str(path), f"{name!r} is no table of pollex")
+            raise make_damage_error(str(path), f"{name!r} is no table of pollex")
 
 
 def _address(path: Path, *, read_only: bool) -> str:
@@ -380,10 +386,10 @@ def _address(path: Path, *, read_only: bool) -> str:
 def _check_integrity(connection: sqlite3.Connection, path: Path) -> None:
     (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
-        raise damaged(str(path), verdict.splitlines()[-1])
+        raise make_damage_error(str(path), verdict.splitlines()[-1])
 
 
-def error_of(path: Path, failure: Exception) -> PollexError:
+def describe_database_error(path: Path, failure: Exception) -> PollexError:
     """Return the error that says what happened."""
     # by SQLite's name for it, then by its words
     name = getattr(failure, "sqlite_errorname", "")
@@ -395,9 +401,9 @@ def error_of(path: Path, failure: Exception) -> PollexError:
             option="store",
         )
     if name in NO_ROOM:
-        return no_room(path)
+        return make_full_disk_error(path)
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-        return not_writable(path)
+        return make_unwritable_error(path)
 
     if str(failure):
         words = str(failure).splitlines()[0]
@@ -405,12 +411,12 @@ def error_of(path: Path, failure: Exception) -> PollexError:
         words = name
 
     if isinstance(failure, MemoryError) or name.startswith("SQLITE_NOMEM"):
-        return no_memory(path)
+        return make_memory_error(path)
 
     wrong = name.startswith(DAMAGED) or isinstance(failure, UnicodeDecodeError)
     if wrong or re.search("malformed|no such|unsupported|not decode", words) or _is_unsound(path):
-        return damaged(str(path), words)
-    return error_of_store(path, words)
+        return make_damage_error(str(path), words)
+    return make_store_error(path, words)
 
 
 def _is_unsound(path: Path) -> bool:

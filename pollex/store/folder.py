@@ -153,12 +153,12 @@ def _remove_empty(folder: Path) -> None:
 
 
 @cache
-def _links() -> tempfile.TemporaryDirectory[str]:
+def _make_links_folder() -> tempfile.TemporaryDirectory[str]:
     # which is removed when the process ends
     return tempfile.TemporaryDirectory(prefix="pollex-")
 
 
-def path_in_text(path: Path) -> Path:
+def make_text_path(path: Path) -> Path:
     """Return an absolute path that DuckDB takes: where a name on the way is no UTF-8, a link to it."""
     where = path.absolute()
     if is_text(where):
@@ -169,7 +169,7 @@ def path_in_text(path: Path) -> Path:
 @cache
 def _link_to(where: Path) -> Path:
     link = (
-        Path(_links().name)
+        Path(_make_links_folder().name)
         / f"{secrets.token_hex(8)}{where.suffix if is_text(where.suffix) else ''}"
     )
     link.symlink_to(where)
@@ -186,14 +186,14 @@ def make_private(folder: Path) -> None:
 
 
 def free_name(path: Path, why: str = "damaged") -> Path:
-    """Return the first free `NAME.damaged.N`; `forgetting.left_in` knows such names."""
+    """Return the first free `NAME.damaged.N`; `forgetting.list_unforgotten_files` knows such names."""
     number = 1
     while (name := path.with_name(f"{path.name}.{why}.{number}")).exists():
         number += 1
     return name
 
 
-def kept_secret(folder: Path) -> bytes | None:
+def read_secret(folder: Path) -> bytes | None:
     """Return the store's secret; None where there is none yet.
 
     Raises:
@@ -247,7 +247,7 @@ def keep_secret(folder: Path, other_secret: bytes | None, paid: int) -> bytes:
             hint="give that of a store",
         )
 
-    if (stored := kept_secret(folder)) is not None:
+    if (stored := read_secret(folder)) is not None:
         if other_secret not in (None, stored):
             raise WrongUse(
                 "the store has another secret than the one given",
@@ -299,17 +299,17 @@ def _secret_error(path: Path, what: str) -> StoreDamaged:
     return StoreDamaged(what, where=str(path), hint=hint)
 
 
-def write_failed(path: Path, failure: OSError) -> PollexError:
+def make_write_error(path: Path, failure: OSError) -> PollexError:
     """Return the error that says why the store can't be written."""
     if failure.errno in NO_ROOM:
-        return no_room(path)
+        return make_full_disk_error(path)
     if (
         isinstance(failure, PermissionError | FileExistsError | NotADirectoryError)
         or failure.errno == errno.EROFS
     ):
-        return not_writable(path, failure.strerror)
+        return make_unwritable_error(path, failure.strerror)
     if failure.errno == errno.ENOMEM:
-        return no_memory(path)
+        return make_memory_error(path)
     if isinstance(failure, FileNotFoundError):
         return PollexError(
             "the store was removed while it was in use",
@@ -317,10 +317,10 @@ def write_failed(path: Path, failure: OSError) -> PollexError:
             hint="put it back, then resume the run",
         )
 
-    return error_of_store(path, failure.strerror or str(failure))
+    return make_store_error(path, failure.strerror or str(failure))
 
 
-def error_of_store(path: Path, why: str) -> PollexError:
+def make_store_error(path: Path, why: str) -> PollexError:
     """Return the error for what is neither damage nor any other trouble that has words of its own."""
     return PollexError(
         f"the store can't be used: {why}",
@@ -329,7 +329,7 @@ def error_of_store(path: Path, why: str) -> PollexError:
     )
 
 
-def no_memory(path: Path) -> PollexError:
+def make_memory_error(path: Path) -> PollexError:
     """Return the error for memory that ran out."""
     return PollexError(
         "memory ran out",
@@ -338,7 +338,7 @@ def no_memory(path: Path) -> PollexError:
     )
 
 
-def not_writable(path: Path, why: str | None = "Permission denied") -> WrongUse:
+def make_unwritable_error(path: Path, why: str | None = "Permission denied") -> WrongUse:
     """Return the error for a store that this user can't write."""
     return WrongUse(
         f"the store can't be written: {why}",
@@ -348,6 +348,6 @@ def not_writable(path: Path, why: str | None = "Permission denied") -> WrongUse:
     )
 
 
-def no_room(path: Path) -> StoreFull:
+def make_full_disk_error(path: Path) -> StoreFull:
     """Return the error for a full disk."""
     return StoreFull(f"disk full at {path}", hint="make room, then resume the run")

@@ -12,16 +12,16 @@ from typing import Any
 
 from pollex.conversations.redaction import pseudonym
 from pollex.errors import StoreBusy
-from pollex.store.columns import RUNS, TEXTS, all_parts, drafts_left_in
+from pollex.store.columns import RUNS, TEXTS, list_all_parts, list_left_drafts
 from pollex.store.database import BACKUP, CHECKPOINTS, FILE
 from pollex.store.folder import remove_caches
 from pollex.store.fragments import Traces
-from pollex.store.outputs import OUTPUT
+from pollex.store.outputs import OUTPUT_FACT_KIND
 from pollex.store.runs import is_worked_on
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, pack, unpack
 
-ABOUT = (
+CONVERSATION_ID_FIELDS = (
     "conversation_id",
     "conversation",
     "item",
@@ -32,7 +32,7 @@ ABOUT = (
     "session_id",
 )
 """Names under which an entry of a list says of which conversation it is."""
-LONGEST = 200
+LONGEST_WHOLLY_FORGOTTEN_TEXT = 200
 """Characters of a text of which nothing is left once a run of its words tells; of a longer one the line goes."""
 USER_FIELDS = (
     "user",
@@ -89,7 +89,7 @@ class ToForget:
         """Return a text without them, line by line where it is long."""
         if not self.traces.within(text):
             return text
-        if len(text) <= LONGEST:
+        if len(text) <= LONGEST_WHOLLY_FORGOTTEN_TEXT:
             return self.traces.masked(text)
         return self.traces.masked(
             "".join(self.traces.masked(line) for line in text.splitlines(keepends=True))
@@ -99,7 +99,8 @@ class ToForget:
         """Tell whether an entry of a list is of one of them."""
         if isinstance(value, dict):
             return any(
-                isinstance(value.get(name), str) and value[name] in self.ids for name in ABOUT
+                isinstance(value.get(name), str) and value[name] in self.ids
+                for name in CONVERSATION_ID_FIELDS
             )
         return isinstance(value, str) and value in self.ids
 
@@ -244,16 +245,19 @@ def _delete_from_columns(store: Store, target: ToForget) -> Iterator[tuple[str, 
     of = {"conversations": ("id", target.ids), "texts": ("text_hash", target.hashes)}
     parts_of_runs = []
     for run in (folder / RUNS).glob("*"):
-        for part in all_parts(run):
+        for part in list_all_parts(run):
             parts_of_runs.append((part, part.pile.name))
 
     counts: Counter[str] = Counter()
-    for part, table in [*parts_of_runs, *((part, "texts") for part in all_parts(folder / TEXTS))]:
+    for part, table in [
+        *parts_of_runs,
+        *((part, "texts") for part in list_all_parts(folder / TEXTS)),
+    ]:
         column, values = of.get(table, ("conversation", target.ids))
         counts[table] += store.columns.drop(part, column, sorted(values))
 
     piles = [*(folder / RUNS).glob("*"), folder / TEXTS]
-    for draft in [path for pile in piles for path in drafts_left_in(pile)]:
+    for draft in [path for pile in piles for path in list_left_drafts(pile)]:
         draft.unlink()
 
     for draft in folder.glob(".*.draft"):
@@ -365,7 +369,7 @@ def _rewrite_rows(
     target: ToForget,
 ) -> int:
     changed = 0
-    outputs = f"WHERE kind != '{OUTPUT}'" if table == "facts" else ""
+    outputs = f"WHERE kind != '{OUTPUT_FACT_KIND}'" if table == "facts" else ""
     rows = connection.execute(f"SELECT rowid, {', '.join(columns)} FROM {table} {outputs}")
     for rowid, *texts in rows.fetchall():
         cleaned = [_clean_cell(text, target) for text in texts]
@@ -400,7 +404,7 @@ def _clean_cell(text: str | None, target: ToForget) -> str | None:
     return pack(cleaned)
 
 
-def left_in(folder: Path, target: ToForget) -> list[Path]:
+def list_unforgotten_files(folder: Path, target: ToForget) -> list[Path]:
     """Return files of a store that nobody could take them out of: those that a rebuild kept."""
     odd = []
     for path in folder.rglob("*"):

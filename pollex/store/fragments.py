@@ -6,25 +6,25 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-RUN = 5
+WORDS_OF_FRAGMENT = 5
 """Words of a fragment that always tells; a shorter turn tells as a whole."""
 FEWEST = 2
 """Words of the shortest turn that does."""
 
-TELLING = 9.0
+LEAST_TELLING_RARITY = 9.0
 """How rare two to four words are together to tell: as a run that stands once in 10⁹ words would be."""
-RARE = 5.0
+LEAST_SINGLE_WORD_RARITY = 5.0
 """How rare a single word is to tell: a name, a number, a word that stands once in 10⁵."""
 ALL_WORDS = 9.0
 """The frequencies of `wordfreq` count a word's places in 10⁹ words, as powers of ten."""
 
-FORGOTTEN = "[forgotten]"
+FORGOTTEN_MARK = "[forgotten]"
 """In place of a text that quotes what was forgotten."""
 
 OUR_TEXTS = (".py", ".html", ".toml", ".md", ".txt", ".js")
 """Endings of the files of pollex whose words stand in every output."""
 
-PIECE = 1 << 20
+CHARACTERS_OF_PIECE = 1 << 20
 """Characters of a text that are looked at together."""
 
 _WORD = re.compile(r"\w+")
@@ -33,17 +33,17 @@ _NO_WORD = re.compile(r"\W")
 Fragment = tuple[str, ...]
 
 
-def words_of(text: str) -> list[str]:
+def split_compared_words(text: str) -> list[str]:
     """Return the words of a text as they are compared."""
     return _WORD.findall(text.casefold())
 
 
-def fragments_of(text: str) -> Iterator[Fragment]:
+def yield_fragments(text: str) -> Iterator[Fragment]:
     """Yield the runs of words that tell of a text, whatever the words are."""
-    words = words_of(text)
-    if FEWEST <= len(words) <= RUN:
+    words = split_compared_words(text)
+    if FEWEST <= len(words) <= WORDS_OF_FRAGMENT:
         yield tuple(words)
-    yield from _runs(words, RUN)
+    yield from _runs(words, WORDS_OF_FRAGMENT)
 
 
 class Traces:
@@ -63,26 +63,26 @@ class Traces:
     ) -> None:
         texts = list(texts)
         # long runs tell by themselves, short ones where their words are rare
-        self._sure = {fragment for text in texts for fragment in fragments_of(text)}
+        self._sure = {fragment for text in texts for fragment in yield_fragments(text)}
         possible: set[Fragment] = set()
         for text in texts:
-            for length in range(1, RUN):
-                possible.update(_runs(words_of(text), length))
+            for length in range(1, WORDS_OF_FRAGMENT):
+                possible.update(_runs(split_compared_words(text), length))
 
         hints = {run for run in possible if _is_telling(run)}
 
         # What others say, and what pollex itself says in every output, tells of nobody.
         for other in others:
             if self._sure or hints:
-                spoken = set(_all_runs(words_of(other)))
+                spoken = set(_all_runs(split_compared_words(other)))
                 self._sure -= spoken
                 hints -= spoken
 
         if hints:
-            hints -= _spoken_by_pollex(frozenset(run[0] for run in hints))
+            hints -= _find_own_runs(frozenset(run[0] for run in hints))
 
         self._hints = hints | {
-            tuple(words) for name in names if _is_distinctive(words := words_of(name))
+            tuple(words) for name in names if _is_distinctive(words := split_compared_words(name))
         }
         # first words of all, so that most texts need one look
         self._first = {run[0] for run in self._sure | self._hints}
@@ -90,13 +90,13 @@ class Traces:
     def within(self, text: str) -> bool:
         """Tell whether a text quotes one of them."""
         before: list[str] = []
-        for piece in _pieces(text):
+        for piece in _split_pieces(text):
             # a run may begin in the piece before
-            words = before + words_of(piece)
+            words = before + split_compared_words(piece)
             runs = () if self._first.isdisjoint(words) else self._runs_in(words)
             if any(run in self._sure or run in self._hints for run in runs):
                 return True
-            before = words[1 - RUN :]
+            before = words[1 - WORDS_OF_FRAGMENT :]
 
         return False
 
@@ -108,35 +108,35 @@ class Traces:
         words = list(_WORD.finditer(text))
         folded = [word[0].casefold() for word in words]
         if any(run in self._sure for run in self._runs_in(folded)):
-            return FORGOTTEN
+            return FORGOTTEN_MARK
 
         # From the end, so that places before it stay what they are.
         places = list(self._places_of_hints(folded))
-        for start, end in reversed(_joined(places)):
-            text = text[: words[start].start()] + FORGOTTEN + text[words[end - 1].end() :]
+        for start, end in reversed(_join_places(places)):
+            text = text[: words[start].start()] + FORGOTTEN_MARK + text[words[end - 1].end() :]
 
         return text
 
     def _runs_in(self, words: Sequence[str]) -> Iterator[Fragment]:
         for start, word in enumerate(words):
             if word in self._first:
-                for length in range(1, RUN + 1):
+                for length in range(1, WORDS_OF_FRAGMENT + 1):
                     yield tuple(words[start : start + length])
 
     def _places_of_hints(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
         for start, word in enumerate(words):
             if word in self._first:
-                ends = range(min(start + RUN, len(words)), start, -1)
+                ends = range(min(start + WORDS_OF_FRAGMENT, len(words)), start, -1)
                 for end in ends:
                     if tuple(words[start:end]) in self._hints:
                         yield (start, end)
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _split_pieces(text: str) -> Iterator[str]:
     """Yield a long text in pieces that end between words: a list of all its words would take too much memory."""
     start = 0
-    while len(text) - start > PIECE:
-        end = _NO_WORD.search(text, start + PIECE)
+    while len(text) - start > CHARACTERS_OF_PIECE:
+        end = _NO_WORD.search(text, start + CHARACTERS_OF_PIECE)
         if end is None:
             break
         yield text[start : end.start()]
@@ -150,11 +150,11 @@ def _runs(words: Sequence[str], length: int) -> Iterator[Fragment]:
 
 
 def _all_runs(words: Sequence[str]) -> Iterator[Fragment]:
-    for length in range(1, RUN + 1):
+    for length in range(1, WORDS_OF_FRAGMENT + 1):
         yield from _runs(words, length)
 
 
-def _joined(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _join_places(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return places that overlap or touch as one."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(places):
@@ -168,7 +168,9 @@ def _joined(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _is_telling(run: Fragment) -> bool:
     """Tell whether words are so rare that who has them got them from there."""
-    return sum(map(_rarity, run)) >= (RARE if len(run) == 1 else TELLING)
+    return sum(map(_rarity, run)) >= (
+        LEAST_SINGLE_WORD_RARITY if len(run) == 1 else LEAST_TELLING_RARITY
+    )
 
 
 @cache
@@ -188,14 +190,17 @@ def _is_distinctive(words: Sequence[str]) -> bool:
     )
 
 
-def _spoken_by_pollex(first: frozenset[str]) -> set[Fragment]:
+def _find_own_runs(first: frozenset[str]) -> set[Fragment]:
     """Return the runs of words in pollex's own texts that begin with one of some words."""
     spoken: set[Fragment] = set()
     for text in _our_texts():
-        words = words_of(text)
+        words = split_compared_words(text)
         for start, word in enumerate(words):
             if word in first:
-                spoken.update(tuple(words[start : start + length]) for length in range(1, RUN + 1))
+                spoken.update(
+                    tuple(words[start : start + length])
+                    for length in range(1, WORDS_OF_FRAGMENT + 1)
+                )
 
     return spoken
 

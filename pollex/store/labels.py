@@ -10,7 +10,7 @@ from pollex.store.tables import unpack
 THUMB = "thumb"
 """The question that all conversations may be asked about; its values are `up` and `down`."""
 
-LAST = """
+LAST_ANSWERS_QUERY = """
     SELECT annotator, text_hash, conversation, run, question, value, source, drawn FROM labels AS l
     WHERE question = ?1 AND (drawn = 'repeat') = ?2 AND rowid = (SELECT max(rowid) FROM labels AS o
         WHERE o.question = l.question AND o.text_hash = l.text_hash AND o.annotator = l.annotator
@@ -43,10 +43,10 @@ class Opinion:
         return self.annotator != "" and self.drawn != VOLUNTARY
 
 
-def opinions(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
+def read_opinions(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
     """Return what everybody said last, or what they said of texts that they were shown once more."""
     rows = []
-    for row in store.rows(LAST, [question, int(again)]):
+    for row in store.rows(LAST_ANSWERS_QUERY, [question, int(again)]):
         rows.append(row | {"value": unpack(row["value"])})
     return [Opinion(**row) for row in rows if row["value"] is not None]
 

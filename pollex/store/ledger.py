@@ -11,7 +11,7 @@ from pollex.store.database import Statement
 from pollex.store.runs import OUT, CallLease, is_held
 from pollex.store.spans import Tracer
 from pollex.store.store import Store
-from pollex.store.tables import damaged, line_of, now, read_line
+from pollex.store.tables import line_of, make_damage_error, now, read_line
 
 _COLUMNS = "digest, provider, place, model, intended, size, id"
 
@@ -133,7 +133,7 @@ class StoreLedger:
 
         values = read_line(line)
         if values is None or values["key"] != key:
-            raise damaged(
+            raise make_damage_error(
                 str(self._store.folder),
                 f"the reply to call {key[:12]}… was changed",
             )

@@ -15,18 +15,18 @@ from pollex.outputs import WrittenOutputs, listen_for_outputs
 from pollex.store.database import FILE, Database
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, now, pack, unpack
-from pollex.store.writer import change_of
+from pollex.store.writer import make_row_change
 from pollex.text import is_text
 
 LOG = logging.getLogger(__name__)
 
-LOCAL = "file://"
+ESCAPED_PATH_PREFIX = "file://"
 """Begins paths that are no UTF-8, escaped as in an address: the database takes text alone."""
 
 KEPT = ("beside", "digest", "size", "run")
 """What the store keeps of a file, beside its path."""
 
-OUTPUT = "output"
+OUTPUT_FACT_KIND = "output"
 """Kind of the facts that tell of such a file; their id is its path."""
 
 
@@ -51,7 +51,7 @@ class Output:
     @property
     def remote(self) -> bool:
         """Whether it lies on another file system."""
-        return "://" in self.path and not self.path.startswith(LOCAL)
+        return "://" in self.path and not self.path.startswith(ESCAPED_PATH_PREFIX)
 
     def places(self, folder: Path) -> list[Path]:
         """Return where it may lie: beside the store, and where it was written; nowhere on another file system."""
@@ -107,9 +107,11 @@ def note_outputs(folder: Path, written: WrittenOutputs) -> None:
         )
 
 
-def outputs_of(store: Store) -> list[Output]:
+def list_outputs(store: Store) -> list[Output]:
     """Return all files that the store knows of, those written last at the end."""
-    rows = store.rows("SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [OUTPUT])
+    rows = store.rows(
+        "SELECT id, payload FROM facts WHERE kind = ? ORDER BY rowid", [OUTPUT_FACT_KIND]
+    )
     outputs = [(row["id"], unpack(row["payload"])) for row in rows]
     files: list[Output] = []
     for path, values in outputs:
@@ -167,18 +169,18 @@ def _name_of_path(path: Path) -> str:
     """Return a path as the database takes it."""
     if is_text(path):
         return str(path)
-    return LOCAL + quote(os.fsencode(path))
+    return ESCAPED_PATH_PREFIX + quote(os.fsencode(path))
 
 
 def _path_of_name(name: str) -> Path:
-    if name.startswith(LOCAL):
-        return Path(os.fsdecode(unquote_to_bytes(name.removeprefix(LOCAL))))
+    if name.startswith(ESCAPED_PATH_PREFIX):
+        return Path(os.fsdecode(unquote_to_bytes(name.removeprefix(ESCAPED_PATH_PREFIX))))
     return Path(name)
 
 
 def _row_of(output: Output) -> FactRow:
     values = {name: getattr(output, name) for name in KEPT}
-    return FactRow("", OUTPUT, output.path, pack(values | {"time": now()}))
+    return FactRow("", OUTPUT_FACT_KIND, output.path, pack(values | {"time": now()}))
 
 
 def _replace_rows(
@@ -188,7 +190,7 @@ def _replace_rows(
 ) -> None:
     connection.executemany(
         "DELETE FROM facts WHERE kind = ? AND id = ?",
-        [[OUTPUT, path] for path in paths],
+        [[OUTPUT_FACT_KIND, path] for path in paths],
     )
     for row in rows:
-        change_of(row).apply(connection)
+        make_row_change(row).apply(connection)

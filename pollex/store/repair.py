@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import WrongUse
-from pollex.store.columns import RUNS, TEXTS, all_parts, reason_unreadable
+from pollex.store.columns import RUNS, TEXTS, explain_unreadable_part, list_all_parts
 from pollex.store.database import (
     BACKUP,
     FILE,
@@ -22,15 +22,15 @@ from pollex.store.database import (
     Database,
     require_plain_tables,
 )
-from pollex.store.folder import free_name, require_own_files, write_failed
+from pollex.store.folder import free_name, make_write_error, require_own_files
 from pollex.store.forgetting import require_idle
 from pollex.store.ledger import reply
 from pollex.store.runs import Run, statement_of_run
 from pollex.store.store import Store
-from pollex.store.tables import AnswerRow, FactRow, LabelRow, ScoreRow, damaged, read_line
-from pollex.store.writer import change_of
+from pollex.store.tables import AnswerRow, FactRow, LabelRow, ScoreRow, make_damage_error, read_line
+from pollex.store.writer import make_row_change
 
-CHANGING = {"calls", "progress", "batches"}
+CHANGING_TABLES = {"calls", "progress", "batches"}
 """Tables whose rows change after a run's end: the database knows better than its backup."""
 
 WORDS = {
@@ -46,7 +46,7 @@ WORDS = {
 REPLIES, LABELS, FACTS = EARLIER = ("replies.jsonl", "labels.jsonl", "facts.jsonl")
 """Files of lines beside the database of an earlier pollex."""
 
-FARTHEST = 1 << 40
+FARTHEST_ROW_NUMBER = 1 << 40
 """Row numbers that are tried behind a place that can't be read."""
 
 
@@ -58,17 +58,17 @@ def check(store: Store) -> None:
     """
     where = str(store.folder / FILE)
     if (verdict := store.value("PRAGMA integrity_check(1)")) != "ok":
-        raise damaged(where, verdict.splitlines()[-1])
+        raise make_damage_error(where, verdict.splitlines()[-1])
 
     for table in ("calls", "facts"):
         for row in store.rows(f"SELECT * FROM {table}"):
             if not _is_sound(table, row):
-                raise damaged(where, f"{WORDS.get(table, table)} were changed")
+                raise make_damage_error(where, f"{WORDS.get(table, table)} were changed")
 
     for folder in (store.folder / TEXTS, *(store.folder / RUNS).glob("*")):
-        for part in all_parts(folder):
-            if why := reason_unreadable(part.path):
-                raise damaged(str(part.path), why)
+        for part in list_all_parts(folder):
+            if why := explain_unreadable_part(part.path):
+                raise make_damage_error(str(part.path), why)
 
 
 def rebuild(folder: Path) -> list[str]:
@@ -107,7 +107,7 @@ def rebuild(folder: Path) -> list[str]:
             done.append(f"{name} is kept as {new_name}")
         new.replace(path)
     except OSError as failure:
-        raise write_failed(path, failure) from failure
+        raise make_write_error(path, failure) from failure
 
     # open it, which checks it, and count what it has
     with Store.open(folder) as store:
@@ -158,7 +158,7 @@ def _fill_table(
     places = [folder / FILE, folder / BACKUP]
     name = WORDS.get(table, table.replace("_", " "))
     missed = set[int | None]()
-    for path in places if table in CHANGING else reversed(places):
+    for path in places if table in CHANGING_TABLES else reversed(places):
         if path.exists():
             missed.update(_copy_rows(table, path, connection))
 
@@ -212,7 +212,7 @@ def _read_rows(
     last = 0
     step = 0
     # behind a place that can't be read, numbers are tried in growing steps
-    while step < FARTHEST:
+    while step < FARTHEST_ROW_NUMBER:
         try:
             for row in source.execute(sql, [last + step]):
                 yield from range(last + 1, row[0] if step else 0)
@@ -253,12 +253,12 @@ def _take_lines(folder: Path, connection: sqlite3.Connection) -> None:
     if len(facts) > connection.execute("SELECT count(*) FROM facts").fetchone()[0]:
         connection.execute("DELETE FROM facts")
         for fact in facts:
-            change_of(fact).apply(connection)
+            make_row_change(fact).apply(connection)
 
     labels = {label for (label,) in connection.execute("SELECT id FROM labels")}
     for values in _read_lines(folder / LABELS):
         if values["id"] not in labels:
-            change_of(LabelRow(**values)).apply(connection)
+            make_row_change(LabelRow(**values)).apply(connection)
 
     runs = {run for (run,) in connection.execute("SELECT id FROM runs")}
     for path in sorted((folder / RUNS).glob("*/run.json")):
@@ -294,9 +294,9 @@ def _set_parts_aside(folder: Path) -> list[str]:
     """Set unreadable parts aside, and scores without all answers, which a resume restores."""
     done = []
     for pile in (folder / TEXTS, *(folder / RUNS).glob("*")):
-        parts = all_parts(pile)
+        parts = list_all_parts(pile)
         # scores without their answers go with them
-        bad = {part for part in parts if reason_unreadable(part.path)}
+        bad = {part for part in parts if explain_unreadable_part(part.path)}
         if any(part.pile.name == AnswerRow.table for part in bad):
             bad |= {part for part in parts if part.pile.name == ScoreRow.table}
         for part in sorted(bad):

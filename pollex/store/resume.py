@@ -18,9 +18,9 @@ from pollex.rubrics.score import ScoreColumns
 from pollex.store.columns import EVERY_RUN
 from pollex.store.rows import read_answer, read_conversation
 from pollex.store.runs import ALL_RUNS, FINISHED, Run, read_runs
-from pollex.store.settings_told import BEHIND, differences
+from pollex.store.settings_told import BEHIND_FACT_KIND, describe_differences
 from pollex.store.store import Store
-from pollex.store.tables import OriginalRow, damaged, unpack
+from pollex.store.tables import OriginalRow, make_damage_error, unpack
 
 MOST_NAMED = 20
 """Runs that an error names."""
@@ -36,7 +36,7 @@ def runs(store: Store, where: str = "", values: Sequence[Any] = ()) -> list[Run]
     return read_runs(store.rows(f"{ALL_RUNS}{condition} ORDER BY number", values))
 
 
-def last_run(store: Store, where: str, values: Sequence[Any]) -> Run | None:
+def find_last_run(store: Store, where: str, values: Sequence[Any]) -> Run | None:
     """Return the last run that meets a condition, reading no other."""
     last = f"number = (SELECT max(number) FROM runs WHERE {where})"
     return next(iter(runs(store, last, values)), None)
@@ -48,7 +48,7 @@ def find_run(store: Store, name: str, command: str = "") -> Run:
     Raises:
         WrongUse: There is none, or several.
     """
-    of_command = last_run(store, "? IN ('', command)", [command])
+    of_command = find_last_run(store, "? IN ('', command)", [command])
     if name == "last" and of_command is not None:
         return of_command
 
@@ -83,7 +83,7 @@ def last_unfinished(
     """Return the last unfinished run of `command`, with this fingerprint if given."""
     is_left = f"command = ? AND status NOT IN ({', '.join('?' * len(FINISHED))})"
     if fingerprint is None:
-        return last_run(store, is_left, [command, *FINISHED])
+        return find_last_run(store, is_left, [command, *FINISHED])
 
     left = runs(store, is_left, [command, *FINISHED])
     return next(
@@ -101,7 +101,7 @@ def find_resumable(
     """Return the run that a `--resume` of `command` goes on with.
 
     Args:
-        behind: What stands behind the digests of its roles; see `settings_behind`.
+        behind: What stands behind the digests of its roles; see `read_settings_behind`.
 
     Raises:
         ResumeRefused: What is unfinished was started with something else; the message says with
@@ -121,10 +121,10 @@ def find_resumable(
         )
 
     changed = "; ".join(
-        differences(
+        describe_differences(
             other.fingerprint,
             fingerprint,
-            settings_behind(store, other),
+            read_settings_behind(store, other),
             behind,
         )
     )
@@ -135,13 +135,13 @@ def find_resumable(
     )
 
 
-def settings_behind(store: Store, run: Run) -> dict[str, Any]:
+def read_settings_behind(store: Store, run: Run) -> dict[str, Any]:
     """Return what stands behind the digests of a run's roles; nothing of a run of an earlier pollex."""
-    roles = facts_of(store, run.id, BEHIND).get("roles", {})
+    roles = read_facts(store, run.id, BEHIND_FACT_KIND).get("roles", {})
     return roles if isinstance(roles, dict) else {}
 
 
-def facts_of(
+def read_facts(
     store: Store,
     run: str,
     kind: str,
@@ -158,7 +158,7 @@ def facts_of(
     )
     for row in rows:
         if zlib.crc32(row["payload"].encode()) != row["crc"]:
-            raise damaged(
+            raise make_damage_error(
                 str(store.folder),
                 f"the {kind} {row['id']!r} of {run} was changed",
             )
@@ -167,13 +167,13 @@ def facts_of(
 
 
 def step(store: Store, run: str, name: str) -> Any:
-    """Return the result of a step; None if not done. Raises as `facts_of` does."""
-    return facts_of(store, run, "step", name).get(name)
+    """Return the result of a step; None if not done. Raises as `read_facts` does."""
+    return read_facts(store, run, "step", name).get(name)
 
 
 def rubrics_of(store: Store, run: str, rubric: str | None = None) -> dict[str, Rubric]:
     """Return the rubrics of a run's pool by id, in their last version."""
-    rubrics = facts_of(store, run, "rubric", rubric)
+    rubrics = read_facts(store, run, "rubric", rubric)
     return {id_: Rubric.model_validate(values) for id_, values in rubrics.items()}
 
 
@@ -212,7 +212,7 @@ def extractions_of(
     conversation: str | None = None,
 ) -> dict[str, Extraction | Unanswered]:
     """Return the extractions so far, by conversation, or of one conversation."""
-    extractions = facts_of(store, run, "extraction", conversation)
+    extractions = read_facts(store, run, "extraction", conversation)
     return {
         id_: (Unanswered if "outcome" in values else Extraction).model_validate(values)
         for id_, values in extractions.items()
@@ -297,7 +297,7 @@ def scores_of(
         )
 
 
-def scored_ids(
+def list_scored_ids(
     store: Store,
     run: str,
     retry_outcomes: Collection[Outcome] = RETRYABLE,
@@ -317,7 +317,7 @@ def scored_ids(
     return {row["conversation"] for row in rows}
 
 
-def unread(store: Store, run: str) -> tuple[int, str]:
+def count_unread(store: Store, run: str) -> tuple[int, str]:
     """Return how many questions have an answer that could not be read, and why one of the answers could not."""
     last = (
         "SELECT last(outcome ORDER BY seq) AS outcome FROM answers GROUP BY conversation, question"
@@ -332,7 +332,7 @@ def unread(store: Store, run: str) -> tuple[int, str]:
     return number, rows[0]["detail"] if rows else ""
 
 
-def outcome_counts(
+def count_outcomes(
     store: Store,
     run: str,
     ids: Collection[str] | None = None,
@@ -368,7 +368,7 @@ def keep_originals(store: Store, originals: Mapping[tuple[str, str], Mapping[str
     )
 
 
-def originals_of(store: Store, conversation: str) -> dict[str, str]:
+def read_originals(store: Store, conversation: str) -> dict[str, str]:
     """Return what the placeholders of a conversation stand for.
 
     Raises:
@@ -383,7 +383,7 @@ def originals_of(store: Store, conversation: str) -> dict[str, str]:
         try:
             by_placeholder |= json.loads(Fernet(_derive_key(store)).decrypt(row["sealed"].encode()))
         except InvalidToken:
-            raise damaged(
+            raise make_damage_error(
                 str(store.folder),
                 "what placeholders stand for was sealed with another secret",
             ) from None

@@ -11,7 +11,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.score import AnswerColumns, ScoreColumns
-from pollex.store.columns import RowBlock, arrays_of, block_of
+from pollex.store.columns import RowBlock, make_arrays, make_row_block
 from pollex.store.tables import (
     AnswerRow,
     ConversationRow,
@@ -76,10 +76,10 @@ def conversation_rows(
 def rubric_rows(run: str, rubrics: Iterable[Rubric]) -> Iterator[Row]:
     """Return rubrics with their provenance as rows."""
     for rubric in rubrics:
-        yield fact(run, "rubric", rubric.id, rubric)
+        yield make_fact_row(run, "rubric", rubric.id, rubric)
 
 
-def fact(
+def make_fact_row(
     run: str,
     kind: str,
     id_: str,
@@ -134,7 +134,7 @@ class AnswerCells:
         for name in ("run", "conversation", "text_hash"):
             types_of_texts[name] = types.pop(name)
 
-        about, of_whom = arrays_of(
+        about, of_whom = make_arrays(
             types_of_texts,
             [
                 (self._run, writable(conversation.id), conversation.text_hash)
@@ -151,7 +151,7 @@ class AnswerCells:
                 )
             )
 
-        different, what = arrays_of(types, answer_cells)
+        different, what = make_arrays(types, answer_cells)
         # each cell of the table of answers points to one of the different answers
         row, column = np.nonzero(answers.index >= 0)
         tables = {
@@ -285,7 +285,7 @@ def score_block(run: str, scores: ScoreColumns) -> RowBlock:
     figures = (
         scores.column(name) for name in ("netsat", "label", "confident", "probability", "outcome")
     )
-    return block_of(
+    return make_row_block(
         ScoreRow,
         run,
         list(zip(repeat(run), map(writable, scores.ids), *figures)),

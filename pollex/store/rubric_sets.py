@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.rubrics.rubric_set import RubricSet, require_arrays
-from pollex.store.resume import facts_of, runs
-from pollex.store.rows import fact
+from pollex.store.resume import read_facts, runs
+from pollex.store.rows import make_fact_row
 from pollex.store.store import Store
-from pollex.store.tables import FactRow, Row, damaged, pack
+from pollex.store.tables import FactRow, Row, make_damage_error, pack
 
 ARRAYS = "arrays"
 """Kind of the facts that hold arrays, by their hash."""
 
-SHORTEST = 6
+SHORTEST_DIGEST_PREFIX = 6
 """Characters of a digest that will do."""
 
 
@@ -27,7 +27,7 @@ def rubric_set_rows(run: str, rubric_set: RubricSet) -> Iterator[Row]:
     if rubric_set.calibrator is not None and (arrays := rubric_set.arrays):
         payload = pack(base64.b64encode(arrays).decode("ascii"))
         yield FactRow(run, ARRAYS, hashlib.sha256(arrays).hexdigest(), payload)
-    yield fact(run, "rubric_set", rubric_set.rubrics_digest, rubric_set)
+    yield make_fact_row(run, "rubric_set", rubric_set.rubrics_digest, rubric_set)
 
 
 def set_digest(rubric_set: RubricSet) -> str:
@@ -36,7 +36,7 @@ def set_digest(rubric_set: RubricSet) -> str:
     return hashlib.sha256(json.dumps(stored, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
-def with_kept_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:
+def restore_kept_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:
     """Return a set with the arrays that the store has under their hash; as it is where it has none.
 
     Raises:
@@ -51,12 +51,12 @@ def with_kept_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:
     if not rows:
         return rubric_set
 
-    encoded = facts_of(store, rows[0]["run"], ARRAYS, digest)[digest]
+    encoded = read_facts(store, rows[0]["run"], ARRAYS, digest)[digest]
     try:
         arrays = base64.b64decode(encoded, validate=True)
         require_arrays(arrays, rubric_set.calibrator.facts, str(store.folder))
     except (BadCalibrator, binascii.Error, TypeError, ValueError) as error:
-        raise damaged(
+        raise make_damage_error(
             str(store.folder),
             f"the arrays {digest!r:.20} of a rubric set were changed",
         ) from error
@@ -77,14 +77,14 @@ class KeptSet:
 
     def read(self, store: Store) -> RubricSet:
         """Read it, with its arrays where they are kept. Raises PollexError where it can't be read."""
-        stored = facts_of(store, self.run, "rubric_set", self.digest)[self.digest]
-        return with_kept_arrays(
+        stored = read_facts(store, self.run, "rubric_set", self.digest)[self.digest]
+        return restore_kept_arrays(
             store,
             RubricSet.parse(stored, where=f"{store.folder}: {self.run}"),
         )
 
 
-def kept_sets(store: Store) -> list[KeptSet]:
+def list_kept_sets(store: Store) -> list[KeptSet]:
     """List the rubric sets of a store, the last one first."""
     rows = store.rows(
         "SELECT run, id, max(rowid) AS place FROM facts WHERE kind = 'rubric_set' GROUP BY run, id"
@@ -101,14 +101,14 @@ def find_set(store: Store, name: str) -> RubricSet | None:
         PollexError: It can't be read.
     """
     # by its run first, then by its digest, then by the digest of the whole set
-    every = kept_sets(store)
+    every = list_kept_sets(store)
     numbers = {run.id for run in runs(store) if name in (run.id, run.id.rpartition("-")[0])}
     named = []
     for stored in every:
         if name == "last" or stored.run in numbers:
             named.append(stored)
 
-    if not named and len(name) >= SHORTEST:
+    if not named and len(name) >= SHORTEST_DIGEST_PREFIX:
         named = []
         for stored in every:
             if stored.run.startswith(name) or stored.digest.startswith(name):

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict
 from pollex.errors import StoreBusy
 from pollex.store.database import Statement
 from pollex.store.folder import make_private
-from pollex.store.tables import damaged, pack
+from pollex.store.tables import make_damage_error, pack
 
 SENDERS = "senders"
 """Folder of the files that holders lock."""
@@ -163,7 +163,7 @@ class Run(BaseModel):
                 raise ValueError("its id is none")
             return cls(**dict(row) | {name: json.loads(row[name]) for name in JSON_COLUMNS})
         except (ValueError, TypeError, RecursionError) as damage:
-            raise damaged("", f"run {row['id']} can't be read") from damage
+            raise make_damage_error("", f"run {row['id']} can't be read") from damage
 
 
 JSON_COLUMNS = ("arguments", "fingerprint", "versions", "roles", "result")

@@ -6,7 +6,7 @@ from typing import Any
 
 from pollex.store.tables import FactRow, pack
 
-BEHIND = "settings"
+BEHIND_FACT_KIND = "settings"
 """Kind of the fact that tells what stands behind the digests of a run's roles."""
 
 OPAQUE: Mapping[str, str] = {
@@ -57,10 +57,10 @@ def writable_setting(value: Any) -> Any:
 
 def settings_row(run: str, behind: Mapping[str, Any]) -> FactRow:
     """Return what stands behind the digests of a run's roles as a row."""
-    return FactRow(run, BEHIND, "roles", pack(dict(behind)))
+    return FactRow(run, BEHIND_FACT_KIND, "roles", pack(dict(behind)))
 
 
-def differences(
+def describe_differences(
     before: Mapping[str, str],
     now: Mapping[str, str],
     behind_before: Mapping[str, Any] | None = None,
@@ -69,7 +69,7 @@ def differences(
     """Return the parts in which two fingerprints differ, each in words.
 
     Args:
-        behind_before: What stands behind the digests of roles, as `resume.settings_behind` returns
+        behind_before: What stands behind the digests of roles, as `resume.read_settings_behind` returns
             it.
     """
     # parts that differ; roles are told together
@@ -86,7 +86,7 @@ def differences(
     # what is known of both sides says how they differ
     changes: list[str] = []
     if behind_before and behind_now:
-        changes = list(changes_behind(behind_before, behind_now))
+        changes = list(describe_changes_behind(behind_before, behind_now))
 
     how = "; ".join(changes) or "another model, prompt or setting"
     return [*sentences, f"{', '.join(roles)}: {how}"]
@@ -102,7 +102,7 @@ def _part_in_words(
     return f"{_plain(before.get(part))}, and now {_plain(now.get(part))}"
 
 
-def changes_behind(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def describe_changes_behind(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Yield what changed of model, endpoint, settings and prompts, in words."""
     for name in sorted({*before, *now}):
         old = before.get(name)

@@ -36,10 +36,16 @@ from pollex.errors import PollexError, StoreFull, WrongUse
 from pollex.outputs import note_run
 from pollex.store.columns import RUNS, TEXTS, Columns, RowBlock
 from pollex.store.database import BACKUP, FILE, Database, Statement
-from pollex.store.folder import STORE, keep_secret, make_private, require_own_files, write_failed
+from pollex.store.folder import (
+    STORE,
+    keep_secret,
+    make_private,
+    make_write_error,
+    require_own_files,
+)
 from pollex.store.runs import ALL_RUNS, CallLease, Run, RunLock, Sender, Status, statement_of_run
-from pollex.store.tables import FactRow, Row, damaged, now, pack, without_texts
-from pollex.store.writer import StoredRow, Writer, queued
+from pollex.store.tables import FactRow, Row, make_damage_error, now, pack, without_texts
+from pollex.store.writer import StoredRow, Writer, make_queued_row
 from pollex.text import is_text
 
 LOG = logging.getLogger(__name__)
@@ -88,7 +94,7 @@ class Store:
 
         # a backup without a database: the database was lost
         if (folder / BACKUP).exists() and not (folder / FILE).exists():
-            raise damaged(str(folder / FILE), "it is gone")
+            raise make_damage_error(str(folder / FILE), "it is gone")
 
         self.database = Database(folder / FILE, read_only=read_only)
         self.columns = Columns(folder)
@@ -161,7 +167,7 @@ class Store:
             PollexError: An earlier write failed, so the store takes no more.
             ValueError: A row can't be kept: nothing of the call is.
         """
-        self._writer.put(map(queued, rows if self.texts else without_texts(rows)))
+        self._writer.put(map(make_queued_row, rows if self.texts else without_texts(rows)))
 
     def copy_answers(
         self,
@@ -181,13 +187,13 @@ class Store:
             StoreDamaged: The store can't be written as it lies there.
         """
         await self._writer.write(
-            map(queued, rows if self.texts else without_texts(rows)),
+            map(make_queued_row, rows if self.texts else without_texts(rows)),
             settle=True,
         )
 
     def keep(self, rows: Iterable[Row]) -> None:
         """Do `write` in synchronous code."""
-        self._writer.flush(map(queued, rows if self.texts else without_texts(rows)))
+        self._writer.flush(map(make_queued_row, rows if self.texts else without_texts(rows)))
 
     async def settle(self) -> None:
         """Return when all queued rows are stored and readable; raise as `write` does."""
@@ -389,7 +395,7 @@ def _before_a_run(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as failure:
-        raise write_failed(folder, failure) from failure
+        raise make_write_error(folder, failure) from failure
     except StoreFull as full:
         raise StoreFull(full.what, hint="make room, then run the command again") from full
 

@@ -358,7 +358,7 @@ def unpack(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as damage:
-        raise damaged("", f"no JSON any more: {damage}") from damage
+        raise make_damage_error("", f"no JSON any more: {damage}") from damage
 
 
 def line_of(values: Mapping[str, Any]) -> str:
@@ -377,7 +377,7 @@ def read_line(line: str) -> dict[str, Any] | None:
     return values
 
 
-def damaged(where: str, why: str) -> StoreDamaged:
+def make_damage_error(where: str, why: str) -> StoreDamaged:
     """Return the error for what can't be read as it was written."""
     return StoreDamaged(
         f"the store is damaged ({why})",

@@ -144,7 +144,7 @@ def conversation_trace(store: Store, run: str, conversation_id: str) -> Conversa
     )
 
 
-def provenance(store: Store, run: str, rubric_id: str) -> Provenance:
+def find_provenance(store: Store, run: str, rubric_id: str) -> Provenance:
     """Return the origin of a rubric of a run.
 
     Raises:
@@ -158,7 +158,7 @@ def provenance(store: Store, run: str, rubric_id: str) -> Provenance:
         )
 
     # conversations that its reasons or its quotes name
-    reasons = reasons_of(store, run, rubric.reason_ids)
+    reasons = read_reasons(store, run, rubric.reason_ids)
     ids = {quote.conversation_id for quote in rubric.quotes} | {
         reason.conversation_id for reason in reasons
     }
@@ -171,7 +171,7 @@ def provenance(store: Store, run: str, rubric_id: str) -> Provenance:
     )
 
 
-def reasons_of(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ...]:
+def read_reasons(store: Store, run: str, ids: Sequence[str]) -> tuple[Reason, ...]:
     """Return the reasons with these ids, in their order; unknown ones are skipped."""
     rows = store.rows(
         """SELECT reason.value AS reason FROM facts, json_each(facts.payload, '$.reasons') AS reason

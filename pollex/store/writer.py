@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pollex.errors import StoreFull
-from pollex.store.columns import KINDS, Columns, RowBlock, block_of
+from pollex.store.columns import KINDS, Columns, RowBlock, make_row_block
 from pollex.store.database import FILE, PATIENCE, WHILE_ASKED, Database, Statement
 from pollex.store.runs import CallLease
 from pollex.store.tables import ColumnRow, Row, insert_into
 
-BATCH = 8 << 20
+BYTES_OF_PART = 8 << 20
 """Bytes of rows in memory that make a part."""
-LATEST = 10.0
+LONGEST_WAIT_SECONDS = 10.0
 """Seconds after which rows in memory become a part."""
-ROOM = 32 << 20
+MOST_QUEUED_BYTES = 32 << 20
 """Bytes that may be queued: who puts more is held back, so memory stays bounded."""
 SMALL = 256
 """Bytes that a row or a change takes beside its texts."""
-LINGER = 0.2
+GATHERING_SECONDS = 0.2
 """Seconds that rows may gather while nobody waits for them."""
 
 
@@ -101,7 +101,9 @@ class Writer:
         size = sum(item.size if isinstance(item, StoredRow | RowBlock) else SMALL for item in items)
         with self._changed:
             # whoever puts more than fits waits for the thread
-            self._changed.wait_for(lambda: self._queued < ROOM or self.failure is not None)
+            self._changed.wait_for(
+                lambda: self._queued < MOST_QUEUED_BYTES or self.failure is not None
+            )
             if self.failure is not None:
                 raise self.failure
             if self._closing:
@@ -142,8 +144,10 @@ class Writer:
                 # a short wait gathers more, unless somebody waits for it
                 self._changed.wait_for(lambda: self._items or self._waiting or self._closing)
                 self._changed.wait_for(
-                    lambda: self._waiting or self._closing or self._queued >= ROOM // 2,
-                    LINGER,
+                    lambda: (
+                        self._waiting or self._closing or self._queued >= MOST_QUEUED_BYTES // 2
+                    ),
+                    GATHERING_SECONDS,
                 )
                 # all that is queued becomes one batch
                 items = self._items
@@ -182,7 +186,11 @@ class Writer:
                 self._size += item.size if isinstance(item, StoredRow | RowBlock) else 0
 
             # columns in large parts, but never too late
-            if settle or self._size >= BATCH or time.monotonic() - self._since >= LATEST:
+            if (
+                settle
+                or self._size >= BYTES_OF_PART
+                or time.monotonic() - self._since >= LONGEST_WAIT_SECONDS
+            ):
                 self._write_columns()
         except Exception as failure:
             return failure
@@ -217,7 +225,7 @@ class Writer:
             for (_, run), rows in [
                 (key, rows) for key, rows in self._rows.items() if key[0] is kind
             ]:
-                self._columns.write(block_of(kind, run, rows))
+                self._columns.write(make_row_block(kind, run, rows))
 
             for block in [block for block in self._blocks if block.kind is kind]:
                 self._columns.write(block)
@@ -228,7 +236,7 @@ class Writer:
         self._since = time.monotonic()
 
 
-def queued(row: Row | StoredRow | RowBlock) -> Statement | StoredRow | RowBlock:
+def make_queued_row(row: Row | StoredRow | RowBlock) -> Statement | StoredRow | RowBlock:
     """Return a row as it is queued."""
     if isinstance(row, StoredRow | RowBlock):
         return row
@@ -241,10 +249,10 @@ def queued(row: Row | StoredRow | RowBlock) -> Statement | StoredRow | RowBlock:
             SMALL + sum(len(cell) for cell in cells if isinstance(cell, str)),
         )
 
-    return change_of(row)
+    return make_row_change(row)
 
 
-def change_of(row: Row) -> Statement:
+def make_row_change(row: Row) -> Statement:
     """Return the change that keeps a row."""
     values = row.values
     return Statement(insert_into(row.table, len(values)), values, row.durable)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pollex.services.calibration_report import CalibrationReport
 
 
-def options_in(text: str) -> tuple[str, tuple[float, ...]]:
+def parse_question_options(text: str) -> tuple[str, tuple[float, ...]]:
     """Return a question and all its options, as `Q8=1,2,3`."""
     # the last `=` parts them: an id may hold one
     question, _, values = text.rpartition("=")
@@ -48,7 +48,7 @@ def options_in(text: str) -> tuple[str, tuple[float, ...]]:
     return question, numbers
 
 
-def aggregate_in(text: str) -> str | float:
+def parse_aggregate(text: str) -> str | float:
     """Return `mean`, `max`, a quantile, or `unknown`."""
     if text in ("mean", "max", "unknown"):
         return text
@@ -64,7 +64,7 @@ def aggregate_in(text: str) -> str | float:
     return quantile
 
 
-def table(name: str) -> Any:
+def declare_table(name: str) -> Any:
     """Declare a table that is read."""
     return opt(kw_only=False, place="argument", metavar=name)
 
@@ -74,7 +74,7 @@ def seed_option() -> Any:
     return opt("Random seed.", default=0, least=0, most=2**32 - 1)
 
 
-def network(help_text: str) -> Any:
+def declare_network_setting(help_text: str) -> Any:
     """Declare a setting of the calibration network."""
     return opt(help_text, default=None, place="setting")
 
@@ -95,30 +95,32 @@ class FewThreads:
 class Network:
     """Settings of the calibration network."""
 
-    recipe: Literal["shrunk", "authors"] | None = network(
+    recipe: Literal["shrunk", "authors"] | None = declare_network_setting(
         "Training of the calibration network: shrunk (the default), or the authors'."
     )
-    personal: Literal["all", "heads", "none"] | None = network(
+    personal: Literal["all", "heads", "none"] | None = declare_network_setting(
         "Layers in which each annotator has weights of their own; all if not set."
     )
-    search: Literal["random"] | None = network(
+    search: Literal["random"] | None = declare_network_setting(
         "Tries settings of the calibration network at random, and takes what is better; as they are given if not set."
     )
-    heads: Literal["softmax", "ordinal"] | None = network(
+    heads: Literal["softmax", "ordinal"] | None = declare_network_setting(
         "Heads of its questions: softmax (the default), or ordinal: a cumulative link."
     )
-    h1: int | None = network("Units of its first layer; 10 if not set, 25 in the authors' recipe.")
-    h2: int | None = network("Units of its second layer; likewise.")
-    batch: int | None = network(
+    h1: int | None = declare_network_setting(
+        "Units of its first layer; 10 if not set, 25 in the authors' recipe."
+    )
+    h2: int | None = declare_network_setting("Units of its second layer; likewise.")
+    batch: int | None = declare_network_setting(
         "Sheets a step in the authors' recipe; 64 if not set. Otherwise a step is on all."
     )
-    pretraining: int | None = network(
+    pretraining: int | None = declare_network_setting(
         "Its steps on all questions: 40 if not set; epochs in the authors' recipe: 20."
     )
-    finetuning: int | None = network(
+    finetuning: int | None = declare_network_setting(
         "Its steps on the question it predicts: 40 if not set; epochs in the authors' recipe: 30."
     )
-    seeds: int | None = network(
+    seeds: int | None = declare_network_setting(
         "Networks whose probabilities are averaged: 10 if not set, 1 in the authors' recipe."
     )
 
@@ -153,8 +155,8 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
 
     does = "calibrate.calibrate"
     shown_with = ("next_command",)
-    answers: str = table("ANSWERS")
-    judgments: str = table("JUDGMENTS")
+    answers: str = declare_table("ANSWERS")
+    judgments: str = declare_table("JUDGMENTS")
     out: Path = opt("Output folder of the calibrator.", group="Output")
     # questions, and their options where the tables don't show them all
     main: str | None = opt(
@@ -171,7 +173,7 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
         "All options of a question. Repeatable.",
         default=(),
         many=True,
-        parse=options_in,
+        parse=parse_question_options,
         metavar="QUESTION=1,2,3",
     )
     # which model, and for whom it is chosen
@@ -226,8 +228,8 @@ class PredictJudgments(FewThreads, UseCase["Predicted"]):
     """
 
     does = "calibrate.predict_judgments"
-    folder: Path = table("DIR")
-    answers: str = table("ANSWERS")
+    folder: Path = declare_table("DIR")
+    answers: str = declare_table("ANSWERS")
     out: Path = opt(
         "Output file: .parquet, .jsonl or .csv.",
         default=Path("predictions.parquet"),
@@ -253,7 +255,7 @@ class PredictJudgments(FewThreads, UseCase["Predicted"]):
     aggregate: str | float = opt(
         "How trusted annotators become one: mean, max, a quantile such as 0.1; or unknown: somebody else.",
         default="mean",
-        parse=aggregate_in,
+        parse=parse_aggregate,
         metavar="HOW",
     )
 
@@ -275,9 +277,9 @@ class ReportCalibrator(FewThreads, UseCase["CalibrationReport"]):
     """
 
     does = "calibration_report.report_calibrator"
-    folder: Path = table("DIR")
-    answers: str = table("ANSWERS")
-    judgments: str = table("JUDGMENTS")
+    folder: Path = declare_table("DIR")
+    answers: str = declare_table("ANSWERS")
+    judgments: str = declare_table("JUDGMENTS")
     out: Path = opt(
         "The page to write.",
         default=Path("calibration.html"),

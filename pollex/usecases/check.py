@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pollex.services.check import CheckResult
     from pollex.usecases.families import Rubrics
 
-FAILED = 4
+GATE_FAILED_EXIT_CODE = 4
 
 
 @use_case("check")
@@ -80,11 +80,11 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
 
     def as_new(self, crew: CallContext) -> str | Path:
         """Return the new conversations; those of a log that was brought, too."""
-        return sample_of(self, self.new)
+        return resolve_sample(self, self.new)
 
     def as_against(self, crew: CallContext) -> str | Path:
         """Return the baseline, likewise."""
-        return sample_of(self, self.against)
+        return resolve_sample(self, self.against)
 
     def carry_out(self, crew: CallContext) -> CheckResult:
         """See `services.check.check`; append the table to the summary of a step of GitHub's."""
@@ -100,14 +100,14 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
 
     def exit_code(self, result: CheckResult) -> int | None:
         """Return 4 if a condition failed."""
-        return FAILED if result.failed else None
+        return GATE_FAILED_EXIT_CODE if result.failed else None
 
     def as_xml(self, crew: CallContext) -> Any:
         """Return where JUnit's XML goes."""
         return self.taken("junit")
 
 
-def sample_of(asked: CheckRelease, source: str | Path) -> str | Path:
+def resolve_sample(asked: CheckRelease, source: str | Path) -> str | Path:
     """Return a sample of a check: `log:NAME` as its file."""
     from pollex.services.readings import sample_named  # not needed for --help
 

@@ -17,7 +17,7 @@ class WriteProfile(AtTerminal):
       pollex learn logs.jsonl --domain support.toml
     """
 
-    at = "cli.domain.new"
+    at = "cli.domain.make_profile"
     out: Path = opt(
         "File of the profile.",
         default=Path("domain.toml"),

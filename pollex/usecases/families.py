@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 PAPER_SCALE = "likert-domain"
 
 
-def two_numbers(text: str | tuple[float, float]) -> tuple[float, float]:
+def parse_two_numbers(text: str | tuple[float, float]) -> tuple[float, float]:
     """Return two numbers with a colon between them, such as 0.15:0.60."""
     # Python callers may give the two numbers themselves
     first, second = (float(part) for part in text.split(":")) if isinstance(text, str) else text
     return first, second
 
 
-def pairs_given(
+def parse_pairs(
     pairs_or_text: str | Mapping[str, Any] | tuple[tuple[str, str], ...],
 ) -> tuple[tuple[str, str], ...]:
     """Return pairs of what was given as NAME=VALUE,NAME=VALUE or as a table."""
@@ -42,7 +42,7 @@ def pairs_given(
     return pairs(pairs_or_text)
 
 
-def rule_of(several: tuple[str, ...]) -> str | None:
+def join_rule(several: tuple[str, ...]) -> str | None:
     """Return a rule that was given in several options; a value with a comma and a space is one."""
     # a single value stays as it is typed
     if len(several) < 2:
@@ -51,7 +51,7 @@ def rule_of(several: tuple[str, ...]) -> str | None:
     return ",".join(f'"{part}"' if ", " in part and '"' not in part else part for part in several)
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words between commas."""
     return [word.strip() for word in text.split(",") if word.strip()]
 
@@ -119,12 +119,12 @@ class Reading:
     columns: str | dict[str, str] | None = reading_option(
         "Which column is what: conversation=chat_nr,role=absender,text=nachricht,label=note,time=zeit.",
         metavar="PART=COLUMN,…",
-        parse=pairs_given,
+        parse=parse_pairs,
     )
     roles: str | dict[str, str] | None = reading_option(
         "Whose turns the log's names mean: user=Kunde,assistant=Bot; none=X is no turn, * any other name.",
         metavar="ROLE=NAME,…",
-        parse=pairs_given,
+        parse=parse_pairs,
     )
     # what its label means
     positive: tuple[str, ...] | str | None = reading_option(
@@ -228,12 +228,12 @@ def read_options(use_case: Any) -> ReadOptions:
     # a log that was brought with columns or roles needs no profile
     table = {} if of_log.get("columns") or of_log.get("roles") else log_table(use_case)
     for name in ("columns", "roles"):
-        options[name] = pairs_given(options[name] or table.get(name, {}))
+        options[name] = parse_pairs(options[name] or table.get(name, {}))
 
     # a rule that was given in parts becomes one
     for side in ("positive", "negative"):
         if isinstance(several := options[side], tuple):
-            options[side] = rule_of(several)
+            options[side] = join_rule(several)
 
     # the first field is the label, all others are shown beside rubrics
     if isinstance(options["label_field"], tuple):
@@ -361,12 +361,12 @@ class Questions:
         return read_options(self)
 
 
-def limit(help_text: str, **more: Any) -> Any:
+def declare_limit(help_text: str, **more: Any) -> Any:
     """Declare a limit of calls."""
     return opt(help_text, default=None, group="Limits", **more)
 
 
-def asked(**more: Any) -> Any:
+def declare_judge_setting(**more: Any) -> Any:
     """Declare a field of `JudgeSettings`, which describes it."""
     return opt(
         default=None,
@@ -409,7 +409,7 @@ class Calls(Running):
 
     base_url: str | None = url_option()
     # how many calls, how many at once, and how long they may take
-    max_calls: int | None = limit(
+    max_calls: int | None = declare_limit(
         "Stop after N calls; continue with --resume.",
         metavar="N",
     )
@@ -419,37 +419,37 @@ class Calls(Running):
         group="Limits",
         place="setting",
     )
-    calls_per_minute: int | None = limit(
+    calls_per_minute: int | None = declare_limit(
         "Maximum number of calls sent in a minute; as many as the endpoint takes if not set.",
         place="setting",
     )
-    deadline: float | None = limit(
+    deadline: float | None = declare_limit(
         "Time limit of a single call in seconds; 120 if not set.",
         place="setting",
     )
-    max_wait: float | None = limit(
+    max_wait: float | None = declare_limit(
         "Maximum wait for an endpoint that is down, in seconds; 120 if not set.",
         place="setting",
     )
     # what they may cost
-    max_cost: float | None = limit(
+    max_cost: float | None = declare_limit(
         "Stop at this cost; needs price.",
         place="setting",
         metavar="AMOUNT",
     )
-    price: tuple[float, float] | None = limit(
+    price: tuple[float, float] | None = declare_limit(
         "Prices of a million prompt and completion tokens, as 0.15:0.60.",
         place="setting",
         metavar="IN:OUT",
-        parse=two_numbers,
+        parse=parse_two_numbers,
     )
     # what is asked again, and what of it is stored
-    retry_refused: bool | None = limit(
+    retry_refused: bool | None = declare_limit(
         "Repeat calls that the model refused in an earlier run.",
         place="setting",
     )
-    no_prompts: bool | None = limit("Store replies, but no prompts.", place="setting")
-    again: bool | None = limit(
+    no_prompts: bool | None = declare_limit("Store replies, but no prompts.", place="setting")
+    again: bool | None = declare_limit(
         "Ask again what the same judge answered in an earlier run about the same words.",
         place="setting",
     )
@@ -482,10 +482,10 @@ class Calls(Running):
             options.setdefault("scale", PAPER_SCALE)
 
         switch_tracing(on=options.pop("langsmith", False))
-        return ModelOptions.of(**options | chat_of(options.pop("model", None)))
+        return ModelOptions.of(**options | name_chat_options(options.pop("model", None)))
 
 
-def chat_of(model: str | BaseChatModel | None) -> dict[str, Any]:
+def name_chat_options(model: str | BaseChatModel | None) -> dict[str, Any]:
     """Return a model as options: its name, or the object that is asked."""
     if isinstance(model, str | None):
         return {"model": model}
@@ -505,15 +505,15 @@ class CallsByBatch(Calls):
         flag="batch",
         group="Limits",
     )
-    batch_files: Path | None = limit(
+    batch_files: Path | None = declare_limit(
         "Folder of files for `vllm run-batch`, in place of a provider's batches.",
         place="setting",
     )
-    batch_api: Literal["openai", "anthropic"] | None = limit(
+    batch_api: Literal["openai", "anthropic"] | None = declare_limit(
         "Protocol of the provider's batches; if not set, its address tells.",
         place="setting",
     )
-    batch_discount: float | None = limit(
+    batch_discount: float | None = declare_limit(
         "Share of the price that calls by batch don't cost; 0.5 if not set.",
         place="setting",
     )
@@ -534,8 +534,8 @@ class SetJudge(CallsByBatch):
         group="Limits",
         place="rare",
     )
-    embedding_model: str | None = asked()
-    require: Literal["logprobs"] | None = asked()
+    embedding_model: str | None = declare_judge_setting()
+    require: Literal["logprobs"] | None = declare_judge_setting()
 
 
 @options
@@ -552,36 +552,36 @@ class AllRoles(CallsByBatch):
         group="Limits",
         place="rare",
     )
-    max_cost: float | None = limit(
+    max_cost: float | None = declare_limit(
         "Stop at this cost; needs --price.",
         metavar="AMOUNT",
     )
-    price: tuple[float, float] | None = limit(
+    price: tuple[float, float] | None = declare_limit(
         "Prices of a million prompt and completion tokens, such as 0.15:0.60.",
         metavar="IN:OUT",
-        parse=two_numbers,
+        parse=parse_two_numbers,
     )
     # how the judge is asked; see `JudgeSettings`
-    elicitation: Literal["batched", "independent"] | None = asked()
-    require: Literal["logprobs"] | None = asked()
-    without: str | frozenset[str] | None = asked()
-    canary: bool | None = asked()
-    straight_lining: bool | None = asked()
-    closing: str | None = asked()
-    value: Literal["auto", "expected", "mode"] | None = asked()
-    embedding_model: str | None = asked()
+    elicitation: Literal["batched", "independent"] | None = declare_judge_setting()
+    require: Literal["logprobs"] | None = declare_judge_setting()
+    without: str | frozenset[str] | None = declare_judge_setting()
+    canary: bool | None = declare_judge_setting()
+    straight_lining: bool | None = declare_judge_setting()
+    closing: str | None = declare_judge_setting()
+    value: Literal["auto", "expected", "mode"] | None = declare_judge_setting()
+    embedding_model: str | None = declare_judge_setting()
 
 
 @options
 class Writing(AllRoles):
     """Calls of the roles that write rubrics."""
 
-    prompts: Literal["pollex", "paper"] | None = asked()
-    scale: str | None = asked()
-    reasons: int | None = asked()
-    new_rubrics: int | None = asked()
-    near: float | None = asked()
-    alike: float | None = asked()
+    prompts: Literal["pollex", "paper"] | None = declare_judge_setting()
+    scale: str | None = declare_judge_setting()
+    reasons: int | None = declare_judge_setting()
+    new_rubrics: int | None = declare_judge_setting()
+    near: float | None = declare_judge_setting()
+    alike: float | None = declare_judge_setting()
 
 
 @options
@@ -589,9 +589,9 @@ class Rater(CallsByBatch):
     """Calls of a model that is asked one question."""
 
     model: str | BaseChatModel | None = model_option("LLM to ask; default: built-in (no LLM).")
-    closing: str | None = asked()
-    embedding_model: str | None = asked()
-    temperature: float | None = asked()
+    closing: str | None = declare_judge_setting()
+    embedding_model: str | None = declare_judge_setting()
+    temperature: float | None = declare_judge_setting()
 
 
 @options
@@ -600,9 +600,9 @@ class Grader(CallsByBatch):
 
     model: str | BaseChatModel | None = model_option("LLM to ask; required.")
     samples: int = samples_option()
-    require: Literal["logprobs"] | None = asked()
-    closing: str | None = asked()
-    value: Literal["auto", "expected", "mode"] | None = asked()
+    require: Literal["logprobs"] | None = declare_judge_setting()
+    closing: str | None = declare_judge_setting()
+    value: Literal["auto", "expected", "mode"] | None = declare_judge_setting()
 
 
 @options

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pollex.usecases.families import Rubrics
 
 
-def place(**more: Any) -> Any:
+def declare_place(**more: Any) -> Any:
     """Declare what stands behind the verb."""
     return opt(kw_only=False, place="argument", **more)
 
@@ -37,7 +37,7 @@ def note_option() -> Any:
 class Edited:
     """A rubric set that people edit."""
 
-    rubrics: Path = place()
+    rubrics: Path = declare_place()
 
 
 @use_case("rubrics list")
@@ -62,7 +62,7 @@ class AddRubric(Edited, UseCase["EditedSet"]):
     """
 
     does = "sets.add_rubric"
-    text: str = place()
+    text: str = declare_place()
     polarity: Literal["sat", "dsat"] = opt(
         "Polarity: `sat` describes good conversations, `dsat` bad ones."
     )
@@ -81,7 +81,7 @@ class RemoveRubric(Edited, UseCase["EditedSet"]):
     """
 
     does = "sets.remove_rubric"
-    rubric: str = place(metavar="ID")
+    rubric: str = declare_place(metavar="ID")
 
 
 @use_case("rubrics reword")
@@ -94,8 +94,8 @@ class RewordRubric(Edited, Stored, UseCase["EditedSet"]):
     """
 
     does = "sets.reword_rubric"
-    rubric: str = place(metavar="ID")
-    text: str = place()
+    rubric: str = declare_place(metavar="ID")
+    text: str = declare_place()
     note: str | None = note_option()
     judge_anew: bool = opt(
         "Give up by what it was judged: its new words say what to look for.",
@@ -115,8 +115,8 @@ class DiffSets(Stored, UseCase["SetDifference"]):
     """
 
     does = "sets.diff_sets"
-    before: Path | Rubrics = place()
-    after: Path | Rubrics = place()
+    before: Path | Rubrics = declare_place()
+    after: Path | Rubrics = declare_place()
 
 
 @use_case("rubrics lint")
@@ -134,7 +134,7 @@ class LintRubrics(Stored, UseCase["LintResult"]):
     """
 
     does = "sets.lint_rubrics"
-    rubrics: Path | Rubrics = place()
+    rubrics: Path | Rubrics = declare_place()
     model: str | None = opt(
         "Model that words marked sentences better; default: rules, where one applies.",
         default=None,

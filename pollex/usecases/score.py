@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.usecases.families import RUBRICS, ByJudge, out_option, two_numbers
+from pollex.usecases.families import RUBRICS, ByJudge, out_option, parse_two_numbers
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from pollex.usecases.families import Rubrics
 
 
-def place(text: str | Path) -> str | Path:
+def parse_place(text: str | Path) -> str | Path:
     """Return a path, or an address such as `s3://bucket/scores/`, which stays a text."""
     if "://" in str(text):
         return text
     return Path(text)
 
 
-def setting(help_text: str, **more: Any) -> Any:
+def declare_setting(help_text: str, **more: Any) -> Any:
     """Declare a rare setting."""
     return opt(help_text, default=None, place="setting", **more)
 
@@ -68,7 +68,7 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
         "Output file: .parquet, .jsonl or .csv. With --engine: a folder, also s3://….",
         typed="scores.parquet",
         metavar="PATH",
-        parse=place,
+        parse=parse_place,
     )
     judges: tuple[str, ...] | Sequence[str] = opt(
         "Also predict the label of this annotator; repeatable, or `all`.",
@@ -100,23 +100,25 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
         metavar="A",
     )
     # what a decision costs, and who is asked where a label is in doubt
-    costs: tuple[float, float] | None = setting(
+    costs: tuple[float, float] | None = declare_setting(
         "Costs of a bad conversation taken for good, and of a good one taken for bad; 1:1 if not set.",
-        parse=two_numbers,
+        parse=parse_two_numbers,
         metavar="pair such as 5:1",
     )
-    cascade: Path | str | None = setting(
+    cascade: Path | str | None = declare_setting(
         "Rubric set of a model, which is asked where a distilled set leaves a label in doubt."
     )
     # what is sent elsewhere, stored, and written
-    events: str | None = setting(
+    events: str | None = declare_setting(
         "OpenTelemetry collector that each score is sent to: http://localhost:4318."
     )
-    no_texts: bool | None = setting(
+    no_texts: bool | None = declare_setting(
         "Store answers and scores, but nothing of what was said, and no prompts."
     )
-    wide: bool | None = setting("Give each rubric's value a column of its own, as .csv always has.")
-    trace: Literal["batch", "each"] | None = setting(
+    wide: bool | None = declare_setting(
+        "Give each rubric's value a column of its own, as .csv always has."
+    )
+    trace: Literal["batch", "each"] | None = declare_setting(
         "Spans of a run that asks no model: one a batch, or two for each conversation."
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from pollex.services.options import MOST_UPLOAD
 from pollex.store.folder import STORE, VARIABLE
 from pollex.text import size_given
-from pollex.usecases.use_case import AtTerminal, found_at, opt, use_case
+from pollex.usecases.use_case import AtTerminal, import_named, opt, use_case
 
 
 @use_case("serve")
@@ -150,5 +150,5 @@ class ServeStore(AtTerminal):
         else:
             server = work_of("serve", "score")
 
-        code: int = found_at(server)(self)
+        code: int = import_named(server)(self)
         return code

@@ -256,7 +256,7 @@ class UseCase(Generic[R_co]):
 
     def call_at(self, name: str, crew: CallContext) -> Any:
         """Call a service by its full name with what its arguments name."""
-        service = found_at(name)
+        service = import_named(name)
         parameters = inspect.signature(service).parameters
         arguments = {name: self.argument(name, crew) for name in parameters}
         # arguments that have a default in the service
@@ -321,7 +321,7 @@ class UseCase(Generic[R_co]):
         if make := getattr(self, f"as_{name}", None):
             return make(crew)
         if name == "options" and self.bundle:
-            kind = found_at(f"{room_of(type(self))}.{self.bundle}")
+            kind = import_named(f"{room_of(type(self))}.{self.bundle}")
             return kind(**self.given(*(option.name for option in fields(kind))))
         return self.taken(name)
 
@@ -401,10 +401,10 @@ class AtTerminal(UseCase[Any]):
 
     def work(self) -> Any:
         """Do it, and return the exit code."""
-        return found_at(f"{room_of(type(self))}.{self.at}")(self)
+        return import_named(f"{room_of(type(self))}.{self.at}")(self)
 
 
-def found_at(name: str) -> Any:
+def import_named(name: str) -> Any:
     """Import a function or class."""
     module, _, attribute = name.rpartition(".")
     return getattr(import_module(module), attribute)

@@ -16,7 +16,7 @@ from pollex.prompts.domain import toml_value
 from pollex.services.options import ModelOptions
 from pollex.store.folder import make_private
 from pollex.store.runs import Run
-from pollex.usecases.families import two_numbers
+from pollex.usecases.families import parse_two_numbers
 from pollex.web import links
 from pollex.web.children import Child
 from pollex.web.controls import (
@@ -366,7 +366,7 @@ def _assistant(
     table |= {"base_url": base_url} if base_url else {}
     if price := typed.get(f"{OF_ASSISTANT}price", "").strip():
         try:
-            table["price_in"], table["price_out"] = two_numbers(price)
+            table["price_in"], table["price_out"] = parse_two_numbers(price)
         except ValueError:
             raise Fault(
                 f"{price[:40]!r} is no price",

@@ -10,11 +10,11 @@ from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import Reliability, reliability
 from pollex.measures.intervals import Figure
 from pollex.rubrics.worth import share_of
-from pollex.store.labels import opinions, settle_answers
+from pollex.store.labels import read_opinions, settle_answers
 from pollex.store.store import Store
 from pollex.web.lens import Lens
 
-FEWEST = 50
+FEWEST_LABELS = 50
 """Labels below which nothing is said."""
 BANDS = 10
 WORST = 10
@@ -74,7 +74,7 @@ SOURCES: dict[Source, str] = {
 }
 
 
-def with_labels(
+def select_label_source(
     lens: Lens,
     store: Store,
     source: Source,
@@ -90,7 +90,7 @@ def with_labels(
     if source == "log":
         return lens
 
-    thumbs = [opinion for opinion in opinions(store, "thumb") if opinion.source == source]
+    thumbs = [opinion for opinion in read_opinions(store, "thumb") if opinion.source == source]
     # an adjudicated label counts however its conversation was drawn
     thumb_by_text = settle_answers(
         [
@@ -138,7 +138,7 @@ def reliability_of(lens: Lens) -> Reliability | None:
     return diagrams[1] if diagrams else None
 
 
-def bands(lens: Lens) -> list[Band]:
+def make_bands(lens: Lens) -> list[Band]:
     """Return the bands of equal width that have a labeled conversation."""
     rows = find_usable(lens)
     p = lens.probability[rows]
@@ -183,7 +183,7 @@ def _band(
     )
 
 
-def tails(lens: Lens) -> list[Tail]:
+def find_tails(lens: Lens) -> list[Tail]:
     """Return what is surest, below .1 and above .9, with what the thumbs say against it."""
     rows = find_usable(lens)
     bins = []
@@ -201,7 +201,7 @@ def tails(lens: Lens) -> list[Tail]:
     return bins
 
 
-def subgroups(
+def measure_subgroups_of_run(
     lens: Lens,
     values: Mapping[str, str] | None = None,
     most: int = 20,
@@ -230,7 +230,7 @@ def subgroups(
     ]
 
 
-def drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[str, Any]]:
+def measure_drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[str, Any]]:
     """Compare the probabilities of other runs with those of a run.
 
     Returns:
@@ -245,7 +245,7 @@ def drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[str, Any]
     drifts: list[dict[str, Any]] = []
     for name, other in others:
         after = _values(other)
-        if len(before) < FEWEST or len(after) < FEWEST:
+        if len(before) < FEWEST_LABELS or len(after) < FEWEST_LABELS:
             continue
         change = stability(before, after, np.random.default_rng(0), 200)
         # thumbs of the other run, whether it was learned from them or not

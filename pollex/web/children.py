@@ -27,7 +27,7 @@ from pollex.store.tables import now
 from pollex.web.faults import Fault, NotThere
 
 MOST_WAITING = 8
-PATIENCE = 10.0
+PATIENCE_SECONDS = 10.0
 """Seconds between asking a command to end, and ending it."""
 LAST_LINES = 40
 LONGEST_TAIL = 1 << 16
@@ -36,11 +36,11 @@ LOOK_EVERY = 0.5
 
 State = Literal["waiting", "running", "done", "failed", "stopped", "pending"]
 """How far a command is; one that is pending has ended, and goes on once people have answered."""
-KEPT = ("words", "arguments", "back", "began", "remove")
+KEPT_FIELDS = ("words", "arguments", "back", "began", "remove")
 """What a record has of a command, beside its process: no key, and nothing of its environment."""
-ENDED = "ended"
+ENDED_FOLDER = "ended"
 """Folder of what is known of commands that have ended, beside the records of those that run."""
-OF_ENDED = ("words", "arguments", "back", "began", "state", "told", "lines")
+KEPT_FIELDS_OF_ENDED = ("words", "arguments", "back", "began", "state", "told", "lines")
 MOST_ENDED = 100
 LARGEST_RESULT = 8 << 20
 PENDING = 75
@@ -120,14 +120,14 @@ class Child:
             file: Descriptor of the record; its process gets a place of fixed length.
         """
         # the number has a fixed width, so that the second write covers the first
-        record = {name: getattr(self, name) for name in KEPT} | {"pid": f"{self.pid:>12}"}
+        record = {name: getattr(self, name) for name in KEPT_FIELDS} | {"pid": f"{self.pid:>12}"}
         os.pwrite(file, json.dumps(record, default=str).encode(), 0)
 
     def keep_result(self) -> None:
         """Write down what it came to, for its owner alone, so that its page outlives this server."""
-        result = {name: getattr(self, name) for name in OF_ENDED}
+        result = {name: getattr(self, name) for name in KEPT_FIELDS_OF_ENDED}
         content = json.dumps(result | {"lines": list(self.lines)}, default=str).encode()
-        folder = self.record.parent / ENDED
+        folder = self.record.parent / ENDED_FOLDER
         # a very large result isn't kept; the folder may have gone with its store
         if len(content) > LARGEST_RESULT or not self.record.parent.is_dir():
             return
@@ -226,14 +226,14 @@ class Children:
             return
 
         # commands that had ended by then, with their results
-        for path in sorted((self.place / ENDED).glob("*.json"), key=_written_at):
-            ended = _ended(path, self.place)
+        for path in sorted((self.place / ENDED_FOLDER).glob("*.json"), key=_written_at):
+            ended = _read_ended(path, self.place)
             if ended is not None:
                 self.by_id[ended.id] = ended
 
         # commands that were still at work, whose processes hold a lock on their record
         for record in sorted(self.place.glob("*.json")):
-            child = _recorded(record)
+            child = _read_record(record)
             if child is None:
                 record.unlink(missing_ok=True)
                 continue
@@ -268,7 +268,7 @@ class Children:
         for child in self.by_id.values():
             child.stop()
 
-        wait(self._begun, PATIENCE)
+        wait(self._begun, PATIENCE_SECONDS)
         # what hasn't ended by then is ended
         for child in self.by_id.values():
             child.signal(signal.SIGTERM)
@@ -325,7 +325,7 @@ def _end(child: Child, code: int | None) -> None:
     Args:
         code: Its exit code; None where an earlier server started it: then its output tells.
     """
-    child.told = _json(child.written("out"))
+    child.told = _read_json_file(child.written("out"))
     # 3 is done in part, and a shut gate has done its work, too
     if code is not None:
         is_done = code in (0, 3, GATE_SHUT)
@@ -362,7 +362,7 @@ def _opened(path: Path) -> Any:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
-def _recorded(record: Path) -> Child | None:
+def _read_record(record: Path) -> Child | None:
     """Return the command that a record tells of; None where it tells of none."""
     try:
         fields = json.loads(record.read_text("utf-8"))
@@ -370,14 +370,14 @@ def _recorded(record: Path) -> Child | None:
         store = record.parent.parent.resolve()
         named = [Path(path).resolve() for path in fields["remove"]]
         remove = tuple(path for path in named if store in path.parents)
-        about = {name: fields[name] for name in KEPT} | {"remove": remove}
+        about = {name: fields[name] for name in KEPT_FIELDS} | {"remove": remove}
         about["arguments"] = tuple(map(str, fields["arguments"]))
         return Child(record.stem, record=record, pid=int(fields["pid"]), **about)
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
-def _ended(path: Path, place: Path) -> Child | None:
+def _read_ended(path: Path, place: Path) -> Child | None:
     """Return a command that has ended, as an earlier server kept it; None where the file tells of none."""
     try:
         # a file that is too large is cut off here, and then is no JSON
@@ -425,7 +425,7 @@ def last_lines(path: Path) -> list[str]:
     )
 
 
-def _json(path: Path) -> Any:
+def _read_json_file(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes().splitlines()[-1])
     except (OSError, ValueError, IndexError):

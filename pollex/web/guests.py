@@ -59,7 +59,7 @@ class Guest:
         return False
 
 
-def guest_of(request: Request) -> Guest | None:
+def find_guest(request: Request) -> Guest | None:
     """Return who asks, if it is a guest."""
     guest: Guest | None = request.scope.get("state", {}).get(GUEST)
     return guest
@@ -67,7 +67,7 @@ def guest_of(request: Request) -> Guest | None:
 
 def require_name(request: Request, name: str, place: str) -> None:
     """Raise Forbidden where a guest writes under another name than their own, or to another page than theirs."""
-    guest = guest_of(request)
+    guest = find_guest(request)
     if guest is not None and guest.name != name:
         raise Forbidden(
             "this link is somebody else's",
@@ -81,7 +81,7 @@ def require_name(request: Request, name: str, place: str) -> None:
         )
 
 
-def guests_of(store: Store) -> Callable[[str], Guest | None]:
+def list_guests(store: Store) -> Callable[[str], Guest | None]:
     """Make what finds a guest by token; links that were taken back open nothing."""
 
     def found(token: str) -> Guest | None:

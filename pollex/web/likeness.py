@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LAST = "SELECT arg_max(netsat, seq) AS netsat FROM scores GROUP BY conversation HAVING arg_max(netsat, seq) IS NOT NULL"
 
 
-def unlike_of(site: Site, run: Run) -> Stability | None:
+def measure_unlikeness(site: Site, run: Run) -> Stability | None:
     """Return how unlike a run's NetSAT is to that of its set's conversations; None unless it is by more than chance."""
     named = site.set_of(run)
     if named is None or run.command not in SCORING or run.finished is None:
@@ -41,7 +41,7 @@ PROBABILITIES = """
 """
 
 
-def good_of(site: Site, run: Run) -> Figure | None:
+def estimate_good(site: Site, run: Run) -> Figure | None:
     """Return the share of good conversations of a finished run, by their probabilities; None where it has none."""
     named = site.set_of(run)
     if named is None or run.command not in SCORING or run.finished is None:

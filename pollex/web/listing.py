@@ -15,11 +15,11 @@ from pydantic import Field
 
 from pollex.calibration.active_learning import rank, vectors_of
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.store.labels import THUMB, opinions
+from pollex.store.labels import THUMB, read_opinions
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.web import links
-from pollex.web.calibrated import Source, with_labels
+from pollex.web.calibrated import Source, select_label_source
 from pollex.web.faults import NothingYet
 from pollex.web.filters import (
     FACETS,
@@ -334,7 +334,7 @@ def labeled(site: Site, lens: Lens, source: Source) -> Lens:
     """Return a run's columns with the thumbs of a source; they change as people label."""
     # the number of the last label is part of the cache's key, so that a new label counts
     last = site.store.value("SELECT max(rowid) FROM labels")
-    make = lambda: with_labels(lens, site.store, source, by_chance=False)  # noqa: E731
+    make = lambda: select_label_source(lens, site.store, source, by_chance=False)  # noqa: E731
     if source == "log":
         return lens
     return site.kept(("labeled", lens.version, source, str(last)), make)
@@ -479,7 +479,7 @@ def order_of(
         return lens.order(sort, down=down)
 
     # the ranking has a version for each ten labels: it isn't made anew after each of them
-    labeled_texts = {opinion.text_hash for opinion in opinions(store, THUMB)}
+    labeled_texts = {opinion.text_hash for opinion in read_opinions(store, THUMB)}
     rows_shown = lens.kept if waits else lens.latest
     ranked = rows_shown(
         INFORMATION,

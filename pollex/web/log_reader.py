@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 MOST_KEPT = 24
 """Views that are remembered."""
-SECONDS = 600
+READING_SECONDS = 600
 """Seconds that a look may take."""
-IDLE = 120
+IDLE_SECONDS = 120
 """Seconds without a question after which the process ends."""
-MEMORY = 4 << 30
+MEMORY_BYTES = 4 << 30
 """Bytes that the process may fill."""
 TAKES_TOO_MUCH = "reading it takes too much memory"
 TAKES_TOO_LONG = "reading it takes longer than ten minutes"
@@ -107,11 +107,11 @@ class LogReader:
 
             self.close()
 
-        return _failed(TAKES_TOO_MUCH)
+        return _make_failure(TAKES_TOO_MUCH)
 
     def _answer(self, process: subprocess.Popen[bytes]) -> dict[str, Any]:
         assert process.stdout is not None
-        ready, _, _ = select.select([process.stdout], [], [], SECONDS)
+        ready, _, _ = select.select([process.stdout], [], [], READING_SECONDS)
         if ready:
             line = process.stdout.readline()
         else:
@@ -120,7 +120,7 @@ class LogReader:
         # no whole line: it ran out of memory, or of time
         if not line.endswith(b"\n"):
             self.close()
-            return _failed(TAKES_TOO_MUCH if ready else TAKES_TOO_LONG)
+            return _make_failure(TAKES_TOO_MUCH if ready else TAKES_TOO_LONG)
 
         answer: dict[str, Any] = json.loads(line)
         return answer
@@ -142,7 +142,7 @@ def _state(source: str) -> str:
     return f"{about.st_size} {about.st_mtime_ns}"
 
 
-def _failed(what: str) -> dict[str, Any]:
+def _make_failure(what: str) -> dict[str, Any]:
     """Return the view of a log that couldn't be looked at."""
     hint = "split it into parts, and bring one of them"
     error = {
@@ -188,9 +188,9 @@ def main() -> None:
     # a log that fills the memory ends this process, and not the server
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     if hard == resource.RLIM_INFINITY:
-        most = MEMORY
+        most = MEMORY_BYTES
     else:
-        most = min(MEMORY, hard)
+        most = min(MEMORY_BYTES, hard)
 
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
     # what somebody's library prints goes nowhere
@@ -200,7 +200,7 @@ def main() -> None:
 
     while True:
         # which ends it, where nobody asks
-        signal.alarm(IDLE)
+        signal.alarm(IDLE_SECONDS)
         question = sys.stdin.buffer.readline()
         signal.alarm(0)
         if not question:
@@ -208,7 +208,7 @@ def main() -> None:
         try:
             answer = encode(view_of(json.loads(question)))
         except MemoryError:
-            answer = _failed(TAKES_TOO_MUCH)
+            answer = _make_failure(TAKES_TOO_MUCH)
 
         answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()

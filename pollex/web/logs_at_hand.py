@@ -8,7 +8,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from pollex.services.readings import list_readings
-from pollex.store.outputs import outputs_of
+from pollex.store.outputs import list_outputs
 from pollex.text import count
 from pollex.web.site import Site
 
@@ -71,7 +71,7 @@ def _beside(site: Site) -> Iterator[LogAtHand]:
         return
 
     written = set()
-    for output in outputs_of(site.store):
+    for output in list_outputs(site.store):
         written.add(output.place(site.store.folder))
 
     paths = [path for path in sorted(site.here.iterdir()) if may_be_log(path)]

@@ -12,14 +12,14 @@ import numpy as np
 from pollex.measures.arrays import Bools, Ints
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now
-from pollex.web.calibrated import with_labels
+from pollex.web.calibrated import select_label_source
 from pollex.web.faults import NotThere
 from pollex.web.filters import all_of
 from pollex.web.lens import Lens
 from pollex.web.listing import INFORMATION, list_form, masks_of, order_of
 
 QUESTION = "thumb"
-LEASE = timedelta(minutes=15)
+LEASE_DURATION = timedelta(minutes=15)
 
 CHOSEN = "chosen"
 
@@ -77,7 +77,7 @@ def lease_of(store: Store, lease_id: str) -> LeaseRow:
     return LeaseRow(**rows[0])
 
 
-UNDONE = "(undone)"
+UNDONE_ANSWER = "(undone)"
 """In place of the reason of a skip: the annotator took the answer back."""
 
 _SEEN = """
@@ -194,7 +194,7 @@ def _leased(
     annotator: str,
     how: str,
 ) -> LeaseRow:
-    until = (datetime.now(UTC) + LEASE).isoformat(timespec="microseconds")
+    until = (datetime.now(UTC) + LEASE_DURATION).isoformat(timespec="microseconds")
     return LeaseRow(
         secrets.token_hex(8),
         queue.id,
@@ -236,7 +236,7 @@ def _drawn(leased: Mapping[str, dict[str, Any]], lens: Lens) -> list[int]:
     return [lens.place[about["drawn"]] for about in leased.values() if about["drawn"] in lens.place]
 
 
-ANSWERED = """
+ANSWERED_QUERY = """
     SELECT l.text_hash, l.conversation, max(l.drawn = 'repeat') AS again FROM leases AS l JOIN sheets AS s
     ON s.lease = l.id WHERE l.queue = ? AND l.annotator = ? AND s.skip = '' GROUP BY l.text_hash ORDER BY min(l.rowid)
 """
@@ -251,7 +251,7 @@ def _repeat(
     rng: np.random.Generator,
 ) -> LeaseRow | None:
     """Choose a conversation to show to the same person once more; None while there is none long enough ago."""
-    rows = store.rows(ANSWERED, [queue.id, annotator])[:-APART]
+    rows = store.rows(ANSWERED_QUERY, [queue.id, annotator])[:-APART]
     # a text is shown once more, not a third time
     left = [row for row in rows if not row["again"]]
     if not left:
@@ -276,7 +276,7 @@ def _rows(store: Store, queue: QueueRow, lens: Lens) -> Ints:
     # rows in the order of the list that the queue was made of
     if queue.kind == "filter":
         form = list_form(queue.filter)
-        lens = with_labels(lens, store, form.source, by_chance=False)
+        lens = select_label_source(lens, store, form.source, by_chance=False)
         order = order_of(
             store,
             queue.run,

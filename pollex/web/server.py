@@ -28,7 +28,7 @@ from pollex.usecases.serve import ServeStore
 from pollex.web import links
 from pollex.web.app import application
 from pollex.web.guard import Door, is_loopback
-from pollex.web.guests import guests_of
+from pollex.web.guests import list_guests
 from pollex.web.hooks import begin_served
 from pollex.web.profiles import read_profiles
 from pollex.web.site import (
@@ -112,7 +112,7 @@ def serve(example: ServeStore) -> int:
             token,
             site.id,
             example.behind,
-            guests_of(store),
+            list_guests(store),
             example.max_upload,
         )
         start = address_of(example, port) + links.address(links.ENTER, token=token)

@@ -20,7 +20,7 @@ from pollex.services.named_sets import read_set
 from pollex.services.options import MOST_UPLOAD, ModelOptions
 from pollex.store.columns import RUNS as RUNS_FOLDER
 from pollex.store.resume import find_run, runs
-from pollex.store.rubric_sets import KeptSet, kept_sets, set_digest
+from pollex.store.rubric_sets import KeptSet, list_kept_sets, set_digest
 from pollex.store.runs import FINISHED, Run, is_worked_on
 from pollex.store.store import Store
 from pollex.web import links
@@ -178,7 +178,7 @@ class Site:
         # a run's set is read once; one that can't be read isn't tried again
         keys_kept = {
             f"{rubric_set.run}/{rubric_set.digest}": rubric_set
-            for rubric_set in kept_sets(self.store)
+            for rubric_set in list_kept_sets(self.store)
         }
         for key, place in keys_kept.items():
             if key not in self._sets and key not in self.unreadable:

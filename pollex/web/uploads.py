@@ -27,7 +27,7 @@ from pollex.services.bring import (
     take_files,
 )
 from pollex.services.readings import LogReading, free_name, new_reading
-from pollex.store.folder import write_failed
+from pollex.store.folder import make_write_error
 from pollex.web import frame
 from pollex.web.faults import Clash, Fault
 from pollex.web.forms import site_of
@@ -262,7 +262,7 @@ async def receive(request: Request, site: Site) -> LogReading:
         if reading is not None:
             shutil.rmtree(reading.folder, ignore_errors=True)
         if isinstance(error, OSError):
-            raise write_failed(store, error) from error
+            raise make_write_error(store, error) from error
         if isinstance(error, PollexError):
             raise refused(error) from error
         raise

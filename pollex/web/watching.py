@@ -38,7 +38,7 @@ log = logging.getLogger("pollex.web")
 FILE = "watched.json"
 """File of the store with all that is known of folders that are looked at."""
 MINUTES = 5.0
-TICK = 2.0
+SECONDS_OF_TICK = 2.0
 """Seconds between two looks at what is at work; folders are looked at each so many minutes."""
 MOST_FILES = 2_000
 """Files that are remembered; the oldest go."""
@@ -46,7 +46,7 @@ MOST_ALERTS = 200
 MOST_AT_ONCE = 4
 """Commands of folders that wait at the same time: other people's commands have room beside them."""
 GATE = "mean(p) drops by 0.03"
-FEWEST = 20
+FEWEST_CONVERSATIONS_WATCHED = 20
 """Conversations of a file below which nothing is compared."""
 
 State = Literal["settling", "new", "scoring", "checking", "done", "failed"]
@@ -177,7 +177,7 @@ class Watcher:
         return [alert for alert in reversed(self.alerts) if not alert.is_seen]
 
     def _work(self) -> None:
-        while not self._stopping.wait(TICK):
+        while not self._stopping.wait(SECONDS_OF_TICK):
             try:
                 self.look()
             except Exception:  # a folder may hold anything, and the next look is another one
@@ -200,7 +200,7 @@ class Watcher:
         self._looked[folder.path] = time.monotonic()
         found_new = False
         for path in _logs_in(Path(folder.path), self.site):
-            mark = _mark(path)
+            mark = _mark_of_logs(path)
             # a file that was written again has another mark, and counts as a new one
             key = f"{path}\0{mark}"
             if mark and key not in self.files:
@@ -231,7 +231,7 @@ class Watcher:
                 self._checked(key, file, child)
 
     def _settle(self, key: str, file: WatchedFile) -> None:
-        if _mark(Path(file.path)) == file.mark:
+        if _mark_of_logs(Path(file.path)) == file.mark:
             self._note(key, replace(file, state="new"))
         else:  # it grows, or is gone: another look finds it as it is then
             with self.lock:
@@ -366,7 +366,7 @@ class Watcher:
     def _alerts_of(self, file: WatchedFile, child: Child) -> Iterator[Alert]:
         """Yield what is worse than before by more than chance."""
         comparison = child.told["comparison"]
-        if min(comparison["sizes"]) < FEWEST:
+        if min(comparison["sizes"]) < FEWEST_CONVERSATIONS_WATCHED:
             return
 
         named = self.site.set_at_home()
@@ -455,7 +455,7 @@ def _logs_in(folder: Path, site: Site) -> Iterator[Path]:
             yield path
 
 
-def _mark(path: Path) -> str:
+def _mark_of_logs(path: Path) -> str:
     """Return what tells a file from another under the same name; empty where it is gone."""
     try:
         about = path.stat()

@@ -15,13 +15,13 @@ from pollex.web.site import Site
 from pollex.web.typed_endpoints import require_endpoint
 
 SIGNATURE = "X-Pollex-Signature"
-WAITS = (0.0, 2.0, 10.0)
+RETRY_WAITS_SECONDS = (0.0, 2.0, 10.0)
 """Seconds before each try."""
-SECONDS = 10.0
+WEBHOOK_TIMEOUT_SECONDS = 10.0
 """Seconds that an answer may take."""
 
 
-def message_of(alerts: Sequence[Alert], *, with_text: bool) -> dict[str, Any]:
+def make_webhook_message(alerts: Sequence[Alert], *, with_text: bool) -> dict[str, Any]:
     """Return what is told of alerts: ids and figures; the words of rubrics only where that was said."""
     names = ("rubric", "polarity", "before", "after", "low", "high", "n", "run", "against", "time")
     rows = []
@@ -34,7 +34,7 @@ def message_of(alerts: Sequence[Alert], *, with_text: bool) -> dict[str, Any]:
     return {"event": "alerts", "alerts": rows}
 
 
-def signature_of(secret: str, moment: str, body: bytes) -> str:
+def sign_message(secret: str, moment: str, body: bytes) -> str:
     """Return the signature of a message: HMAC-SHA256 of its time, a dot, and its body."""
     return hmac.new(secret.encode(), moment.encode() + b"." + body, hashlib.sha256).hexdigest()
 
@@ -50,13 +50,13 @@ def tell_webhook(
     """Tell an address of alerts; return what became of it, in words."""
     import httpx2  # it takes a tenth of a second, and few servers tell anybody
 
-    body = json.dumps(message_of(alerts, with_text=with_text)).encode()
+    body = json.dumps(make_webhook_message(alerts, with_text=with_text)).encode()
     answer = ""
-    for wait in WAITS:
+    for wait in RETRY_WAITS_SECONDS:
         time.sleep(wait)
         # each try has a time and a signature of its own
         moment = str(int(time.time()))
-        signed = f"t={moment},v1={signature_of(secret, moment, body)}"
+        signed = f"t={moment},v1={sign_message(secret, moment, body)}"
         headers = {"Content-Type": "application/json", SIGNATURE: signed}
         try:
             # what its name leads to may be another machine by now
@@ -65,7 +65,7 @@ def tell_webhook(
                 address,
                 content=body,
                 headers=headers,
-                timeout=SECONDS,
+                timeout=WEBHOOK_TIMEOUT_SECONDS,
                 follow_redirects=False,
             )
         except PollexError as error:

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pollex.gateway.json_in_text import Block, last_object
+from pollex.gateway.json_in_text import Block, find_last_object
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 def object_in(text: str) -> Block | None:
     """Parse the last complete JSON object in `text`, with texts that can be stored."""
-    block = last_object(text)
+    block = find_last_object(text)
     # nearly no answer has a surrogate: the others stay as they were parsed
     if block is None or not _SURROGATE.search(text):
         return block

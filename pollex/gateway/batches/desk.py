@@ -267,7 +267,7 @@ def _ended(id_: str) -> bool:
     return answers_to(id_).exists() or not Path(id_).exists()
 
 
-LOOK_AGAIN = 2.0
+SECONDS_BETWEEN_LOOKS = 2.0
 """Seconds before a batch whose creation is in doubt is looked for a second time."""
 
 QUIET = 0.25
@@ -536,7 +536,7 @@ class ModelBatches:
         try:
             batch_id = await provider.find(submission)
             if batch_id is None and twice:
-                await asyncio.sleep(LOOK_AGAIN)  # a new batch may not be listed at once
+                await asyncio.sleep(SECONDS_BETWEEN_LOOKS)  # a new batch may not be listed at once
                 batch_id = await provider.find(submission)
         except Undecided:
             return ""
@@ -589,7 +589,7 @@ class ModelBatches:
             if time.time() - submission.intended > KEPT:
                 return BatchProgress(ended=True)
             hint = (
-                f"use the key that it was handed in with; from {clock(submission.intended + KEPT)} on "
+                f"use the key that it was handed in with; from {format_clock(submission.intended + KEPT)} on "
                 "it is given up"
             )
             raise ModelRefused(
@@ -725,19 +725,21 @@ class Round:
         if not any(desk.open for desk in self._desks) and refused:
             return refused[0]
 
-        return pending(
+        return make_answers_pending(
             [where for desk in self._desks for where in desk.open.values()],
             refused,
         )
 
 
-def pending(places: Sequence[OpenBatch], refused: Sequence[PollexError] = ()) -> AnswersPending:
+def make_answers_pending(
+    places: Sequence[OpenBatch], refused: Sequence[PollexError] = ()
+) -> AnswersPending:
     """Return the error that ends a command until answers are there."""
     calls = sum(place.size for place in places)
     n = len(places)
     latest = max((place.until for place in places if place.until), default=None)
     if latest:
-        when = f"by {clock(latest)} at the latest"
+        when = f"by {format_clock(latest)} at the latest"
     else:
         when = "when you have run it"
 
@@ -752,6 +754,6 @@ def pending(places: Sequence[OpenBatch], refused: Sequence[PollexError] = ()) ->
     )
 
 
-def clock(moment: float) -> str:
+def format_clock(moment: float) -> str:
     """Return a time of this machine, to the minute."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))

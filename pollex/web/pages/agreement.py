@@ -19,7 +19,7 @@ from pollex.rooms import hooks_of
 from pollex.rubrics.answers import Question
 from pollex.services.agreement import agreement
 from pollex.services.hooks import RatedTexts
-from pollex.store.labels import Opinion, opinions, settle_answers
+from pollex.store.labels import Opinion, read_opinions, settle_answers
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -242,7 +242,7 @@ def export(
 
     opinions_all = []
     for question in questions:
-        opinions_all.extend(opinions(site.store, question))
+        opinions_all.extend(read_opinions(site.store, question))
 
     # `all` of `drawn` takes every label, `random` those of conversations drawn by chance
     opinions_all = [
@@ -314,7 +314,7 @@ def adjudicate(site: Site, question: str = "") -> Data:
     left = {}
     for question_id in asked_about(site.store):
         if (question_id == QUESTION or question_id in questions_by_id) and (
-            differing := disputed(opinions(site.store, question_id))
+            differing := disputed(read_opinions(site.store, question_id))
         ):
             left[question_id] = differing
 
@@ -391,7 +391,7 @@ def decide(
             hint = f"take one of {', '.join(str(value) for value, _ in options)}"
             raise Fault(f"{value[:80]!r} is no option of the question", hint=hint)
         # somebody else may have decided it meanwhile
-        opinions_here = disputed(opinions(site.store, question)).get(text)
+        opinions_here = disputed(read_opinions(site.store, question)).get(text)
         if opinions_here is None:
             raise Clash(
                 "the annotators no longer disagree about this text",
@@ -475,7 +475,7 @@ def with_oneself(store: Store, question: str, annotator: str = "") -> Figure:
 
 
 def said_about(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
-    """Return `opinions` with the answers to a question without an order as words."""
+    """Return `read_opinions` with the answers to a question without an order as words."""
     sheets = store.rows("SELECT sheet FROM queues WHERE sheet <> ''")
     # the question as each queue with a sheet asked it
     questions = []
@@ -484,7 +484,7 @@ def said_about(store: Store, question: str, *, again: bool = False) -> list[Opin
             if sheet_question.id == question:
                 questions.append(sheet_question)
 
-    opinions_found = opinions(store, question, again=again)
+    opinions_found = read_opinions(store, question, again=again)
     # values with an order are compared as numbers, others as words
     if all(sheet_question.ordinal for sheet_question in questions):
         return opinions_found

@@ -24,18 +24,18 @@ from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.web import links
 from pollex.web.calibrated import (
-    FEWEST,
+    FEWEST_LABELS,
     SOURCES,
     Source,
-    bands,
-    drift,
+    find_tails,
     find_usable,
+    make_bands,
+    measure_drift,
+    measure_subgroups_of_run,
     reliability_of,
     score_bands,
+    select_label_source,
     share_outside,
-    subgroups,
-    tails,
-    with_labels,
 )
 from pollex.web.lens import Lens
 from pollex.web.likeness import drift_of
@@ -66,7 +66,7 @@ def calibration(
 
     chosen = scoring_run(site, run)
     # measured with the scores of the folds, where there are any
-    lens = with_labels(measured_lens(site, chosen), site.store, source)
+    lens = select_label_source(measured_lens(site, chosen), site.store, source)
     every = [run for run in site.runs() if run.command in SCORING]
     # other runs are compared by thumbs of the log alone
     if source != "log":
@@ -79,7 +79,7 @@ def calibration(
         ][:MOST_RUNS]
 
     labels = int(find_usable(lens).sum())
-    enough = labels >= FEWEST
+    enough = labels >= FEWEST_LABELS
     named = site.set_of(chosen)
     fields = fields_of(site, chosen, lens)
     times = times_among(fields)
@@ -93,13 +93,13 @@ def calibration(
         "calibrators": calibrators,
         "labels": labels,
         "by_folds": bool(lens.measured),
-        "fewest": FEWEST,
+        "fewest": FEWEST_LABELS,
         "enough": enough,
-        "bands": bands(lens) if enough else [],
+        "bands": make_bands(lens) if enough else [],
         "score_bands": score_bands(lens) if enough else [],
         "diagram": reliability_of(lens) if enough else None,
-        "tails": tails(lens) if enough else [],
-        "subgroups": subgroups(lens, fields.get(by)) if enough else [],
+        "tails": find_tails(lens) if enough else [],
+        "subgroups": measure_subgroups_of_run(lens, fields.get(by)) if enough else [],
         "fields": [*fields],
         "times": [*times],
         "weeks": weeks(
@@ -109,7 +109,7 @@ def calibration(
         else [],
         "drift": site.kept(
             ("drift", lens.version, *(other[1].version for other in others)),
-            lambda: drift(lens, others),
+            lambda: measure_drift(lens, others),
         ),
     }
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pollex.store.labels import VOLUNTARY, opinions
+from pollex.store.labels import VOLUNTARY, read_opinions
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.tables import ChosenRow, LabelRow, QueueRow, SheetRow, now, pack
@@ -151,7 +151,7 @@ def thumb(
         )
 
     with site.turn:
-        opinions_here = opinions(site.store, QUESTION)
+        opinions_here = read_opinions(site.store, QUESTION)
         own_opinion = next(
             (
                 opinion

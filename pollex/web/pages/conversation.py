@@ -19,7 +19,7 @@ from pollex.rubrics.rubric import Polarity, Reason, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import entropy_of, value_of
 from pollex.services.rejudging import score_by_rubrics
-from pollex.store.labels import opinions
+from pollex.store.labels import read_opinions
 from pollex.store.resume import rubrics_of
 from pollex.store.runs import Run
 from pollex.store.tables import ScoreRow
@@ -101,7 +101,7 @@ def conversation(
         "elsewhere": elsewhere(site, run, trace),
         "people": [
             opinion
-            for opinion in opinions(site.store, QUESTION)
+            for opinion in read_opinions(site.store, QUESTION)
             if opinion.text_hash == trace.conversation.text_hash
         ],
         "in_batches": not trace.steps and trace.score is not None,

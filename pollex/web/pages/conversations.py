@@ -19,7 +19,7 @@ from pollex.web.calibrated import Source
 from pollex.web.faults import Clash, Fault
 from pollex.web.filters import FACETS, all_of
 from pollex.web.lens import Lens
-from pollex.web.likeness import unlike_of
+from pollex.web.likeness import measure_unlikeness
 from pollex.web.listing import (
     RANGES,
     Listed,
@@ -110,7 +110,7 @@ def conversations(
         "headers": headers,
         "listing": listing,
         "reasons": _reasons(site, listing),
-        "unlike": unlike_of(site, listing.run),
+        "unlike": measure_unlikeness(site, listing.run),
         "runs": [run for run in site.runs() if run.command in SCORING],
         "titles": TITLES | {"thumb": f"Thumb {WHOSE[form.source]}"},
         "sources": WHOSE if site.store.value(FROM_PEOPLE) else {},

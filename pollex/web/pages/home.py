@@ -16,7 +16,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import nothing_leads
 from pollex.web import links
 from pollex.web.hooks import panels_on, waiting_work
-from pollex.web.likeness import good_of
+from pollex.web.likeness import estimate_good
 from pollex.web.pages.compare import built_in_beside
 from pollex.web.pages.run_states import status_shown
 from pollex.web.pages.runs import pulse_of
@@ -66,7 +66,9 @@ def home(site: Site) -> Data:
         ],
         "with_scores": next((run for run, _ in every if run.command in SCORING), None),
         # the last run whose probabilities say how many conversations are good
-        "scored": next(((run, good) for run, _ in every if (good := good_of(site, run))), None),
+        "scored": next(
+            ((run, good) for run, _ in every if (good := estimate_good(site, run))), None
+        ),
         # commands of this page, such as the replay of the example
         "started": [
             child

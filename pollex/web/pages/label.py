@@ -17,7 +17,7 @@ from pollex.store.tables import LabelRow, LeaseRow, QueueRow, Row, SheetRow, now
 from pollex.web import links
 from pollex.web.faults import Clash, Fault, NotThere
 from pollex.web.forms import Answers, Fields, Name, Words
-from pollex.web.guests import guest_of, links_to, require_name
+from pollex.web.guests import find_guest, links_to, require_name
 from pollex.web.listing import lens_for, scoring_run
 from pollex.web.logs_at_hand import logs_at_hand
 from pollex.web.questions import answers_on, of_rubrics, of_toml, packed_sheet, questions_of
@@ -25,7 +25,7 @@ from pollex.web.queues import (
     KINDS,
     QUESTION,
     RANDOM,
-    UNDONE,
+    UNDONE_ANSWER,
     lease_of,
     left_of,
     next_lease,
@@ -189,7 +189,7 @@ def sheet(
             questions.append(question)
 
     return {
-        "again": None if guest_of(request) or site.read_only else learning_again(site),
+        "again": None if find_guest(request) or site.read_only else learning_again(site),
         "words": KINDS[queue.kind][0],
         "left": left,
         "lease": lease_row,
@@ -199,7 +199,7 @@ def sheet(
         "answered": lease_row is not None
         and site.store.value("SELECT label FROM sheets WHERE lease = ?", [lease_row.id]),
         "before": _before(site, queue, lease_row),
-        "guest": guest_of(request),
+        "guest": find_guest(request),
         "guests": links_to(site.store, f"{links.LABEL}/{queue.id}"),
     }
 
@@ -362,7 +362,10 @@ def undo(
                 pack(None),
                 drawn=lease.drawn,
             )
-            rows += [label, SheetRow(label.id, lease.id, lease.queue, UNDONE, replaces=before)]
+            rows += [
+                label,
+                SheetRow(label.id, lease.id, lease.queue, UNDONE_ANSWER, replaces=before),
+            ]
 
         site.store.keep(rows)
 

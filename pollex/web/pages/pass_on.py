@@ -4,7 +4,7 @@ from pathlib import Path
 
 from starlette.responses import Response
 
-from pollex.store.outputs import Output, outputs_of
+from pollex.store.outputs import Output, list_outputs
 from pollex.text import size_told
 from pollex.web import links
 from pollex.web.faults import NotThere
@@ -32,7 +32,7 @@ def pass_on(site: Site) -> Data:
 def reports_of(site: Site) -> list[tuple[Output, Path]]:
     """Return the pages that commands wrote and that are as they were written, the last one first."""
     placed = []
-    for output in outputs_of(site.store):
+    for output in list_outputs(site.store):
         placed.append((output, output.place(site.store.folder)))
 
     reports: list[tuple[Output, Path]] = []

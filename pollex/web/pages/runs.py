@@ -20,7 +20,7 @@ from pollex.web.faults import NotThere
 from pollex.web.forms import Place, Window
 from pollex.web.hooks import panels_on
 from pollex.web.kept_commands import kept_command
-from pollex.web.likeness import unlike_of
+from pollex.web.likeness import measure_unlikeness
 from pollex.web.listing import ListForm, listing_of
 from pollex.web.model_calls import asked_by, calls_of, price_of, read_call, request_of, unsealed
 from pollex.web.pages.run_states import NEW, NodeChange, states_shown, status_shown
@@ -259,7 +259,7 @@ def run_page(
         "named": site.set_of(run),
         "scores": run.command in SCORING,
         "panels": panels_on("run.html", site, run=run),
-        "unlike": unlike_of(site, run),
+        "unlike": measure_unlikeness(site, run),
         "pulse": pulse_of(site, run) if status not in ENDED else None,
     }
 

@@ -9,7 +9,7 @@ import numpy as np
 from pollex.conversations.conversation import Label
 from pollex.errors import BadLabels, PollexError, WrongUse
 from pollex.formats.label_files import VOLUNTARY, GivenLabel, labels_in
-from pollex.store.labels import opinions, settle_answers
+from pollex.store.labels import read_opinions, settle_answers
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.web import links
@@ -106,7 +106,7 @@ def _of_annotators(site: Site, run: Run) -> list[GivenLabel]:
     answers_settled = settle_answers(
         [
             opinion
-            for opinion in opinions(site.store, QUESTION)
+            for opinion in read_opinions(site.store, QUESTION)
             if opinion.counts and opinion.text_hash in ids
         ]
     )

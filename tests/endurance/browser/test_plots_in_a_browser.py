@@ -10,7 +10,7 @@ from visitors import Served, Visitor
 from web_site import judged, made_store
 
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.store.resume import facts_of, runs
+from pollex.store.resume import read_facts, runs
 from pollex.store.rubric_sets import set_digest
 
 __all__ = ["learnt"]
@@ -64,7 +64,7 @@ def test_a_check_of_two_runs_is_filled_in_and_read(
     folder = tmp_path / ".pollex"
     with made_store(folder, n=60) as store:
         learn = runs(store)[0].id
-        found = RubricSet.parse(facts_of(store, learn, "rubric_set")["set"])
+        found = RubricSet.parse(read_facts(store, learn, "rubric_set")["set"])
         run = store.begin(
             "score", fingerprint={"rubrics": set_digest(found)}, versions={}, arguments={}
         )

@@ -14,7 +14,7 @@ from small_log import small_log, write_log
 from small_runs import Learnt, Pollex
 
 from pollex.store.folder import COPIES
-from pollex.store.outputs import outputs_of
+from pollex.store.outputs import list_outputs
 from pollex.store.resume import runs
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, LabelRow
@@ -99,7 +99,7 @@ def test_no_word_of_a_users_conversations_is_left_in_any_byte(folder: Path, poll
                 )
             ]
         )
-        written = {Path(output.path).name for output in outputs_of(kept)}
+        written = {Path(output.path).name for output in list_outputs(kept)}
     assert {"rubrics.json", "report.html", *SCORES} <= written
     copy = store / COPIES / "0a1b2c3d-1-0a1b"
     copy.mkdir(parents=True)

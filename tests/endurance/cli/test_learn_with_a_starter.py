@@ -10,7 +10,7 @@ from small_runs import Learnt, Pollex
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.rejudging import score_by_rubrics
 from pollex.services.scorer import Scorer
-from pollex.store.resume import answers_of, facts_of
+from pollex.store.resume import answers_of, read_facts
 from pollex.store.store import Store
 
 
@@ -46,7 +46,7 @@ def test_a_starter_goes_along_in_the_set_and_everything_knows_it(
     assert found.starter is not None
     with Store.open(store, read_only=True) as kept:
         assert (
-            RubricSet.parse(facts_of(kept, found.run, "rubric_set")[found.rubrics_digest]).starter
+            RubricSet.parse(read_facts(kept, found.run, "rubric_set")[found.rubrics_digest]).starter
             == found.starter
         )
     assert len(found.starter.rubrics) == len(RubricSet.load(learnt.rubrics).rubrics)

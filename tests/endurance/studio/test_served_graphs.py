@@ -29,7 +29,7 @@ from pollex.rooms.study.graphs.graph import SimulateContext
 from pollex.rooms.study.usecases.simulate import SimulateDialogues
 from pollex.store.folder import VARIABLE
 from pollex.store.resume import find_run
-from pollex.store.rubric_sets import kept_sets
+from pollex.store.rubric_sets import list_kept_sets
 from pollex.store.store import Store
 from pollex.studio.graphs import judge, learn, refit, score, simulate
 from pollex.usecases.ask import AskQuestionnaire
@@ -153,7 +153,7 @@ async def test_who_goes_on_from_a_state_of_an_ended_run_forks_it_and_the_parent_
     first = await graph.ainvoke({}, thread, context=form)
     with Store.open(store, read_only=True) as opened:
         before = find_run(opened, first["run"])
-        sets = [kept.digest for kept in kept_sets(opened)]
+        sets = [kept.digest for kept in list_kept_sets(opened)]
     history = [state async for state in graph.aget_state_history(thread)]
     (at,) = [state for state in history if state.next == ("fit_judge",)]
     changed = await graph.aupdate_state(
@@ -166,7 +166,9 @@ async def test_who_goes_on_from_a_state_of_an_ended_run_forks_it_and_the_parent_
     with Store.open(store, read_only=True) as opened:
         assert find_run(opened, first["run"]) == before
         assert find_run(opened, forked["run"]).arguments["parent"] == first["run"]
-        assert [kept.digest for kept in kept_sets(opened) if kept.run == first["run"]] == sets[:1]
+        assert [kept.digest for kept in list_kept_sets(opened) if kept.run == first["run"]] == sets[
+            :1
+        ]
 
 
 async def test_who_forks_a_run_that_waits_at_the_pool_gets_a_run_of_its_own_and_the_parent_waits_on(

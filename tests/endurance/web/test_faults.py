@@ -14,7 +14,7 @@ from judged_run import judged_run
 from rubric_set_by_hand import plain, rubric_set
 from web_site import client_of, judged, made_app, made_store
 
-from pollex.store.rows import fact, rubric_rows
+from pollex.store.rows import make_fact_row, rubric_rows
 from pollex.store.store import Store
 from pollex.store.tables import now
 
@@ -84,7 +84,9 @@ def one_sided(store: Store, numbers: range) -> None:
     for command in ("learn", "score"):
         run = store.begin(command, fingerprint={}, versions={}, arguments={}).id
         found = rubric_set(plain, run=run)
-        store.put([fact(run, "rubric_set", "set", found), *rubric_rows(run, found.rubrics)])
+        store.put(
+            [make_fact_row(run, "rubric_set", "set", found), *rubric_rows(run, found.rubrics)]
+        )
         judged(store, run, found, numbers, plain, "train")
         store.finish(run, "done")
 

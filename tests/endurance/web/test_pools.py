@@ -18,7 +18,7 @@ from web_site import client_of, made_app
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.pool_review import Fork, begin_fork
 from pollex.store.database import FILE
-from pollex.store.resume import facts_of, find_run
+from pollex.store.resume import find_run, read_facts
 from pollex.store.store import Store
 from pollex.web.kept_commands import go_on
 
@@ -96,7 +96,7 @@ async def carried_on(client: httpx2.AsyncClient, run: str) -> Any:
 
 def rubrics_of(store: Store, run: str) -> tuple[RubricSet, set[str]]:
     """The set that a run made, and the words of all that it chose from."""
-    (found,) = facts_of(store, run, "rubric_set").values()
+    (found,) = read_facts(store, run, "rubric_set").values()
     made = RubricSet.parse(found)
     return made, {one.text for one in (*made.rubrics, *made.dropped)}
 

@@ -31,7 +31,7 @@ APIS = ["openai", "anthropic"]
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting for a provider that lists new batches late."""
-    monkeypatch.setattr(desks, "LOOK_AGAIN", 0.01)
+    monkeypatch.setattr(desks, "SECONDS_BETWEEN_LOOKS", 0.01)
     monkeypatch.setattr(desks, "QUIET", 0.05)
 
 

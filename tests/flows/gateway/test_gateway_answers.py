@@ -13,7 +13,7 @@ from protocol_server import ProtocolServer
 from protocol_server.answers import truth
 
 from pollex.gateway.calls import Call, Completed
-from pollex.gateway.json_in_text import last_object, value_spans
+from pollex.gateway.json_in_text import find_last_object, value_spans
 from pollex.gateway.logprobs import Tokens
 
 ANSWER = {"why": 'He said "no, [really]".', "answer": "Agree"}
@@ -33,7 +33,7 @@ def test_the_last_complete_object_is_the_answer() -> None:
         f"{{not json}} {PLAIN}",
         f'{PLAIN} {{"answer": "Agr',
     ):
-        block = last_object(text)
+        block = find_last_object(text)
         assert block is not None
         assert block.value == ANSWER
         assert text[slice(*value_spans(text, block)["answer",])] == "Agree"
@@ -52,7 +52,7 @@ def test_what_is_no_object_is_not_mended_into_one() -> None:
         "{" * 100_000,
         '{"a":' * 50_000,
     ):
-        assert last_object(text) is None, text[:40]
+        assert find_last_object(text) is None, text[:40]
 
 
 QUOTING = {"answer": "Agree", "why": "USER asks what <think> and </think> are."}
@@ -62,7 +62,7 @@ def test_tags_of_thoughts_within_an_answer_are_words_of_it() -> None:
     answer = json.dumps(QUOTING)
     for around in ("{}", " ```json\n{}\n```", "<think>Hm {{</think>\n{}", "{{</think>{}"):
         for written in (answer, answer[:-1] + ",}"):
-            block = last_object(around.format(written))
+            block = find_last_object(around.format(written))
             assert block is not None
             assert block.value == QUOTING
 
@@ -71,7 +71,7 @@ def test_every_value_is_found_where_it_stands() -> None:
     text = (
         'Well: {"answers": [{"id": "r,1", "n": 3}, {"id": "r]2", "ok": true,}], "x": {"y": "é\\""}}'
     )
-    block = last_object(text)
+    block = find_last_object(text)
     assert block is not None
     assert {path: text[slice(*span)] for path, span in value_spans(text, block).items()} == {
         ("answers", 0, "id"): "r,1",
@@ -95,7 +95,7 @@ json_values = st.recursive(
 def test_any_object_is_read_back_from_any_prose(value: dict[str, Any], prose: str) -> None:
     text = f"{prose}{json.dumps(value)}{prose}"
     assume("think>" not in text)  # behind prose, a tag ends thoughts: it has tests of its own
-    block = last_object(text)
+    block = find_last_object(text)
     assert block is not None
     assert block.value == value
     for span in value_spans(text, block).values():
@@ -104,7 +104,7 @@ def test_any_object_is_read_back_from_any_prose(value: dict[str, Any], prose: st
 
 @given(st.text(alphabet='{}[]":,\\ae1 <>/think\n'))
 def test_no_text_breaks_the_reader(text: str) -> None:
-    block = last_object(text)
+    block = find_last_object(text)
     assert block is None or value_spans(text, block) is not None
 
 
@@ -233,7 +233,7 @@ async def told(call: Call, *script: dict[str, Any]) -> Completed:
 
 
 def spans_of(text: str) -> dict[tuple[str | int, ...], tuple[int, int]]:
-    block = last_object(text)
+    block = find_last_object(text)
     assert block is not None
     return dict(value_spans(text, block))
 

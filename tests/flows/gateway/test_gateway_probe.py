@@ -18,7 +18,7 @@ from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Capabilities, Completed, Failed, Malformed, MemoryLedger, Truncated
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.json_in_text import last_object
+from pollex.gateway.json_in_text import find_last_object
 from pollex.gateway.probe import probe
 from pollex.gateway.transport import ChatModel
 
@@ -217,7 +217,7 @@ async def test_a_chat_openai_that_the_user_made_takes_every_parameter_and_retrie
     assert all(isinstance(result, Completed) for result in results)
     first = results[0]
     assert isinstance(first, Completed)
-    block = last_object(first.text)
+    block = find_last_object(first.text)
     assert block is not None
     assert block.value["answer"] in LABELS, "the schema reached the server"
     assert first.logprobs

@@ -8,7 +8,7 @@ import pytest
 
 from pollex.gateway.calls import Call, Completed, MemoryLedger
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, asked, body_of
+from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, body_of, read_recorded_request
 
 ASKED = Call(messages=[{"role": "user", "content": "How was it?"}], stage="judge", item="c1")
 OTHER = Call(messages=[{"role": "user", "content": "And this one?"}], stage="judge", item="c2")
@@ -64,7 +64,7 @@ async def test_a_judging_is_put_together_from_answers_to_each_of_its_statements_
         body = body_of(
             "a-model", json.dumps({"1": {"answer": first}, "2": {"answer": said}}), request
         )
-        form, statements = asked(request)
+        form, statements = read_recorded_request(request)
         lines.append({"key": request.key, "body": body, "form": form, "statements": statements})
     made.file.write_bytes(gzip.compress("\n".join(map(json.dumps, lines)).encode()))
     async with Gateway(made, MemoryLedger()) as gateway:

@@ -19,9 +19,9 @@ from pollex.gateway.calls import (
     Usage,
 )
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.json_in_text import last_object
+from pollex.gateway.json_in_text import find_last_object
 from pollex.gateway.probe import probe
-from pollex.gateway.responses import HttpFault, read
+from pollex.gateway.responses import HttpFault, read_reply
 from pollex.gateway.thoughts import without_thoughts
 
 
@@ -147,9 +147,9 @@ def test_an_answer_in_another_place_is_read_with_what_usage_is_called_elsewhere(
 ) -> None:
     usage = {"input_tokens": 90, "output_tokens": 4}
     body = {"choices": [{"message": message, "finish_reason": "end_turn"}], "usage": usage}
-    outcome = read(Reply(200, json.dumps(body)), question())
+    outcome = read_reply(Reply(200, json.dumps(body)), question())
     assert isinstance(outcome, Completed)
-    assert last_object(outcome.text) is not None
+    assert find_last_object(outcome.text) is not None
     assert (outcome.usage.prompt, outcome.usage.completion) == (90, 4)
 
 
@@ -160,14 +160,14 @@ def test_finish_reasons_of_providers_are_understood_behind_a_gateway(
     reason: str, kind: type
 ) -> None:
     body = {"choices": [{"message": {"content": '{"answer": "Agree"}'}, "finish_reason": reason}]}
-    assert isinstance(read(Reply(200, json.dumps(body)), question(max_tokens=100)), kind)
+    assert isinstance(read_reply(Reply(200, json.dumps(body)), question(max_tokens=100)), kind)
 
 
 async def test_other_faults_inside_a_200_are_what_their_code_says() -> None:
-    meaning = read(Reply(200, json.dumps(error("down", code=502))), question())
+    meaning = read_reply(Reply(200, json.dumps(error("down", code=502))), question())
     assert isinstance(meaning, HttpFault)
     assert (meaning.action, meaning.away) == ("retry", True)
-    meaning = read(Reply(200, json.dumps(error("no credit", code=402))), question())
+    meaning = read_reply(Reply(200, json.dumps(error("no credit", code=402))), question())
     assert isinstance(meaning, HttpFault)
     assert meaning.name == "quota"
     with ProtocolServer(
@@ -187,7 +187,7 @@ async def test_other_faults_inside_a_200_are_what_their_code_says() -> None:
     ],
 )
 def test_the_wait_that_a_body_names_is_kept(words: str, seconds: float | None) -> None:
-    meaning = read(Reply(429, json.dumps(error(words))), question())
+    meaning = read_reply(Reply(429, json.dumps(error(words))), question())
     assert isinstance(meaning, HttpFault)
     assert meaning.wait == pytest.approx(seconds)
 
@@ -223,7 +223,7 @@ def test_thoughts_that_took_all_tokens_are_a_cut_answer_whatever_the_finish_reas
         "choices": [{"message": {"content": ""}, "finish_reason": "stop"}],
         "usage": {"completion_tokens": 100},
     }
-    assert isinstance(read(Reply(200, json.dumps(body)), question(max_tokens=100)), Truncated)
+    assert isinstance(read_reply(Reply(200, json.dumps(body)), question(max_tokens=100)), Truncated)
 
 
 @pytest.mark.parametrize("tokens", [10**400, -1, 1.5, "9", True, 10**10])
@@ -232,7 +232,7 @@ def test_counts_of_tokens_that_no_call_can_have_are_none(tokens: object) -> None
         "choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": tokens, "completion_tokens": tokens},
     }
-    outcome = read(Reply(200, json.dumps(body)), question())
+    outcome = read_reply(Reply(200, json.dumps(body)), question())
     assert outcome.usage == Usage()
 
 
@@ -259,7 +259,7 @@ async def test_an_endpoint_that_only_streams_is_read_with_its_tokens_and_thought
     assert found.json_schema
     assert isinstance(outcome, Completed)
     assert outcome.usage.known == options
-    block = last_object(outcome.text)
+    block = find_last_object(outcome.text)
     assert block is not None
     assert block.value["answer"]
 
@@ -300,7 +300,7 @@ DRAFT = 'Perhaps {"answer": "Disagree"}?'
 )
 def test_thoughts_are_no_answer_whatever_marks_are_around_them(around: str) -> None:
     text = around.replace("{}", DRAFT)
-    block = last_object(text + '{"answer": "Agree"}')
+    block = find_last_object(text + '{"answer": "Agree"}')
     assert block is not None
     assert block.value == {"answer": "Agree"}
     assert without_thoughts(text + "It is open.") == "It is open."

@@ -49,7 +49,7 @@ from pollex.services.pool_review import Fork, rows_of
 from pollex.services.roles import RunRoles, embedded_record, embedded_roles
 from pollex.services.runs import RunSettings
 from pollex.services.score import Scored, run_scoring
-from pollex.store.resume import find_run, outcome_counts, scored_ids, scores_of
+from pollex.store.resume import count_outcomes, find_run, list_scored_ids, scores_of
 from pollex.store.rows import AnswerCells, score_block
 from pollex.store.store import Store
 from pollex.store.traces import conversation_trace, run_tree
@@ -308,7 +308,7 @@ async def test_what_stops_all_work_ends_the_run_as_failed_and_a_resume_asks_only
     with pytest.raises(ModelRefused):
         await score(logs, rubrics, first, kept, batch=8)
     assert find_run(kept, "last").status == "failed"
-    done = scored_ids(kept, find_run(kept, "last").id)
+    done = list_scored_ids(kept, find_run(kept, "last").id)
     assert len(done) == 16
     second = PlainJudge()
     scored = await score(logs, rubrics, second, kept, batch=8, resume=True)
@@ -640,7 +640,7 @@ async def test_counts_of_outcomes_agree_with_the_scores_and_the_last_answer_stan
             )
             kept.put([score_block(run.id, netsat.score_all({conversation.id: answers}))])
     await kept.settle()
-    counted = outcome_counts(kept, run.id)
+    counted = count_outcomes(kept, run.id)
     found = [
         one
         for some in scores_of(kept, run.id, rubrics, logs.conversations)

@@ -10,7 +10,7 @@ import pollex
 from pollex.errors import BadRubrics, StoreDamaged
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.named_sets import read_set
-from pollex.store.rubric_sets import find_set, kept_sets, set_digest
+from pollex.store.rubric_sets import find_set, list_kept_sets, set_digest
 from pollex.store.store import Store
 from pollex.store.tables import FactRow
 
@@ -73,7 +73,7 @@ def test_a_name_that_nothing_has_is_told_with_where_it_was_looked_for(own: Path)
 
 def test_arrays_that_were_changed_in_the_store_are_refused(own: Path) -> None:
     with Store.open(own) as store:
-        (kept, *_) = kept_sets(store)
+        (kept, *_) = list_kept_sets(store)
 
         wrong = find_set(store, kept.run)
         assert wrong is not None

@@ -8,9 +8,16 @@ from web_site import client_of, conversation, made_app
 from pollex.measures.drift import is_unlike
 from pollex.rubrics.records import SpreadRecord
 from pollex.store.resume import runs
-from pollex.store.rows import conversation_rows, fact
+from pollex.store.rows import conversation_rows, make_fact_row
 from pollex.store.store import Store
-from pollex.web.calibrated import bands, find_usable, reliability_of, score_bands, subgroups, tails
+from pollex.web.calibrated import (
+    find_tails,
+    find_usable,
+    make_bands,
+    measure_subgroups_of_run,
+    reliability_of,
+    score_bands,
+)
 from pollex.web.lens import lens_of
 from pollex.web.likeness import drift_of
 from pollex.web.pages.calibration import fields_of, moment_of, times_among, weeks
@@ -22,7 +29,7 @@ async def test_bands_hold_what_was_predicted_and_seen(own: Store) -> None:
     learn, score = runs(own)
     assert not find_usable(lens_of(own, learn)).any(), "labels that were learned from say nothing"
     lens = lens_of(own, score)
-    found = bands(lens)
+    found = make_bands(lens)
     rows = find_usable(lens)
     known_elsewhere = frozenset(lens.hashes[place][:16] for place in np.flatnonzero(rows)[:7])
     assert find_usable(lens_of(own, score, known_elsewhere)).sum() == rows.sum() - 7, (
@@ -42,7 +49,7 @@ async def test_bands_hold_what_was_predicted_and_seen(own: Store) -> None:
     diagram = reliability_of(lens)
     assert diagram
     assert sum(each.share.n for each in diagram.bins) == rows.sum()
-    for tail in tails(lens):
+    for tail in find_tails(lens):
         assert len(tail.worst) == min(10, round((tail.wrong.value or 0) * tail.wrong.n))
     async with client_of(made_app(own)) as client:
         page = (await client.get("/calibration")).text
@@ -66,7 +73,7 @@ async def test_conversations_unlike_those_of_the_set_are_marked(own: Store) -> N
         spread = SpreadRecord(edges=tuple(edges.tolist()), counts=(30, 30, 30, 30))
         found = rubric_set(run=learn.id).model_copy(update={"spread": spread})
         assert is_unlike(drift_of(known, found)) is marked
-        own.put([fact(learn.id, "rubric_set", "set", found)])
+        own.put([make_fact_row(learn.id, "rubric_set", "set", found)])
         own.flush()
         async with client_of(made_app(own)) as client:
             page = (await client.get("/conversations", params={"run": learn.id})).text
@@ -113,7 +120,7 @@ async def test_weeks_and_groups_are_those_of_a_field_of_the_log(own: Store) -> N
     assert found[0].outside.value == pytest.approx(
         ((mine < learned[0]) | (mine > learned[1])).mean()
     )
-    sides = subgroups(lens, fields["about.side"])
+    sides = measure_subgroups_of_run(lens, fields["about.side"])
     assert sorted(one.name for one in sides) == ["a", "b"]
     asked = {"run": score.id, "by": "about.side", "time": "about.at"}
     async with client_of(made_app(own)) as client:

@@ -22,7 +22,7 @@ from pollex.store.resume import answers_of, runs
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow, pack
 from pollex.web import links
-from pollex.web.calibrated import with_labels
+from pollex.web.calibrated import select_label_source
 from pollex.web.lens import lens_of
 from pollex.web.pages.calibration import opens_of
 from pollex.web.site import Site, calibrators_in, read_sets
@@ -223,8 +223,10 @@ async def test_labels_of_people_count_where_they_were_drawn_at_random_and_never_
         [LabelRow("cy", lens.hashes[2], "", score.id, "thumb", pack("down"), source="adjudicated")]
     )
     own.flush()
-    people, decided = (with_labels(lens, own, source).label for source in ("person", "adjudicated"))
+    people, decided = (
+        select_label_source(lens, own, source).label for source in ("person", "adjudicated")
+    )
     assert people[:3].tolist() == [1, -1, 1]
     assert decided[:3].tolist() == [-1, -1, 0]
-    assert with_labels(lens, own, "log") is lens
+    assert select_label_source(lens, own, "log") is lens
     assert (people[3:] == -1).all()

@@ -18,7 +18,7 @@ from web_site import client_of, conversation, made_app
 from pollex.conversations.conversation import Source
 from pollex.formats.read_logs import read_logs
 from pollex.rooms.judge.services.verdicts import agreement
-from pollex.store.labels import Opinion, opinions, settle_answers
+from pollex.store.labels import Opinion, read_opinions, settle_answers
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow, unpack
@@ -95,19 +95,19 @@ async def test_an_answer_that_is_taken_back_counts_no_more_and_its_conversation_
     label = (
         await web.post("/api/labels", json={"lease": first, "who": "Ann", "value": "up"})
     ).json()["label"]
-    assert len(opinions(own, "thumb")) == 1
+    assert len(read_opinions(own, "thumb")) == 1
     assert (await web.post(f"/api/labels/{label}/undo", json={"who": "Bob"})).status_code == 409
     assert (await web.post("/api/labels/none/undo", json={"who": "Ann"})).status_code == 404
     assert (await web.post(f"/api/labels/{label}/undo", json={"who": "Ann"})).json()[
         "lease"
     ] == first
-    assert opinions(own, "thumb") == []
+    assert read_opinions(own, "thumb") == []
     assert (await web.post(f"/api/labels/{label}/undo", json={"who": "Ann"})).status_code == 409
     assert await lease(web, of, "Ann") == first
     assert (
         await web.post("/api/labels", json={"lease": first, "who": "Ann", "value": "down"})
     ).status_code == 200
-    assert [one.value for one in opinions(own, "thumb")] == ["down"]
+    assert [one.value for one in read_opinions(own, "thumb")] == ["down"]
     assert await lease(web, of, "Ann") != first
 
 
@@ -401,7 +401,7 @@ async def test_what_people_answer_to_a_questionnaire_differently_is_decided_the_
     assert (
         await web.post("/api/adjudications", json=decided | {"value": "1.0"})
     ).status_code == 200
-    assert [one.value for one in opinions(own, "Q1") if one.source == "adjudicated"] == [1.0]
+    assert [one.value for one in read_opinions(own, "Q1") if one.source == "adjudicated"] == [1.0]
     assert "A: no, B: partly" in re.sub(r"\s+", " ", (await web.get("/label/adjudicate")).text)
 
 
@@ -475,7 +475,7 @@ async def test_chance_draws_what_was_labeled_for_being_doubtful_too_and_its_answ
     with own.database.transaction() as connection:
         connection.execute("UPDATE queues SET random_share = 1, kind = 'random'")
     assert await answer_all(web, of, "ann", "down") == 4
-    said = opinions(own, "thumb")
+    said = read_opinions(own, "thumb")
     assert Counter(one.value for one in said) == {"up": 8, "down": 4}, (
         "answers stay what they were, and count once"
     )
@@ -518,7 +518,9 @@ async def test_a_thumb_given_while_reading_is_of_its_own_kind_and_changes_no_bli
         await web.post("/api/thumbs", json=about | {"id": "nobody", "value": "up"})
     ).status_code == 404
     assert "1\xa0label of people" in (await web.get("/label/agreement")).text
-    assert disputed(opinions(own, "thumb")) == {}, "who had seen the score disagrees with nobody"
+    assert disputed(read_opinions(own, "thumb")) == {}, (
+        "who had seen the score disagrees with nobody"
+    )
     export = (await web.get("/api/export")).text
     assert ('"judge": "bob"' in export, '"judge": "ann"' in export) == (True, False)
 

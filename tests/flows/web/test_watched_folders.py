@@ -18,7 +18,7 @@ from pollex.web.alerts import Alert
 from pollex.web.children import Child
 from pollex.web.site import Site
 from pollex.web.watching import Watcher, watcher_of
-from pollex.web.webhook import SIGNATURE, message_of, tell_webhook
+from pollex.web.webhook import SIGNATURE, make_webhook_message, tell_webhook
 
 ALERT = Alert(
     rubric="r1", text="The assistant refuses.", polarity="dsat", before=2.0, after=5.0,
@@ -174,7 +174,7 @@ def hook() -> Iterator[tuple[str, type[Hook]]]:
 def test_a_webhook_is_signed_tried_again_and_sent_on_nowhere(
     own: Store, hook: tuple[str, type[Hook]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pollex.web.webhook.WAITS", (0.0, 0.0, 0.0))
+    monkeypatch.setattr("pollex.web.webhook.RETRY_WAITS_SECONDS", (0.0, 0.0, 0.0))
     address, kind = hook
     site = Site(own, {}, local_endpoints=True)
     kind.answers = [500, 200]
@@ -192,7 +192,7 @@ def test_a_webhook_is_signed_tried_again_and_sent_on_nowhere(
     outside = Site(own, {})
     assert "own network" in tell_webhook(outside, address, "s", [ALERT], with_text=False)
     assert len(kind.heard) == 3
-    assert message_of([ALERT], with_text=True)["alerts"][0]["text"] == ALERT.text
+    assert make_webhook_message([ALERT], with_text=True)["alerts"][0]["text"] == ALERT.text
 
 
 async def test_alerts_stand_first_at_home_until_somebody_has_seen_them(own: Store) -> None:

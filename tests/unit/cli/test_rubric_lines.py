@@ -6,7 +6,7 @@ import numpy as np
 from rich.console import Console
 from rubric_set_by_hand import rubric, rubric_set
 
-from pollex.cli.session import Screen, show
+from pollex.cli.session import Screen, show_result
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import worth_of
@@ -37,7 +37,7 @@ def shown(rubrics: RubricSet, *, verbose: bool = False, terminal: bool = False) 
     screen = Screen(verbose=verbose)
     out = io.StringIO()
     screen.console = Console(file=out, width=80, force_terminal=terminal, color_system=None)
-    show(screen, rubrics_told(rubrics, verbose))
+    show_result(screen, rubrics_told(rubrics, verbose))
     return out.getvalue().splitlines()
 
 

@@ -9,7 +9,7 @@ from pollex.conversations.conversation import Conversation, Feedback, ToolCall, 
 from pollex.conversations.redaction import Placeholders, found_in, kind_of, mask, pseudonym
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
-from pollex.store.resume import keep_originals, originals_of
+from pollex.store.resume import keep_originals, read_originals
 from pollex.store.store import Store
 
 MAIL = "anna.b@example.com"
@@ -101,7 +101,7 @@ def test_a_log_is_redacted_as_it_is_read_and_the_store_alone_knows_what_was_ther
         for _ in range(2):
             keep_originals(store, logs.originals)
             store.flush()
-        assert originals_of(store, "c") == {"<MAIL_1>": MAIL}
+        assert read_originals(store, "c") == {"<MAIL_1>": MAIL}
         assert store.value("SELECT count(*) FROM originals") == 1
     assert all(
         MAIL.encode() not in file.read_bytes()

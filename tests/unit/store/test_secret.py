@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pollex.errors import StoreDamaged, WrongUse
-from pollex.store.folder import SECRET, SIZE, VARIABLE, kept_secret, store_option
+from pollex.store.folder import SECRET, SIZE, VARIABLE, read_secret, store_option
 from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
 
@@ -39,13 +39,13 @@ def test_one_flipped_bit_is_mended_and_told_and_more_or_a_cut_are_refused(
 def test_a_secret_is_made_once_and_for_its_owner_alone_or_handed_in_and_another_is_refused(
     tmp_path: Path,
 ) -> None:
-    assert kept_secret(tmp_path / "one") is None
+    assert read_secret(tmp_path / "one") is None
     with (
         Store.open(tmp_path / "one") as one,
         Store.open(tmp_path / "two", secret=one.secret) as two,
     ):
         assert len(one.secret) == SIZE
-        assert one.secret == two.secret == kept_secret(two.folder)
+        assert one.secret == two.secret == read_secret(two.folder)
         assert (one.folder / SECRET).stat().st_mode & 0o777 == 0o600
     with (
         Store.open(tmp_path / "two", secret=bytes(SIZE)) as two,

@@ -16,7 +16,7 @@ from pollex.conversations.conversation import Conversation, Feedback, ToolCall, 
 from pollex.errors import PollexError, ResumeRefused, StoreBusy, StoreDamaged, WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import Rubric
-from pollex.store.columns import parts_of
+from pollex.store.columns import read_parts
 from pollex.store.ledger import StoreLedger
 from pollex.store.repair import check, rebuild
 from pollex.store.resume import (
@@ -24,18 +24,24 @@ from pollex.store.resume import (
     answers_of,
     conversations_of,
     extractions_of,
-    facts_of,
     find_resumable,
     find_run,
     last_unfinished,
+    read_facts,
     runs,
     step,
 )
-from pollex.store.rows import AnswerCells, conversation_rows, fact, read_conversation, rubric_rows
+from pollex.store.rows import (
+    AnswerCells,
+    conversation_rows,
+    make_fact_row,
+    read_conversation,
+    rubric_rows,
+)
 from pollex.store.runs import Run, is_worked_on
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, LabelRow, ScoreRow, SpanRow
-from pollex.store.traces import provenance, run_tree
+from pollex.store.traces import find_provenance, run_tree
 
 
 def begin(store: Store, command: str = "learn", **fingerprint: str) -> Run:
@@ -201,9 +207,9 @@ class TestReadingBack:
     ) -> None:
         failed = Unanswered(question_id="", outcome="refused", detail="no", judge="gpt")
         with Store.open(folder) as store:
-            store.put([fact("run", "extraction", conversation.id, failed)])
-            store.put([fact("run", "extraction", "c2", failed)])
-            await store.write([fact("run", "extraction", conversation.id, extraction)])
+            store.put([make_fact_row("run", "extraction", conversation.id, failed)])
+            store.put([make_fact_row("run", "extraction", "c2", failed)])
+            await store.write([make_fact_row("run", "extraction", conversation.id, extraction)])
             assert extractions_of(store, "run") == {conversation.id: extraction, "c2": failed}
 
     async def test_the_last_answer_stands_and_a_missing_one_stays_missing(
@@ -232,8 +238,10 @@ class TestReadingBack:
         with Store.open(folder) as store:
             store.put(rubric_rows("run", [rubric, rubric.model_copy(update={"id": "r0"})]))
             await store.write(rubric_rows("run", [worded]))
-            assert provenance(store, "run", rubric.id).rubric == worded
-            assert provenance(store, "run", "r0").rubric == rubric.model_copy(update={"id": "r0"})
+            assert find_provenance(store, "run", rubric.id).rubric == worded
+            assert find_provenance(store, "run", "r0").rubric == rubric.model_copy(
+                update={"id": "r0"}
+            )
 
     async def test_a_step_is_none_until_it_is_done(self, store: Store) -> None:
         assert step(store, "run", "summarise") is None
@@ -503,7 +511,7 @@ async def test_what_write_returns_from_is_read_by_other_processes_in_the_order_o
     store.put([FactRow("r", "step", "a", "1"), score("c1"), span("c1")])
     await store.write([FactRow("r", "step", "a", "2"), score("c2"), span("c2")])
     with Store.open(store.folder, read_only=True) as reader:
-        assert facts_of(reader, "r", "step") == {"a": 2}
+        assert read_facts(reader, "r", "step") == {"a": 2}
         assert reader.ask("r", "SELECT conversation FROM scores ORDER BY seq") == [
             {"conversation": "c1"},
             {"conversation": "c2"},
@@ -519,7 +527,7 @@ def test_a_finished_run_has_one_part_of_each_kind_and_one_last_pulse(store: Stor
         store.put([score(str(number), run)])
         store.flush()
     store.finish(run, "done")
-    assert len(parts_of(store.folder / "runs" / run / "scores")) == 1
+    assert len(read_parts(store.folder / "runs" / run / "scores")) == 1
     found = store.ask(run, "SELECT conversation FROM scores ORDER BY seq")
     assert [row["conversation"] for row in found] == [str(number) for number in range(40)]
     for table in ("conversations", "texts", "answers", "scores"):

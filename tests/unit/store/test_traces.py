@@ -9,11 +9,11 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Question
 from pollex.rubrics.rubric import Rubric
-from pollex.store.rows import AnswerCells, conversation_rows, fact, rubric_rows
+from pollex.store.rows import AnswerCells, conversation_rows, make_fact_row, rubric_rows
 from pollex.store.spans import LONGEST_ERROR, Tracer
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow, SpanRow
-from pollex.store.traces import Branch, conversation_trace, provenance, run_tree
+from pollex.store.traces import Branch, conversation_trace, find_provenance, run_tree
 
 
 def spans(store: Store) -> list[dict]:
@@ -121,7 +121,7 @@ async def test_a_conversation_shows_everything_that_happened_to_it(
         store.put(AnswerCells("run").of(one, [question], [answer], "f"))
         with tracer.span("judge", kind="role", item=one.id, inputs=[rubric.id]) as opened:
             opened.outputs([rubric.id])
-    store.put([fact("run", "extraction", conversation.id, extraction)])
+    store.put([make_fact_row("run", "extraction", conversation.id, extraction)])
     store.put(rubric_rows("run", [rubric, rubric.model_copy(update={"id": "not asked"})]))
     await store.write([ScoreRow("run", conversation.id, 7.5, "positive", True, None)])
     trace = conversation_trace(store, "run", conversation.id)
@@ -148,10 +148,10 @@ async def test_a_rubric_leads_back_to_its_reasons_and_conversations(
     store.put(
         conversation_rows("run", [conversation, conversation.model_copy(update={"id": "other"})])
     )
-    store.put([fact("run", "extraction", conversation.id, extraction)])
+    store.put([make_fact_row("run", "extraction", conversation.id, extraction)])
     await store.write(rubric_rows("run", [rubric]))
-    found = provenance(store, "run", rubric.id)
+    found = find_provenance(store, "run", rubric.id)
     assert (found.rubric, found.reasons) == (rubric, extraction.reasons)
     assert found.conversations == {conversation.id: conversation}
     with pytest.raises(WrongUse, match="no rubric 'r9'"):
-        provenance(store, "run", "r9")
+        find_provenance(store, "run", "r9")

@@ -26,7 +26,7 @@ from pollex.services.held import read_held_rubrics
 from pollex.services.history import find_rubric_named
 from pollex.services.hooks import AgentTool, RubricFacts, describe_figure
 from pollex.store.resume import conversations_of, find_run, runs
-from pollex.store.rubric_sets import find_set, kept_sets
+from pollex.store.rubric_sets import find_set, list_kept_sets
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.store.traces import conversation_trace, run_tree
@@ -280,7 +280,7 @@ class AgentTools:
                 return RubricSet.load(path, arrays=False)
 
         if (stored_set := find_set(store, name or "last")) is None:
-            runs_with_sets = (rubric_set.run for rubric_set in kept_sets(store))
+            runs_with_sets = (rubric_set.run for rubric_set in list_kept_sets(store))
             names = ", ".join([*(path.name for path in self.sets), *runs_with_sets][:8]) or "none"
             raise WrongUse(
                 "there is no such rubric set",
@@ -297,7 +297,7 @@ class AgentTools:
             ids.add(row["id"])
 
         loaded = (RubricSet.load(path) for path in self.sets)
-        stored = (rubric_set.read(store) for rubric_set in kept_sets(store))
+        stored = (rubric_set.read(store) for rubric_set in list_kept_sets(store))
         for candidate in (*loaded, *stored):
             if candidate.run == run.id or {rubric.id for rubric in candidate.rubrics} <= ids:
                 return candidate

@@ -50,8 +50,8 @@ from pollex.rubrics.answers import RETRYABLE, Answer
 from pollex.services.agreement import agreement, find_texts_of_several
 from pollex.services.results import ModelUsage, Shown, describe_unread, line_of_outcomes, usage_json
 from pollex.store.folder import store_option
-from pollex.store.labels import THUMB, Opinion, opinions
-from pollex.store.resume import BATCH, unread
+from pollex.store.labels import THUMB, Opinion, read_opinions
+from pollex.store.resume import BATCH, count_unread
 from pollex.store.store import Store
 from pollex.text import Rows, TerminalLines, count, encode, some_told
 
@@ -294,7 +294,7 @@ def write_verdicts(
         unused=tuple(people.unused(decided)) if people else (),
         bad_rows=bad_rows,
         usages=usages,
-        unread=unread(store, judged.run)[1] if usages else "",
+        unread=count_unread(store, judged.run)[1] if usages else "",
     )
 
 
@@ -604,7 +604,7 @@ def _said(
     ]
     opinions_kept = []
     for question, words in questions_asked:
-        for opinion in opinions(store, question):
+        for opinion in read_opinions(store, question):
             if opinion.source == "person" and opinion.counts and opinion.value in words:
                 opinions_kept.append(
                     Opinion(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.usecases.families import AllLabels, Rater, Reading, out_option, words
+from pollex.usecases.families import AllLabels, Rater, Reading, out_option, split_words
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class JudgeLogs(AllLabels, Reading, Rater, UseCase["JudgeResult"]):
         ("yes", "no"),
         typed="yes,no",
         metavar="A,B,…",
-        parse=words,
+        parse=split_words,
     )
     runs: int = asked_by(
         "Independent runs for each conversation.",

@@ -34,7 +34,7 @@ from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.plan import Planned
 from pollex.services.workspace import workspace
 from pollex.store.database import FILE
-from pollex.store.resume import facts_of, runs
+from pollex.store.resume import read_facts, runs
 from pollex.store.store import Store
 from pollex.store.tables import now
 
@@ -302,7 +302,7 @@ def tuned_on(run: RunOptions) -> frozenset[str]:
         )
         return frozenset(
             text_hash
-            for time, every in facts_of(store, "", CASES).items()
+            for time, every in read_facts(store, "", CASES).items()
             if time < begun
             for text_hash in every
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.usecases.families import Player, out_option, words
+from pollex.usecases.families import Player, out_option, split_words
 from pollex.usecases.use_case import UseCase, opt, use_case
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class SimulateDialogues(Player, UseCase["SimulateResult"]):
         kw_only=False,
         typed="DS1",
         metavar="A,B,…",
-        parse=words,
+        parse=split_words,
     )
     documents: Path | str | None = opt(
         "Folder of documents; DS2 to DS5 need it.",

@@ -11,7 +11,7 @@ from pollex.rooms.judge.agents.votes import persons_question
 from pollex.rooms.judge.graphs.state import Tallied
 from pollex.rooms.judge.services.judge_runs import work_of
 from pollex.rooms.judge.web.links import WAITING
-from pollex.store.labels import Opinion, opinions, settle_answers
+from pollex.store.labels import Opinion, read_opinions, settle_answers
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, SheetRow, pack
@@ -65,7 +65,7 @@ def said_of(site: Site, run: Run, waiting: Tallied) -> list[Opinion]:
     about = persons_question(waiting.task.question).id
     return [
         opinion
-        for opinion in opinions(site.store, about)
+        for opinion in read_opinions(site.store, about)
         if opinion.run == run.id and opinion.annotator
     ]
 

@@ -22,7 +22,7 @@ from pollex.rooms.remedy.web.hooks import REMEDIES
 from pollex.rooms.remedy.web.waiting import proposals_of, waits_for
 from pollex.rubrics.records import ChosenRubric
 from pollex.services.options import ModelOptions, RunOptions
-from pollex.store.resume import conversations_of, facts_of, step
+from pollex.store.resume import conversations_of, read_facts, step
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, SheetRow, pack
 from pollex.web import links
@@ -87,7 +87,7 @@ def pairs_in(site: Site, run: Run) -> dict[str, list[str]]:
     Judges differ where a reader without rubrics prefers (1 the new reply, 0 the old one, else ½)
     what doesn't gain.
     """
-    facts = facts_of(site.store, run.id, COMPARED)
+    facts = read_facts(site.store, run.id, COMPARED)
     # none where it was forgotten
     pairs_by_name = {}
     for name, fact in facts.items():
@@ -148,7 +148,7 @@ def remedy(
     read = [
         fact
         for name in names[at : at + ON_A_PAGE]
-        for fact in facts_of(site.store, run.id, COMPARED, name).values()
+        for fact in read_facts(site.store, run.id, COMPARED, name).values()
     ]
     # arms stay hidden
     shown = []

@@ -20,7 +20,7 @@ from pollex.store.tables import now, pack
 from pollex.web import links
 from pollex.web.faults import Clash, Forbidden
 from pollex.web.forms import Answers, Place
-from pollex.web.guests import Guest, guest_of
+from pollex.web.guests import Guest, find_guest
 from pollex.web.questions import answers_on
 from pollex.web.site import Site
 from pollex.web.views import Data, Done, page, post
@@ -43,7 +43,7 @@ Position = Annotated[int, Field(ge=0, le=8)]
 def talk(site: Site, study: Study, request: Request) -> Data:
     """Show a participant their session, and anybody else how the study goes."""
     # whoever runs the server has no session of their own
-    guest = guest_of(request)
+    guest = find_guest(request)
     if guest is None:
         return show_study(site, study)
 
@@ -241,7 +241,7 @@ def _page_of(talk: Talk) -> Done:
 
 
 def _participant(request: Request) -> Guest:
-    guest = guest_of(request)
+    guest = find_guest(request)
     if guest is None:
         raise Forbidden(
             "only participants talk",

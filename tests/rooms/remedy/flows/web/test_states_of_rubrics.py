@@ -24,7 +24,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.check import check
 from pollex.services.options import ModelOptions, RunOptions
 from pollex.store.forgetting import conversations_to_forget, forget
-from pollex.store.resume import answers_of, facts_of, runs
+from pollex.store.resume import answers_of, read_facts, runs
 from pollex.store.rows import AnswerCells, conversation_rows, rubric_rows
 from pollex.store.rubric_sets import set_digest
 from pollex.store.store import Store
@@ -33,7 +33,7 @@ from pollex.web import links
 
 
 def the_set(store: Store) -> RubricSet:
-    return RubricSet.parse(facts_of(store, runs(store)[0].id, "rubric_set")["set"])
+    return RubricSet.parse(read_facts(store, runs(store)[0].id, "rubric_set")["set"])
 
 
 def kept_rubrics(store: Store, run: str, found: RubricSet) -> None:
