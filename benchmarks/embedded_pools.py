@@ -16,8 +16,8 @@ import numpy.typing as npt
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.roles import Extraction, Roles, ask_sides
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.logs import Logs, positives
-from pollex.conversations.splits import folds, split
+from pollex.conversations.logs import Logs, flag_positives
+from pollex.conversations.splits import deal_folds, split_conversations
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Question
 from pollex.rubrics.learning.material import GivenAnswers
@@ -90,7 +90,7 @@ def judged_pool(
 
 async def _judged(logs: Logs, roles: Roles, embedder: Embedder, seed: int) -> JudgedPool:
     settings = LearnSettings(seed=seed)
-    sides = split(logs.learnable, settings.test_fraction, seed)
+    sides = split_conversations(logs.learnable, settings.test_fraction, seed)
     rubrics = await _pool(roles, sides.train, settings.mini_batch)
     table = GivenAnswers(embedded_record(embedder).options.value)
     await roles.judge.fit(sides.train, rubrics)
@@ -101,10 +101,10 @@ async def _judged(logs: Logs, roles: Roles, embedder: Embedder, seed: int) -> Ju
             table.take(conversation.id, await ask_sides(roles.judge, conversation, questions))
     return JudgedPool(
         values=table.matrix(sides.train, rubrics)[0],
-        positive=positives(sides.train),
-        folds=folds(sides.train, FOLDS, seed),
+        positive=flag_positives(sides.train),
+        folds=deal_folds(sides.train, FOLDS, seed),
         held_out=table.matrix(sides.test, rubrics)[0],
-        truth=positives(sides.test),
+        truth=flag_positives(sides.test),
         sat=np.array([rubric.polarity == "sat" for rubric in rubrics]),
         ids=tuple(rubric.id for rubric in rubrics),
     )

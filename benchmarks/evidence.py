@@ -33,8 +33,8 @@ from worlds import WORLDS
 
 from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
-from pollex.conversations.logs import positives
-from pollex.conversations.splits import split
+from pollex.conversations.logs import flag_positives
+from pollex.conversations.splits import split_conversations
 from pollex.formats.read_logs import read_logs
 from pollex.measures.classification import auc
 from pollex.rubrics.records import LIKELY, PROVEN
@@ -150,8 +150,8 @@ def table_of(columns: dict[str, dict[str, str]]) -> str:
 
 def halved(study: StudiedLog, seed: int, figures: Figures) -> None:
     """Choose on one half, and add what that comes to on the other."""
-    up = positives(study.conversations)
-    training = {c.id for c in split(study.conversations, 0.5, seed).train}
+    up = flag_positives(study.conversations)
+    training = {c.id for c in split_conversations(study.conversations, 0.5, seed).train}
     rows = np.array([c.id in training for c in study.conversations])
     found = chosen_on(study, up, rows, seed)
     pool = found.weighed.pool
@@ -187,7 +187,7 @@ def halved(study: StudiedLog, seed: int, figures: Figures) -> None:
 
 def again(study: StudiedLog, figures: Figures, seeds: int) -> None:
     """Add whether another seed proves the same families, from all labels, and the cross-fitted AUC of each."""
-    up = positives(study.conversations)
+    up = flag_positives(study.conversations)
     every = np.ones(len(study.conversations), dtype=bool)
     proven = []
     for seed in range(seeds):
@@ -209,7 +209,7 @@ def again(study: StudiedLog, figures: Figures, seeds: int) -> None:
 
 def shuffled(study: StudiedLog, seed: int, figures: Figures) -> None:
     """Choose by labels that mean nothing, and add what is proven all the same."""
-    up = np.random.default_rng([seed, 11]).permutation(positives(study.conversations))
+    up = np.random.default_rng([seed, 11]).permutation(flag_positives(study.conversations))
     found = chosen_on(study, up, np.ones(len(up), dtype=bool), seed)
     figures.shares[SHUFFLED_PROVES].append(bool((found.p <= PROVEN).any()))
     figures.shares["labels shuffled: runs with anything likely"].append(

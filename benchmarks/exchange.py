@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from small_form import ROOT, Findings, arguments_of, run
 
-from pollex.conversations.conversation import Conversation, tool_uses
+from pollex.conversations.conversation import Conversation, iterate_tool_uses
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
@@ -401,7 +401,7 @@ def calls_of(conversation: Conversation) -> list[tuple[str, str, str | None]]:
             use.call.normalized,
             None if use.result is None else _value(turns[use.result].content),
         )
-        for use in tool_uses(turns)
+        for use in iterate_tool_uses(turns)
     ]
 
 

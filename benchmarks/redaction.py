@@ -14,7 +14,7 @@ from pathlib import Path
 
 from small_form import Findings, arguments_of, run
 
-from pollex.conversations.redaction import Identifier, found_in
+from pollex.conversations.redaction import Identifier, find_identifiers
 from pollex.rubrics.worth import share_of
 
 SET = Path(__file__).with_suffix(".txt")
@@ -50,7 +50,7 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
     lines = SET.read_text(encoding="utf-8").splitlines()
     for line in lines:
         text, marks = unmarked(line)
-        hits = found_in(text)
+        hits = find_identifiers(text)
         for mark in marks:
             marked[mark.kind] += 1
             seen = any(hit.start <= mark.start and mark.end <= hit.end for hit in hits)

@@ -33,7 +33,7 @@ from small_form import FEW, Findings, arguments_of, run, table
 from pollex.agents.embedded.embedder import Embedder
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import split
+from pollex.conversations.splits import split_conversations
 from pollex.formats.read_logs import read_logs
 from pollex.measures.classification import Assessment, assess, auc
 from pollex.prompts.domain import DomainProfile
@@ -217,7 +217,7 @@ def compared(logs: Logs, settings: LearnSettings, rubrics: RubricSet) -> Mapping
     tfidf = rubrics.baselines[0].held_out
     assert tfidf is not None
     # The same call, and so the same sides, as in `runs.learn`.
-    sides = split(logs.learnable, settings.test_fraction, settings.seed)
+    sides = split_conversations(logs.learnable, settings.test_fraction, settings.seed)
     positive, truth = (
         np.array([c.label is Label.POSITIVE for c in side]) for side in (sides.train, sides.test)
     )

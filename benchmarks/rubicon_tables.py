@@ -39,7 +39,7 @@ from small_form import FEW, Findings, arguments_of, run
 from techniques import ADAPTED, PUBLISHED, RUBICON, TABLES, Technique, learnt
 
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import split
+from pollex.conversations.splits import split_conversations
 from pollex.errors import Interrupted, PollexError
 from pollex.formats.read_logs import read_logs
 from pollex.measures.classification import assess
@@ -295,7 +295,7 @@ def figures_of(
         for name in USED:
             used[name] += getattr(usage, name)
         row["unscored"] += (
-            len(split(logs.learnable, LearnSettings().test_fraction, seed).test)
+            len(split_conversations(logs.learnable, LearnSettings().test_fraction, seed).test)
             - rubrics.held_out.n
         )
     return row

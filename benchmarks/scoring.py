@@ -42,7 +42,7 @@ from pollex.agents.embedded.embedder import (
 from pollex.agents.roles import answer_each
 from pollex.conversations.conversation import Conversation, Label
 from pollex.formats.read_logs import read_logs
-from pollex.formats.scores import scores_out
+from pollex.formats.scores import open_score_file
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.services.scorer import BatchScorer
@@ -191,7 +191,7 @@ def stages(folder: Path, log: Path, rubrics: RubricSet) -> None:
             store.finish(run.id, "done")
 
         def write() -> None:
-            with scores_out(folder / "stages.parquet", rubrics) as put:
+            with open_score_file(folder / "stages.parquet", rubrics) as put:
                 put(scores[0])
 
         spent = {

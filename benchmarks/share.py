@@ -31,9 +31,9 @@ from plain_learning import learn_from
 from small_form import FEW, Findings, arguments_of, run, table
 
 import pollex
-from pollex.agents.embedded.signals import word_features
+from pollex.agents.embedded.signals import measure_word_signals
 from pollex.conversations.conversation import Label
-from pollex.conversations.splits import split
+from pollex.conversations.splits import split_conversations
 from pollex.formats.read_logs import logs_of
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.share import (
@@ -62,7 +62,7 @@ class Population:
     Attributes:
         good: Thumbs `[conversation]`.
         score: Probability of a thumb up by a set that was learned from others `[conversation]`.
-        features: See `word_features` `[conversation, feature]`.
+        features: See `measure_word_signals` `[conversation, feature]`.
     """
 
     good: Bools
@@ -141,13 +141,13 @@ def measured(path: Path, labels: int, runs: int, seed: int) -> dict[str, Any]:
 def population(path: Path, seed: int) -> tuple[Population, int]:
     """Learn from one half, and return the other half with its scores."""
     logs = pollex.read_logs(path)
-    sides = split([c for c in logs if c.label is not Label.NONE], 0.5, seed)
+    sides = split_conversations([c for c in logs if c.label is not Label.NONE], 0.5, seed)
     with tempfile.TemporaryDirectory() as folder:
         rubrics = learn_from(sides.train, RunOptions(Path(folder)))
         scores = pollex.score(logs_of(sides.test), rubrics, store=folder).scores or ()
     score = np.array([0.5 if one.probability is None else one.probability for one in scores])
     good = np.array([c.label is Label.POSITIVE for c in sides.test])
-    return Population(good, score, word_features(sides.test)), len(sides.train)
+    return Population(good, score, measure_word_signals(sides.test)), len(sides.train)
 
 
 def at_random(

@@ -34,8 +34,8 @@ from scipy.stats import t as student
 from small_form import FEW, Findings, arguments_of, run
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import event_source
-from pollex.agents.embedded.roles import NEAR
+from pollex.agents.embedded.events.signal import parse_event_source
+from pollex.agents.embedded.roles import NEAR_COSINE
 from pollex.calibration import thumbs
 from pollex.calibration.candidates import NETWORK
 from pollex.conversations.conversation import Label
@@ -246,7 +246,7 @@ def same(first: Sequence[Rubric], second: Sequence[Rubric], embedder: Embedder) 
     known = {(rubric.polarity, what(rubric)) for rubric in second}
     near = (
         embedder.embed([one.text for one in first]) @ embedder.embed([one.text for one in second]).T
-        >= NEAR
+        >= NEAR_COSINE
     )
     return [
         (one.polarity, what(one)) in known
@@ -260,7 +260,7 @@ def same(first: Sequence[Rubric], second: Sequence[Rubric], embedder: Embedder) 
 
 def what(rubric: Rubric) -> str:
     """Return what a rubric is about: its event with topic and detail, or else its source."""
-    found = event_source(rubric.source)
+    found = parse_event_source(rubric.source)
     if found is None:
         return rubric.text if is_cluster(rubric) else rubric.source
     topic = found.topics.topics[found.event.topic].name if found.event.topic >= 0 else ""

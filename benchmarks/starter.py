@@ -23,7 +23,7 @@ from small_form import FEW, OTHERS, Findings, arguments_of, run, table
 
 import pollex
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import positives
+from pollex.conversations.logs import flag_positives
 from pollex.formats.read_logs import logs_of
 from pollex.measures.classification import auc
 from pollex.rubrics.rubric_set import RubricSet
@@ -105,7 +105,7 @@ class Bench:
             if "meaningless" in self.kinds:
                 helpers["meaningless"] = self.learned(shuffled(there, rng))
             for size in sizes:
-                picked = drawn(positives(here), size, np.random.default_rng([size, draw]))
+                picked = drawn(flag_positives(here), size, np.random.default_rng([size, draw]))
                 mine, rest = (
                     [c for c, own in zip(here, picked, strict=True) if own is side]
                     for side in (True, False)
@@ -117,7 +117,7 @@ class Bench:
                 ranked["starter"] = known
                 for kind, scores in ranked.items():
                     column = np.array([scores[c.id] for c in rest], dtype=float)
-                    found[size][kind].append(auc(column, positives(rest)))
+                    found[size][kind].append(auc(column, flag_positives(rest)))
         return found
 
     def learned(

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pollex.formats.files import files_in
+from pollex.formats.files import unpack_files
 from pollex.formats.json_rows import LogRow
 from pollex.formats.queries import parquet_rows
 
@@ -72,7 +72,7 @@ def damaged_file(path: Path, folder: Path, rng: random.Random, rate: float) -> P
 
 @cache
 def members_of(path: Path, folder: Path) -> dict[str, Any]:
-    with files_in(path.name, path, folder) as found:
+    with unpack_files(path.name, path, folder) as found:
         return {name.partition("!")[2]: json.loads(inner.read_bytes()) for name, inner in found}
 
 

@@ -18,7 +18,7 @@ from zipfile import ZipFile
 from fault_cases import ROOT, case
 from fault_cases.commands import learned
 from fault_cases.commands import run as run_here
-from pollex.conversations.redaction import found_in
+from pollex.conversations.redaction import find_identifiers
 from pollex.services.evaluate import MOST_BEGINNINGS, score_beginnings
 from pollex.services.scorer import Scorer, conversation_from
 
@@ -125,7 +125,7 @@ def long_texts(folder: Path) -> str:
         from_400 = conversation_from(conversation("a", *turns * 200))
         assert len(score_beginnings(from_400, scorer.score_many, ())) == MOST_BEGINNINGS
         assert scorer.score(conversation("b", *turns * 50_000)).outcome == "not_scorable"
-    assert len(found_in("4111 1111 1111 1111 " * 50_000)) == 50_000
+    assert len(find_identifiers("4111 1111 1111 1111 " * 50_000)) == 50_000
     seconds = time.monotonic() - begun
     assert seconds < SECONDS, f"{seconds:.0f} s"
     return f"{seconds:.0f} s in all"

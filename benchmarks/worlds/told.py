@@ -13,9 +13,9 @@ from tool_failures import WORLDS as TOOL_LOGS
 
 from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.there import rubrics_there
+from pollex.agents.embedded.there import write_rubrics_of_deeds
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.conversations.logs import positives
+from pollex.conversations.logs import flag_positives
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.records import LIKELY
 from worlds import Outcome, world
@@ -27,7 +27,7 @@ TOOLS_NAMED, BOTH_NAMED = 11, 10
 def told_by(conversations: Sequence[Conversation]) -> list[str]:
     """Return what leads or is told as words against a log's conversations: sources, proven or likely."""
     study = StudiedLog(sorted(conversations, key=lambda c: c.id), Embedder())
-    up = positives(study.conversations)
+    up = flag_positives(study.conversations)
     chosen = chosen_on(study, up, np.ones(len(up), dtype=bool), 0)
     pool = chosen.weighed.pool.rubrics
     borne_out = [
@@ -227,6 +227,6 @@ def few_thumbs(_quick: bool) -> Outcome:
     counts = {}
     for name in ("bikes", "debugging"):
         some = list(read_logs(str(ROOT / "examples" / f"{name}.jsonl")).conversations)[:40]
-        counts[name] = len(rubrics_there(some))
+        counts[name] = len(write_rubrics_of_deeds(some))
     rows = [(f"40 conversations of {name}", f"{number} hints") for name, number in counts.items()]
     return Outcome(rows, counts, {"small logs have hints of both kinds": min(counts.values()) >= 3})

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from pollex.agents.embedded.comments import find_remarks
-from pollex.agents.embedded.events.language import language_of, needs_english
-from pollex.agents.embedded.events.learning import segments_of
-from pollex.agents.embedded.events.occasions import occasions_of
-from pollex.agents.embedded.evidence import is_unexpected, judged_by
+from pollex.agents.embedded.events.language import detect_log_language, list_english_only_rubrics
+from pollex.agents.embedded.events.learning import compute_segments
+from pollex.agents.embedded.events.occasions import find_occasions
+from pollex.agents.embedded.evidence import is_unexpected, say_judged_by
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.embedded.signals import word_features
+from pollex.agents.embedded.signals import measure_word_signals
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.logs import positives
-from pollex.conversations.splits import block_ids
+from pollex.conversations.logs import flag_positives
+from pollex.conversations.splits import number_blocks
 from pollex.graphs.learn.state import LearnContext
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import Assessment, assess
@@ -99,7 +99,7 @@ def assemble(
     # θ and window by the labels that taught
     training = candidates(material).conversations
     taught = TrainingScores.of(material, selection)
-    positive = positives(training)
+    positive = flag_positives(training)
     bounds = taught.bounds(np.ones(len(taught.up), dtype=bool))
     scores = taught.own[: len(training)]
     theta = bounds.theta
@@ -108,12 +108,12 @@ def assemble(
     unseen = unseen_of(material, fitted, taught, theta)
     measured = unseen.conversations
     tested = unseen.netsat
-    truth = positives(measured)
+    truth = flag_positives(measured)
     rng = np.random.default_rng([settings.seed, 2])
-    blocks = block_ids(measured)
+    blocks = number_blocks(measured)
     # each rubric with its evidence, and what explains it
     reasons = reasons_of(live, chosen)
-    segments, about = segments_of(training, measured)
+    segments, about = compute_segments(training, measured)
     rubrics = chosen_rubrics(material, selection, training, unseen, reasons)
     rubrics = with_circumstances(material, rubrics, measured, about)
     # notes on what was left out, and why
@@ -133,7 +133,7 @@ def assemble(
         training,
         unseen,
     )
-    features = word_features(training if unseen.folds else [*training, *measured])
+    features = measure_word_signals(training if unseen.folds else [*training, *measured])
     crossfitted = unseen.folds > 0
     plain = PlainMethods(
         training,
@@ -172,7 +172,7 @@ def assemble(
         judge=judge_record(live, chosen),
         data=data_record(material, training, unseen),
         training=assess(
-            scores, positive, theta, window.confident(scores), rng, together=block_ids(training)
+            scores, positive, theta, window.confident(scores), rng, together=number_blocks(training)
         ),
         held_out=with_choice(figures, unseen.folds) if figures else None,
         baselines=tuple(plain.baselines(truth, tested, unseen.probability, rng)),
@@ -228,11 +228,11 @@ def chosen_rubrics(
     chosen = material.chosen
     by = {}
     for r in chosen:
-        by[r.id] = judged_by(r, model=material.by_model and not r.answered_by)
+        by[r.id] = say_judged_by(r, model=material.by_model and not r.answered_by)
 
     measured = unseen.conversations
     # where each rubric could have held, and what it is worth there
-    occasions = occasions_judged(table, chosen, measured) | occasions_of(
+    occasions = occasions_judged(table, chosen, measured) | find_occasions(
         [rubric for rubric in chosen if by[rubric.id] == "event"], measured
     )
     worths: Mapping[str, RubricEvidence] = worths_of(chosen, unseen, occasions)
@@ -291,8 +291,8 @@ def with_borne_out(
             unmeasured.append(rubric)
 
     held = material.table.held(training, unmeasured)
-    up = positives(training)
-    blocks = block_ids(training)
+    up = flag_positives(training)
+    blocks = number_blocks(training)
 
     return dict(worths) | {
         rubric.id: worth_of(here, up, blocks)
@@ -340,7 +340,7 @@ def with_circumstances(
 
     languages = []
     for conversation in measured:
-        languages.append(language_of([conversation]))
+        languages.append(detect_log_language([conversation]))
 
     circumstances = circumstances_of(
         measured,
@@ -348,7 +348,7 @@ def with_circumstances(
         languages,
         material.logs.label_field,
     )
-    up = positives(measured)
+    up = flag_positives(measured)
     held = material.table.held(measured, material.chosen)
 
     return tuple(
@@ -418,9 +418,9 @@ def reasons_of(live: LearnContext, chosen: Sequence[Rubric]) -> tuple[Reason, ..
 
 def language_notes(training: Sequence[Conversation]) -> list[str]:
     """Say what the log lacks because of its language."""
-    if not (reason := needs_english(training)):
+    if not (reason := list_english_only_rubrics(training)):
         return []
-    return [f"{reason}." if language_of(training) else f"{NO_EVENTS}: {reason}."]
+    return [f"{reason}." if detect_log_language(training) else f"{NO_EVENTS}: {reason}."]
 
 
 async def answers_of_pool(live: LearnContext, material: Material) -> Floats | None:

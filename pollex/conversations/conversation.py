@@ -316,7 +316,7 @@ class Conversation(BaseModel):
 
         has_more = self.sources or any(call.arguments for turn in self.turns for call in turn.calls)
         if has_more:
-            return _hash(parts)
+            return _hash_turns(parts)
         return self.words_hash
 
     @cached_property
@@ -349,13 +349,13 @@ class Conversation(BaseModel):
     @cached_property
     def words_hash(self) -> str:
         """The `text_hash` of before calls were kept: of roles and contents alone."""
-        return _hash([[turn.role, turn.content] for turn in self.turns])
+        return _hash_turns([[turn.role, turn.content] for turn in self.turns])
 
     @property
     def prompt(self) -> str:
-        """Version of the prompt that it was had with; see `prompt_version`."""
+        """Version of the prompt that it was had with; see `find_prompt_version`."""
         first = next(iter(self.turns), None)
-        return prompt_version(
+        return find_prompt_version(
             self.metadata,
             first.content if first and first.role == "system" else None,
         )
@@ -397,7 +397,7 @@ PROMPT_NAMES = ("prompt_version", "prompt_name", "release", "version")
 NO_PROMPT = "(not said)"
 
 
-def prompt_version(metadata: Mapping[str, Any], system: str | None) -> str:
+def find_prompt_version(metadata: Mapping[str, Any], system: str | None) -> str:
     """Return the prompt's version: of a usual field, also one level down, else a hash of the system turn."""
     inner = metadata.get("metadata")
     places = (metadata, inner if isinstance(inner, Mapping) else {})
@@ -413,7 +413,7 @@ def prompt_version(metadata: Mapping[str, Any], system: str | None) -> str:
     return hashlib.sha256(system.encode("utf-8", "replace")).hexdigest()[:8]
 
 
-def _hash(turns: list[list[str]]) -> str:
+def _hash_turns(turns: list[list[str]]) -> str:
     return hashlib.sha256(_AS_TEXT.encode(turns).encode("utf-8", "replace")).hexdigest()
 
 
@@ -433,7 +433,7 @@ class ToolUse(NamedTuple):
     result: int | None
 
 
-def tool_uses(turns: Sequence[Turn]) -> Iterator[ToolUse]:
+def iterate_tool_uses(turns: Sequence[Turn]) -> Iterator[ToolUse]:
     """Yield the calls of a conversation with their results: by id, else the first result not yet taken after it."""
     # results not yet taken, by place, with the id of the call that they answer
     results = {}
@@ -459,12 +459,12 @@ def tool_uses(turns: Sequence[Turn]) -> Iterator[ToolUse]:
             yield ToolUse(index, call, result)
 
 
-def messages_of(conversation: Conversation) -> list[dict[str, Any]]:
+def list_messages(conversation: Conversation) -> list[dict[str, Any]]:
     """Return the turns, OpenAI style."""
-    return [_message_of(turn) for turn in conversation.turns]
+    return [_make_message(turn) for turn in conversation.turns]
 
 
-def sources_of(conversation: Conversation) -> list[dict[str, Any]]:
+def list_sources(conversation: Conversation) -> list[dict[str, Any]]:
     """Return the documents that the assistant was shown, as a row has them."""
     sources: list[dict[str, Any]] = []
     for source in conversation.sources:
@@ -472,7 +472,7 @@ def sources_of(conversation: Conversation) -> list[dict[str, Any]]:
     return sources
 
 
-def _message_of(turn: Turn) -> dict[str, Any]:
+def _make_message(turn: Turn) -> dict[str, Any]:
     message: dict[str, Any] = {"role": turn.role, "content": turn.content}
     if turn.calls:
         message["tool_calls"] = [

@@ -60,13 +60,13 @@ class BadRow:
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SHOWN = 10
+MOST_SHOWN_CONVERSATIONS = 10
 """Conversations that a notebook shows of a log."""
 
 NOT_RATED = "as not rated"
 """Words of a note on values of the label field that were not taken."""
 
-LISTED = 5
+MOST_LISTED = 5
 """How many bad rows or clashing ids an error lists."""
 
 
@@ -177,7 +177,7 @@ class Logs:
 
     def _repr_html_(self) -> str:
         rows = []
-        for c in islice(self, SHOWN):
+        for c in islice(self, MOST_SHOWN_CONVERSATIONS):
             rows.append((c.id, c.label.value, len(c.turns), printable(c.opening, 100)))
         return html_table(repr(self), ("id", "label", "turns", "begins"), rows)
 
@@ -307,7 +307,7 @@ class Logs:
 
 def describe_bad_rows(rows: Sequence[BadRow]) -> str:
     """Return how many rows are bad, and why the first of them are."""
-    return f"{count(len(rows), 'row is', 'rows are')} bad:{as_list(describe_kinds(rows))}\n "
+    return f"{count(len(rows), 'row is', 'rows are')} bad:{format_list(describe_kinds(rows))}\n "
 
 
 def describe_kinds(rows: Sequence[BadRow]) -> list[str]:
@@ -327,11 +327,11 @@ def describe_kinds(rows: Sequence[BadRow]) -> list[str]:
     return lines
 
 
-def as_list(lines: Sequence[str]) -> str:
-    shown = "".join(f"\n  {line}" for line in lines[:LISTED])
-    return shown + (f"\n  and {len(lines) - LISTED} more" if len(lines) > LISTED else "")
+def format_list(lines: Sequence[str]) -> str:
+    shown = "".join(f"\n  {line}" for line in lines[:MOST_LISTED])
+    return shown + (f"\n  and {len(lines) - MOST_LISTED} more" if len(lines) > MOST_LISTED else "")
 
 
-def positives(conversations: Sequence[Conversation]) -> npt.NDArray[np.bool_]:
+def flag_positives(conversations: Sequence[Conversation]) -> npt.NDArray[np.bool_]:
     """Return labels [conversation], true for positive."""
     return np.array([c.label is Label.POSITIVE for c in conversations], dtype=bool)

@@ -31,9 +31,9 @@ class Identifier(NamedTuple):
 Finder = Callable[[str], Iterator[Identifier]]
 """Finds one kind of thing in a text."""
 
-REGIONS = ("US", "GB", "DE", "FR", "IN", "AU")
+PHONE_REGIONS = ("US", "GB", "DE", "FR", "IN", "AU")
 """Where numbers without a country code may be from."""
-NEAR = 40
+CONTEXT_CHARS = 40
 """Characters before a number in which a word says what it is."""
 
 _MAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?![\w-])")
@@ -92,14 +92,14 @@ _DATE = re.compile(
 )
 
 
-def mails(text: str) -> Iterator[Identifier]:
+def find_mails(text: str) -> Iterator[Identifier]:
     """Find mail addresses."""
     for match in _MAIL.finditer(text):
         if "@" in text:
             yield Identifier(*match.span(), "MAIL")
 
 
-def links(text: str) -> Iterator[Identifier]:
+def find_links(text: str) -> Iterator[Identifier]:
     """Find addresses of the web, and of machines."""
     # a sentence's punctuation doesn't belong to the address
     for match in _LINK.finditer(text):
@@ -111,11 +111,11 @@ def links(text: str) -> Iterator[Identifier]:
 
     # what looks like an IP address may be a version
     for match in _IP.finditer(text):
-        if not _VERSION.search(text[max(0, match.start() - NEAR) : match.start()]):
+        if not _VERSION.search(text[max(0, match.start() - CONTEXT_CHARS) : match.start()]):
             yield Identifier(*match.span(), "IP")
 
 
-def keys(text: str) -> Iterator[Identifier]:
+def find_keys(text: str) -> Iterator[Identifier]:
     """Find credentials: those that show by their form, and those that are said to be one."""
     # by their form, then by the words before them
     for match in _KEY.finditer(text):
@@ -153,16 +153,16 @@ def find_accounts(text: str) -> Iterator[Identifier]:
                 yield Identifier(*match.span(), "ACCOUNT")
 
 
-def numbers(text: str) -> Iterator[Identifier]:
+def find_numbers(text: str) -> Iterator[Identifier]:
     """Find numbers of phones, cards, accounts and people."""
     for match in _DIGITS.finditer(text):
-        before = text[max(0, match.start() - NEAR) : match.start()]
+        before = text[max(0, match.start() - CONTEXT_CHARS) : match.start()]
         after = text[match.end() : match.end() + 1]
-        if kind := kind_of(match.group(), before, after):
+        if kind := classify_number(match.group(), before, after):
             yield Identifier(*match.span(), kind)
 
 
-def kind_of(number: str, before: str, after: str = "") -> str:
+def classify_number(number: str, before: str, after: str = "") -> str:
     """Return what a number is, by its digits and the words before it; empty for one that says nothing of anybody."""
     # dates and times are nobody's
     digits = re.sub(r"\D", "", number)
@@ -180,7 +180,7 @@ def kind_of(number: str, before: str, after: str = "") -> str:
         return "ID"
 
     # else the word before it says what it is
-    named = named_kind(before)
+    named = find_named_kind(before)
     if named and named != "PHONE" and not _NO_PHONE.search(before):
         return named
     if is_phone(number, digits, before, named=named == "PHONE"):
@@ -196,7 +196,7 @@ _WORDS = {
 }
 
 
-def named_kind(before: str) -> str:
+def find_named_kind(before: str) -> str:
     """Return the kind that the last telling word before a number names; empty without one."""
     last = {}
     for kind, word in _WORDS.items():
@@ -228,7 +228,7 @@ def is_phone(
     if not (named or written):
         return False
 
-    is_valid_somewhere = any(is_valid(number, region) for region in REGIONS)
+    is_valid_somewhere = any(is_valid(number, region) for region in PHONE_REGIONS)
     return is_valid_somewhere and (named or len(digits) >= 9)
 
 
@@ -240,22 +240,22 @@ def is_valid(number: str, region: str | None) -> bool:
         return False
 
 
-FINDERS: tuple[Finder, ...] = (keys, mails, links, find_accounts, numbers)
+FINDERS: tuple[Finder, ...] = (find_keys, find_mails, find_links, find_accounts, find_numbers)
 """In the order in which they win where two find the same characters."""
 
 
-def finders_of(redact: str) -> tuple[Finder, ...]:
-    """Return what finds all that is to go: `names` finds names and places, too.
+def choose_finders(redact: str) -> tuple[Finder, ...]:
+    """Return what finds all that is to go: `load_name_finder` finds names and places, too.
 
     Raises:
         WrongUse: What finds names is not installed.
     """
     if redact != "names":
         return FINDERS
-    return (*FINDERS, names())
+    return (*FINDERS, load_name_finder())
 
 
-def found_in(text: str, finders: Sequence[Finder] = FINDERS) -> list[Identifier]:
+def find_identifiers(text: str, finders: Sequence[Finder] = FINDERS) -> list[Identifier]:
     """Return what is found in a text, in order, without overlaps."""
     identifiers: list[Identifier] = []
     for find in finders:
@@ -285,7 +285,7 @@ class Placeholders:
         """Return the text with placeholders."""
         parts = []
         end = 0
-        for identifier in found_in(text, self._finders):
+        for identifier in find_identifiers(text, self._finders):
             placeholder = self._placeholder_of(
                 identifier.kind,
                 text[identifier.start : identifier.end],
@@ -319,14 +319,14 @@ class Placeholders:
         return self._names[kind, same]
 
 
-def pseudonym(name: str) -> str:
+def make_pseudonym(name: str) -> str:
     """Return an id in place of one that says who somebody is; the same for the same."""
     data = name.encode("utf-8", "replace")
     digest = hashlib.blake2b(data, digest_size=8, person=b"pollex").hexdigest()
     return f"person-{digest}"
 
 
-def mask(
+def mask_conversation(
     conversation: Conversation, finders: Sequence[Finder] = FINDERS
 ) -> tuple[Conversation, dict[str, str]]:
     """Return a conversation without what says who somebody is, and what each placeholder stands for."""
@@ -346,8 +346,8 @@ def mask(
     # ids that say who somebody is become pseudonyms
     for field in ("id", "judge", "group"):
         value = getattr(conversation, field)
-        if value is not None and found_in(value, finders):
-            changes[field] = pseudonym(value)
+        if value is not None and find_identifiers(value, finders):
+            changes[field] = make_pseudonym(value)
 
     return conversation.model_copy(update=changes), places.originals
 
@@ -357,18 +357,18 @@ def _redact_feedback(
     places: Placeholders,
     finders: Sequence[Finder],
 ) -> Feedback:
-    named = feedback.author is not None and bool(found_in(feedback.author, finders))
+    named = feedback.author is not None and bool(find_identifiers(feedback.author, finders))
     return feedback.mapped(places.redacted).model_copy(
-        update={"author": pseudonym(str(feedback.author))} if named else {}
+        update={"author": make_pseudonym(str(feedback.author))} if named else {}
     )
 
 
 NAMED_KINDS = {"PERSON": "PERSON", "LOCATION": "PLACE"}
-LEAST_SCORE = 0.5
+LEAST_NAME_SCORE = 0.5
 NAMES_LANGUAGE = "en"
 
 
-def names() -> Callable[[str], Iterator[Identifier]]:
+def load_name_finder() -> Callable[[str], Iterator[Identifier]]:
     """Return what finds names of people and places: Presidio, with an installed model of spaCy.
 
     Raises:
@@ -411,7 +411,10 @@ def names() -> Callable[[str], Iterator[Identifier]]:
 
     def find(text: str) -> Iterator[Identifier]:
         for entity in analyzer.analyze(
-            text, language=NAMES_LANGUAGE, entities=list(NAMED_KINDS), score_threshold=LEAST_SCORE
+            text,
+            language=NAMES_LANGUAGE,
+            entities=list(NAMED_KINDS),
+            score_threshold=LEAST_NAME_SCORE,
         ):
             yield Identifier(
                 entity.start,

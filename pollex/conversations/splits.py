@@ -23,7 +23,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadLabels, WrongUse, spell
 
 LABELS = tuple(Label)
-CLASSES = [LABELS.index(Label.POSITIVE), LABELS.index(Label.NEGATIVE)]
+RATED_CLASSES = [LABELS.index(Label.POSITIVE), LABELS.index(Label.NEGATIVE)]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ class Split:
     test: tuple[Conversation, ...]
 
 
-def split(
+def split_conversations(
     conversations: Sequence[Conversation],
     test_fraction: float,
     seed: int,
@@ -65,7 +65,7 @@ def split(
         return Split(tuple(ordered), ())
 
     # what a queue preferred stays in training; the others are dealt
-    apart = preferred(ordered)
+    apart = flag_preferred(ordered)
     free = [conversation for conversation, chosen in zip(ordered, apart, strict=True) if not chosen]
     dealt = _deal_into_bins(
         free,
@@ -89,16 +89,16 @@ def split(
     return Split(train, test)
 
 
-def preferred(conversations: Sequence[Conversation]) -> NDArray[np.bool_]:
+def flag_preferred(conversations: Sequence[Conversation]) -> NDArray[np.bool_]:
     """Return whether each conversation is tied to one that a queue preferred, [conversation]."""
     is_preferred = np.zeros(len(conversations), dtype=bool)
     if any(conversation.preferred for conversation in conversations):
-        for block in blocks(conversations):
+        for block in find_blocks(conversations):
             is_preferred[block] = any(conversations[index].preferred for index in block)
     return is_preferred
 
 
-def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
+def deal_folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
     """Return the fold of each conversation, [conversation] int from 0 to k − 1.
 
     Raises:
@@ -118,7 +118,7 @@ def folds(conversations: Sequence[Conversation], k: int, seed: int) -> Ints:
     return dealt
 
 
-def blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
+def find_blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
     """Return indices of dependent conversations, by group or text; each is in one block."""
     # a union-find forest over the conversations, with paths halved on the way
     parent = list(range(len(conversations)))
@@ -145,10 +145,10 @@ def blocks(conversations: Sequence[Conversation]) -> list[list[int]]:
     return list(members.values())
 
 
-def block_ids(conversations: Sequence[Conversation]) -> Ints:
+def number_blocks(conversations: Sequence[Conversation]) -> Ints:
     """Return the number of each conversation's block [conversation]; conversations in a block are dependent."""
     numbers = np.zeros(len(conversations), dtype=np.int64)
-    for number, block in enumerate(blocks(conversations)):
+    for number, block in enumerate(find_blocks(conversations)):
         numbers[block] = number
     return numbers
 
@@ -165,7 +165,7 @@ def _deal_into_bins(
     """
     # labels of each block `[block, label]`, larger blocks first
     tied = sorted(
-        blocks(conversations),
+        find_blocks(conversations),
         key=lambda block: _order_key(conversations, block, seed),
     )
     counts = np.zeros((len(tied), len(LABELS)), dtype=np.int64)
@@ -241,13 +241,13 @@ def _complete_bins(bins: Ints, counts: Ints, shares: Floats) -> bool:
     """
     # counts by bin and label `[bin, label]`
     held = np.stack([counts[bins == n].sum(axis=0) for n in range(len(shares))])
-    movable = np.flatnonzero(counts[:, CLASSES].any(axis=1))
+    movable = np.flatnonzero(counts[:, RATED_CLASSES].any(axis=1))
     while lacking := _count_lacking(held):
         # of all moves, the one that leaves the fewest gaps, and the smallest distance to the quotas
         moves = []
         for block, side in itertools.product(movable.tolist(), range(len(shares))):
             moved = _move_block(held, counts[block], bins[block], side)
-            moves.append((_count_lacking(moved), _distance(moved, shares), block, side))
+            moves.append((_count_lacking(moved), _measure_distance(moved, shares), block, side))
         left, _, row, target = min(moves, default=(lacking, 0.0, 0, 0))
         if left >= lacking:
             return False
@@ -258,10 +258,10 @@ def _complete_bins(bins: Ints, counts: Ints, shares: Floats) -> bool:
 
 
 def _count_lacking(held: Ints) -> int:
-    return int((held[:, CLASSES] == 0).sum())
+    return int((held[:, RATED_CLASSES] == 0).sum())
 
 
-def _distance(held: Ints, shares: Floats) -> float:
+def _measure_distance(held: Ints, shares: Floats) -> float:
     total = held.sum(axis=0)
     return float(((held - shares[:, None] * total) ** 2 / np.maximum(total, 1)).sum())
 
@@ -283,14 +283,16 @@ def _describe_counts(conversations: Sequence[Conversation]) -> str:
     labels = [conversation.label for conversation in conversations]
     good = labels.count(Label.POSITIVE)
     bad = labels.count(Label.NEGATIVE)
-    return f"{good} positive and {bad} negative in {len(blocks(conversations))} blocks of one group or text"
+    return f"{good} positive and {bad} negative in {len(find_blocks(conversations))} blocks of one group or text"
 
 
-MINIMUM = 10
+LEAST_OF_EACH_CLASS = 10
 """Conversations of each class, below which nothing is learned."""
 
 
-def check_learnable(conversations: Iterable[Conversation], minimum: int = MINIMUM) -> None:
+def check_learnable(
+    conversations: Iterable[Conversation], minimum: int = LEAST_OF_EACH_CLASS
+) -> None:
     """Raise an error if a class is missing or too small; unscorable ones and a log's repeated texts don't count.
 
     Raises:

@@ -50,7 +50,7 @@ class Records:
 
     def where(self, record: int) -> str:
         """File and line."""
-        return place_of(self.rows[self.row[record]])
+        return describe_place(self.rows[self.row[record]])
 
     def describe(self, record: int) -> str:
         """Describe a record with its place."""
@@ -109,7 +109,7 @@ def _make_records(
         ]
     }
     return Records(
-        text=[name(rows[cell.row].fields.get(id_)) for cell in listed],
+        text=[id_as_text(rows[cell.row].fields.get(id_)) for cell in listed],
         question=[cell.question for cell in listed],
         option=[cell.option for cell in listed],
         row=[cell.row for cell in listed],
@@ -153,12 +153,12 @@ class Shape:
         return make(rows)
 
 
-def place_of(row: LogRow) -> str:
+def describe_place(row: LogRow) -> str:
     """File and line."""
     return f"{row.source}:{row.line}"
 
 
-def name(value: Any) -> str:
+def id_as_text(value: Any) -> str:
     """Convert an id to text; a missing one is empty."""
     if value is None:
         return ""
@@ -169,7 +169,7 @@ YES_AND_NO = {"no": 0, "yes": 1}
 GROUPS = ("system", "topic", "persona")
 
 
-def _answers_of_dialogues(rows: Sequence[LogRow]) -> Records:
+def _read_dialogue_answers(rows: Sequence[LogRow]) -> Records:
     """Make a record for each question and option; the option that was chosen has all the probability."""
     cells: list[RecordCell] = []
     for number, row in enumerate(rows):
@@ -181,7 +181,7 @@ def _answers_of_dialogues(rows: Sequence[LogRow]) -> Records:
 
     groups = {}
     for column in GROUPS:
-        groups[column] = [name(row.fields.get(column)) for row in rows]
+        groups[column] = [id_as_text(row.fields.get(column)) for row in rows]
 
     return _make_records(rows, "answers", cells, "id", groups=groups)
 
@@ -190,7 +190,7 @@ DIALOGUES = Shape(
     name="simulated dialogues",
     columns={"answers": "id, messages, quality"},
     needed={"answers": "id messages quality"},
-    answers=_answers_of_dialogues,
+    answers=_read_dialogue_answers,
 )
 
 
@@ -217,12 +217,12 @@ def _answers_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
         if match := PROBABILITY.fullmatch(column):
             options[column] = match[1]
 
-    questions = [name(row.fields.get("criterion")) for row in rows]
+    questions = [id_as_text(row.fields.get("criterion")) for row in rows]
     # which options each question has, since a row has the columns of all
     used = set()
     for question, row in zip(questions, rows, strict=True):
         for column in options:
-            if _number(row.fields.get(column)) != 0:
+            if _as_number(row.fields.get(column)) != 0:
                 used.add((question, column))
 
     cells = (
@@ -236,7 +236,7 @@ def _answers_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
         rows,
         "answers",
         cells,
-        groups={"system": _systems_of(rows)},
+        groups={"system": _list_systems(rows)},
         nominal=nominal,
     )
 
@@ -253,7 +253,7 @@ def _judgments_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
         rows,
         "judgments",
         filled,
-        groups={"system": _systems_of(rows)},
+        groups={"system": _list_systems(rows)},
         nominal=nominal,
         blank=blank,
     )
@@ -262,29 +262,30 @@ def _judgments_of_llm_rubric(rows: Sequence[LogRow]) -> Records:
 def _judgment_cells(rows: Sequence[LogRow], columns: Sequence[str]) -> Iterator[RecordCell]:
     """Yield a judgment for each cell, without those that don't apply."""
     for number, row in enumerate(rows):
-        judge = name(row.fields.get("annotator_id")) or None
+        judge = id_as_text(row.fields.get("annotator_id")) or None
         for column in columns:
-            value = name(row.fields.get(column))
-            if _number(value) != NOT_APPLICABLE:
+            value = id_as_text(row.fields.get(column))
+            if _as_number(value) != NOT_APPLICABLE:
                 yield RecordCell(number, column, value, judge)
 
 
-def _systems_of(rows: Sequence[LogRow]) -> list[str]:
+def _list_systems(rows: Sequence[LogRow]) -> list[str]:
     systems: list[str] = []
     for row in rows:
         systems.append(
-            name(row.fields.get("dialogue_system")) or _system_in(name(row.fields.get("text_id")))
+            id_as_text(row.fields.get("dialogue_system"))
+            or _parse_system(id_as_text(row.fields.get("text_id")))
         )
 
     return systems
 
 
-def _system_in(text: str) -> str:
+def _parse_system(text: str) -> str:
     match = SYSTEM.match(text)
     return match[1] if match else ""
 
 
-def _number(value: Any) -> float | None:
+def _as_number(value: Any) -> float | None:
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -315,17 +316,17 @@ KNOWN: dict[Side, frozenset[str]] = {
 }
 
 
-def _answers_of_long(rows: Sequence[LogRow]) -> Records:
+def _read_long_answers(rows: Sequence[LogRow]) -> Records:
     classes = (
-        name(row.fields.get("question"))
+        id_as_text(row.fields.get("question"))
         for row in rows
-        if name(row.fields.get("ordinal")).lower() == "false"
+        if id_as_text(row.fields.get("ordinal")).lower() == "false"
     )
     # as `ask` writes it
-    return replace(_of_long(rows, "answers", "option"), nominal=frozenset(classes))
+    return replace(_read_long_records(rows, "answers", "option"), nominal=frozenset(classes))
 
 
-def _of_long(rows: Sequence[LogRow], side: Side, option: str) -> Records:
+def _read_long_records(rows: Sequence[LogRow], side: Side, option: str) -> Records:
     usual_columns = KNOWN[side]
     # columns that nothing else is known of are groups
     columns = []
@@ -338,11 +339,11 @@ def _of_long(rows: Sequence[LogRow], side: Side, option: str) -> Records:
         fields = row.fields
         answer = fields.get("probability")
         if side == "judgments":
-            answer = name(fields.get("judge")) or None
+            answer = id_as_text(fields.get("judge")) or None
         cells.append(
             RecordCell(
                 number,
-                name(fields.get("question")),
+                id_as_text(fields.get("question")),
                 fields.get(option),
                 answer,
             )
@@ -350,7 +351,7 @@ def _of_long(rows: Sequence[LogRow], side: Side, option: str) -> Records:
 
     groups = {}
     for column in columns:
-        groups[column] = [name(row.fields.get(column)) for row in rows]
+        groups[column] = [id_as_text(row.fields.get(column)) for row in rows]
 
     return _make_records(rows, side, cells, groups=groups)
 
@@ -365,15 +366,15 @@ LONG = Shape(
         "answers": "text_id question option probability",
         "judgments": "text_id question answer",
     },
-    answers=_answers_of_long,
-    judgments=lambda rows: _of_long(rows, "judgments", "answer"),
+    answers=_read_long_answers,
+    judgments=lambda rows: _read_long_records(rows, "judgments", "answer"),
 )
 
 
 VALUES = {len(scale): [option.value for option in scale] for scale in SCALES.values()}
 
 
-def _answers_of_scores(rows: Sequence[LogRow]) -> Records:
+def _read_score_answers(rows: Sequence[LogRow]) -> Records:
     cells: list[RecordCell] = []
     for number, row in enumerate(rows):
         for answer in row.fields["answers"] or ():
@@ -399,14 +400,14 @@ SCORES = Shape(
     name="scores",
     columns={"answers": "id, netsat, answers"},
     needed={"answers": "id netsat answers"},
-    answers=_answers_of_scores,
+    answers=_read_score_answers,
 )
 
 
 VERDICT = "rating"
 
 
-def _answers_of_verdicts(rows: Sequence[LogRow]) -> Records:
+def _read_verdict_answers(rows: Sequence[LogRow]) -> Records:
     """Make a record for each option: the last is worth 0, the first most; runs without an answer are missing mass."""
     cells: list[RecordCell] = []
     for number, row in enumerate(rows):
@@ -424,14 +425,14 @@ VERDICTS = Shape(
     name="verdicts",
     columns={"answers": "id, votes, runs"},
     needed={"answers": "id votes runs"},
-    answers=_answers_of_verdicts,
+    answers=_read_verdict_answers,
 )
 
 
 SHAPES = (DIALOGUES, LLM_RUBRIC, LONG, SCORES, VERDICTS)
 
 
-def shape_of(rows: Sequence[LogRow], side: Side) -> Shape:
+def find_shape(rows: Sequence[LogRow], side: Side) -> Shape:
     """Return the shape of the rows of one file, by its first row.
 
     Raises:

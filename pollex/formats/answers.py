@@ -15,7 +15,7 @@ from pollex.formats.answer_tables import Records
 from pollex.measures.arrays import Bools, Floats, Ints
 
 
-def numbers(values: Sequence[Any]) -> Floats:
+def as_numbers(values: Sequence[Any]) -> Floats:
     """Convert values to numbers `[record]`; NaN for others, infinite numbers, true and false."""
     out = np.array([_as_number(value) for value in values], dtype=np.float64)
     out[np.isinf(out)] = np.nan
@@ -32,13 +32,13 @@ def _as_number(value: Any) -> float:
         return np.nan
 
 
-def codes(names: Sequence[str], order: Sequence[str]) -> Ints:
+def find_places_of_names(names: Sequence[str], order: Sequence[str]) -> Ints:
     """Return the place of each name in an order `[name]`; −1 if it isn't there."""
     places = {name: place for place, name in enumerate(order)}
     return np.array([places.get(name, -1) for name in names], dtype=np.int64)
 
 
-def groups_of(
+def find_groups(
     records: Records, texts: Sequence[str]
 ) -> tuple[dict[str, tuple[str, ...]], list[Issue]]:
     """Return each text's group by column, and report texts with two groups in one column."""
@@ -59,7 +59,7 @@ def groups_of(
         if of_text:
             groups[column] = tuple(of_text.get(text, "") for text in texts)
         several = sorted(text for text, value in pairs if value != of_text[text])
-        faults += faults_of(
+        faults += make_named_issues(
             "text",
             f"with two values of {column!r}: used with the first",
             dict.fromkeys(several),
@@ -69,7 +69,7 @@ def groups_of(
     return groups, faults
 
 
-def natural_key(name: str) -> list[tuple[int, str, str]]:
+def make_natural_key(name: str) -> list[tuple[int, str, str]]:
     """Return a sort key that puts Q2 before Q10, for numbers of any length."""
     parts = enumerate(re.split(r"(\d+)", name))
     # the length goes before the digits, so that no number has to be converted
@@ -79,7 +79,7 @@ def natural_key(name: str) -> list[tuple[int, str, str]]:
     ]
 
 
-def first_of_each(keys: Ints) -> Bools:
+def mask_first_of_each(keys: Ints) -> Bools:
     """Return a mask of the first occurrence of each key `[record]`."""
     first = np.zeros(len(keys), dtype=bool)
     first[np.unique(keys, return_index=True)[1]] = True
@@ -130,7 +130,7 @@ class Issue:
         return f"{self.count} {self.described}{examples}{mend}"
 
 
-def fault(
+def make_fault_issues(
     noun: str,
     what: str,
     which: Bools | Ints,
@@ -152,7 +152,7 @@ def fault(
     return [Issue(noun, what, len(numbers), examples, hint, left_out)]
 
 
-def faults_of(
+def make_named_issues(
     noun: str,
     what: str,
     names: Iterable[str],
@@ -160,7 +160,7 @@ def faults_of(
     *,
     left_out: bool = True,
 ) -> list[Issue]:
-    """Return the issue of named items; `noun` and `what` as for `fault`."""
+    """Return the issue of named items; `noun` and `what` as for `make_fault_issues`."""
     listed = list(names)
     if listed:
         return [Issue(noun, what, len(listed), tuple(listed[:EXAMPLES]), hint, left_out)]
@@ -193,7 +193,7 @@ class AnswerTable:
     faults: tuple[Issue, ...] = ()
 
 
-def answer_table(
+def make_answer_table(
     records: Records,
     *,
     scales: Sequence[Scale] | None = None,
@@ -218,14 +218,14 @@ def answer_table(
         known_questions = {scale.question for scale in scales}
 
     if scales is None:
-        scales, faults = _scales_of(
+        scales, faults = _make_scales(
             records,
             options or {},
             frozenset(nominal) | records.nominal,
         )
 
     if not scales or not len(records):
-        raise _nothing_usable(
+        raise _make_nothing_usable_error(
             "no question has two options or more",
             faults,
             records,
@@ -236,11 +236,11 @@ def answer_table(
     faults += broken
     silent: Bools = np.asarray(np.isnan(X).all(axis=1))
     if silent.all():
-        raise _nothing_usable("no answer can be used", faults, records)
+        raise _make_nothing_usable_error("no answer can be used", faults, records)
 
     usable_texts = tuple(texts[row] for row in np.flatnonzero(~silent))
-    groups, several = groups_of(records, usable_texts)
-    faults += fault(
+    groups, several = find_groups(records, usable_texts)
+    faults += make_fault_issues(
         "text",
         "without an answer that can be used",
         silent,
@@ -256,12 +256,12 @@ def answer_table(
     )
 
 
-def _scales_of(
+def _make_scales(
     records: Records,
     options: Mapping[str, Sequence[float]],
     nominal: Collection[str],
 ) -> tuple[tuple[Scale, ...], list[Issue]]:
-    names = sorted(dict.fromkeys(records.question), key=natural_key)
+    names = sorted(dict.fromkeys(records.question), key=make_natural_key)
     if strangers := sorted(set(options) - set(names)):
         raise WrongUse(
             f"no question is called {strangers[0]!r}",
@@ -269,8 +269,10 @@ def _scales_of(
         )
 
     # the different options of each question, where the caller gives none
-    option = numbers(records.option)
-    pairs = np.stack([codes(records.question, names), option], axis=1)[~np.isnan(option)]
+    option = as_numbers(records.option)
+    pairs = np.stack([find_places_of_names(records.question, names), option], axis=1)[
+        ~np.isnan(option)
+    ]
     distinct = np.unique(pairs, axis=0)
     values_by_question = {}
     for place, name in enumerate(names):
@@ -289,7 +291,7 @@ def _scales_of(
     scales = tuple(
         Scale(name, those, name not in nominal) for name, those in values.items() if len(those) > 1
     )
-    faults = faults_of(
+    faults = make_named_issues(
         "question",
         "with fewer than two options",
         few,
@@ -297,11 +299,11 @@ def _scales_of(
     )
     return scales, [
         *faults,
-        *_odd_options(pairs, [name for name in names if name not in options], names),
+        *_report_odd_options(pairs, [name for name in names if name not in options], names),
     ]
 
 
-def _odd_options(
+def _report_odd_options(
     pairs: Floats,
     guessed: Sequence[str],
     names: Sequence[str],
@@ -323,7 +325,7 @@ def _odd_options(
         if names[int(place)] in guessed and count < RARE * most[place]:
             odd.append(f"{option:g} of {names[int(place)]!r} in {count} of {most[place]}")
 
-    return faults_of(
+    return make_named_issues(
         "option",
         "that hardly any text has",
         odd,
@@ -332,7 +334,7 @@ def _odd_options(
     )
 
 
-def places(scales: Sequence[Scale], question: Ints, value: Floats) -> Ints:
+def find_option_places(scales: Sequence[Scale], question: Ints, value: Floats) -> Ints:
     """Return the place of each record's option among its question's `[record]`; −1 where the question has no such one.
 
     Args:
@@ -368,10 +370,10 @@ def _build_array(
 ) -> tuple[Floats, list[Issue]]:
     """Build X `[text, column]` with NaN for invalid blocks; a missing option has probability 0."""
     # where each record stands: its text, its question, and its option of that [record]
-    text = codes(records.text, texts)
-    question = codes(records.question, [scale.question for scale in scales])
-    place = places(scales, question, numbers(records.option))
-    probability = numbers(records.probability)
+    text = find_places_of_names(records.text, texts)
+    question = find_places_of_names(records.question, [scale.question for scale in scales])
+    place = find_option_places(scales, question, as_numbers(records.option))
+    probability = as_numbers(records.probability)
     usable = (text >= 0) & (place >= 0)
     alien = np.array(
         [known_questions is not None and name not in known_questions for name in records.question],
@@ -393,7 +395,7 @@ def _build_array(
     good = usable & ~np.any([*wrong.values()], axis=0)
     # a cell takes its first record; a later one that differs spoils the answer
     first = good.copy()
-    first[good] = first_of_each(cell[good])
+    first[good] = mask_first_of_each(cell[good])
     X = np.zeros((len(texts), int(sizes.sum())))
     X.flat[cell[first]] = probability[first]
     again = good & ~first
@@ -406,7 +408,7 @@ def _build_array(
     over = answered & (np.add.reduceat(X, starts, axis=1) > 1 + SUM_TOLERANCE)
     X[~np.repeat(answered & ~over, sizes, axis=1)] = np.nan
     inside = np.flatnonzero(first & over[text, question])  # one record of each such answer
-    inside = inside[first_of_each(text[inside] * len(sizes) + question[inside])]
+    inside = inside[mask_first_of_each(text[inside] * len(sizes) + question[inside])]
     # what is told of the records that were left out
     named = f"options are numbers; name them all: {spell(options=None)}"
     about: list[tuple[str, str, Bools | Ints, str]] = [
@@ -419,9 +421,9 @@ def _build_array(
     ]
     faults = []
     for noun, what, which, hint in about:
-        faults.extend(fault(noun, what, which, records.describe, hint))
+        faults.extend(make_fault_issues(noun, what, which, records.describe, hint))
 
-    same = fault(
+    same = make_fault_issues(
         "row",
         "given again: counted once",
         again & ~changed,
@@ -431,7 +433,7 @@ def _build_array(
     return X, [*faults, *same]
 
 
-def _nothing_usable(
+def _make_nothing_usable_error(
     what: str,
     faults: Sequence[Issue],
     records: Records,

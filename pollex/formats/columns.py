@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import dated, moment
+from pollex.formats.assembly.log_parts import keep_dated, parse_moment
 from pollex.formats.labels import MISSING
 from pollex.formats.log_shapes.turns import ROLE_NAMES, text_of
 from pollex.formats.names import is_called
-from pollex.formats.paths import content_in, opened, pairs_as_objects
+from pollex.formats.paths import pairs_as_objects, parse_if_json, unwrap_content
 
 DEEPEST = 5
 """How deep objects stand in each other that are looked into."""
@@ -85,7 +85,8 @@ class Column:
         if not filled_values or len(filled_values) < 0.9 * len(self.values):
             return 0.0
         return sum(
-            any(dated((moment(value, True), moment(value, False)))) for value in filled_values
+            any(keep_dated((parse_moment(value, True), parse_moment(value, False))))
+            for value in filled_values
         ) / len(filled_values)
 
 
@@ -134,7 +135,7 @@ def _iterate_leaves(
 ) -> Iterator[tuple[str, Any]]:
     for name, field_value in value.items():
         path = f"{before}{name}"
-        inner = opened(field_value)
+        inner = parse_if_json(field_value)
         if isinstance(inner, Mapping) and inner and depth < DEEPEST:
             # an object around a message's content counts whole, too
             if inner.keys() & {"parts", "content", "message"}:
@@ -157,7 +158,7 @@ def words_in(value: Any) -> str:
     """Return the text of a message's content in parts; empty for what is none."""
     try:
         if isinstance(value, list | Mapping):
-            return text_of(content_in(value))
+            return text_of(unwrap_content(value))
         return ""
     except BadInput:
         return ""
@@ -186,7 +187,7 @@ def _iterate_lists(
     for name, field_value in value.items():
         path = f"{before}{name}"
         # turns may be pairs, or objects of a single key
-        inner = pairs_as_objects(opened(field_value))
+        inner = pairs_as_objects(parse_if_json(field_value))
         if isinstance(inner, Mapping) and depth < DEEPEST:
             # an object of objects may be turns by their keys
             values = list(inner.values())

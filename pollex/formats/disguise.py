@@ -37,7 +37,7 @@ class DisguisedColumns:
     originals: dict[str, str]
 
 
-def disguise(columns: Sequence[Column]) -> DisguisedColumns:
+def disguise_columns(columns: Sequence[Column]) -> DisguisedColumns:
     """Return columns with three disguised values each; empty ones are left out."""
     originals: dict[str, str] = {}
     items = []
@@ -52,7 +52,7 @@ def disguise(columns: Sequence[Column]) -> DisguisedColumns:
             if repeated:
                 disguised = placeholders.redacted(value)
             else:
-                disguised = shape_of(value)
+                disguised = disguise_value(value)
 
             shown.setdefault(disguised)
             if repeated:
@@ -69,7 +69,7 @@ def disguise(columns: Sequence[Column]) -> DisguisedColumns:
     return DisguisedColumns(items, originals)
 
 
-def shape_of(value: str) -> str:
+def disguise_value(value: str) -> str:
     """Return what a value looks like, with none of its letters and digits."""
     words = value.split()
     if len(words) > MOST_WORDS or len(value) > LONGEST_WORD:

@@ -24,9 +24,9 @@ from pollex.formats.labels import (
     rating_of,
     show_value,
 )
-from pollex.formats.opposites import Opposites, label_of_both, opposites_in, words_with
-from pollex.formats.paths import look_up, opened
-from pollex.formats.query_process import SECONDS
+from pollex.formats.opposites import Opposites, find_opposites, get_written_words, label_by_both
+from pollex.formats.paths import look_up, parse_if_json
+from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS
 from pollex.formats.users import NONE
 from pollex.text import count
 
@@ -180,7 +180,7 @@ class Picker:
         return "\n".join(
             filter(
                 None,
-                (words_with(fields.get(column)) for column in pair or ()),
+                (get_written_words(fields.get(column)) for column in pair or ()),
             )
         )
 
@@ -195,7 +195,7 @@ class Picker:
             # the thumb may stand inside the field, or in each item of a list
             name = named_field or _thumb_in(fields, outer)
             if name.endswith("]") or "[]" in name or "*" in name:
-                return name, "", self._label_of_several(opened(look_up(fields, name)), name)
+                return name, "", self._label_of_several(parse_if_json(look_up(fields, name)), name)
             value = fields.get(name)
             if value is None:
                 value = look_up(fields, name)
@@ -213,7 +213,7 @@ class Picker:
 
     def _opposites(self, fields: Fields) -> Opposites | None:
         """Return two columns that are the label together, unless the user named or a usual name says another."""
-        pair = opposites_in(fields)
+        pair = find_opposites(fields)
         # a pair that was taken once holds for the whole log
         if pair is None or pair in self._pairs:
             return pair
@@ -237,7 +237,7 @@ class Picker:
     def _label_of_both(self, pair: Opposites, fields: Fields) -> Label:
         self._pairs[pair] = None
         self._found.update(filter(None, pair))
-        label, contradicting = label_of_both(pair, fields)
+        label, contradicting = label_by_both(pair, fields)
         self._contradicting += contradicting
         # a row with both thumbs counts as down where the worst one counts
         if contradicting and self._options.thumbs == "worst":
@@ -682,7 +682,7 @@ class ReadOptions:
     label_sources: str = "log"
     labels_needed: bool = True
     max_turn_chars: int = 1_000_000
-    query_seconds: int = SECONDS
+    query_seconds: int = QUERY_TIMEOUT_SECONDS
 
     def __post_init__(self) -> None:
         allowed = {
@@ -718,7 +718,7 @@ class ReadOptions:
             raise WrongUse(
                 what,
                 hint=f"give 1 to {LONGEST_QUERY}",
-                option={"query_seconds": str(SECONDS)},
+                option={"query_seconds": str(QUERY_TIMEOUT_SECONDS)},
             )
 
     def for_scores(self) -> ReadOptions:

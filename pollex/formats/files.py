@@ -34,7 +34,7 @@ from pollex.formats.csv_rows import csv_rows
 from pollex.formats.encodings import USUAL_ENCODING, encoding_of
 from pollex.formats.json_rows import LogRow, json_document, json_lines, yaml_rows
 from pollex.formats.queries import is_query, parquet_rows, sql_rows
-from pollex.formats.query_process import SECONDS, rows_of_query
+from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS, rows_of_query
 from pollex.formats.sheets import is_spreadsheet, sheet_rows
 from pollex.formats.talk_files import LOOKED_AT, holds_talks, rows_of_talks
 from pollex.formats.text_lines import (
@@ -136,7 +136,7 @@ def rows_of(
     source: str,
     encoding: str,
     longest: int | None = None,
-    query_seconds: float = SECONDS,
+    query_seconds: float = QUERY_TIMEOUT_SECONDS,
     notes: dict[str, None] | None = None,
 ) -> Iterator[LogRow | BadRow]:
     """Yield the rows of one file, in order.
@@ -159,7 +159,7 @@ def rows_of(
         with (
             _path_of(source) as path,
             tempfile.TemporaryDirectory() as folder,
-            files_in(source, path, Path(folder)) as files,
+            unpack_files(source, path, Path(folder)) as files,
         ):
             for name, inner in files:
                 yield from _rows_of_path(name, inner, encoding, longest, notes)
@@ -232,7 +232,7 @@ def _path_of(source: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stdin"
         with _open_pipe(source) if piped else nullcontext(sys.stdin.buffer) as stream:
-            copy(source, stream, path)
+            copy_unpacked(source, stream, path)
         yield path
 
 
@@ -316,7 +316,7 @@ def _rows_of_path(
     if form in (None, "lines"):
         with closing(_read_lines_with_ends(source, path, encoding, longest)) as lines:
             if form is None:
-                form = _told_format(lines)
+                form = _detect_format(lines)
             else:
                 form = _form_of_lines(lines)
 
@@ -404,7 +404,7 @@ def _is_parquet(path: Path) -> bool:
         return file.read(4) == b"PAR1" or FORMATS.get(path.suffix.lower()) == "parquet"
 
 
-def _told_format(lines: Iterable[str]) -> str:
+def _detect_format(lines: Iterable[str]) -> str:
     """Detect the format of text: JSON `lines`, a JSON `document`, or `csv`."""
     # the first two lines that aren't empty tell the format
     first, second = islice(
@@ -524,7 +524,7 @@ _LOCAL_HEADER = struct.Struct("<26xHH")
 
 
 @contextmanager
-def files_in(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, Path]]]:
+def unpack_files(source: str, path: Path, folder: Path) -> Iterator[list[tuple[str, Path]]]:
     """Yield the files in a packed file with display names; others as they are.
 
     Args:
@@ -610,7 +610,7 @@ def _pieces_of_zstandard(source: str, raw: IO[bytes] | io.RawIOBase) -> Iterator
         )
 
 
-def copy(
+def copy_unpacked(
     source: str,
     packed: IO[bytes] | gzip.GzipFile,
     inner: Path,
@@ -638,7 +638,7 @@ def _require_small(source: str, size: int) -> None:
         )
 
 
-def unpacked_size(source: str, path: Path, most: int) -> int:
+def count_unpacked_bytes(source: str, path: Path, most: int) -> int:
     """Count the bytes that a file unpacks to, without writing any; stop once there are more than `most`.
 
     Raises:

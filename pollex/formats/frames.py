@@ -21,7 +21,7 @@ class DataTable(Protocol):
 Rows = Iterable[Mapping[str, Any]] | DataTable
 
 
-def rows_in(log: Rows) -> Iterator[dict[str, Any]]:
+def iterate_rows(log: Rows) -> Iterator[dict[str, Any]]:
     """Yield rows with plain Python values; missing values of tables are None.
 
     Raises:
@@ -36,13 +36,13 @@ def rows_in(log: Rows) -> Iterator[dict[str, Any]]:
         for record in log.to_dict("records"):
             yield {str(name): as_plain(value) for name, value in record.items()}
     elif isinstance(log, Mapping) and log.keys() & {"messages", "values"}:
-        yield in_dicts(log)
+        yield convert_to_dicts(log)
     elif isinstance(log, Iterable) and not isinstance(log, str | Mapping):
         # a list of messages is one conversation
         rows: list[Any] = list(log)
         if rows and all(map(_is_message, rows)):
             rows = [rows]
-        for number, row in enumerate(map(in_dicts, rows), start=1):
+        for number, row in enumerate(map(convert_to_dicts, rows), start=1):
             if not isinstance(row, Mapping):
                 raise WrongUse(
                     f"not a log: item {number} is {type(rows[number - 1]).__name__}",
@@ -65,7 +65,7 @@ def as_plain(value: Any) -> Any:
     return value
 
 
-def in_dicts(log: Any) -> Any:
+def convert_to_dicts(log: Any) -> Any:
     """Convert LangChain messages and LangGraph states to dicts; keep everything else.
 
     A list of messages becomes a conversation.

@@ -14,7 +14,7 @@ CONTROL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 can't hold."""
 
 
-def junit(verdicts: Sequence[Verdict], *, strict: bool = False) -> bytes:
+def make_junit_report(verdicts: Sequence[Verdict], *, strict: bool = False) -> bytes:
     """Return a suite with a test a condition; an undecided one fails where that is asked for."""
     failures = sum(is_failed(status, strict=strict) for _, status, _ in verdicts)
     skipped = sum(status == "undecided" and not strict for _, status, _ in verdicts)
@@ -72,7 +72,7 @@ def workflow_commands(verdicts: Sequence[Verdict], *, strict: bool = False) -> I
         yield f"::warning title=pollex check::and {len(unmet) - MOST} more"
 
 
-def summary(verdicts: Sequence[Verdict]) -> str:
+def summarize_verdicts(verdicts: Sequence[Verdict]) -> str:
     """Return a Markdown table of all verdicts for the summary of a step."""
     rows = []
     for condition, status, message in verdicts:

@@ -37,8 +37,8 @@ from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
 from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, TEXT_NAMES, role_of
 from pollex.formats.mapping import ANY_OTHER, NO_ROLE, WHOLE_FILE, as_word, roots_of
 from pollex.formats.names import SPEAKERS, is_called, plain, words_of
-from pollex.formats.opposites import opposites_in
-from pollex.formats.paths import opened, steps_of
+from pollex.formats.opposites import find_opposites
+from pollex.formats.paths import parse_if_json, split_path
 
 MOST_CANDIDATES = 48
 """Candidates that are read."""
@@ -150,16 +150,16 @@ class Reading:
         return tuple(islice(self.logs, 3))
 
 
-def readings(rows: Rows, options: ReadOptions, read: Read) -> list[Reading]:
+def rank_readings(rows: Rows, options: ReadOptions, read: Read) -> list[Reading]:
     """Return how rows can be read, the best first; those that can't be read at all are left out."""
     ranked = []
-    for candidate in islice(candidates(rows, options), MOST_CANDIDATES):
+    for candidate in islice(iterate_candidates(rows, options), MOST_CANDIDATES):
         try:
             logs = read(rows, candidate.options(options))
         except PollexError:
             continue
 
-        ranked.append(judged(candidate, logs, len(rows)))
+        ranked.append(judge_reading(candidate, logs, len(rows)))
 
     # readings without faults first; names of columns decide between scores that are close
     return sorted(
@@ -169,7 +169,7 @@ def readings(rows: Rows, options: ReadOptions, read: Read) -> list[Reading]:
     )
 
 
-def judged(
+def judge_reading(
     candidate: Candidate,
     logs: Logs,
     rows: int,
@@ -235,7 +235,7 @@ def judged(
         ),
         *(["the same words come again and again"] if len(words) >= 10 and different < 0.1 else []),
         *(["all rows are one conversation"] if len(talks) == 1 and sizes[-1] > longest else []),
-        *(["most rows are no turns"] if _left_out(logs) > MOST_LEFT_OUT else []),
+        *(["most rows are no turns"] if _measure_left_out_share(logs) > MOST_LEFT_OUT else []),
         *(["rows can't be read"] if len(logs.bad_rows) > 0.02 * rows else []),
     ]
     # conversations of 2 to 200 turns are usual
@@ -266,7 +266,7 @@ def _has_several_words(text: str) -> bool:
     return " " in text or (bool(UNSPACED.search(text)) and len(text) > LONGEST_UNSPACED_WORD)
 
 
-def _left_out(logs: Logs) -> float:
+def _measure_left_out_share(logs: Logs) -> float:
     """Return the share of rows that are no turns."""
     became = Counter[str]()
     for rows in logs.account.rows.values():
@@ -289,7 +289,7 @@ def looks_said(text: str) -> bool:
     )
 
 
-def candidates(rows: Rows, options: ReadOptions) -> Iterator[Candidate]:
+def iterate_candidates(rows: Rows, options: ReadOptions) -> Iterator[Candidate]:
     """Yield ways to read rows, the likeliest first."""
     columns = columns_in(rows)
     named_columns = dict(options.columns)
@@ -478,7 +478,7 @@ def _guesses_at_users(
     roles = {plain(name): side for side, name in named}
     sides = []
     for word in map(as_word, role.values):
-        sides.append(roles.get(plain(word)) or side_of(word))
+        sides.append(roles.get(plain(word)) or find_side(word))
 
     guesses: list[str] = []
     for column in columns:
@@ -588,7 +588,7 @@ def _of_wide(
     sides: dict[str, list[str]] = {"user": [], "assistant": []}
     for name in several:
         for side, paths in sides.items():
-            if is_called(name, side) or side_of(name.replace("*", " ")) == side:
+            if is_called(name, side) or find_side(name.replace("*", " ")) == side:
                 paths.append(name)
 
     for user in sides["user"]:
@@ -686,7 +686,7 @@ def _of_listed_exchanges(
     for column in listed.columns:
         for side, side_columns in sides.items():
             named = (
-                any(is_called(step, side) for step in steps_of(column.path))
+                any(is_called(step, side) for step in split_path(column.path))
                 or SIDES_OF_KEYS.get(column.path.casefold()) == side
             )
             if named and text_likelihood(column) > 0:
@@ -771,7 +771,7 @@ def text_likelihood(column: Column) -> float:
     else:
         few = set(texts[:1000])
 
-    if len(texts) > 4 and len(few) <= MOST_ROLES and all(side_of(text) for text in few):
+    if len(texts) > 4 and len(few) <= MOST_ROLES and all(find_side(text) for text in few):
         return 0.0  # names of who speaks
     if len(texts) >= 10 and len(few) <= MOST_VALUES and max(map(len, few)) <= LONGEST_VALUE:
         return 0.0  # values of a label, or of what else has few
@@ -795,7 +795,7 @@ def role_likelihood(column: Column) -> float:
     # columns whose name says that they are something else
     if NO_LABELS & {*words_of(column.path)} or is_likely(column.path):
         return 0.0  # what a machine says of a turn, or a person
-    if CHOSEN.intersection(steps_of(column.path)[-1:]):
+    if CHOSEN.intersection(split_path(column.path)[-1:]):
         return 0.0  # which answer of several somebody chose
 
     # columns of thumbs, unless their values may stand for two sides
@@ -805,8 +805,8 @@ def role_likelihood(column: Column) -> float:
         return 0.0
 
     # usual names of both sides settle it; else few names that take turns
-    usual_share = sum(times for name, times in names.items() if side_of(name)) / len(filled)
-    sides = {side_of(name) for name in names} - {None}
+    usual_share = sum(times for name, times in names.items() if find_side(name)) / len(filled)
+    sides = {find_side(name) for name in names} - {None}
     if {"user", "assistant"} <= sides:
         return 0.6 + 0.4 * usual_share
     if len(names) == 1:  # there for one side alone
@@ -883,7 +883,7 @@ def turn_likelihood(column: Column) -> float:
     return 0.0
 
 
-def side_of(name: str) -> str | None:
+def find_side(name: str) -> str | None:
     """Return whose turns a name of a role means, by usual spellings of some languages; None for others."""
     try:
         return role_of(name)
@@ -967,7 +967,7 @@ def _guess_roles(
     sides = {}
     for name in names:
         if name:
-            sides[name] = side_of_name[name] or side_of(name)
+            sides[name] = side_of_name[name] or find_side(name)
 
     sides |= {
         name: NO_ROLE for name in sides if not side_of_name[name] and plain(name) in NO_TURN_WORDS
@@ -1144,7 +1144,9 @@ def _with_labels(
     else:
         inside = []
 
-    if opposites_in({column.path: column.example for column in columns if "[]" not in column.path}):
+    if find_opposites(
+        {column.path: column.example for column in columns if "[]" not in column.path}
+    ):
         return candidate
 
     # the likeliest of the columns that are nothing else
@@ -1226,7 +1228,7 @@ def _with_comment(candidate: Candidate, columns: Sequence[Column]) -> Candidate:
     return candidate
 
 
-def plain_label(rows: Rows, offered: Sequence[str]) -> Candidate | None:
+def find_plain_label(rows: Rows, offered: Sequence[str]) -> Candidate | None:
     """Return the one column that is plainly a thumb by its name and its values; None if none is, or several are.
 
     Args:
@@ -1253,7 +1255,7 @@ def plain_label(rows: Rows, offered: Sequence[str]) -> Candidate | None:
     return Candidate({}, (), labels)
 
 
-def as_speakers(rows: Rows, options: ReadOptions) -> Iterator[tuple[tuple[str, str], ...]]:
+def guess_speakers(rows: Rows, options: ReadOptions) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield whose turns the names of roles may be in rows of a known shape."""
     values = list[Any]()
     firsts = Counter[str]()
@@ -1270,7 +1272,7 @@ def as_speakers(rows: Rows, options: ReadOptions) -> Iterator[tuple[tuple[str, s
                 firsts[as_word(spoken[0])] += 1
 
     if values:
-        met = {name: 1.0 for name in map(as_word, values) if side_of(name)}
+        met = {name: 1.0 for name in map(as_word, values) if find_side(name)}
         yield from _guess_roles(Column("", values), firsts, options, met)
 
 
@@ -1302,7 +1304,7 @@ def _spoken_in(row: Mapping[str, Any], options: ReadOptions) -> Iterator[list[An
         if isinstance(value, str) and is_transcript(value):
             listed = messages_in(value)
         else:
-            listed = opened(value)
+            listed = parse_if_json(value)
 
         if (
             isinstance(listed, list)

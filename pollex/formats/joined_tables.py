@@ -15,7 +15,7 @@ from pollex.formats.columns import Column, columns_in, lists_in
 from pollex.formats.conservation import BESIDE, LABELS, LEFT_OUT
 from pollex.formats.fields import JUDGE_NAMES
 from pollex.formats.files import may_hold_tables
-from pollex.formats.inference import names_people, role_likelihood, side_of, text_likelihood
+from pollex.formats.inference import find_side, names_people, role_likelihood, text_likelihood
 from pollex.formats.json_rows import LogRow
 from pollex.formats.label_columns import (
     is_doubtful_label,
@@ -26,7 +26,7 @@ from pollex.formats.label_columns import (
 from pollex.formats.log_shapes.tools import export_of
 from pollex.formats.log_shapes.transcripts import is_transcript
 from pollex.formats.names import is_called, plain, words_of
-from pollex.formats.paths import find
+from pollex.formats.paths import find_value
 from pollex.formats.tally import Skipped
 from pollex.text import count, printable
 
@@ -111,7 +111,7 @@ class Table:
     def has_speakers(self) -> bool:
         """Whether a column names both sides of a talk."""
         return any(
-            {"user", "assistant"} <= {side_of(word) for word in column.words}
+            {"user", "assistant"} <= {find_side(word) for word in column.words}
             for column in self.columns
             if role_likelihood(column) > 0.5
         )
@@ -180,7 +180,7 @@ class Joins:
             if beside is None or isinstance(row, BadRow):
                 yield row
                 continue
-            key = key_of(find(row.fields, beside.key.own))
+            key = key_of(find_value(row.fields, beside.key.own))
             there = key in self.log_keys[beside.key.of_log]
             yield Skipped(
                 row.source,
@@ -197,7 +197,7 @@ class Joins:
             if place == OWN_FILE:
                 value = row.source
             else:
-                value = find(fields, place)
+                value = find_value(fields, place)
 
             # all rows have the same columns, as those of one table have
             fields |= dict.fromkeys(join.names.values()) | dict(join.by_key.get(key_of(value), {}))
@@ -222,7 +222,7 @@ class Joins:
         for join in self.joins:
             log_keys = self.log_keys[join.key.of_log]
             orphans = sum(
-                key_of(find(row, join.key.own)) not in log_keys for row in join.table.rows
+                key_of(find_value(row, join.key.own)) not in log_keys for row in join.table.rows
             )
             if join.key.of_log == OWN_FILE:
                 of_log = "the file's name"
@@ -365,7 +365,7 @@ def _read_whole(
         if row.source in log_sources:
             rows_of_log += 1
             for path in paths:
-                log.keys[path].add(key_of(find(row.fields, path)))
+                log.keys[path].add(key_of(find_value(row.fields, path)))
         elif (other := of_source.get(row.source)) is not None:
             other.rows.append(row.fields)
             if len(other.rows) > MOST_ROWS:
@@ -405,7 +405,7 @@ def _keys_in(table: Table) -> dict[str, set[str]]:
     paths = [column.path for column in table.columns if _may_be_key(column)]
     gathered: dict[str, set[str]] = {}
     for path in paths:
-        values = {key_of(find(row, path)) for row in table.rows} - {""}
+        values = {key_of(find_value(row, path)) for row in table.rows} - {""}
         if len(values) >= min(FEWEST_KEYS, 0.5 * len(table.rows)):
             gathered[path] = values
 
@@ -503,7 +503,7 @@ def _join_table(
     columns = [column for column in table.columns if column.path != key.own]
     rows_of_key: dict[str, list[Mapping[str, Any]]] = {}
     for row in table.rows:
-        rows_of_key.setdefault(key_of(find(row, key.own)), []).append(row)
+        rows_of_key.setdefault(key_of(find_value(row, key.own)), []).append(row)
 
     several = any(len(rows) > 1 for rows in rows_of_key.values())
     top_level = dict.fromkeys(name for row in table.rows[:SAMPLE] for name in row)

@@ -12,18 +12,18 @@ from pollex.calibration.estimator import Aggregate
 from pollex.calibration.judgments import NOBODY, Judgments, codes_of
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadInput, BadLabels, WrongUse
-from pollex.formats.answer_tables import Records, place_of
+from pollex.formats.answer_tables import Records, describe_place
 from pollex.formats.answers import (
     AnswerTable,
     Issue,
-    codes,
-    fault,
-    faults_of,
-    first_of_each,
-    groups_of,
-    natural_key,
-    numbers,
-    places,
+    as_numbers,
+    find_groups,
+    find_option_places,
+    find_places_of_names,
+    make_fault_issues,
+    make_named_issues,
+    make_natural_key,
+    mask_first_of_each,
 )
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import entropy, variance
@@ -202,8 +202,8 @@ def judgment_table(
         WrongUse: No question is called so, or which is the main one has to be said.
     """
     # which judgments can be used at all: of a known text, with a number
-    value = numbers(records.option)
-    row = codes(records.text, answers.texts)
+    value = as_numbers(records.option)
+    row = find_places_of_names(records.text, answers.texts)
     _require_joined(records, answers, row)
     faults = _report_unreadable(records, row, value)
     usable = (row >= 0) & ~np.isnan(value)
@@ -229,13 +229,13 @@ def judgment_table(
         odd = _report_strangers(records, questionnaire, usable)
 
     faults += odd
-    question = codes(
+    question = find_places_of_names(
         records.question,
         [scale.question for scale in questionnaire.scales],
     )
-    answer = places(questionnaire.scales, question, value)
+    answer = find_option_places(questionnaire.scales, question, value)
     of_known_question = usable & (question >= 0)
-    faults += fault(
+    faults += make_fault_issues(
         "judgment",
         "with an unknown option",
         of_known_question & (answer < 0),
@@ -246,7 +246,7 @@ def judgment_table(
     # judgments as arrays of places [judgment]
     judges = sorted(
         {j for j, use in zip(records.judge, keep.tolist(), strict=True) if use and j},
-        key=natural_key,
+        key=make_natural_key,
     )
     judge = codes_of(records.judge, judges)
     judgments = Judgments(
@@ -258,14 +258,14 @@ def judgment_table(
     )
     judgments, same = _keep_informative(judgments, questionnaire)
     # what is told of the records that were left out, and of judges who say little
-    groups, several = groups_of(records, answers.texts)
+    groups, several = find_groups(records, answers.texts)
     labels = np.bincount(
         judgments.judge[judgments.judge != NOBODY],
         minlength=len(judges),
     )
     rare = "with one label only: predicted mostly by the shared part"
     faults += [*same, *several, *_report_doubled(judgments, answers)]
-    faults += fault(
+    faults += make_fault_issues(
         "judge",
         rare,
         labels == 1,
@@ -274,11 +274,11 @@ def judgment_table(
     )
     blank = "with an empty cell where an answer should be: other answers there count"
     rows = np.array(records.blank, dtype=np.int64)
-    faults += fault(
+    faults += make_fault_issues(
         "row",
         blank,
         rows,
-        lambda n: place_of(records.rows[n]),
+        lambda n: describe_place(records.rows[n]),
         left_out=False,
     )
 
@@ -308,15 +308,17 @@ def _report_unreadable(records: Records, row: Ints, value: Floats) -> list[Issue
         dtype=bool,
     )
     return [
-        *fault("judgment", "whose text has no answers", row < 0, records.describe, hint),
-        *fault(
+        *make_fault_issues(
+            "judgment", "whose text has no answers", row < 0, records.describe, hint
+        ),
+        *make_fault_issues(
             "judgment",
             "whose answer is no number",
             (row >= 0) & np.isnan(value) & ~empty,
             records.describe,
             "number the answers",
         ),
-        *fault(
+        *make_fault_issues(
             "judgment", "without an answer", (row >= 0) & empty, records.describe, left_out=False
         ),
     ]
@@ -334,10 +336,10 @@ def _build_questionnaire(
     asked_questions = {scale.question for scale in answers.scales}
     only_people = sorted(
         {name for name in records.question if name not in asked_questions},
-        key=natural_key,
+        key=make_natural_key,
     )
     loose = frozenset(nominal) | records.nominal
-    of_own = codes(records.question, only_people)
+    of_own = find_places_of_names(records.question, only_people)
     values = {}
     for place, name in enumerate(only_people):
         values[name] = np.unique(value[usable & (of_own == place)]).tolist()
@@ -381,7 +383,7 @@ def _build_questionnaire(
         dict.fromkeys(n for n, use in zip(records.question, usable.tolist(), strict=True) if use)
     )
     chosen = _choose_main_question(main, names, judged)
-    faults = faults_of(
+    faults = make_named_issues(
         "question",
         "that only people answer, with fewer than two answers",
         alike,
@@ -399,7 +401,7 @@ def _report_strangers(
     alien = usable & np.array(
         [name not in known_questions for name in records.question], dtype=bool
     )
-    return fault(
+    return make_fault_issues(
         "judgment",
         "whose question the questionnaire doesn't have",
         alien,
@@ -474,7 +476,9 @@ def _keep_informative(
         alone.append(f"{questions.scales[place].question!r}")
 
     what = "with the same answer from everybody, which can't be learned from"
-    return judgments.where(several[judgments.question] > 1), faults_of("question", what, alone)
+    return judgments.where(several[judgments.question] > 1), make_named_issues(
+        "question", what, alone
+    )
 
 
 def _report_doubled(judgments: Judgments, answers: AnswerTable) -> list[Issue]:
@@ -488,7 +492,7 @@ def _report_doubled(judgments: Judgments, answers: AnswerTable) -> list[Issue]:
     extra = np.flatnonzero(again)
     # one number for each pair of text and judge, of which one case is shown
     pairs = named.row[extra] * (len(named.judges) + 1) + named.judge[extra]
-    shown = extra[first_of_each(pairs)]
+    shown = extra[mask_first_of_each(pairs)]
     what = "of a text judged again by the same judge: used, and no further label"
     descriptions = {}
     for n in shown:
@@ -496,7 +500,7 @@ def _report_doubled(judgments: Judgments, answers: AnswerTable) -> list[Issue]:
             f"{answers.texts[named.row[n]]}, judge {named.judges[named.judge[n]]}"
         )
 
-    return fault(
+    return make_fault_issues(
         "case",
         what,
         shown,

@@ -19,7 +19,7 @@ from pollex.formats.labels import (
     side_meant,
 )
 from pollex.formats.names import folded_name, is_called, words_of
-from pollex.formats.paths import steps_of
+from pollex.formats.paths import split_path
 from pollex.formats.reactions import names_reactions, reactions_in
 
 FEW_LABELS = 12
@@ -76,7 +76,7 @@ def is_doubtful_label(column: Column) -> bool:
     if not _may_hold_labels(column) or len(column.words) < 2:
         return False
 
-    named = any(is_called(step, "label") for step in steps_of(column.path))
+    named = any(is_called(step, "label") for step in split_path(column.path))
     return named and sides_of_column(column) is None
 
 
@@ -101,7 +101,7 @@ def names_rater(path: str) -> bool:
 
 def is_named_label(path: str) -> bool:
     """Return whether a name says that a column is a thumb or a rating."""
-    return any(is_called(step, "label") for step in steps_of(path)) or is_likely(path)
+    return any(is_called(step, "label") for step in split_path(path)) or is_likely(path)
 
 
 def _may_hold_labels(column: Column) -> bool:
@@ -114,8 +114,8 @@ def _may_hold_labels(column: Column) -> bool:
     if len(words) > (MOST_RATINGS if all(map(as_number, words)) else FEW_LABELS):
         return False
 
-    if steps_of(column.path):
-        last = steps_of(column.path)[-1]
+    if split_path(column.path):
+        last = split_path(column.path)[-1]
     else:
         last = column.path
 

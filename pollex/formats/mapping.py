@@ -10,7 +10,7 @@ from typing import Any
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.assembly.log_parts import is_time, moment
+from pollex.formats.assembly.log_parts import is_time, parse_moment
 from pollex.formats.conservation import LEFT_OUT as NO_TURN
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
@@ -18,7 +18,14 @@ from pollex.formats.log_shapes.readers import TRACES
 from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
 from pollex.formats.log_shapes.turns import ROLE_NAMES, ROLES, UnknownRole, role_of
 from pollex.formats.names import is_called
-from pollex.formats.paths import MISSING, content_in, find, opened, pairs_as_objects, without
+from pollex.formats.paths import (
+    MISSING,
+    find_value,
+    pairs_as_objects,
+    parse_if_json,
+    remove_path,
+    unwrap_content,
+)
 from pollex.formats.tally import Skipped
 from pollex.text import count, printable
 
@@ -347,7 +354,7 @@ class Mapper:
     ) -> dict[str, Any] | None:
         """Return the conversation's id, label and comment of a row that is no turn; None where it has no label."""
         path = self.columns.get("label")
-        value = find(fields, path) if path else MISSING
+        value = find_value(fields, path) if path else MISSING
         owner = row.get(USUAL["conversation"])
         if value is MISSING or value in (None, "", [], {}) or owner in (None, ""):
             return None
@@ -356,7 +363,7 @@ class Mapper:
         label = {USUAL["conversation"]: owner, str(path): value}
         comment = self.columns.get("comment")
         if comment:
-            comment_text = find(fields, comment)
+            comment_text = find_value(fields, comment)
         else:
             comment_text = MISSING
 
@@ -368,7 +375,7 @@ class Mapper:
         values = {}
         for part in parts:
             if name := self.columns.get(part):
-                values[part] = find(fields, name)
+                values[part] = find_value(fields, name)
 
         there = {part: value for part, value in values.items() if value is not MISSING}
         self.seen |= there.keys()
@@ -379,13 +386,13 @@ class Mapper:
 
         # the text may be an object with the content inside
         if isinstance(content := moved.get(USUAL["text"]), Mapping):
-            moved[USUAL["text"]] = content_in(content)
+            moved[USUAL["text"]] = unwrap_content(content)
 
         # a mapped column leaves its old place
         rest: Mapping[str, Any] = fields
         for part in there:
             if part in USUAL:
-                rest = without(rest, self.columns[part])
+                rest = remove_path(rest, self.columns[part])
 
         # whoever names both sides says that the row is an exchange, and no step of a trace
         if {*SIDES} <= there.keys() and not TRACES.isdisjoint(rest):
@@ -400,20 +407,20 @@ class Mapper:
 
     def _with_messages(self, fields: dict[str, Any], path: str) -> dict[str, Any]:
         """Return a row whose list of turns has its usual name."""
-        value = find(fields, path)
+        value = find_value(fields, path)
         if value is MISSING:
             return fields
 
         self.seen.add("messages")
         rest = {}
-        for n, inner in without(fields, path).items():
+        for n, inner in remove_path(fields, path).items():
             rest[f"{n} (column)" if n == MESSAGES else n] = inner
 
         return {MESSAGES: self._turns(value), **rest}
 
     def _turns(self, value: Any) -> Any:
         # the list may be JSON text, an object of turns by key, or a transcript
-        listed = opened(value)
+        listed = parse_if_json(value)
         if isinstance(listed, Mapping) and "messages" in self.columns:
             listed = list(listed.values())
         if isinstance(listed, str) and is_transcript(listed):
@@ -457,7 +464,7 @@ class Mapper:
         turn_columns = {*OF_TURNS.values(), self.columns["user"], self.columns["assistant"]}
         beside = {name: value for name, value in item.items() if name not in turn_columns}
         for side in ("user", "assistant"):
-            text = find(item, self.columns[side])
+            text = find_value(item, self.columns[side])
             if text is not MISSING and text not in (None, ""):
                 self.seen.add(side)
                 # What stands beside an exchange, such as its thumb, is about the answer.
@@ -585,7 +592,7 @@ def roots_of(
     """
     answered = {}
     for row in rows:
-        answered[as_word(find(row, own))] = _name_at(row, parent)
+        answered[as_word(find_value(row, own))] = _name_at(row, parent)
 
     roots = []
     for row in rows:
@@ -601,7 +608,7 @@ def roots_of(
 
 
 def _name_at(row: Mapping[str, Any], path: str) -> str:
-    value = find(row, path)
+    value = find_value(row, path)
     if value is MISSING:
         return ""
     return as_word(value)
@@ -615,7 +622,7 @@ def oldest_first(listed: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, A
         names = []
 
     for name in names:
-        times = [moment(item.get(name)) for item in listed]
+        times = [parse_moment(item.get(name)) for item in listed]
         known_times = [time for time in times if time is not None]
         if (
             len(known_times) == len(listed)

@@ -43,23 +43,23 @@ class Opposites(NamedTuple):
         return f"{self.up!r} and {self.down!r}"
 
 
-def opposites_in(fields: Mapping[str, Any]) -> Opposites | None:
+def find_opposites(fields: Mapping[str, Any]) -> Opposites | None:
     """Return the two columns of a row that are one label; None where there aren't two, or several.
 
     A row that has one of them alone, such as `userBadFeedback`, has an empty name for the other.
     """
-    pair = _pair_of(frozenset(fields))
+    pair = _find_pair(frozenset(fields))
     if pair is None or not all(_may_count(fields[name]) for name in pair if name):
         return None
     return pair
 
 
 @lru_cache(maxsize=1024)
-def _pair_of(names: frozenset[str]) -> Opposites | None:
+def _find_pair(names: frozenset[str]) -> Opposites | None:
     spelled = {_spell_with_underscores(name): name for name in names}
     pairs = []
     for words, name in spelled.items():
-        for other in _turned_round(words):
+        for other in _negate_name(words):
             if other in spelled:
                 pairs.append(Opposites(name, spelled[other]))
 
@@ -71,7 +71,7 @@ def _pair_of(names: frozenset[str]) -> Opposites | None:
     alone = []
     for words, name in spelled.items():
         if _FEEDBACK.search(words):
-            alone.append((name, _side_of(words)))
+            alone.append((name, _find_side(words)))
 
     sided = []
     for name, side in alone:
@@ -85,7 +85,7 @@ _FEEDBACK = re.compile("_(feedback|rating|vote|reaction)s?_")
 """Words of a name that is about feedback, whatever side it is of."""
 
 
-def _side_of(words: str) -> str:
+def _find_side(words: str) -> str:
     """Return the side that a name alone speaks for; empty for names that speak for none."""
     ups = [up for up in OPPOSITES if f"_{up}_" in words]
     downs = []
@@ -108,7 +108,7 @@ def _spell_with_underscores(name: str) -> str:
     return f"_{words}_"
 
 
-def _turned_round(words: str) -> Iterable[str]:
+def _negate_name(words: str) -> Iterable[str]:
     """Return the names that say the opposite of one that says something good."""
     for up, downs in OPPOSITES.items():
         if up.isascii() and f"_{up}_" in words:
@@ -129,7 +129,7 @@ def _may_count(value: object) -> bool:
     return value is None or isinstance(value, bool | int)
 
 
-def happened(value: object) -> bool:
+def tells_thumb_given(value: object) -> bool:
     """Return whether a count or a yes says that a thumb was given."""
     if isinstance(value, str):
         word = value.strip().casefold()
@@ -137,9 +137,9 @@ def happened(value: object) -> bool:
     return bool(value) and value == value and (not isinstance(value, int | float) or value > 0)
 
 
-def words_with(value: object) -> str:
+def get_written_words(value: object) -> str:
     """Return what somebody wrote in place of a yes; empty for counts."""
-    if not isinstance(value, str) or not happened(value):
+    if not isinstance(value, str) or not tells_thumb_given(value):
         return ""
 
     words = value.strip()
@@ -148,9 +148,9 @@ def words_with(value: object) -> str:
     return words
 
 
-def label_of_both(pair: Opposites, fields: Mapping[str, Any]) -> tuple[Label, bool]:
+def label_by_both(pair: Opposites, fields: Mapping[str, Any]) -> tuple[Label, bool]:
     """Return the label of a row's two columns, and whether they contradict each other."""
-    up, down = (happened(fields.get(name)) for name in pair)
+    up, down = (tells_thumb_given(fields.get(name)) for name in pair)
     if up and down:
         return Label.NONE, True
     if up:

@@ -25,7 +25,7 @@ _NOT_LITERAL = re.compile(r"(?<=[:,\[ ])nan(?=[,}\]])")
 """What pandas writes for a missing number."""
 
 
-def find(fields: Mapping[str, Any], path: str) -> Any:
+def find_value(fields: Mapping[str, Any], path: str) -> Any:
     """Return the value at a path, a list of all where it names every item; `MISSING` if there is none."""
     # a name that the row has goes before a path; text without signs of a path is no path
     direct = fields.get(path, MISSING)
@@ -34,7 +34,7 @@ def find(fields: Mapping[str, Any], path: str) -> Any:
     ):
         return direct
 
-    steps = steps_of(path)
+    steps = split_path(path)
     values = list(_values_at(fields, steps))
     if any(step in EVERY for step in steps):
         return values or direct
@@ -45,27 +45,27 @@ def find(fields: Mapping[str, Any], path: str) -> Any:
 
 def look_up(fields: Mapping[str, Any], path: str) -> Any:
     """Return the value at a path; None if missing."""
-    value = find(fields, path)
+    value = find_value(fields, path)
     return None if value is MISSING else value
 
 
-def steps_of(path: str) -> list[str]:
+def split_path(path: str) -> list[str]:
     """Return the names, numbers and `[]` of a path."""
     return [step for step in path.replace("[]", ".[]").split(".") if step]
 
 
-def opened(value: Any) -> Any:
+def parse_if_json(value: Any) -> Any:
     """Return what JSON text of an object or a list says; anything else as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return parse_json(value)
         except ValueError:
-            return python_literal(value)
+            return parse_python_literal(value)
 
     return value
 
 
-def python_literal(text: str) -> Any:
+def parse_python_literal(text: str) -> Any:
     """Return the list or object that a text is as Python writes it, as pandas does in cells; else the text itself."""
     if len(text) > LONGEST_LITERAL or not _PYTHON_KEY.search(text[:LOOKED_AT]):
         return text
@@ -94,7 +94,7 @@ def _values_at(value: Any, steps: list[str]) -> Iterator[Any]:
 
     step = steps[0]
     rest = steps[1:]
-    inner = opened(value)
+    inner = parse_if_json(value)
     if step in EVERY:
         # every item of a list, or every value of an object
         items: Iterable[Any] = ()
@@ -123,27 +123,27 @@ def _values_at(value: Any, steps: list[str]) -> Iterator[Any]:
         yield from _values_at(inner[int(step)], rest)
 
 
-def without(fields: Mapping[str, Any], path: str) -> dict[str, Any]:
+def remove_path(fields: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Return a row without what a path leads to; the objects around it are copied, not changed."""
     if path in fields:
         return {name: value for name, value in fields.items() if name != path}
 
     name, _, rest = path.partition(".")
-    inner = opened(fields.get(name))
+    inner = parse_if_json(fields.get(name))
     if rest and isinstance(inner, Mapping):
-        return {**fields, name: without(inner, rest)}
+        return {**fields, name: remove_path(inner, rest)}
     return dict(fields)
 
 
-def content_in(value: Any) -> Any:
+def unwrap_content(value: Any) -> Any:
     """Return the text or the parts of a message's content that is an object around them."""
-    inner = opened(value)
+    inner = parse_if_json(value)
     if not isinstance(inner, Mapping):
         return inner
 
     return next(
         (
-            content_in(inner[name])
+            unwrap_content(inner[name])
             for name in ("parts", "content", "text", "message")
             if name in inner
         ),
@@ -156,7 +156,7 @@ def pairs_as_objects(value: Any) -> Any:
 
     A pair of texts gets the keys `0` and `1`; the key of `{"customer": "Hello."}` is its role.
     """
-    inner = opened(value)
+    inner = parse_if_json(value)
     turns = inner if isinstance(inner, list) else []
     pairs = bool(turns) and all(isinstance(pair, list) and len(pair) == 2 for pair in turns)
     # pairs of texts, of which one may be missing

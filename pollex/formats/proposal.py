@@ -18,11 +18,11 @@ from pollex.formats.inference import (
     Candidate,
     Reading,
     Rows,
-    as_speakers,
-    judged,
+    guess_speakers,
+    judge_reading,
     labeled_beside,
     owner_likelihood,
-    readings,
+    rank_readings,
     role_likelihood,
     text_likelihood,
 )
@@ -115,7 +115,7 @@ Read = Callable[[Rows, ReadOptions], Logs]
 ReadAll = Callable[[ReadOptions], Logs]
 
 
-def unmapped(
+def make_unmapped_error(
     rows: Rows,
     options: ReadOptions,
     strange: Strange,
@@ -135,7 +135,7 @@ def unmapped(
     if not rows:
         return None
 
-    reading = verified(rows, options, strange, read, read_all)
+    reading = find_verified_reading(rows, options, strange, read, read_all)
     columns = columns_in(rows)
     # where no reading helps, the error that names the unknown roles says most
     if reading is None and strange.roles and not strange.exports:
@@ -153,22 +153,22 @@ def unmapped(
     if strange.roles:
         spellings = strange.roles.most_common()
         unknown = ", ".join(f"{printable(role, SHOWN)!r} ({n} rows)" for role, n in spellings)
-        return proposing(
+        return make_proposal_error(
             reading,
             columns,
             f"roles that nobody knows: {unknown}",
             where,
         )
 
-    return proposing(
+    return make_proposal_error(
         reading,
         columns,
-        f"no known shape; its columns are\n{table(columns, reading)}",
+        f"no known shape; its columns are\n{format_table(columns, reading)}",
         where,
     )
 
 
-def proposing(
+def make_proposal_error(
     reading: Reading,
     columns: Sequence[Column],
     begins: str,
@@ -179,12 +179,12 @@ def proposing(
     Args:
         begins: What is said of the log first.
     """
-    talk = "\n".join(talk_lines(reading.first_talks[0]))
+    talk = "\n".join(shorten_talk(reading.first_talks[0]))
     error = Unmapped(
-        f"{begins}\nIt can be read, and begins so:\n{talk}\n{label_told(reading)}",
+        f"{begins}\nIt can be read, and begins so:\n{talk}\n{describe_label(reading)}",
         where=where,
         hint="Is this what was said? If so",
-        option=typed_options(reading.candidate),
+        option=spell_options(reading.candidate),
     )
     error.reading = reading
     error.columns = columns
@@ -192,7 +192,7 @@ def proposing(
     return error
 
 
-def verified(
+def find_verified_reading(
     rows: Rows,
     options: ReadOptions,
     strange: Strange,
@@ -206,18 +206,18 @@ def verified(
         key=_labels_and_score,
         reverse=True,
     )
-    readings_of_sample = [*roles_alone, *readings(rows, options, read)]
+    readings_of_sample = [*roles_alone, *rank_readings(rows, options, read)]
     for reading in [
         candidate_reading for candidate_reading in readings_of_sample if candidate_reading.holds
     ][:MOST_TRIED]:
-        for whole in readings_of_all(reading.candidate, options, read_all):
+        for whole in read_all_rows(reading.candidate, options, read_all):
             if whole.holds:
                 return whole
 
     return None
 
 
-def readings_of_all(
+def read_all_rows(
     candidate: Candidate,
     options: ReadOptions,
     read_all: ReadAll,
@@ -232,14 +232,14 @@ def readings_of_all(
         rows = sum(sum(became.values()) for became in logs.account.rows.values())
         if thumbs != options.thumbs:
             labels = {**candidate.labels, "thumbs": thumbs or ""}
-            yield judged(
+            yield judge_reading(
                 replace(candidate, labels=labels),
                 logs,
                 max(rows, 1),
                 whole=True,
             )
         else:
-            yield judged(candidate, logs, max(rows, 1), whole=True)
+            yield judge_reading(candidate, logs, max(rows, 1), whole=True)
 
 
 def _labels_and_score(reading: Reading) -> tuple[bool, float]:
@@ -257,7 +257,7 @@ def _of_roles_alone(
     if not strange.roles:
         return
 
-    for roles in as_speakers(rows, options):
+    for roles in guess_speakers(rows, options):
         plain = Candidate(dict(options.columns), roles)
         for candidate in (plain, *labeled_beside(rows, plain, options)):
             try:
@@ -267,12 +267,12 @@ def _of_roles_alone(
 
             # labels that are found without being named are the surest
             if candidate is plain and (logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]):
-                yield replace(judged(candidate, logs, len(rows)), score=1.0)
+                yield replace(judge_reading(candidate, logs, len(rows)), score=1.0)
             else:
-                yield judged(candidate, logs, len(rows))
+                yield judge_reading(candidate, logs, len(rows))
 
 
-def typed_options(candidate: Candidate) -> dict[str, object]:
+def spell_options(candidate: Candidate) -> dict[str, object]:
     """Return the options of a candidate as somebody types them."""
     order = (
         "conversation",
@@ -306,7 +306,7 @@ def typed_options(candidate: Candidate) -> dict[str, object]:
     return options | {name: printable(value) for name, value in candidate.labels.items()}
 
 
-def label_told(reading: Reading) -> str:
+def describe_label(reading: Reading) -> str:
     """Return which column may be the label, where nobody can tell what its values mean, or that none was found."""
     column = reading.candidate.doubtful
     counts = reading.logs.counts
@@ -320,7 +320,7 @@ def label_told(reading: Reading) -> str:
     return "No column is taken for the thumb: name it as label, if there is one.\n"
 
 
-def talk_lines(talk: Conversation) -> list[str]:
+def shorten_talk(talk: Conversation) -> list[str]:
     """Return the lines of a conversation, cut short."""
     label = "no label" if talk.label is Label.NONE else talk.label.value
     lines = [f"  {printable(talk.id, SHOWN)} ({label})"]
@@ -335,9 +335,9 @@ def talk_lines(talk: Conversation) -> list[str]:
     return lines
 
 
-def table(columns: Sequence[Column], reading: Reading | None = None) -> str:
+def format_table(columns: Sequence[Column], reading: Reading | None = None) -> str:
     """Return each column with three values, and what it is in a reading."""
-    shown = list(table_rows(columns, reading))
+    shown = list(list_column_rows(columns, reading))
     wide = max((len(row["column"]) for row in shown), default=0)
     lines = []
     for row in shown[:MOST_LINES]:
@@ -351,7 +351,7 @@ def table(columns: Sequence[Column], reading: Reading | None = None) -> str:
     return "\n".join(lines)
 
 
-def table_rows(
+def list_column_rows(
     columns: Sequence[Column], reading: Reading | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield each column with a value: its name, three values, and the part that it is in a reading."""
@@ -392,10 +392,10 @@ def _without_reading(
     if strange.exports or strange.read or strange.unshaped < strange.rows or not strange.rows:
         return None
 
-    lacking = "; ".join(missing_in(rows, columns))
+    lacking = "; ".join(describe_missing(rows, columns))
     near = f"; perhaps {strange.near}" if strange.near else ""
     error = Unmapped(
-        f"no known shape, and no way to read it was found; its columns are\n{table(columns)}\n{lacking}{near}\n",
+        f"no known shape, and no way to read it was found; its columns are\n{format_table(columns)}\n{lacking}{near}\n",
         where=where,
         hint="name the columns (parts are conversation, role, text, or messages, or user and assistant)",
         option="columns",
@@ -405,7 +405,7 @@ def _without_reading(
     return error
 
 
-def missing_in(rows: Rows, columns: Sequence[Column]) -> Iterator[str]:
+def describe_missing(rows: Rows, columns: Sequence[Column]) -> Iterator[str]:
     """Yield what a log lacks to be read as conversations."""
     texts = [column for column in columns if text_likelihood(column) > 0.2]
     pair = _two_answers([column for column in columns if any(" " in text for text in column.texts)])
@@ -442,7 +442,7 @@ def _two_answers(texts: Sequence[Column]) -> list[Column]:
     return next((columns[:2] for columns in stems.values() if len(columns) > 1), [])
 
 
-def first_rows(sources: Iterable[Any], most: int = MOST_ROWS) -> list[Mapping[str, Any]]:
+def read_first_rows(sources: Iterable[Any], most: int = MOST_ROWS) -> list[Mapping[str, Any]]:
     """Return the first rows of some files that can be read at all; a first file takes half of the places at most."""
     first: list[Mapping[str, Any]] = []
     for rows in sources:

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.json_rows import LogRow, rows_in
-from pollex.formats.query_process import SECONDS, rows_of_query
+from pollex.formats.query_process import QUERY_TIMEOUT_SECONDS, rows_of_query
 from pollex.store.folder import make_text_path
 from pollex.text import printable
 
@@ -96,7 +96,7 @@ def is_query(source: str) -> bool:
     return _SOURCE.fullmatch(source) is not None
 
 
-def sql_rows(source: str, seconds: float = SECONDS) -> Iterator[LogRow | BadRow]:
+def sql_rows(source: str, seconds: float = QUERY_TIMEOUT_SECONDS) -> Iterator[LogRow | BadRow]:
     """Yield the rows of a query.
 
     Args:

@@ -1,7 +1,7 @@
 """A query in a process of its own: how it is started, how long it has, how it ends, and what it gives.
 
 What a query does can't be bounded from within: endless rows, recursion, or one value of a gigabyte.
-Its process may take `MEMORY`, is ended after its seconds, and ends with whoever started it, however
+Its process may take `MOST_MEMORY_BYTES`, is ended after its seconds, and ends with whoever started it, however
 that ends.
 """
 
@@ -19,13 +19,13 @@ from typing import Any
 
 from pollex.errors import BadInput
 
-MEMORY = 1 << 30
+MOST_MEMORY_BYTES = 1 << 30
 """Bytes that the process may fill."""
-SPOOL = 20 << 30
+MOST_SPOOL_BYTES = 20 << 30
 """Bytes of rows that a query may give."""
-SECONDS = 60
+QUERY_TIMEOUT_SECONDS = 60
 """Seconds that a query has, where nobody says otherwise."""
-GRACE = 1.0
+GRACE_SECONDS = 1.0
 """Seconds in which it may end by itself, and tell its server so."""
 TOO_LARGE = "it takes more than 1 GB of memory"
 
@@ -36,7 +36,7 @@ def rows_of_query(
     kind: str,
     place: str,
     query: str,
-    seconds: float = SECONDS,
+    seconds: float = QUERY_TIMEOUT_SECONDS,
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a query, once it has ended.
 
@@ -94,7 +94,7 @@ def _run_process(
             with suppress(BrokenPipeError):  # it ended at once, and its outcome says why
                 process.stdin.write(json.dumps(request).encode() + b"\n")
                 process.stdin.flush()
-            process.wait(seconds + 2 * GRACE)
+            process.wait(seconds + 2 * GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             hint = f"{QUICKER}, or give it longer"
             option = {"query_seconds": str(int(10 * seconds))}
@@ -111,7 +111,7 @@ def _end_process(process: "subprocess.Popen[bytes]") -> None:
         with suppress(OSError):
             process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE)
+            process.wait(GRACE_SECONDS)
         process.kill()
 
 
@@ -151,8 +151,8 @@ def _limit_resources(seconds: float) -> None:
     import resource  # Windows has none, and no databases there
 
     for limit, most in (
-        (resource.RLIMIT_DATA, MEMORY),
-        (resource.RLIMIT_FSIZE, SPOOL),
+        (resource.RLIMIT_DATA, MOST_MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, MOST_SPOOL_BYTES),
         (resource.RLIMIT_CORE, 0),
     ):
         hard = resource.getrlimit(limit)[1]
@@ -161,7 +161,9 @@ def _limit_resources(seconds: float) -> None:
             most = min(most, hard)
         resource.setrlimit(limit, (most, hard))
 
-    signal.setitimer(signal.ITIMER_REAL, seconds + 4 * GRACE)  # which ends it, whatever it does
+    signal.setitimer(
+        signal.ITIMER_REAL, seconds + 4 * GRACE_SECONDS
+    )  # which ends it, whatever it does
 
 
 def _end_with_parent(cancels: list[Callable[[], None]]) -> None:

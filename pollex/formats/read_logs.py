@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar, get_args
 
 from pollex.conversations.conversation import Conversation, Feedback, Flag, Label, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
-from pollex.conversations.redaction import finders_of, mask, pseudonym
+from pollex.conversations.redaction import choose_finders, make_pseudonym, mask_conversation
 from pollex.errors import BadInput, NotText, PollexError, WrongUse, spell
 from pollex.formats.assembly.beside import likely_feedback
 from pollex.formats.assembly.joiner import Joiner
@@ -25,11 +25,11 @@ from pollex.formats.assembly.log_parts import (
     ToolScore,
     WholeTalk,
     Words,
-    iso_time,
-    moment,
+    format_iso_time,
+    parse_moment,
 )
 from pollex.formats.assembly.thumbs import describe_unused
-from pollex.formats.assembly.trees import in_order
+from pollex.formats.assembly.trees import sort_messages
 from pollex.formats.bounds import CUT
 from pollex.formats.columns import Column, columns_in
 from pollex.formats.conservation import BESIDE, LABELS, REPEATED, TURNS, Conservation
@@ -45,8 +45,8 @@ from pollex.formats.fields import (
     RowFields,
 )
 from pollex.formats.files import STDIN, find_files, may_hold_tables, rows_of
-from pollex.formats.frames import Rows, rows_in
-from pollex.formats.inference import Candidate, owner_likelihood, plain_label
+from pollex.formats.frames import Rows, iterate_rows
+from pollex.formats.inference import Candidate, find_plain_label, owner_likelihood
 from pollex.formats.joined_tables import joins_of
 from pollex.formats.json_rows import LogRow
 from pollex.formats.label_columns import (
@@ -57,11 +57,11 @@ from pollex.formats.label_columns import (
 )
 from pollex.formats.labels import MOST_TOLD, NEITHER, BadLabel, is_usual
 from pollex.formats.log_shapes.choices import (
-    with_chosen_alone,
-    without_left,
+    drop_left,
+    keep_chosen_alone,
     without_left_turns,
 )
-from pollex.formats.log_shapes.exports import WrongFile, objects
+from pollex.formats.log_shapes.exports import WrongFile, list_objects
 from pollex.formats.log_shapes.readers import (
     NAMES,
     Draft,
@@ -77,15 +77,15 @@ from pollex.formats.log_shapes.turns import turns_in
 from pollex.formats.log_shapes.unfolded import plain_row, with_sides, with_turns
 from pollex.formats.mapping import USUAL, Mapper
 from pollex.formats.names import is_called
-from pollex.formats.paths import MISSING, find, look_up, opened
+from pollex.formats.paths import MISSING, find_value, look_up, parse_if_json
 from pollex.formats.proposal import (
     Strange,
     Unmapped,
-    first_rows,
-    proposing,
-    readings_of_all,
-    table,
-    unmapped,
+    format_table,
+    make_proposal_error,
+    make_unmapped_error,
+    read_all_rows,
+    read_first_rows,
 )
 from pollex.formats.shown_sources import take_sources
 from pollex.formats.structure import Structure
@@ -203,11 +203,13 @@ class Clock:
         name = time_name(turn.picked.rest)
         at = None
         if name is not None:
-            at = moment(rest[name], self._ways[0] if self._ways else None)
+            at = parse_moment(rest[name], self._ways[0] if self._ways else None)
         if name is None or at is None:
             return turn
-        if len(self._ways) == 1 and moment(rest[name]) is None:
-            turn = turn._replace(picked=replace(turn.picked, rest=rest | {name: iso_time(at)}))
+        if len(self._ways) == 1 and parse_moment(rest[name]) is None:
+            turn = turn._replace(
+                picked=replace(turn.picked, rest=rest | {name: format_iso_time(at)})
+            )
 
         return turn._replace(at=at)
 
@@ -228,7 +230,7 @@ class Clock:
             else:
                 rows.append([turn])
 
-        ordered = in_order(
+        ordered = sort_messages(
             [RowOfTurns(row[0].at, row) for row in rows],
             self.newest_first,
         )
@@ -563,7 +565,7 @@ class Assembler:
         if name is None or row.line > MOST_SEARCHED:
             return
 
-        for message in objects(row.fields[name]):
+        for message in list_objects(row.fields[name]):
             if message.keys() - USUAL_OF_MESSAGES:
                 self._joiner.unused.update(f"{name}[].{path}" for path in likely_feedback(message))
 
@@ -584,7 +586,7 @@ class Assembler:
         """Yield the turns of a row with the label and the comment that each message has."""
         listed = self._label_path[0]
         comment = (self._options.comment_field or "").removeprefix(f"{listed}[].")
-        messages = without_left(opened(look_up(row.fields, listed)))
+        messages = drop_left(parse_if_json(look_up(row.fields, listed)))
         if isinstance(messages, list):
             spoken = [turns_in(message) for message in messages]
         else:
@@ -1311,14 +1313,14 @@ def read_rows(rows: Rows, *, options: ReadOptions | None = None) -> Logs:
         rows: Dicts as they would stand in JSON lines, or a table of pandas, polars or Arrow.
     """
     options = options or ReadOptions()
-    listed = list(rows_in(rows))
+    listed = list(iterate_rows(rows))
     return _read_or_propose(lambda: [_number_rows(listed)], options, IN_MEMORY)
 
 
 def _number_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[LogRow]:
     numbered = enumerate(rows, start=1)
     return (
-        LogRow(IN_MEMORY, number, with_chosen_alone(dict(fields))) for number, fields in numbered
+        LogRow(IN_MEMORY, number, keep_chosen_alone(dict(fields))) for number, fields in numbered
     )
 
 
@@ -1350,7 +1352,7 @@ def _with_chosen(
     for row in rows:
         fields = None
         if isinstance(row, LogRow):
-            fields = with_chosen_alone(row.fields)
+            fields = keep_chosen_alone(row.fields)
         if fields is None or not isinstance(row, LogRow) or fields is row.fields:
             yield row
         else:
@@ -1435,7 +1437,7 @@ def _plain_label(
         return None
     if logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]:
         return None
-    return plain_label(first_rows(opened()), strange.offered)
+    return find_plain_label(read_first_rows(opened()), strange.offered)
 
 
 def _require_named(
@@ -1455,7 +1457,7 @@ def _require_named(
     if not beside or named or not options.labels_needed or not unlabeled:
         return
 
-    columns = [column for column in columns_in(first_rows(opened())) if column.path in beside]
+    columns = [column for column in columns_in(read_first_rows(opened())) if column.path in beside]
     label_columns = [column for column, _ in in_order_of_likelihood(columns)] or columns
     if not label_columns:
         return
@@ -1486,7 +1488,7 @@ def _require_owner(
     if not exchanges or options.columns or options.id_field:
         return
 
-    rows = first_rows(opened())
+    rows = read_first_rows(opened())
     columns = columns_in(rows)
     # columns that are named like a conversation, with values that several rows share
     owners = []
@@ -1509,15 +1511,15 @@ def _require_owner(
                 Strange(),
             )
 
-        for reading in readings_of_all(candidate, options, read_all):
+        for reading in read_all_rows(candidate, options, read_all):
             if reading.holds:
                 begins = (
                     f"{owner.path!r:.60} has one value for several exchanges; its columns are\n"
                 )
-                raise proposing(
+                raise make_proposal_error(
                     reading,
                     columns,
-                    begins + table(columns, reading),
+                    begins + format_table(columns, reading),
                     where,
                 )
 
@@ -1553,7 +1555,7 @@ def _with_plain_label(
 def _as_kept(opened: Callable[[], Sources], options: ReadOptions) -> ReadOptions:
     """Return the options of a kept mapping, without it where the log has other fields."""
     try:
-        first = first_rows(opened(), 1)
+        first = read_first_rows(opened(), 1)
     except PollexError:
         return options
 
@@ -1569,7 +1571,7 @@ def _as_kept(opened: Callable[[], Sources], options: ReadOptions) -> ReadOptions
         if dict(options.columns).get("messages")
         else [name for part, name in options.columns if part == "text"]
     )
-    if first and all(find(first[0], name) is not MISSING for name in needed):
+    if first and all(find_value(first[0], name) is not MISSING for name in needed):
         return options
     return replace(options, columns=(), roles=())
 
@@ -1591,11 +1593,11 @@ def _better_error(
         return _read_sources(opened(), candidate_options, where, Strange())
 
     try:
-        rows = first_rows(opened())
+        rows = read_first_rows(opened())
     except PollexError:
         return None
 
-    return unmapped(
+    return make_unmapped_error(
         rows,
         options,
         strange,
@@ -1635,7 +1637,7 @@ def _read_sources(
     originals = dict[tuple[str, str], dict[str, str]]()
     finders = None
     if options.redact:
-        finders = finders_of(options.redact)
+        finders = choose_finders(options.redact)
 
     joiner = Joiner(options, tally.owner_of)
     users = Users(at_once=bool(finders))
@@ -1645,7 +1647,7 @@ def _read_sources(
         if isinstance(item, Placed):
             users.look_at(item.conversation)
         if finders and isinstance(item, Placed):
-            masked, replaced = mask(item.conversation, finders)
+            masked, replaced = mask_conversation(item.conversation, finders)
             item = item._replace(conversation=masked)
             originals |= {(masked.id, masked.text_hash): replaced} if replaced else {}
 
@@ -1774,7 +1776,7 @@ def _group_by_users(
 
     # names of users become pseudonyms where names are masked
     path, by_id = chosen
-    tally.group({id_: pseudonym(user) for id_, user in by_id.items()} if redacted else by_id)
+    tally.group({id_: make_pseudonym(user) for id_, user in by_id.items()} if redacted else by_id)
     return path, note_on_users(path, by_id, len(tally.labels))
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, NotText
-from pollex.formats.answer_tables import Records, Shape, Side, shape_of
-from pollex.formats.answers import AnswerTable, Issue, answer_table, faults_of
+from pollex.formats.answer_tables import Records, Shape, Side, find_shape
+from pollex.formats.answers import AnswerTable, Issue, make_answer_table, make_named_issues
 from pollex.formats.csv_rows import unescape_formula
 from pollex.formats.files import find_files, rows_of
 from pollex.formats.json_rows import LogRow
@@ -44,7 +44,7 @@ def read_answers(
         WrongUse: A source names nothing.
     """
     records, bad_rows = _read_records(sources, "answers")
-    table = answer_table(records, scales=scales, options=options, nominal=nominal)
+    table = make_answer_table(records, scales=scales, options=options, nominal=nominal)
     return AnswerTable(
         table.texts,
         table.X,
@@ -115,7 +115,7 @@ def _read_records(
     bad = [str(row) for rows in read.values() for row in rows if isinstance(row, BadRow)]
     tables = [_find_shape(file, rows, side, bad).records(rows, side) for file, rows in good.items()]
 
-    return reduce(Records.joined, tables), faults_of("row", "that can't be read", bad)
+    return reduce(Records.joined, tables), make_named_issues("row", "that can't be read", bad)
 
 
 def _read_rows(file: str) -> list[LogRow | BadRow]:
@@ -139,7 +139,7 @@ def _find_shape(
     bad: Sequence[str],
 ) -> Shape:
     try:
-        return shape_of(rows, side)
+        return find_shape(rows, side)
     except BadInput as error:
         if rows:
             raise

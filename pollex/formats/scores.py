@@ -42,13 +42,13 @@ COLUMNS = {
 """Fields with DuckDB's types. New ones come last, so that no column moves."""
 
 
-def column_of(judge: str) -> str:
+def name_judge_column(judge: str) -> str:
     """Name the column with a judge's probability."""
     return f"probability_{judge}"
 
 
 @contextmanager
-def scores_out(
+def open_score_file(
     path: Path,
     rubrics: RubricSet,
     judges: Sequence[str] = (),
@@ -66,7 +66,7 @@ def scores_out(
     """
     columns = (
         COLUMNS
-        | {column_of(judge): "DOUBLE" for judge in judges}
+        | {name_judge_column(judge): "DOUBLE" for judge in judges}
         | _rating_columns(rubrics, judges)
     )
     if wide or path.suffix == ".csv":
@@ -76,7 +76,7 @@ def scores_out(
                 for rubric in rubric_set.rubrics:
                     rubric_ids.append(rubric.id)
 
-        columns |= {wide_column_of(rubric): "DOUBLE" for rubric in rubric_ids}
+        columns |= {name_rubric_column(rubric): "DOUBLE" for rubric in rubric_ids}
 
     if path.suffix == ".csv":
         del columns["answers"]
@@ -84,7 +84,7 @@ def scores_out(
     # CSV and JSON lines are written row by row, Parquet from arrays
     if path.suffix != ".parquet":
         with rows_out(path, columns) as put:
-            yield lambda scores: put(rows(scores, rubrics, judges, other, wide=True))
+            yield lambda scores: put(iterate_score_rows(scores, rubrics, judges, other, wide=True))
         return
 
     with arrays_out(path, columns) as put_arrays:
@@ -130,12 +130,12 @@ def _tables_of_scores(
     return {"about": about, "different": different}, query
 
 
-def wide_column_of(rubric: str) -> str:
+def name_rubric_column(rubric: str) -> str:
     """Name the column with a rubric's value."""
     return f"rubric_{rubric}"
 
 
-def rows(
+def iterate_score_rows(
     scores: ScoreColumns,
     rubrics: RubricSet,
     judges: Sequence[str] = (),
@@ -172,7 +172,7 @@ def _columns_of_scores(
     if other is not None:
         whose = []
         for score in scores:
-            whose.append((other if answered_by(other, score) else rubrics).judge.name)
+            whose.append((other if was_answered_by(other, score) else rubrics).judge.name)
 
     # the columns that every score has
     values_by_column: dict[str, Sequence[Any]] = {"id": scores.ids}
@@ -187,7 +187,7 @@ def _columns_of_scores(
         "differs": [why or None for why in scores.column("differs")],
     }
     values_by_column |= {
-        column_of(judge): [ratings_of_judges.get(judge) for ratings_of_judges in judged]
+        name_judge_column(judge): [ratings_of_judges.get(judge) for ratings_of_judges in judged]
         for judge in judges
     }
     # ratings, and a column for each grade and judge
@@ -201,7 +201,7 @@ def _columns_of_scores(
     if wide is not None:
         unasked = [None] * len(scores)
         values_by_column |= {
-            wide_column_of(rubric.id): unasked
+            name_rubric_column(rubric.id): unasked
             for rubric_set in (rubrics, other)
             if rubric_set
             for rubric in rubric_set.rubrics
@@ -211,7 +211,7 @@ def _columns_of_scores(
         for rubric, places in zip(
             scores.answers.rubrics, scores.answers.index.T.tolist(), strict=True
         ):
-            values_by_column[wide_column_of(rubric)] = [values[place] for place in places]
+            values_by_column[name_rubric_column(rubric)] = [values[place] for place in places]
 
     return {
         name: values_by_column[name]
@@ -231,7 +231,7 @@ def _answer_rows(
             polarities[rubric.id] = rubric.polarity
 
     return [
-        answer_row(
+        make_answer_row(
             answer,
             polarities[answer.question_id],
             other if other and _is_answered_by(other, answer) else rubrics,
@@ -262,7 +262,7 @@ def _rating_columns_of(score: Score) -> dict[str, float]:
     return ratings | {f"rating_by_{judge}": value for judge, value in score.judge_ratings.items()}
 
 
-def answered_by(rubrics: RubricSet, score: Score) -> bool:
+def was_answered_by(rubrics: RubricSet, score: Score) -> bool:
     """Tell whether the model of a set was asked for a score."""
     return any(_is_answered_by(rubrics, answer) for answer in score.answers)
 
@@ -271,7 +271,7 @@ def _is_answered_by(rubrics: RubricSet, answer: Answer | Unanswered) -> bool:
     return answer.judge.startswith(f"{rubrics.judge.name} ")
 
 
-def answer_row(
+def make_answer_row(
     answer: Answer | Unanswered,
     polarity: Polarity,
     rubrics: RubricSet,
@@ -287,7 +287,7 @@ def answer_row(
 
     return row | {
         "option": answer.word,
-        "value": value_in(answer, rubrics),
+        "value": get_answer_value(answer, rubrics),
         "probabilities": list(answer.probabilities),
         "source": answer.source,
         "justification": answer.justification,
@@ -296,7 +296,7 @@ def answer_row(
     }
 
 
-def value_in(answer: Answer, rubrics: RubricSet) -> float:
+def get_answer_value(answer: Answer, rubrics: RubricSet) -> float:
     """Return what an answer counts as in a set's NetSAT, before its sign."""
     return value_of(
         answer,

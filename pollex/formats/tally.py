@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, overload
 
 from pollex.conversations.conversation import Conversation, Feedback, Flag, Label
-from pollex.conversations.logs import BadRow, Logs, as_list
+from pollex.conversations.logs import BadRow, Logs, format_list
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import ToolScore
 from pollex.formats.conservation import BAD, LEFT_OUT, OVERRULED, REPEATED, TURNS, Conservation
@@ -346,7 +346,7 @@ class LogTally:
         """
         if self._clashes:
             ids = count(len(self._clashes), "id has", "ids have")
-            what = f"{ids} different conversations:{as_list(self._clashes)}\n "
+            what = f"{ids} different conversations:{format_list(self._clashes)}\n "
             raise BadInput(
                 what,
                 hint="make ids unique, or say which counts",

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.evidence import evidence_of
+from pollex.agents.embedded.evidence import find_evidence_signal
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import NOT_RATED
 from pollex.measures.arrays import Bools, Floats, Ints
@@ -708,7 +708,7 @@ def cost_of(rubrics: Sequence[Rubric]) -> str:
     """Say about what a conversation of 25 turns costs, and whether turns are embedded."""
     computed = [rubric for rubric in rubrics if rubric.answered_by != DISTILLED]
     kinds = [rubric.source.partition(":")[0] for rubric in computed]
-    vectors = any(evidence_of(rubric, Embedder()).vectors for rubric in computed)
+    vectors = any(find_evidence_signal(rubric, Embedder()).vectors for rubric in computed)
     ms = BASE + EACH * len(rubrics) + WORDS * kinds.count("turns") + VECTORS * vectors
     # events are read once for all rubrics
     ms += EVENTS * any(kind in ("event", "rate") for kind in kinds)

@@ -47,7 +47,7 @@ def probability_figures(
         probability: Of positive `[conversation]`.
         positive: Labels `[conversation]`.
         share: Of positive training conversations.
-        together: The block of each conversation; see `conversations.splits.block_ids`.
+        together: The block of each conversation; see `conversations.splits.number_blocks`.
         smooth: Whether to measure smECE, too: the package behind it takes seconds to import.
     """
     # both classes' probabilities `[conversation, 2]`
@@ -132,7 +132,7 @@ def share_among(rows: Bools, hit: Bools, together: Ints) -> Figure:
 
     Args:
         rows: Which these are `[conversation]`.
-        together: The block of each; see `conversations.splits.block_ids` `[conversation]`.
+        together: The block of each; see `conversations.splits.number_blocks` `[conversation]`.
     """
     n = int(rows.sum())
     # users or other units among these

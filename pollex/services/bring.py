@@ -15,7 +15,7 @@ from pathlib import Path
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.content import ending_by_content
 from pollex.formats.databases import hosts_of
-from pollex.formats.files import find_files, unpacked_size
+from pollex.formats.files import count_unpacked_bytes, find_files
 from pollex.formats.places import places_of
 from pollex.formats.queries import is_query
 from pollex.formats.sheets import is_spreadsheet
@@ -223,7 +223,7 @@ def _require_small(file: SentFile, left: int, most: int) -> int:
         room = left
 
     # what isn't packed counts by its own size
-    size = max(unpacked_size(file.title, file.path, room), file.path.stat().st_size)
+    size = max(count_unpacked_bytes(file.title, file.path, room), file.path.stat().st_size)
     if size > room:
         raise file_too_large_error(
             file.title, min(most, LARGEST_UNPACKED_SHEET_BYTES) if is_sheet else most

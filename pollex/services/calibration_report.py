@@ -21,7 +21,7 @@ from pollex.calibration.response_curves import response_curves
 from pollex.calibration.storage import JSON_NAME, load_each
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.answers import AnswerTable, Issue, natural_key
+from pollex.formats.answers import AnswerTable, Issue, make_natural_key
 from pollex.formats.fields import ReadOptions
 from pollex.formats.files import find_files
 from pollex.formats.judgments import JudgmentTable
@@ -392,7 +392,7 @@ def measure_subgroups(
                 smece_resamples=0,
             )
             assessments[column] = {
-                label: assessed[label] for label in sorted(set(labels), key=natural_key)
+                label: assessed[label] for label in sorted(set(labels), key=make_natural_key)
             }
 
     return assessments
@@ -540,7 +540,7 @@ def _subsets(groups: Mapping[str, Sequence[str]], texts: int) -> Iterator[tuple[
     # all texts first, then each group of columns that have few
     yield "", "", np.arange(texts)
     for column, labels in groups.items():
-        names = sorted({label for label in labels if label}, key=natural_key)
+        names = sorted({label for label in labels if label}, key=make_natural_key)
         if 1 < len(names) <= MOST_GROUPS:
             for name in names:
                 yield (column, name, np.flatnonzero(np.array(labels, dtype=object) == name))

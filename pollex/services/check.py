@@ -12,7 +12,7 @@ import numpy as np
 
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.gates import junit, workflow_commands
+from pollex.formats.gates import make_junit_report, workflow_commands
 from pollex.formats.label_files import read_labels
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
@@ -319,7 +319,7 @@ def check(
     if xml is not None:
         write_whole(
             xml,
-            junit(
+            make_junit_report(
                 [(verdict.condition, verdict.status, verdict.message) for verdict in verdicts],
                 strict=strict,
             ),

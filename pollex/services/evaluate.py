@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import BadRow, Logs, positives
-from pollex.conversations.splits import block_ids, folds
+from pollex.conversations.logs import BadRow, Logs, flag_positives
+from pollex.conversations.splits import deal_folds, number_blocks
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_format, write_rows
@@ -238,9 +238,9 @@ def evaluate(
                 pairs.append((s.netsat, c))
         netsat = np.array([value for value, _ in pairs], float)
         conversations = [c for _, c in pairs]
-        up = positives(conversations)
+        up = flag_positives(conversations)
         # conversations that depend on each other are drawn together in resamples
-        blocks = block_ids(conversations)
+        blocks = number_blocks(conversations)
         sure = rubric_set.window.confident(netsat)
         figures = assess(
             netsat,
@@ -343,8 +343,8 @@ def measure_likelihoods(
     scored = [c for _, c in pairs]
     # a forecast by the share of the training labels is what probabilities have to beat
     share = rubric_set.training.positives / rubric_set.training.n
-    up = positives(scored)
-    blocks = block_ids(scored)
+    up = flag_positives(scored)
+    blocks = number_blocks(scored)
     figures = probability_figures(
         probability,
         up,
@@ -546,7 +546,7 @@ def measure_after_turns(
             scored_pairs.append((conversation, score.netsat))
 
     conversations = [conversation for conversation, _ in scored_pairs]
-    positive = positives(conversations)
+    positive = flag_positives(conversations)
     netsat = np.array([value for _, value in scored_pairs], float)
     # each fold needs both classes to learn from
     if len(conversations) < FEWEST or min(positive.sum(), (~positive).sum()) < FOLDS:
@@ -564,7 +564,7 @@ def measure_after_turns(
     }
     estimates = estimate(
         measures,
-        block_ids(conversations),
+        number_blocks(conversations),
         np.random.default_rng(0),
     )
 
@@ -583,7 +583,7 @@ def cross_fit_probabilities(
     conversations: Sequence[Conversation],
 ) -> tuple[Floats, Floats]:
     """Compute P(positive) and the share of thumbs up `[conversation]`, each fitted without the conversation's fold."""
-    fold = folds(conversations, FOLDS, 0)
+    fold = deal_folds(conversations, FOLDS, 0)
     probability = np.zeros(len(conversations))
     share = np.zeros(len(conversations))
     for number in range(FOLDS):

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.evidence import evidence_of
+from pollex.agents.embedded.evidence import find_evidence_signal
 from pollex.agents.embedded.view import View
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import MINIMUM
+from pollex.conversations.splits import LEAST_OF_EACH_CLASS
 from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import LOGGED, RANDOM, Request, write_requests
 from pollex.rubrics.learning.results import Learned
@@ -86,7 +86,7 @@ class Thumbs:
     @property
     def few(self) -> bool:
         """Whether no figure can be learned, but a set of hints can."""
-        return FEWEST <= min(self.up, self.down) < MINIMUM
+        return FEWEST <= min(self.up, self.down) < LEAST_OF_EACH_CLASS
 
     def told(self) -> TerminalLines:
         """Yield how many there are, and how many each figure takes."""
@@ -97,7 +97,7 @@ class Thumbs:
             share = 0.5
 
         yield f"{self.up} thumbs up and {self.down} down are too few to choose rubrics by. How many it takes:"
-        yield f"  {MINIMUM} of each: rubrics chosen by thumbs, and how well they tell good from bad"
+        yield f"  {LEAST_OF_EACH_CLASS} of each: rubrics chosen by thumbs, and how well they tell good from bad"
         yield f"  {CALIBRATION_THUMBS} in all: a percentage for each conversation"
         yield f"  about {thumbs_needed(share):,}: that something with 15 points more thumbs down is likely or proven"
 
@@ -187,7 +187,7 @@ def choose_most_telling(
         places: Of each conversation, which are returned.
     """
     embedder = Embedder()  # it loads a model only when it is asked
-    signals = [evidence_of(rubric, embedder) for rubric in rubrics]
+    signals = [find_evidence_signal(rubric, embedder) for rubric in rubrics]
     views = []
     for conversation in conversations:
         views.append(View(conversation, embedder))

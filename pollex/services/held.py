@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from pollex.conversations.conversation import prompt_version
+from pollex.conversations.conversation import find_prompt_version
 from pollex.formats.log_shapes.readers import times_of
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -57,7 +57,7 @@ def _seen(row: Mapping[str, Any], run: Run) -> Seen:
     metadata = json.loads(row["metadata"] or "{}")
     # a conversation without a thumb is on neither side
     down = {"negative": True, "positive": False}.get(row["label"])
-    release = prompt_version(metadata, row["system"])
+    release = find_prompt_version(metadata, row["system"])
     begun = next(times_of(metadata), None)
     # without a time of its own a conversation counts in the week of the run
     if begun is None:

@@ -11,8 +11,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from pollex.agents.embedded.spoken import identifier
-from pollex.conversations.conversation import Conversation, Label, messages_of
+from pollex.agents.embedded.spoken import load_identifier
+from pollex.conversations.conversation import Conversation, Label, list_messages
 from pollex.conversations.logs import Account, Logs
 from pollex.formats.conservation import BAD, BESIDE, LABELS, LEFT_OUT, OVERRULED, REPEATED, TURNS
 from pollex.formats.fields import ReadOptions
@@ -165,7 +165,7 @@ class Inspection(Shown):
             "rows": {source: dict(became) for source, became in account.rows.items()},
             "notes": list(self.logs.notes),
             "examples": [
-                {"id": c.id, "label": c.label.value, "messages": messages_of(c)}
+                {"id": c.id, "label": c.label.value, "messages": list_messages(c)}
                 for c in self.examples
             ],
         }
@@ -249,7 +249,7 @@ def language_of_text() -> Callable[[str], str]:
     """Return what tells the language of a text (ISO 639-1); `unsure` for few words, or many languages."""
 
     def language(text: str) -> str:
-        name, probability = identifier().classify(text)
+        name, probability = load_identifier().classify(text)
         if probability >= LEAST_LANGUAGE_PROBABILITY and text.strip():
             return str(name)
         return "unsure"

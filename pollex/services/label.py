@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.view import views_of
+from pollex.agents.embedded.view import make_views
 from pollex.calibration.active_learning import (
     LabelQueries,
     predictive_variance,
@@ -20,7 +20,7 @@ from pollex.calibration.active_learning import (
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import load
-from pollex.conversations.conversation import DRAWN, Conversation, Label, messages_of
+from pollex.conversations.conversation import DRAWN, Conversation, Label, list_messages
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import WrongUse
 from pollex.formats.answers import Issue
@@ -266,7 +266,7 @@ def pick_rows(
 
 def embed_sides(conversations: Sequence[Conversation], embedder: Embedder) -> Floats:
     """Return mean embeddings of user's and of assistant's turns `[row, 2 × width]`."""
-    views = views_of(conversations, embedder, vectors=True)
+    views = make_views(conversations, embedder, vectors=True)
     parts = []
     for view in views:
         parts.append([view.vectors[view.of(party)].mean(axis=0) for party in ("user", "assistant")])
@@ -299,7 +299,7 @@ def as_logged(
 
     # the thumb is left empty, for a person to fill in
     return metadata | {
-        reading.messages_field or "messages": messages_of(conversation),
+        reading.messages_field or "messages": list_messages(conversation),
         label_field or "thumbs": None,
     }
 

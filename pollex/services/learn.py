@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pollex.agents.embedded.evidence import judged_by
-from pollex.agents.embedded.there import rubrics_there
+from pollex.agents.embedded.evidence import say_judged_by
+from pollex.agents.embedded.there import write_rubrics_of_deeds
 from pollex.agents.llm.adapting import adapt_rubrics
 from pollex.agents.llm.asker import Asker
 from pollex.conversations.conversation import Label
@@ -140,7 +140,7 @@ def learn(
     hints = (
         ()
         if rubrics_given or model.name or elsewhere or not thumbs.few
-        else rubrics_there([c for c in read if c.turns])
+        else write_rubrics_of_deeds([c for c in read if c.turns])
     )
     if hints:  # no rubric can be chosen: what is there is fitted, and nothing is said of it
         rubrics_given = hints
@@ -573,7 +573,7 @@ def require_adaptable(rubrics: Sequence[Rubric], model: ModelOptions) -> None:
 def describe_judging(rubrics: Sequence[Rubric], staff: RunRoles) -> Iterator[str]:
     """Yield how each rubric that a person wrote will be judged."""
     for rubric in rubrics:
-        by = judged_by(
+        by = say_judged_by(
             staff.roles.judge.understood(rubric),
             model=not staff.record.built_in and not rubric.answered_by,
         )

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.agents.embedded.events.signal import family_of
-from pollex.agents.embedded.evidence import judged_by
+from pollex.agents.embedded.events.signal import name_family
+from pollex.agents.embedded.evidence import say_judged_by
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.roles import EmbeddedExtractor
 from pollex.agents.embedded.signals import FORM
@@ -283,7 +283,7 @@ def _keep_earlier_evidence(
 
 def is_judged_as_before(rubric: ChosenRubric) -> bool:
     """Tell whether new words leave the judge of a rubric as it was: a detector decides it, and not its sentence."""
-    detected = is_built_in(rubric.source) and judged_by(rubric) in ("event", "signal", "words")
+    detected = is_built_in(rubric.source) and say_judged_by(rubric) in ("event", "signal", "words")
     return bool(rubric.written) and detected and rubric.answered_by in ("", BUILT_IN)
 
 
@@ -401,7 +401,7 @@ def _gather_material(
         settings=learning.settings,
         table=table,
         progress=setting.progress,
-        family_of=family_of,
+        family_of=name_family,
         kept=tuple(learning.rubrics),
         starter=learning.starter,
         form=FORM,

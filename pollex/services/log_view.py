@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pollex.conversations.conversation import Conversation, Label, messages_of
+from pollex.conversations.conversation import Conversation, Label, list_messages
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.columns import Column, columns_in
@@ -18,7 +18,7 @@ from pollex.formats.inference import Candidate
 from pollex.formats.labels import NEITHER, as_number
 from pollex.formats.log_shapes.turns import UnknownRole, role_of
 from pollex.formats.mapping import FIELDS, NO_ROLE, OF_TURNS, PARTS, as_word, pairs
-from pollex.formats.proposal import Unmapped, first_rows, table_rows
+from pollex.formats.proposal import Unmapped, list_column_rows, read_first_rows
 from pollex.formats.queries import is_query
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import NullProgress
@@ -100,7 +100,7 @@ def view_log(
     proposed = False
     try:
         # columns are read first: they are shown even if the rows can't be read
-        columns = columns_in(first_rows(_opened(sources, reading)))
+        columns = columns_in(read_first_rows(_opened(sources, reading)))
         try:
             logs = read_logs(sources, options=reading, most_rows=most_rows)
         except Unmapped as unread:
@@ -320,7 +320,7 @@ def _columns(
     if logs is not None and logs.group_field:
         parts.setdefault(logs.group_field, "group")
 
-    shown = table_rows(columns)
+    shown = list_column_rows(columns)
     for column, row in zip([column for column in columns if column.filled], shown, strict=False):
         yield {
             "path": column.path,
@@ -483,7 +483,7 @@ ROLES = ("user", "assistant", "system", "tool", NO_ROLE)
 def _talk(conversation: Conversation) -> dict[str, Any]:
     """Return a conversation as it will be judged, cut where it is long."""
     turns = []
-    for message in messages_of(conversation)[:MOST_TURNS]:
+    for message in list_messages(conversation)[:MOST_TURNS]:
         turns.append(
             {
                 "role": message["role"],

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pollex.agents.llm.asker import Asker
 from pollex.agents.llm.columns import ColumnsRead, read_columns
 from pollex.formats.columns import Column
-from pollex.formats.disguise import disguise
+from pollex.formats.disguise import disguise_columns
 from pollex.formats.fields import ReadOptions
 from pollex.formats.inference import Candidate
 from pollex.formats.mapping import OF_TURNS, PARTS
-from pollex.formats.proposal import Unmapped, proposing, readings_of_all, table
+from pollex.formats.proposal import Unmapped, format_table, make_proposal_error, read_all_rows
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import Progress
 from pollex.prompts.data_boundary import Item
@@ -48,7 +48,7 @@ def ask_for_mapping(
         Planned: Calls are to be counted alone.
     """
     # the model sees names of columns and disguised values, not what people said
-    shown = disguise(unread.columns)
+    shown = disguise_columns(unread.columns)
     if run.dry_run:
         raise plan_dry_run(
             model,
@@ -89,7 +89,7 @@ def ask_for_mapping(
         reading,
     )
     readings = list(
-        readings_of_all(
+        read_all_rows(
             candidate,
             reading,
             lambda options: read_logs(sources, options=options),
@@ -97,8 +97,8 @@ def ask_for_mapping(
     )
     for tried in readings:
         if tried.holds:
-            begins = f"no known shape; its columns are\n{table(unread.columns, tried)}\n{model.name} read them"
-            return proposing(tried, unread.columns, begins, unread.where)
+            begins = f"no known shape; its columns are\n{format_table(unread.columns, tried)}\n{model.name} read them"
+            return make_proposal_error(tried, unread.columns, begins, unread.where)
 
     # nothing held: the first reading's faults are told
     faults = ""

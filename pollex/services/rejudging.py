@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.agents.embedded.evidence import judged_by
+from pollex.agents.embedded.evidence import say_judged_by
 from pollex.agents.roles import Judge, ask_sides
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
@@ -257,7 +257,7 @@ def require_signs(judge: Judge, rubrics: Iterable[ChosenRubric]) -> None:
     How alike turns are to a sentence doesn't answer what it says.
     """
     for rubric in rubrics:
-        if judged_by(_understood(judge, rubric)) == "likeness":
+        if say_judged_by(_understood(judge, rubric)) == "likeness":
             what = f"the built-in judge can't tell this: it knows no event, sign or words for “{rubric.text[:120]}”"
             raise WrongUse(
                 what,
@@ -321,7 +321,7 @@ async def preview_edits(
         await judge.prepare(conversations)
         by = {}
         for rubric in rubrics_asked:
-            by[rubric.id] = judged_by(_understood(judge, rubric))
+            by[rubric.id] = say_judged_by(_understood(judge, rubric))
         again = {}
         for conversation in conversations:
             again[conversation.id] = await _asked(

@@ -448,7 +448,7 @@ def embedded_roles(
         alike: From which cosine on two rubrics are the same; None for what is usual.
     """
     from pollex.agents.embedded.roles import (  # scoring needs the judge alone
-        NEAR,
+        NEAR_COSINE,
         EmbeddedDeduplicator,
         EmbeddedExtractor,
         EmbeddedSummarizer,
@@ -457,7 +457,7 @@ def embedded_roles(
     return Roles(
         extractor=EmbeddedExtractor(embedder, seed),
         summarizer=EmbeddedSummarizer(profile.words()),
-        deduplicator=EmbeddedDeduplicator(embedder, NEAR if alike is None else alike),
+        deduplicator=EmbeddedDeduplicator(embedder, NEAR_COSINE if alike is None else alike),
         judge=EmbeddedJudge(embedder),
     )
 

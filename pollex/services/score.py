@@ -18,8 +18,8 @@ from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
-from pollex.formats.scores import rows as score_rows
-from pollex.formats.scores import scores_out
+from pollex.formats.scores import iterate_score_rows as score_rows
+from pollex.formats.scores import open_score_file
 from pollex.formats.write import require_format, require_writable
 from pollex.graphs.context import ConversationIndex, Progress
 from pollex.graphs.run import carry_out
@@ -320,7 +320,7 @@ class ScoreSinks:
         )
         # without a file the batches stay in memory
         self._file = (
-            scores_out(file, rubrics, judges, other, wide=wide)
+            open_score_file(file, rubrics, judges, other, wide=wide)
             if file
             else nullcontext(self._kept.append)
         )

@@ -31,13 +31,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.evidence import evidence_of
+from pollex.agents.embedded.evidence import find_evidence_signal
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.roles import Judge, answer_each, ask_sides
 from pollex.children import safe_children
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadInput, PollexError, WrongUse
-from pollex.formats.frames import in_dicts
+from pollex.formats.frames import convert_to_dicts
 from pollex.formats.log_shapes.readers import reader_of
 from pollex.gateway.langsmith import switch_tracing
 from pollex.graphs.context import BATCH
@@ -117,7 +117,7 @@ class BatchScorer:
     def reads_vectors(self) -> bool:
         """Whether a rubric is judged by the likeness of vectors."""
         own_rubrics = (rubric for rubric in self.rubrics.rubrics if rubric.answered_by != DISTILLED)
-        return any(evidence_of(rubric, Embedder()).vectors for rubric in own_rubrics)
+        return any(find_evidence_signal(rubric, Embedder()).vectors for rubric in own_rubrics)
 
     @cached_property
     def netsat(self) -> NetSat:
@@ -421,7 +421,7 @@ def conversation_from(
         return messages
 
     # objects of other libraries become dicts; a conversation may be wrapped in `values`
-    messages = in_dicts(messages)
+    messages = convert_to_dicts(messages)
     if isinstance(messages, Mapping) and "messages" not in messages:
         messages = messages.get("values", messages)
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import event_source
-from pollex.agents.embedded.roles import BY_DESIGN, NEAR
+from pollex.agents.embedded.events.signal import parse_event_source
+from pollex.agents.embedded.roles import BY_DESIGN, NEAR_COSINE
 from pollex.errors import WrongUse
 from pollex.graphs.context import NullProgress, Progress
 from pollex.outputs import write_whole
@@ -424,7 +424,7 @@ def pair_rubrics(
 def make_meaning_key(rubric: ChosenRubric) -> Hashable:
     """Return a key that rubrics with the same event, topic and side share."""
     # without an event behind it, only the id says what a rubric means
-    source = event_source(rubric.source)
+    source = parse_event_source(rubric.source)
     if source is None:
         return rubric.id
 
@@ -893,7 +893,7 @@ def near_pairs(rubrics: Sequence[Rubric], embedder: Embedder) -> list[tuple[int,
     pairs: list[tuple[int, int]] = []
     for j in range(len(rubrics)):
         for i in range(j):
-            if cosines[i, j] >= NEAR and not (
+            if cosines[i, j] >= NEAR_COSINE and not (
                 by_design[i] and by_design[j] and by_design[i] != by_design[j]
             ):
                 pairs.append((i, j))

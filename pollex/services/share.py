@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from pollex.agents.embedded.events.learning import topic_table
-from pollex.agents.embedded.events.reading import mark_acts, read
-from pollex.agents.embedded.events.topics import learn_topics, readable_names
-from pollex.agents.embedded.signals import word_features
+from pollex.agents.embedded.events.learning import tabulate_topics
+from pollex.agents.embedded.events.reading import mark_acts, read_conversation
+from pollex.agents.embedded.events.topics import learn_topics, name_topics
+from pollex.agents.embedded.signals import measure_word_signals
 from pollex.conversations.conversation import NO_PROMPT, Conversation, Label
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadInput, BadLabels, WrongUse
@@ -275,7 +275,7 @@ def sample_shares(
     (random, good), (voted, liked) = (
         _columns(conversations, labels, way) for way in (RANDOM, VOLUNTARY)
     )
-    features = word_features(conversations)
+    features = measure_word_signals(conversations)
     rng = np.random.default_rng(0)
     user = users_of(conversations)
     notes = []
@@ -422,9 +422,9 @@ def _segments(conversations: Sequence[Conversation]) -> dict[str, Bools]:
         log.append(mark_acts(conversation))
 
     topics = learn_topics(log)
-    names = readable_names(topics, log)
-    about = topic_table(
-        [read(conversation, topics) for conversation in conversations],
+    names = name_topics(topics, log)
+    about = tabulate_topics(
+        [read_conversation(conversation, topics) for conversation in conversations],
         len(topics.topics),
     )
     # the most frequent topics first; some have no conversation at all

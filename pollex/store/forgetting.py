@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pollex.conversations.redaction import pseudonym
+from pollex.conversations.redaction import make_pseudonym
 from pollex.errors import StoreBusy
 from pollex.store.columns import RUNS, TEXTS, list_all_parts, list_left_drafts
 from pollex.store.database import BACKUP, CHECKPOINTS, FILE
@@ -116,7 +116,7 @@ def conversations_to_forget(
         users: Values of the group field, or of a field of the metadata that names the user.
     """
     forgotten_ids = set(ids)
-    user_names = set(users) | {pseudonym(user) for user in users}
+    user_names = set(users) | {make_pseudonym(user) for user in users}
     others = set[str]()
     hashes: set[str] = set()
     # all conversations of all runs, and those among them that are to go

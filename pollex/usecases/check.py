@@ -91,10 +91,10 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
         result: CheckResult = self.call(self.does, crew)
         # the build server names the file of the step's summary
         if self.github and (step := os.environ.get("GITHUB_STEP_SUMMARY")):
-            from pollex.formats.gates import summary
+            from pollex.formats.gates import summarize_verdicts
 
             with Path(step).open("a", encoding="utf-8") as file:
-                file.write(summary(result.table))
+                file.write(summarize_verdicts(result.table))
 
         return result
 

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.reading import ANYWHERE
+from pollex.agents.embedded.events.reading import ANY_TOPIC
 from pollex.agents.embedded.events.topics import Topics
-from pollex.agents.embedded.judge import FOLDS, EmbeddedJudge, deal
+from pollex.agents.embedded.judge import FOLDS, EmbeddedJudge, deal_into_folds
 from pollex.agents.embedded.signals import MEASURES, SIGNALS, measure_marks
 from pollex.agents.embedded.view import View
 from pollex.agents.mixed import Divided
@@ -275,7 +275,7 @@ def compute_features(conversation: Conversation, embedder: Embedder) -> dict[str
     features |= {
         f"e:{event.pattern}": reading.sure(event)
         for event in reading.firings
-        if event.topic == ANYWHERE
+        if event.topic == ANY_TOPIC
     }
     return features
 
@@ -361,7 +361,7 @@ class DistilledJudge(Judge):
 
         hashes = [conversation.text_hash for conversation in ordered]
         # the built-in judge's folds: by class, and copies of a text together
-        folds = deal(
+        folds = deal_into_folds(
             hashes,
             np.array([c.label is Label.POSITIVE for c in ordered], dtype=bool),
         )

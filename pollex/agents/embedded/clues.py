@@ -14,23 +14,29 @@ import numpy as np
 
 from pollex.agents.checks import explain_refusal
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.language import ENGLISH, language_of, stopwords_of
-from pollex.agents.embedded.events.learning import fit
+from pollex.agents.embedded.events.language import ENGLISH, detect_log_language, list_stopwords
+from pollex.agents.embedded.events.learning import fit_event_rubrics
 from pollex.agents.embedded.events.reading import EventRubric
-from pollex.agents.embedded.events.signal import event_signal, source_of
+from pollex.agents.embedded.events.signal import make_event_signal, write_event_source
 from pollex.agents.embedded.events.topics import Topics, learn_topics
 from pollex.agents.embedded.evidence import (
     UNSPACED,
+    get_tells,
     is_unexpected,
-    phrase_of,
-    phrase_signal,
-    told_of_source,
+    make_phrase_signal,
+    parse_phrase_source,
 )
-from pollex.agents.embedded.judge import FOLDS, LearnedScale, binomials, deal, separation
+from pollex.agents.embedded.judge import (
+    FOLDS,
+    LearnedScale,
+    compute_binomials,
+    deal_into_folds,
+    measure_separation,
+)
 from pollex.agents.embedded.signals import MEASURES, SIGNALS, Party, Signal, measure_marks
-from pollex.agents.embedded.view import Flags, Floats, Indices, View, views_of
+from pollex.agents.embedded.view import Flags, Floats, Indices, View, make_views
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.splits import block_ids
+from pollex.conversations.splits import number_blocks
 from pollex.prompts.domain import STOPWORDS
 from pollex.rubrics.answers import LIKERT
 from pollex.rubrics.learning.material import MadePool
@@ -81,7 +87,7 @@ class Clue:
             text=text,
             polarity=self.polarity,
             source=self.source,
-            tells=told_of_source(self.source),
+            tells=get_tells(self.source),
         )
 
     def odds(self, view: View) -> float:
@@ -109,9 +115,9 @@ class StudiedLog:
         seed: int = 0,
     ) -> None:
         self.conversations = conversations
-        self.views = views_of(conversations, embedder, vectors=False)
+        self.views = make_views(conversations, embedder, vectors=False)
         self.seed = seed
-        self.language = language_of(conversations)
+        self.language = detect_log_language(conversations)
         english = self.language == ENGLISH
         # topics are found by lists of English words
         if english:
@@ -127,7 +133,7 @@ class StudiedLog:
         phrases: list[tuple[Party, list[str], Any]] = []
         for party in PARTIES:
             phrases.append(
-                (party, *list_frequent_phrases(party, self.views, stopwords_of(self.language)))
+                (party, *list_frequent_phrases(party, self.views, list_stopwords(self.language)))
             )
         return phrases
 
@@ -149,7 +155,7 @@ class StudiedLog:
 
     @cached_property
     def _blocks(self) -> Indices:
-        return block_ids(self.conversations)
+        return number_blocks(self.conversations)
 
     def clues(self, positive: Flags, rows: Flags) -> list[Clue]:
         """Find what separates some of the conversations, in the direction that separates them more.
@@ -167,8 +173,8 @@ class StudiedLog:
             for name, signal in signals.items()
         ]
         for rubric in self.events(positive, rows):
-            source = source_of(rubric, self.topics)
-            signal = event_signal(source, rubric.text)
+            source = write_event_source(rubric, self.topics)
+            signal = make_event_signal(source, rubric.text)
             # an event's words come from the log, and are checked like any text out of it
             if signal and not explain_refusal(rubric.text):
                 clue = make_clue(
@@ -208,7 +214,7 @@ class StudiedLog:
 
         # a phrase that is found in both ways counts once
         every = dict.fromkeys([*chosen, *self.proven_words(positive, rows)])
-        signals = (phrase_signal(*phrase_of(source)) for source in every)
+        signals = (make_phrase_signal(*parse_phrase_source(source)) for source in every)
         return [signal for signal in signals if not explain_refusal(signal.statement)]
 
     def proven_words(self, positive: Flags, rows: Flags) -> list[str]:
@@ -233,7 +239,7 @@ class StudiedLog:
             if here:
                 readings.append(view.reading("", self.topics))
 
-        return fit(
+        return fit_event_rubrics(
             readings,
             positive[rows],
             self.topics,
@@ -273,7 +279,7 @@ class StudiedLog:
 
         # scales of all clues from some conversations, and what they say of all
         def odds(learned_from: Flags) -> Floats:
-            apart, middle, spread = separation(
+            apart, middle, spread = measure_separation(
                 measures[learned_from],
                 positive[learned_from],
                 lean,
@@ -282,7 +288,7 @@ class StudiedLog:
 
         # −1 for conversations outside `rows`, which no scale has seen
         fold = np.full(len(rows), -1)
-        fold[rows] = deal(
+        fold[rows] = deal_into_folds(
             [c.text_hash for c, here in zip(self.conversations, rows, strict=True) if here],
             positive[rows],
         )
@@ -292,7 +298,7 @@ class StudiedLog:
             if (out := fold == number).any():
                 log_odds[out] = odds(rows & ~out)[out]
 
-        return binomials(1 / (1 + np.exp(-log_odds)), OPTIONS)
+        return compute_binomials(1 / (1 + np.exp(-log_odds)), OPTIONS)
 
 
 def make_clue(
@@ -303,7 +309,7 @@ def make_clue(
     known_side: Polarity | None = None,
 ) -> Clue:
     """Direction (unless `known`), scale and what is typical, from measures [conversation, measure]."""
-    differences, middle, spread = separation(measures, positive, signal.lean)
+    differences, middle, spread = measure_separation(measures, positive, signal.lean)
     # how much each measure speaks for a good and for a bad conversation
     good = np.maximum(0, differences)
     bad = np.maximum(0, -differences)

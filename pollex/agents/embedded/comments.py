@@ -8,8 +8,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from pollex.agents.embedded.events.language import language_of, stopwords_of
-from pollex.agents.embedded.events.sentences import root_of, word_set
+from pollex.agents.embedded.events.language import detect_log_language, list_stopwords
+from pollex.agents.embedded.events.sentences import split_word_set, stem_content_word
 from pollex.conversations.conversation import Conversation, Label
 from pollex.rubrics.records import CommentFinding
 from pollex.rubrics.rubric import Polarity, Quote
@@ -25,8 +25,10 @@ MOST_REMARKS = 8
 EXAMPLES_PER_REMARK = 3
 PLAIN_WORDS = frozenset(
     map(
-        root_of,
-        word_set("assistant user reply answer something offer ask say tell tool call chat bot"),
+        stem_content_word,
+        split_word_set(
+            "assistant user reply answer something offer ask say tell tool call chat bot"
+        ),
     )
 )
 """Words of all statements, which tie no comment to one."""
@@ -58,7 +60,7 @@ def _find_remarks_of_side(
     conversations: Sequence[Conversation],
     sides: dict[Polarity, list[Conversation]],
 ) -> Iterator[CommentFinding]:
-    stop = stopwords_of(language_of(conversations))
+    stop = list_stopwords(detect_log_language(conversations))
     # by stems, the conversations whose comments have them, and their words
     named: defaultdict[tuple[str, ...], dict[int, str]] = defaultdict(dict)
     for place, conversation in enumerate(conversations):
@@ -105,7 +107,7 @@ def _list_phrases(
 
 
 def _stem(word: str) -> str:
-    return root_of(word) or word
+    return stem_content_word(word) or word
 
 
 def _choose_telling_phrases(
@@ -176,7 +178,11 @@ def quote_comment_with(conversation: Conversation, stems: set[str]) -> Quote | N
 
 def quote_proof(conversation: Conversation, statement: str) -> tuple[Quote, ...]:
     """Quote the comment that speaks of what a reason says; none where no comment does."""
-    stems = {root_of(word) for word in _WORD.findall(statement.casefold())} - PLAIN_WORDS - {""}
+    stems = (
+        {stem_content_word(word) for word in _WORD.findall(statement.casefold())}
+        - PLAIN_WORDS
+        - {""}
+    )
     quote = None
     if conversation.feedback:
         quote = quote_comment_with(conversation, stems)

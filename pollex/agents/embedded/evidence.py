@@ -13,35 +13,35 @@ import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.patterns import PATTERNS
-from pollex.agents.embedded.events.signal import event_signal, event_source
-from pollex.agents.embedded.signals import SIGNALS, Party, Signal, words
-from pollex.agents.embedded.view import CUT, Examples, Floats, Indices, View
+from pollex.agents.embedded.events.signal import make_event_signal, parse_event_source
+from pollex.agents.embedded.signals import SIGNALS, Party, Signal, make_word_signal
+from pollex.agents.embedded.view import CUT_MARK, Examples, Floats, Indices, View
 from pollex.rubrics.records import JudgedBy
 from pollex.rubrics.rubric import DISTILLED, Quote, Rubric, Tells
 
 
-def evidence_of(rubric: Rubric, embedder: Embedder) -> Signal:
+def find_evidence_signal(rubric: Rubric, embedder: Embedder) -> Signal:
     """Return the signal that marks evidence for this rubric."""
     # from the most exact detector to the least: what none knows is compared by vectors
     kind, _, rest = rubric.source.partition(":")
     if kind == "signal" and rest in SIGNALS:
         return SIGNALS[rest]
-    if signal_of_event := event_signal(rubric.source, rubric.text):
+    if signal_of_event := make_event_signal(rubric.source, rubric.text):
         return signal_of_event
     if kind == "phrase" and rest.partition(":")[2].strip():
-        return phrase_signal(*phrase_of(rubric.source))
+        return make_phrase_signal(*parse_phrase_source(rubric.source))
     if kind == "turns":  # the cluster was found by vectors; its turns are known by their words
         return Signal(
             rubric.source,
-            party_of(rubric),
+            find_party(rubric),
             rubric.text,
-            wording(rubric),
+            mark_by_words(rubric),
         )
 
-    marks = likeness(rubric, embedder)
+    marks = mark_by_likeness(rubric, embedder)
     return Signal(
         rubric.source or rubric.id,
-        party_of(rubric),
+        find_party(rubric),
         rubric.text,
         marks,
         vectors=True,
@@ -54,26 +54,26 @@ def is_unexpected(rubric: Rubric) -> bool:
     if kind == "signal":
         signal = SIGNALS.get(rest)
     else:
-        signal = event_signal(rubric.source, rubric.text)
+        signal = make_event_signal(rubric.source, rubric.text)
 
     # a source that may be on either side is never unexpected
     return signal is not None and signal.lean * rubric.sign < 0
 
 
-def told_of_source(source: str) -> Tells:
+def get_tells(source: str) -> Tells:
     """Return what the detector of a source tells of; empty where there is none."""
     kind, _, rest = source.partition(":")
     if kind == "signal" and rest in SIGNALS:
         return SIGNALS[rest].kind
 
-    event_of_source = event_source(source)
+    event_of_source = parse_event_source(source)
     if event_of_source:
         return PATTERNS[event_of_source.event.pattern].kind
     return ""
 
 
-def judged_by(rubric: Rubric, *, model: bool = False) -> JudgedBy:
-    """Say by what a rubric is judged; see `evidence_of`.
+def say_judged_by(rubric: Rubric, *, model: bool = False) -> JudgedBy:
+    """Say by what a rubric is judged; see `find_evidence_signal`.
 
     Args:
         model: Whether a model answers it.
@@ -83,7 +83,7 @@ def judged_by(rubric: Rubric, *, model: bool = False) -> JudgedBy:
         return "model" if model else "distilled"
     if kind == "signal" and rest in SIGNALS:
         return "signal"
-    if event_source(rubric.source):
+    if parse_event_source(rubric.source):
         return "event"
     if kind == "phrase" and rest.partition(":")[2].strip():
         return "words"
@@ -94,14 +94,14 @@ UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 """A letter of a script that writes words without spaces between them."""
 
 
-def phrase_of(source: str) -> tuple[Party, str]:
+def parse_phrase_source(source: str) -> tuple[Party, str]:
     """Return who says which phrase, by a source."""
     _, party, phrase = source.split(":", 2)
     return ("assistant" if party == "assistant" else "user"), phrase
 
 
 @lru_cache(maxsize=1024)
-def phrase_signal(party: Party, phrase: str) -> Signal:
+def make_phrase_signal(party: Party, phrase: str) -> Signal:
     """Make a signal that marks turns with the phrase's words in a row."""
     # other signs may stand between the words, but no letters around them
     pattern = r"\W+".join(re.escape(word) for word in phrase.split())
@@ -110,7 +110,7 @@ def phrase_signal(party: Party, phrase: str) -> Signal:
         pattern = rf"(?<!\w){pattern}(?!\w)"
 
     statement = f"The {party} says “{phrase}”."
-    return words(
+    return make_word_signal(
         f"phrase:{party}:{phrase}",
         party,
         statement,
@@ -120,9 +120,9 @@ def phrase_signal(party: Party, phrase: str) -> Signal:
     )
 
 
-def wording(rubric: Rubric) -> Callable[[View], Floats]:
+def mark_by_words(rubric: Rubric) -> Callable[[View], Floats]:
     """Mark turns by the words that they share with the nearest quote from another conversation."""
-    party = party_of(rubric)
+    party = find_party(rubric)
     # comments are no turns, and aren't compared with any
     quotes = [quote for quote in rubric.quotes if not quote.of_comment]
     quoted = frozenset(quote.conversation_id for quote in quotes)
@@ -144,10 +144,10 @@ def wording(rubric: Rubric) -> Callable[[View], Floats]:
     return marks
 
 
-def likeness(rubric: Rubric, embedder: Embedder) -> Callable[[View], Floats]:
+def mark_by_likeness(rubric: Rubric, embedder: Embedder) -> Callable[[View], Floats]:
     """Mark turns by cosine to the nearest quote from another conversation."""
     quotes = [quote for quote in rubric.quotes if not quote.of_comment]
-    party = party_of(rubric)
+    party = find_party(rubric)
 
     def marks(view: View) -> Floats:
         examples = [
@@ -164,7 +164,7 @@ def likeness(rubric: Rubric, embedder: Embedder) -> Callable[[View], Floats]:
     return marks
 
 
-def party_of(rubric: Rubric) -> Party:
+def find_party(rubric: Rubric) -> Party:
     """Whose turns the rubric's text is about: the party named first."""
     kind, _, rest = rubric.source.partition(":")
     if kind == "turns":
@@ -178,7 +178,7 @@ def party_of(rubric: Rubric) -> Party:
     return "user"
 
 
-def quotes_from(
+def quote_turns(
     view: View,
     signal: Signal,
     marks: Floats,
@@ -189,13 +189,13 @@ def quotes_from(
         Quote(
             conversation_id=view.conversation.id,
             turn=turn,
-            text=excerpt(view.texts[turn], spot(view, signal, turn)),
+            text=cut_excerpt(view.texts[turn], locate_signal(view, signal, turn)),
         )
-        for turn in strongest_turns(marks, view.of(signal.party), most)
+        for turn in choose_strongest_turns(marks, view.of(signal.party), most)
     )
 
 
-def strongest_turns(
+def choose_strongest_turns(
     marks: Floats | Sequence[float],
     turns: Indices | Sequence[int],
     most: int,
@@ -213,7 +213,7 @@ def strongest_turns(
     return sorted([-turn for _, turn in ranked[:most]])
 
 
-def spot(view: View, signal: Signal, turn: int) -> int:
+def locate_signal(view: View, signal: Signal, turn: int) -> int:
     """Return the position of the signal in a turn; 0 for signals of whole turns."""
     match = None
     if signal.pattern:
@@ -225,12 +225,12 @@ LONGEST_QUOTE = 240
 _SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
 
-def excerpt(text: str, at: int = 0) -> str:
+def cut_excerpt(text: str, at: int = 0) -> str:
     """Return a turn, or an excerpt around position `at` of a long one."""
     # on the side of the cut that the signal is on
-    cut = text.rfind(CUT, 0, at)
-    start = cut + len(CUT) if cut >= 0 else 0
-    part = text[start:].partition(CUT)[0]
+    cut = text.rfind(CUT_MARK, 0, at)
+    start = cut + len(CUT_MARK) if cut >= 0 else 0
+    part = text[start:].partition(CUT_MARK)[0]
     at = at - start
     if len(part) <= LONGEST_QUOTE:
         return part.strip()

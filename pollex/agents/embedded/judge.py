@@ -14,16 +14,16 @@ import numpy as np
 
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import event_source, plain_events
-from pollex.agents.embedded.evidence import evidence_of, party_of, strongest_turns
+from pollex.agents.embedded.events.signal import list_plain_events, parse_event_source
+from pollex.agents.embedded.evidence import choose_strongest_turns, find_evidence_signal, find_party
 from pollex.agents.embedded.signals import (
     MEASURES,
     OF_WORDS,
     SIGNALS,
     Signal,
-    form_of,
+    measure_form,
     measure_marks,
-    summary,
+    summarize_marks,
 )
 from pollex.agents.embedded.view import (
     RESAMPLED,
@@ -31,9 +31,9 @@ from pollex.agents.embedded.view import (
     Floats,
     Indices,
     View,
-    chance,
+    make_generator,
+    make_views,
     resample_turns,
-    views_of,
 )
 from pollex.agents.roles import no_answers
 from pollex.conversations.conversation import Conversation, Label
@@ -44,10 +44,10 @@ from pollex.rubrics.tone import ToneScale, as_answers
 
 VERSION = "4"
 FOLDS = 5
-REMEMBERED = 256
+MOST_REMEMBERED = 256
 """See `EmbeddedJudge.remembered`."""
 
-KNOWN = 8192
+MOST_KEPT_ANSWERS = 8192
 """Answers that are kept, to be given again where a rubric's turns are marked alike."""
 
 MOST_TURNS = 3
@@ -80,7 +80,7 @@ class EmbeddedJudge:
         rubrics: Sequence[Rubric] = (),
     ) -> None:
         self.embedder = embedder
-        self.vectors = any(evidence_of(rubric, embedder).vectors for rubric in rubrics)
+        self.vectors = any(find_evidence_signal(rubric, embedder).vectors for rubric in rubrics)
         # the scale of tone is stored among those of the rubrics, under a name of its own
         stored_by_id = dict(learned or {})
         tone = stored_by_id.pop(TONE, None)
@@ -97,7 +97,7 @@ class EmbeddedJudge:
         self._replicate: int | None = None
         # views by text, evidence by rubric, and answers by what their turns are marked with
         self._views: dict[str, View] = {}
-        self.remembered = REMEMBERED
+        self.remembered = MOST_REMEMBERED
         self._evidence: dict[str, tuple[Rubric, Signal]] = {}
         self._known: dict[tuple[Any, ...], tuple[Signal, LearnedScale | None, Answer]] = {}
         self._asked: tuple[Sequence[Question], list[tuple[Question, Signal | None, str]]] = (), []
@@ -140,15 +140,15 @@ class EmbeddedJudge:
         positive = np.array([c.label is Label.POSITIVE for c in labelled], dtype=bool)
         evidence = []
         for rubric in rubrics:
-            evidence.append(evidence_of(rubric, self.embedder))
+            evidence.append(find_evidence_signal(rubric, self.embedder))
 
         self.vectors = any(signal.vectors for signal in evidence)
-        measures = measured_on(
-            views_of(labelled, self.embedder, vectors=self.vectors),
+        measures = measure_views(
+            make_views(labelled, self.embedder, vectors=self.vectors),
             evidence,
         )
         # copies of a text share its fold, so that no scale that saw one answers another
-        folds = deal([c.text_hash for c in labelled], positive)
+        folds = deal_into_folds([c.text_hash for c in labelled], positive)
         self._folds = dict(
             zip(
                 (c.text_hash for c in labelled),
@@ -158,9 +158,9 @@ class EmbeddedJudge:
         )
         # it named what was learned before
         self._fingerprint = None
-        self.scales = scales_of(measures, positive, rubrics, evidence)
+        self.scales = learn_scales(measures, positive, rubrics, evidence)
         self._fold_scales = [
-            scales_of(measures[folds != fold], positive[folds != fold], rubrics, evidence)
+            learn_scales(measures[folds != fold], positive[folds != fold], rubrics, evidence)
             for fold in range(FOLDS)
         ]
 
@@ -175,12 +175,12 @@ class EmbeddedJudge:
 
     def understood(self, rubric: Rubric) -> Rubric:
         """Return the rubric with evidence for a person's words."""
-        return understood(rubric, self.embedder)
+        return understand_rubric(rubric, self.embedder)
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Embed all turns at once, where a rubric reads vectors."""
         if self.vectors:
-            views_of(
+            make_views(
                 [c for c in conversations if not c.not_scorable],
                 self.embedder,
                 vectors=True,
@@ -195,7 +195,7 @@ class EmbeddedJudge:
 
         prepared = self._asked
         if prepared[0] is not questions:  # the same ones are asked about all of a log
-            rubrics = [rubric_of(question) for question in questions]
+            rubrics = [get_rubric(question) for question in questions]
             # A view is read for the events of all of it; tone has no single evidence.
             evidence = []
             for rubric in rubrics:
@@ -260,7 +260,7 @@ class EmbeddedJudge:
         cached = self._known.get(key)
         # a fit makes new scales, and a rubric of the same id may have other evidence now
         if cached is None or cached[0] is not evidence or cached[1] is not scale:
-            if len(self._known) >= KNOWN:
+            if len(self._known) >= MOST_KEPT_ANSWERS:
                 self._known.clear()
             answer = self._answered(
                 view,
@@ -279,7 +279,7 @@ class EmbeddedJudge:
                 [question], "error", "the set has lost the scale of its tone", self.name
             )[0]
 
-        tone = float(self.tone.tone(form_of(view)))
+        tone = float(self.tone.tone(measure_form(view)))
         p = tuple(as_answers(np.array(tone), len(question.options)).tolist())
         return Answer.trusted(
             question_id=question.id,
@@ -306,13 +306,13 @@ class EmbeddedJudge:
         if self._replicate is not None:
             drawn = resample_turns(
                 view.of(evidence.party),
-                chance(view.conversation, self._replicate),
+                make_generator(view.conversation, self._replicate),
             )
             turns_drawn = drawn.tolist()
 
-        measures = summary([marks[turn] for turn in turns_drawn])
-        p = binomial(
-            logistic((scale or UNSTUDIED).odds_of(measures)),
+        measures = summarize_marks([marks[turn] for turn in turns_drawn])
+        p = compute_binomial(
+            compute_logistic((scale or UNSTUDIED).odds_of(measures)),
             len(question.options),
         )
         return Answer.trusted(
@@ -321,7 +321,7 @@ class EmbeddedJudge:
             chosen=p.index(max(p)),
             source="built-in",
             justification=describe_measure(evidence, measures, scale),
-            turns=tuple(strongest_turns(marks, turns, MOST_TURNS)),
+            turns=tuple(choose_strongest_turns(marks, turns, MOST_TURNS)),
             judge=self.name,
             asked_in="",
         )
@@ -329,12 +329,15 @@ class EmbeddedJudge:
     def _evidence_of(self, rubric: Rubric) -> Signal:
         cached = self._evidence.get(rubric.id)
         if cached is None or cached[0] is not rubric:
-            cached = self._evidence[rubric.id] = (rubric, evidence_of(rubric, self.embedder))
+            cached = self._evidence[rubric.id] = (
+                rubric,
+                find_evidence_signal(rubric, self.embedder),
+            )
             self._look_for([rubric])
         return cached[1]
 
     def _look_for(self, rubrics: Sequence[Rubric]) -> None:
-        events = filter(None, (event_source(rubric.source) for rubric in rubrics))
+        events = filter(None, (parse_event_source(rubric.source) for rubric in rubrics))
         patterns = self._patterns.union(event.event.pattern for event in events)
         # views were read for the old patterns alone
         if patterns != self._patterns:
@@ -342,12 +345,12 @@ class EmbeddedJudge:
             self._views = {}
 
 
-def rubric_of(question: Question) -> Rubric:
+def get_rubric(question: Question) -> Rubric:
     """Return the rubric that a question is about; for any other question one of its words."""
     return question.rubric or Rubric(id=question.id, text=question.text, polarity="sat")
 
 
-def measured_on(views: Sequence[View], evidence: Sequence[Signal]) -> Floats:
+def measure_views(views: Sequence[View], evidence: Sequence[Signal]) -> Floats:
     """Return the measures [conversation, rubric, measure]."""
     rows = []
     for view in views:
@@ -358,7 +361,7 @@ def measured_on(views: Sequence[View], evidence: Sequence[Signal]) -> Floats:
     return np.array(rows).reshape(len(views), len(evidence), len(MEASURES))
 
 
-def scales_of(
+def learn_scales(
     measures: Floats,
     positive: Flags,
     rubrics: Sequence[Rubric],
@@ -380,7 +383,7 @@ def scales_of(
     return scales
 
 
-def deal(hashes: Sequence[str], positive: Flags) -> Indices:
+def deal_into_folds(hashes: Sequence[str], positive: Flags) -> Indices:
     """Assign each conversation a fold, stratified and independent of the order of rows.
 
     Conversations with the same text share a fold.
@@ -415,7 +418,7 @@ def describe_measure(
     )
 
 
-NEAR = 0.8
+NEAR_COSINE = 0.8
 """Cosine from which on a new wording says the same thing."""
 
 _QUOTED = re.compile(r"[\"“]([^\"“”]{2,60})[\"”]")
@@ -425,18 +428,18 @@ _NEGATION = re.compile(
 )
 
 
-def understood(rubric: Rubric, embedder: Embedder) -> Rubric:
+def understand_rubric(rubric: Rubric, embedder: Embedder) -> Rubric:
     """Return a rubric in a person's own words with evidence for them; any other keeps the evidence that it has.
 
     It rests on the signal or event whose sentence is near, else on the words that it quotes; else
     its turns are found by their likeness to its text.
     """
     if rubric.source == PERSON:
-        return rubric.model_copy(update={"source": nearest_source(rubric, embedder)})
+        return rubric.model_copy(update={"source": find_nearest_source(rubric, embedder)})
     return rubric
 
 
-def nearest_source(rubric: Rubric, embedder: Embedder) -> str:
+def find_nearest_source(rubric: Rubric, embedder: Embedder) -> str:
     """Return the source with the sentence nearest to the rubric's text, else of the words that it quotes, or `person`.
 
     Embeddings hardly see a “not”: a sentence that is denied in one of the two texts only is not
@@ -445,7 +448,7 @@ def nearest_source(rubric: Rubric, embedder: Embedder) -> str:
     # sentences of all signals and events, with the source that each stands for
     sources_by_sentence = {
         signal.statement: f"signal:{signal.name}" for signal in SIGNALS.values()
-    } | dict(plain_events())
+    } | dict(list_plain_events())
     # only sentences that deny, or don't, as the rubric does
     alike = []
     for sentence in sources_by_sentence:
@@ -454,12 +457,12 @@ def nearest_source(rubric: Rubric, embedder: Embedder) -> str:
 
     cosines = embedder.embed(alike) @ embedder.embed([rubric.text])[0]
     nearest = int(np.argmax(cosines))
-    if cosines[nearest] >= NEAR:
+    if cosines[nearest] >= NEAR_COSINE:
         return sources_by_sentence[alike[nearest]]
 
     # nothing is near: the words that the rubric quotes, unless it denies them
     quoted = _QUOTED.search(rubric.text)
-    party = party_of(rubric)
+    party = find_party(rubric)
     if quoted is None or is_negated(rubric.text) or party == "both":
         return PERSON
     return f"phrase:{party}:{quoted[1]}"
@@ -475,7 +478,7 @@ PRIOR_DIFFERENCE = 0.3
 GAIN = 0.5
 FARTHEST_ODDS = 700.0
 """Log-odds beyond which exp overflows; a probability is 0 long before."""
-FARTHEST = 2.5  # standard deviations from the middle beyond which a measure says no more
+FARTHEST_Z = 2.5  # standard deviations from the middle beyond which a measure says no more
 
 
 @dataclass(frozen=True)
@@ -489,7 +492,7 @@ class LearnedScale:
     def odds(self, measures: Floats) -> Floats:
         """Return the log-odds e of measures [..., measure]."""
         # one extreme measure can't outweigh all others
-        z = np.clip((measures - self.middle) / self.spread, -FARTHEST, FARTHEST)
+        z = np.clip((measures - self.middle) / self.spread, -FARTHEST_Z, FARTHEST_Z)
         return np.asarray(GAIN * (z * self.weight).sum(axis=-1))
 
     def odds_of(self, measures: Sequence[float]) -> float:
@@ -497,7 +500,9 @@ class LearnedScale:
         total = 0.0
         for place, middle, spread, weight in self._telling:
             z = (measures[place] - middle) / spread
-            total += (FARTHEST if z > FARTHEST else -FARTHEST if z < -FARTHEST else z) * weight
+            total += (
+                FARTHEST_Z if z > FARTHEST_Z else -FARTHEST_Z if z < -FARTHEST_Z else z
+            ) * weight
         return GAIN * total
 
     @cached_property
@@ -585,7 +590,7 @@ def learn_scale(
             one (DSAT).
         lean: What is known of the evidence in general, +1, −1 or 0.
     """
-    differences, middle, spread = separation(measures, positive, lean)
+    differences, middle, spread = measure_separation(measures, positive, lean)
     return LearnedScale(
         round_six(middle),
         round_six(spread),
@@ -593,7 +598,7 @@ def learn_scale(
     )
 
 
-def separation(
+def measure_separation(
     measures: Floats,
     positive: Flags,
     lean: int | Indices = 0,
@@ -618,18 +623,18 @@ def separation(
     )
 
 
-def logistic(odds: float) -> float:
+def compute_logistic(odds: float) -> float:
     """Return the probability of log-odds."""
     return 1 / (1 + exp(min(-odds, FARTHEST_ODDS)))
 
 
 @lru_cache(maxsize=8)
-def coefficients(n: int) -> tuple[int, ...]:
+def list_binomial_coefficients(n: int) -> tuple[int, ...]:
     """Return the binomial coefficients of n."""
     return tuple(comb(n, k) for k in range(n + 1))
 
 
-def binomial(p: float, options: int) -> tuple[float, ...]:
+def compute_binomial(p: float, options: int) -> tuple[float, ...]:
     """Return the binomial distribution over `options` ordered options with mean position p.
 
     The expected Likert value is exactly 10·p.
@@ -638,14 +643,18 @@ def binomial(p: float, options: int) -> tuple[float, ...]:
     q = 1 - p
     if n == 4:  # nearly always: the same, to the last bit, in a third of the time
         return q**4, 4 * p * q**3, 6 * p**2 * q**2, 4 * p**3 * q, p**4
-    return tuple([ways * p**k * q ** (n - k) for k, ways in enumerate(coefficients(n))])
+    return tuple(
+        [ways * p**k * q ** (n - k) for k, ways in enumerate(list_binomial_coefficients(n))]
+    )
 
 
-def binomials(p: Floats, options: int) -> Floats:
-    """Return `binomial` of many `[…, option]`."""
+def compute_binomials(p: Floats, options: int) -> Floats:
+    """Return `compute_binomial` of many `[…, option]`."""
     k = np.arange(options)
     return np.asarray(
-        coefficients(options - 1) * p[..., None] ** k * (1 - p[..., None]) ** (options - 1 - k)
+        list_binomial_coefficients(options - 1)
+        * p[..., None] ** k
+        * (1 - p[..., None]) ** (options - 1 - k)
     )
 
 

@@ -14,13 +14,13 @@ import numpy.typing as npt
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.comments import quote_proof
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import event_quotes
-from pollex.agents.embedded.evidence import quotes_from, told_of_source
+from pollex.agents.embedded.events.signal import quote_event_rubric
+from pollex.agents.embedded.evidence import get_tells, quote_turns
 from pollex.agents.embedded.signals import SIGNALS
 from pollex.agents.embedded.view import Flags, View
 from pollex.agents.roles import Deduplication, Extraction, Pair, Summary
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import positives
+from pollex.conversations.logs import flag_positives
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.merging import by_support, merge
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id, with_reasons
@@ -67,7 +67,7 @@ class EmbeddedExtractor:
             if c.label is not Label.NONE and not c.not_scorable:
                 labelled.append(c)
 
-        positive = positives(labelled)
+        positive = flag_positives(labelled)
         # where all labels are alike, nothing separates them
         if not positive.any() or positive.all():
             self.clues = []
@@ -86,7 +86,7 @@ class EmbeddedExtractor:
         study, order = self._studied(conversations)
         in_training = np.zeros(len(study.conversations), dtype=bool)
         in_training[order[rows]] = True
-        pool = study.made(positives(study.conversations), in_training)
+        pool = study.made(flag_positives(study.conversations), in_training)
         return replace(pool, answers=pool.answers[order])
 
     def words(self, conversations: Sequence[Conversation]) -> Words:
@@ -159,17 +159,17 @@ class EmbeddedExtractor:
 
         return Extraction(
             conversation_id=conversation.id,
-            summary=summary(view, reasons),
+            summary=summarize_reasons(view, reasons),
             reasons=reasons,
         )
 
     def _reason(self, clue: Clue, view: View) -> Reason | None:
         # an event is quoted where it happened, any other signal by its strongest turns
         if clue.event and self.study:
-            quotes = event_quotes(view, clue.event, self.study.topics)
+            quotes = quote_event_rubric(view, clue.event, self.study.topics)
             quotes += quote_proof(view.conversation, clue.signal.statement) if quotes else ()
         else:
-            quotes = quotes_from(view, clue.signal, clue.signal.marks(view))
+            quotes = quote_turns(view, clue.signal, clue.signal.marks(view))
 
         if not quotes:
             return None
@@ -196,7 +196,7 @@ def rate_clue(clue: Clue, odds: float) -> float:
     return (odds - mean) / deviation + odds
 
 
-def summary(view: View, reasons: Sequence[Reason]) -> str:
+def summarize_reasons(view: View, reasons: Sequence[Reason]) -> str:
     """Length, decisive turn and what was found there, in one sentence."""
     spoken = len(view.of("both"))
     if not reasons:
@@ -260,7 +260,7 @@ class EmbeddedSummarizer:
         reasons: Sequence[Reason],
         polarity: Polarity,
     ) -> Rubric:
-        text = with_topic(
+        text = append_topic(
             reasons[0].text,
             # an event's sentence names its objects already
             [] if source.startswith(HAPPENED) else self._topic(reasons),
@@ -271,7 +271,7 @@ class EmbeddedSummarizer:
                 text=text,
                 polarity=polarity,
                 source=source,
-                tells=told_of_source(source),
+                tells=get_tells(source),
             ),
             reasons,
         )
@@ -299,14 +299,14 @@ class EmbeddedSummarizer:
         return sorted(frequent, key=lambda word: -counts[word])[:MOST_WORDS]
 
 
-def with_topic(statement: str, topic: Sequence[str]) -> str:
+def append_topic(statement: str, topic: Sequence[str]) -> str:
     """Append the main topic to a statement."""
     if topic:
         return f"{statement.removesuffix('.')}, mostly about {' and '.join(topic)}."
     return statement
 
 
-NEAR = 0.88
+NEAR_COSINE = 0.88
 
 BY_DESIGN = ("signal:", *HAPPENED)
 """Sources that differ by design, however alike their sentences are."""
@@ -322,7 +322,7 @@ class EmbeddedDeduplicator:
 
     name = NAME
 
-    def __init__(self, embedder: Embedder, near: float = NEAR) -> None:
+    def __init__(self, embedder: Embedder, near: float = NEAR_COSINE) -> None:
         self.embedder = embedder
         self.near = near
 
@@ -355,7 +355,7 @@ class EmbeddedDeduplicator:
             return []
 
         vectors = self.embedder.embed([r.text for r in rubrics])
-        groups = components(
+        groups = find_near_components(
             vectors,
             [r.polarity for r in rubrics],
             self.near,
@@ -364,7 +364,7 @@ class EmbeddedDeduplicator:
         return [[rubrics[i] for i in group] for group in groups]
 
 
-def components(
+def find_near_components(
     vectors: npt.NDArray[np.float32],
     polarities: Sequence[str],
     near: float,
@@ -386,10 +386,10 @@ def components(
     linked &= (
         (signals[:, None] == signals[None, :]) | (signals[:, None] == "") | (signals[None, :] == "")
     )
-    return components_of(linked)
+    return find_components(linked)
 
 
-def components_of(linked: npt.NDArray[np.bool_]) -> list[list[int]]:
+def find_components(linked: npt.NDArray[np.bool_]) -> list[list[int]]:
     """Return the connected components of a symmetric matrix, each in ascending order."""
     # a quarter of a second; only `learn` needs it
     from scipy.sparse.csgraph import connected_components

@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.sentences import rows
-from pollex.agents.embedded.spoken import in_other_language
-from pollex.agents.embedded.view import Floats, Indices, View, likeness
+from pollex.agents.embedded.events.sentences import read_table_rows
+from pollex.agents.embedded.spoken import list_other_language_replies
+from pollex.agents.embedded.view import Floats, Indices, View, measure_likeness
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.rubric import Tells
 from pollex.rubrics.tone import Form
@@ -57,7 +57,7 @@ class Signal:
         return self.tells or ("deed" if self.party == "assistant" else "outcome")
 
 
-def words(
+def make_word_signal(
     name: str,
     party: Party,
     statement: str,
@@ -125,10 +125,10 @@ def measure_marks(marks: Floats, turns: Indices) -> Floats:
         the last two turns.
     trend: mean of the last third minus mean of the first. All are 0 for a party without turns.
     """
-    return np.array(summary(marks[turns].tolist()))
+    return np.array(summarize_marks(marks[turns].tolist()))
 
 
-def summary(x: Sequence[float]) -> tuple[float, float, float, float]:
+def summarize_marks(x: Sequence[float]) -> tuple[float, float, float, float]:
     """Summarize a party's marks, in order; see `measured`."""
     if not x:
         return 0.0, 0.0, 0.0, 0.0
@@ -145,22 +145,22 @@ def summary(x: Sequence[float]) -> tuple[float, float, float, float]:
     )
 
 
-def repeats(view: View, party: str) -> Floats:
+def mark_repeats(view: View, party: str) -> Floats:
     """Likeness of each turn of a party to its most similar earlier one, by words."""
     out = np.zeros(len(view.texts))
     out[view.of(party)] = view.earlier_likeness(view.of(party))
     return out
 
 
-def kept_to(view: View, pairs: Sequence[tuple[int, int]]) -> Floats:
+def measure_kept_pairs(view: View, pairs: Sequence[tuple[int, int]]) -> Floats:
     """Likeness of the second turn of each pair to the first, by words."""
     out = np.zeros(len(view.texts))
     for before, after in pairs:
-        out[after] = likeness(view.terms[before], view.terms[after])
+        out[after] = measure_likeness(view.terms[before], view.terms[after])
     return out
 
 
-def unanswered_questions(view: View) -> Floats:
+def mark_unanswered_questions(view: View) -> Floats:
     """Mark with 1 each question of the user that is answered by a question."""
     out = np.zeros(len(view.texts))
     for asking, replied in view.replies:
@@ -179,9 +179,9 @@ def mark_last(view: View, holds: Callable[[int], bool]) -> Floats:
     return out
 
 
-def other_language(view: View) -> Floats:
+def mark_other_language(view: View) -> Floats:
     """Mark with 1 each reply in another language than the user's last turn."""
-    turns = in_other_language(view.texts, view.roles)
+    turns = list_other_language_replies(view.texts, view.roles)
     if not turns:
         return view.silent
 
@@ -190,7 +190,7 @@ def other_language(view: View) -> Floats:
     return out
 
 
-def length(view: View, party: str, sign: int = 1) -> Floats:
+def measure_lengths(view: View, party: str, sign: int = 1) -> Floats:
     """Log of the words in each of a party's turns, or its negative."""
     out = np.zeros(len(view.texts))
     turns = view.of(party)
@@ -200,28 +200,30 @@ def length(view: View, party: str, sign: int = 1) -> Floats:
 
 
 MARKS: dict[str, Callable[[View], Floats]] = {
-    "user_repeats": lambda view: repeats(view, "user"),
-    "assistant_repeats": lambda view: repeats(view, "assistant"),
-    "relevance": lambda view: kept_to(view, view.replies),
-    "irrelevance": lambda view: -kept_to(view, view.replies),
-    "unanswered_question": unanswered_questions,
-    "other_language": other_language,
-    "follow_up": lambda view: kept_to(view, view.followed("assistant", "user")),
+    "user_repeats": lambda view: mark_repeats(view, "user"),
+    "assistant_repeats": lambda view: mark_repeats(view, "assistant"),
+    "relevance": lambda view: measure_kept_pairs(view, view.replies),
+    "irrelevance": lambda view: -measure_kept_pairs(view, view.replies),
+    "unanswered_question": mark_unanswered_questions,
+    "other_language": mark_other_language,
+    "follow_up": lambda view: measure_kept_pairs(view, view.followed("assistant", "user")),
     "user_ends": lambda view: mark_last(view, lambda turn: view.roles[turn] == "user"),
     "assistant_ends": lambda view: mark_last(view, lambda turn: view.roles[turn] == "assistant"),
     "open_end": lambda view: mark_last(view, lambda turn: "?" in view.texts[turn][-40:]),
     # the same mark on each turn: only the amount, which grows with the turns, tells something
     "many_turns": lambda view: np.ones(len(view.texts)),
     "few_turns": lambda view: -np.ones(len(view.texts)),
-    "long_answers": lambda view: length(view, "assistant"),
-    "short_answers": lambda view: length(view, "assistant", -1),
-    "long_messages": lambda view: length(view, "user"),
-    "short_messages": lambda view: length(view, "user", -1),
+    "long_answers": lambda view: measure_lengths(view, "assistant"),
+    "short_answers": lambda view: measure_lengths(view, "assistant", -1),
+    "long_messages": lambda view: measure_lengths(view, "user"),
+    "short_messages": lambda view: measure_lengths(view, "user", -1),
 }
 
 SIGNALS = {
-    name: words(name, **row) if "pattern" in row else Signal(name, marks=MARKS[name], **row)
-    for _, name, row in rows(Path(__file__).with_name("signals.toml"))
+    name: make_word_signal(name, **row)
+    if "pattern" in row
+    else Signal(name, marks=MARKS[name], **row)
+    for _, name, row in read_table_rows(Path(__file__).with_name("signals.toml"))
 }
 
 
@@ -235,14 +237,14 @@ OF_WORDS = tuple(signal for name, signal in SIGNALS.items() if name not in COMPA
 """Signals of words."""
 
 
-def word_features(conversations: Sequence[Conversation]) -> Floats:
+def measure_word_signals(conversations: Sequence[Conversation]) -> Floats:
     """Measure all signals of words `[conversation, 4 × signal]`; see `measured` for the four."""
     # it loads a model only when it is asked
     views = []
     for conversation in conversations:
         views.append(View(conversation, Embedder()))
 
-    rows = [form_of(view) for view in views]
+    rows = [measure_form(view) for view in views]
     # without conversations there is no row that would tell the width
     return np.array(rows, dtype=np.float64).reshape(
         len(rows),
@@ -250,12 +252,12 @@ def word_features(conversations: Sequence[Conversation]) -> Floats:
     )
 
 
-def form_of(view: View) -> Floats:
+def measure_form(view: View) -> Floats:
     """Measure all signals of words in one conversation `[4 × signal]`."""
     return np.concatenate(
         [measure_marks(signal.marks(view), view.of(signal.party)) for signal in OF_WORDS]
     )
 
 
-FORM = Form(tuple(signal.statement for signal in OF_WORDS), word_features)
+FORM = Form(tuple(signal.statement for signal in OF_WORDS), measure_word_signals)
 """What tone is made of."""

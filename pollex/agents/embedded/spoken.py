@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from pollex.agents.embedded.events.language import CLEAR, share_of_common
+from pollex.agents.embedded.events.language import CLEAR, measure_common_share
 from pollex.agents.embedded.events.sentences import WORDS
 
 SURE, UNLIKELY = 0.95, 0.02
 """Least probability of a language that a turn is said to be in; highest of one that the other turn isn't in."""
 LEAST_LETTERS, LEAST_WORDS = 20, 4
 """A shorter turn is told together with those of the same party before it."""
-MOST_READ = 600
+MOST_CHARS_READ = 600
 
 _UNSAID = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`|\[tool call: [^\]\n]*\]|https?://\S+|\S+@\S+|[\d_]+",
@@ -28,7 +28,7 @@ _SCRIPTS = {
 """Letters that tell a language by themselves, in this order."""
 FEWEST_OF_SCRIPT = 8
 
-NEAR = (
+NEAR_LANGUAGES = (
     frozenset({"da", "no", "nb", "nn", "sv", "fo", "is"}),
     frozenset({"hr", "bs", "sr", "sl", "mk", "bg"}),
     frozenset({"cs", "sk"}),
@@ -44,7 +44,7 @@ NEAR = (
 
 
 @lru_cache(maxsize=1)
-def identifier() -> Any:
+def load_identifier() -> Any:
     """Load what tells languages apart: a third of a second."""
     # only what meets another language needs it
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
@@ -53,26 +53,26 @@ def identifier() -> Any:
 
 
 @lru_cache(maxsize=8192)
-def languages_of_turn(text: str) -> dict[str, float]:
+def identify_languages(text: str) -> dict[str, float]:
     """Return the probability of each language (ISO 639-1) that a text may be in; nothing for a short one."""
     if not is_enough(text):
         return {}
-    if script := script_of(text):
+    if script := find_script_language(text):
         return {script: 1.0}
 
     words = [word.lower() for word in _WORD.findall(text)]
-    if share_of_common(words, WORDS["commonest"]) >= CLEAR:
+    if measure_common_share(words, WORDS["commonest"]) >= CLEAR:
         return {"en": 1.0}  # nearly always in English logs, after some microseconds
 
     languages: dict[str, float] = {}
-    for name, share in identifier().rank(text):
+    for name, share in load_identifier().rank(text):
         if share >= UNLIKELY / 10:
             languages[str(name)] = float(share)
 
     return languages
 
 
-def script_of(text: str) -> str:
+def find_script_language(text: str) -> str:
     """Return the language that most letters of a text belong to alone; empty for most languages."""
     counts = {}
     for name, letters in _SCRIPTS.items():
@@ -88,24 +88,24 @@ def script_of(text: str) -> str:
     )
 
 
-def said_in(text: str) -> str:
+def extract_said_text(text: str) -> str:
     """Return what is said in a turn: no code, address, number or mark of a call."""
-    return _UNSAID.sub(" ", text[: 4 * MOST_READ]).replace("’", "'").strip()[:MOST_READ]
+    return _UNSAID.sub(" ", text[: 4 * MOST_CHARS_READ]).replace("’", "'").strip()[:MOST_CHARS_READ]
 
 
 def is_enough(text: str) -> bool:
     """Return whether a text is long enough to tell its language."""
-    if script_of(text):
+    if find_script_language(text):
         return True
 
     words = _WORD.findall(text)
     return len(words) >= LEAST_WORDS and sum(map(len, words)) >= LEAST_LETTERS
 
 
-def differ(first_text: str, second_text: str) -> bool:
+def differ_in_language(first_text: str, second_text: str) -> bool:
     """Return whether two texts are in different languages: one is sure, and the other hardly in it or one near."""
-    first = languages_of_turn(first_text)
-    second = languages_of_turn(second_text)
+    first = identify_languages(first_text)
+    second = identify_languages(second_text)
     return _rules_out(first, second) or _rules_out(second, first)
 
 
@@ -114,7 +114,7 @@ def _rules_out(sure: dict[str, float], others: dict[str, float]) -> bool:
         return False
 
     name = max(sure, key=lambda language: sure[language])
-    near = {name}.union(*(group for group in NEAR if name in group))
+    near = {name}.union(*(group for group in NEAR_LANGUAGES if name in group))
     # sure of its language, which the other turn is hardly in, nor in one near it
     return (
         sure[name] >= SURE
@@ -122,20 +122,20 @@ def _rules_out(sure: dict[str, float], others: dict[str, float]) -> bool:
     )
 
 
-def in_other_language(texts: Sequence[str], roles: Sequence[str]) -> list[int]:
+def list_other_language_replies(texts: Sequence[str], roles: Sequence[str]) -> list[int]:
     """List the replies in another language than the user's last turn, which those before it help out if it is short."""
     replies = []
     users = ""
     for turn, (role, text) in enumerate(zip(roles, texts, strict=True)):
         words = ""
         if role in ("user", "assistant"):
-            words = said_in(text)
+            words = extract_said_text(text)
         if role == "user" and words:
             if is_enough(words):
                 users = words
             else:
-                users = f"{users} {words}"[-MOST_READ:]
-        elif role == "assistant" and words and differ(users, words):
+                users = f"{users} {words}"[-MOST_CHARS_READ:]
+        elif role == "assistant" and words and differ_in_language(users, words):
             replies.append(turn)
 
     return replies

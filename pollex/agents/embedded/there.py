@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from pollex.agents.embedded.events.learning import support
+from pollex.agents.embedded.events.learning import count_needed_conversations
 from pollex.agents.embedded.events.patterns import PATTERNS
-from pollex.agents.embedded.events.reading import Event, Observed, read
-from pollex.agents.embedded.events.signal import evidence, family_of, sentence
+from pollex.agents.embedded.events.reading import Event, Observed, read_conversation
+from pollex.agents.embedded.events.signal import name_family, quote_event, write_event_sentence
 from pollex.agents.embedded.events.topics import Topics
-from pollex.agents.embedded.evidence import told_of_source
+from pollex.agents.embedded.evidence import get_tells
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Rubric, content_id
 
@@ -15,16 +15,16 @@ MOST_OF_A_SIDE = 5
 NO_TOPICS = Topics(())
 
 
-def rubrics_there(conversations: Sequence[Conversation]) -> tuple[Rubric, ...]:
+def write_rubrics_of_deeds(conversations: Sequence[Conversation]) -> tuple[Rubric, ...]:
     """Write a rubric for each deed that happens often, on the side that it is of in general, the commonest first."""
     readings = []
     for conversation in conversations:
-        readings.append(read(conversation, NO_TOPICS))
+        readings.append(read_conversation(conversation, NO_TOPICS))
 
     counts = {
         name: sum(Event(name) in reading.firings for reading in readings) for name in PATTERNS
     }
-    least = support(len(conversations))
+    least = count_needed_conversations(len(conversations))
     rubrics: list[Rubric] = []
     families: set[tuple[str, str]] = set()
     # the commonest first, equal ones by name
@@ -37,7 +37,7 @@ def rubrics_there(conversations: Sequence[Conversation]) -> tuple[Rubric, ...]:
             continue
         polarity: Polarity = "sat" if pattern.side > 0 else "dsat"
         # one rubric of each family, and so many of a side
-        family = polarity, family_of(f"event:{name}")
+        family = polarity, name_family(f"event:{name}")
         if (
             family in families
             or sum(rubric.polarity == polarity for rubric in rubrics) == MOST_OF_A_SIDE
@@ -45,12 +45,12 @@ def rubrics_there(conversations: Sequence[Conversation]) -> tuple[Rubric, ...]:
             continue
 
         families.add(family)
-        rubrics.append(_rubric(Event(name), polarity, readings))
+        rubrics.append(_write_rubric(Event(name), polarity, readings))
 
     return tuple(rubrics)
 
 
-def _rubric(
+def _write_rubric(
     event: Event,
     polarity: Polarity,
     readings: Sequence[Observed],
@@ -60,9 +60,11 @@ def _rubric(
         for firing in reading.firings.get(event, ()):
             details.append(firing.detail)
 
-    text = sentence(event, NO_TOPICS, (), details)
+    text = write_event_sentence(event, NO_TOPICS, (), details)
     source = f"event:{event.pattern}"
-    quotes = tuple(quote.quote for quote in evidence(event, readings, (), NO_TOPICS)[:MAX_QUOTES])
+    quotes = tuple(
+        quote.quote for quote in quote_event(event, readings, (), NO_TOPICS)[:MAX_QUOTES]
+    )
 
     return Rubric(
         id=content_id(polarity, text, source),
@@ -70,5 +72,5 @@ def _rubric(
         polarity=polarity,
         quotes=quotes,
         source=source,
-        tells=told_of_source(source),
+        tells=get_tells(source),
     )

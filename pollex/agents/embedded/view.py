@@ -13,7 +13,12 @@ import numpy.typing as npt
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.patterns import Firing
-from pollex.agents.embedded.events.reading import Observed, mark_acts, read, sure_firings
+from pollex.agents.embedded.events.reading import (
+    Observed,
+    find_sure_firings,
+    mark_acts,
+    read_conversation,
+)
 from pollex.agents.embedded.events.sentences import Move, stem
 from pollex.agents.embedded.events.topics import Topics
 from pollex.conversations.conversation import Conversation
@@ -21,7 +26,7 @@ from pollex.conversations.conversation import Conversation
 COMMONEST = 7.5
 """Zipf frequency from which on a word counts next to nothing."""
 
-LEAST = 0.05
+LEAST_WEIGHT = 0.05
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
 
 
@@ -39,27 +44,27 @@ class WeighedStems:
 
 
 @lru_cache(maxsize=8192)
-def terms_of(text: str) -> WeighedStems:
+def weigh_stems(text: str) -> WeighedStems:
     """Weigh the stems of a text by how rare their words are in English."""
-    weights = dict(map(weigh, _WORD.findall(text.casefold())))
+    weights = dict(map(weigh_word, _WORD.findall(text.casefold())))
     return WeighedStems(weights, hypot(*weights.values()))
 
 
 @lru_cache(maxsize=65536)
-def weigh(word: str) -> tuple[str, float]:
+def weigh_word(word: str) -> tuple[str, float]:
     """Return the stem of a word, and its weight."""
-    return stem(word), rarity(word)
+    return stem(word), weigh_rarity(word)
 
 
-def rarity(word: str) -> float:
+def weigh_rarity(word: str) -> float:
     """Return the weight of a word, from 0 to 1."""
     # a fifth of a second, with its list; only what reads likeness needs it
     from wordfreq import zipf_frequency
 
-    return max(LEAST, 1 - zipf_frequency(word, "en") / COMMONEST)
+    return max(LEAST_WEIGHT, 1 - zipf_frequency(word, "en") / COMMONEST)
 
 
-def likeness(first: WeighedStems, second: WeighedStems) -> float:
+def measure_likeness(first: WeighedStems, second: WeighedStems) -> float:
     """Cosine of two texts, from 0 to 1."""
     shared = first.weights.keys() & second.weights.keys()
     if not shared:
@@ -74,18 +79,18 @@ class Examples:
     """Texts that others are compared with, by the words that they hold."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._lengths = [terms_of(text).length for text in texts]
+        self._lengths = [weigh_stems(text).length for text in texts]
         # by word, the texts that hold it: only words of the text in question are looked up
         self._holding: dict[str, list[tuple[int, float]]] = {}
         for place, text in enumerate(texts):
-            for word, weight in terms_of(text).weights.items():
+            for word, weight in weigh_stems(text).weights.items():
                 self._holding.setdefault(word, []).append((place, weight))
 
     def nearest(self, text: str) -> float:
         """Return the highest likeness of a text to any of them."""
-        terms = terms_of(text)
+        terms = weigh_stems(text)
         sums = dict[int, float]()
-        # in the order in which `likeness` adds up
+        # in the order in which `measure_likeness` adds up
         for word in sorted(terms.weights.keys() & self._holding.keys()):
             weight = terms.weights[word]
             for place, other in self._holding[word]:
@@ -104,11 +109,11 @@ Indices = npt.NDArray[np.intp]
 
 # Signals read the head and the tail of a huge turn; the middle of a pasted log tells nothing of
 # satisfaction.
-HEAD = 6_000
-TAIL = 2_000
+KEPT_HEAD_CHARS = 6_000
+KEPT_TAIL_CHARS = 2_000
 NEAREST = 200
 """So many earlier turns of a party are looked at for repeats: among thousands, all would take minutes."""
-CUT = "\n…\n"
+CUT_MARK = "\n…\n"
 
 
 class View:
@@ -144,7 +149,7 @@ class View:
     def reading(self, lexicon: str, topics: Topics) -> Observed:
         """Return the events that happened in it, by the topics of `lexicon`; cached."""
         if lexicon not in self._readings:
-            self._readings[lexicon] = read(
+            self._readings[lexicon] = read_conversation(
                 self.conversation,
                 topics,
                 self.moves,
@@ -160,7 +165,7 @@ class View:
 
     @cached_property
     def _fired(self) -> list[Firing]:
-        return sure_firings(self.moves, self._patterns)
+        return find_sure_firings(self.moves, self._patterns)
 
     @cached_property
     def vectors(self) -> npt.NDArray[np.float32]:
@@ -213,7 +218,7 @@ class View:
     @cached_property
     def terms(self) -> list[WeighedStems]:
         """Words of each turn, weighed by rarity."""
-        return [terms_of(text) for text in self.texts]
+        return [weigh_stems(text) for text in self.texts]
 
     def earlier_likeness(self, turns: Indices) -> Floats:
         """Compute, for each of `turns`, the highest likeness by words to one of `NEAREST` before; 0 for the first."""
@@ -222,7 +227,7 @@ class View:
         for k, term in enumerate(terms):
             likenesses.append(
                 max(
-                    (likeness(term, earlier) for earlier in terms[max(0, k - NEAREST) : k]),
+                    (measure_likeness(term, earlier) for earlier in terms[max(0, k - NEAREST) : k]),
                     default=0.0,
                 )
             )
@@ -230,7 +235,7 @@ class View:
         return np.array(likenesses, dtype=np.float64)
 
 
-def views_of(
+def make_views(
     conversations: Sequence[Conversation],
     embedder: Embedder,
     *,
@@ -250,16 +255,16 @@ def views_of(
 
 def shorten_middle(text: str) -> str:
     """Cut the middle out of a very long text."""
-    if len(text) <= HEAD + TAIL:
+    if len(text) <= KEPT_HEAD_CHARS + KEPT_TAIL_CHARS:
         return text
-    return f"{text[:HEAD]}{CUT}{text[-TAIL:]}"
+    return f"{text[:KEPT_HEAD_CHARS]}{CUT_MARK}{text[-KEPT_TAIL_CHARS:]}"
 
 
 RESAMPLED = f"{NAME}, resampled turns"
 """Display name of a judge on resampled turns."""
 
 
-def chance(conversation: Conversation, replicate: int) -> np.random.Generator:
+def make_generator(conversation: Conversation, replicate: int) -> np.random.Generator:
     """Return the random generator of one run on a conversation, the same on every call."""
     # by text and run alone, so that nothing depends on what was drawn before
     return np.random.default_rng([int(conversation.text_hash[:12], 16), replicate])

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.roles import components_of
+from pollex.agents.embedded.roles import find_components
 from pollex.agents.llm.asker import Asker, Role
 from pollex.agents.llm.parsing import numbers
 from pollex.agents.roles import Deduplication
@@ -136,7 +136,7 @@ class LlmDeduplicator(Role):
             sides[:, None] == sides[None, :]
         )
         sets: list[list[Rubric]] = []
-        for component in components_of(near):
+        for component in find_components(near):
             if len(component) > 1:
                 sets.append([group[i] for i in component])
 
@@ -180,7 +180,7 @@ def near_groups(
             at_least,
             max(at_least, alike),
         )
-        for group in ([members[i] for i in component] for component in components_of(pairs)):
+        for group in ([members[i] for i in component] for component in find_components(pairs)):
             # small enough to ask about; else linked more tightly; else cut, as nothing parts it
             if len(group) <= MOST_IN_A_GROUP:
                 groups.append(group)

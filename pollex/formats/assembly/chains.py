@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 
 from pollex.formats.assembly.log_parts import ModelCall
-from pollex.formats.assembly.sessions import core
+from pollex.formats.assembly.sessions import list_core_lines
 
 BY_HISTORY = "by history"
 """The session of a call that is found by what was said before it."""
 
 
-def chained(calls: Iterable[ModelCall]) -> Mapping[str, str]:
+def chain_calls(calls: Iterable[ModelCall]) -> Mapping[str, str]:
     """Return by trace the first trace of its conversation.
 
     A call goes on with another one whose messages and answer it begins with. Where several do, as
@@ -21,9 +21,9 @@ def chained(calls: Iterable[ModelCall]) -> Mapping[str, str]:
     # earlier calls first, and of equal times the shorter history
     in_time = sorted(calls, key=lambda call: (call.at or 0, len(call.before or ())))
     for call in in_time:
-        history_lines = core(call.before or ())
-        prefixes = _prefixes(history_lines)
-        answer_lines = core(call.after or ())
+        history_lines = list_core_lines(call.before or ())
+        prefixes = _hash_prefixes(history_lines)
+        answer_lines = list_core_lines(call.after or ())
         predecessors = None
         # the same messages once more, after a call that brought no words
         if prefixes:
@@ -34,7 +34,7 @@ def chained(calls: Iterable[ModelCall]) -> Mapping[str, str]:
             predecessors = next(filter(None, longest_first), None)
 
         first[call.trace] = first[predecessors.pop()] if predecessors else call.trace
-        whole = _prefixes((*history_lines, *answer_lines))
+        whole = _hash_prefixes((*history_lines, *answer_lines))
         if whole:
             # what only called a tool, or failed, is followed by the same messages once more
             (ends if answer_lines else silent).setdefault(whole[-1], []).append(call.trace)
@@ -42,7 +42,7 @@ def chained(calls: Iterable[ModelCall]) -> Mapping[str, str]:
     return first
 
 
-def _prefixes(lines: tuple[tuple[str, str], ...]) -> list[int]:
+def _hash_prefixes(lines: tuple[tuple[str, str], ...]) -> list[int]:
     """Return a hash of the first line, of the first two, and so on."""
     hashes: list[int] = []
     for line in lines:

@@ -11,7 +11,7 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import Account, BadRow, describe_bad_rows
 from pollex.errors import BadInput
 from pollex.formats.assembly.beside import columns_offered, owner_of
-from pollex.formats.assembly.chains import BY_HISTORY, chained
+from pollex.formats.assembly.chains import BY_HISTORY, chain_calls
 from pollex.formats.assembly.log_parts import (
     COLUMN,
     NO_FACTS,
@@ -26,12 +26,18 @@ from pollex.formats.assembly.log_parts import (
     Turns,
     WholeTalk,
     Words,
-    dated,
-    iso_time,
+    format_iso_time,
+    keep_dated,
 )
-from pollex.formats.assembly.sessions import UNREAD, WITHOUT_WORDS, NoWords, from_calls
-from pollex.formats.assembly.thumbs import choose_thumbs, is_persons, keep_latest, letters, notes
-from pollex.formats.assembly.trees import Built, Timed, from_messages, gather_fields
+from pollex.formats.assembly.sessions import UNREAD, WITHOUT_WORDS, NoWords, build_from_calls
+from pollex.formats.assembly.thumbs import (
+    choose_thumbs,
+    describe_scores,
+    is_persons,
+    keep_latest,
+    letters,
+)
+from pollex.formats.assembly.trees import Built, Timed, build_from_messages, gather_fields
 from pollex.formats.feedback import comment_of, signals_in, split_field, tags_of
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
@@ -110,10 +116,10 @@ class Joiner:
         """
         self.account.formats[name] += 1
         place = (row.source, row.line)
-        log_parts = [_of_file(part, row.source) for part in parts]
+        log_parts = [_name_after_file(part, row.source) for part in parts]
         for part in log_parts:
             self._keep(part, place)
-            self.odd.look_at(turns_of_part(part), place)
+            self.odd.look_at(list_turns(part), place)
 
         self._columns_beside(row, log_parts, place)
         # columns may be the label, too, though the tool itself doesn't know them as scores
@@ -273,7 +279,7 @@ class Joiner:
             [*self._scores, *self._columns.values()],
             self._options,
         )
-        self.notes += notes(self.account.scores)
+        self.notes += describe_scores(self.account.scores)
         # what the scores may name: conversations, traces, spans and messages
         self._link()
         sessions = self._sessions()
@@ -289,7 +295,7 @@ class Joiner:
         self.notes += older
 
         for score in (*newest, *self._remarks):
-            score = _reached(score, targets)
+            score = _redirect_score(score, targets)
             owner = targets.get((score.target, score.id)) or targets.get(
                 ("message", score.message or "")
             )
@@ -302,7 +308,7 @@ class Joiner:
 
         # signals are facts of their conversations
         for score in self._signals:
-            score = _reached(score, targets)
+            score = _redirect_score(score, targets)
             if (owner := targets.get((score.target, score.id))) is not None:
                 names = (split_field(signal)[0] for signal in self._options.signals)
                 signal = next(name for name in names if letters(name) == letters(score.name))
@@ -364,7 +370,7 @@ class Joiner:
     def _sessions(self) -> dict[str, list[ModelCall]]:
         # calls that are joined by the history that they repeat
         loose = [call for call in self._calls.values() if call.session == BY_HISTORY]
-        first = chained(loose)
+        first = chain_calls(loose)
         for call in loose:
             self._calls[call.trace, call.span] = call._replace(session=first[call.trace])
 
@@ -473,13 +479,13 @@ class Joiner:
             whole = []
             for message in messages.values():
                 whole.append(
-                    _with_beside(
+                    _add_beside(
                         message,
                         self._beside.get(message.key or "", ()),
                     )
                 )
 
-            built = from_messages(
+            built = build_from_messages(
                 whole,
                 self._shown.get(id_, (0, None))[1],
                 thumbed,
@@ -509,7 +515,7 @@ class Joiner:
                         call_words.append(words[call.span])
                 yield self._joined(
                     id_,
-                    from_calls(calls, words),
+                    build_from_calls(calls, words),
                     thumbs,
                     (*calls, *call_words),
                 )
@@ -526,8 +532,8 @@ class Joiner:
 
         # conversations in one row
         for id_, talks in self._talks.items():
-            for talk in _newest(talks):
-                yield self._joined(id_, _whole(talk), thumbs, [talk])
+            for talk in _keep_newest(talks):
+                yield self._joined(id_, _build_whole_talk(talk), thumbs, [talk])
 
         # an error where nothing has words; a note where some sessions have none
         if wordless and len(wordless) == len(sessions) and not self._messages and not self._talks:
@@ -553,11 +559,11 @@ class Joiner:
     ) -> Joined:
         self.account.ways[built.way] += 1
         # a conversation begins with its earliest part
-        start = min(dated(part.at for part in parts), default=None)
+        start = min(keep_dated(part.at for part in parts), default=None)
         if start is None:
             times = {}
         else:
-            times = {"timestamp": iso_time(start)}
+            times = {"timestamp": format_iso_time(start)}
 
         facts = times | gather_fields([built.facts, *self._facts.get(id_, [])])
         place = self._places.get(id_) or self._places[next(iter(built.places))]
@@ -572,7 +578,7 @@ class Joiner:
         )
 
 
-def _reached(score: ToolScore, targets: Mapping[tuple[str, str], str]) -> ToolScore:
+def _redirect_score(score: ToolScore, targets: Mapping[tuple[str, str], str]) -> ToolScore:
     """Return a score as one of the trace or conversation around what it names, where that isn't in the files."""
     if (score.target, score.id) in targets:
         return score
@@ -582,7 +588,7 @@ def _reached(score: ToolScore, targets: Mapping[tuple[str, str], str]) -> ToolSc
     return score._replace(target=target, id=id_)
 
 
-def _with_beside(message: Message, beside: Sequence[Addition]) -> Message:
+def _add_beside(message: Message, beside: Sequence[Addition]) -> Message:
     """Add a message's files and steps; an answer that begins with the words of its steps has them once."""
     if not beside or not message.turns:
         return message
@@ -632,7 +638,7 @@ def _goes_on(envelope: Mapping[str, Any]) -> bool:
     )
 
 
-def _whole(talk: WholeTalk) -> Built:
+def _build_whole_talk(talk: WholeTalk) -> Built:
     places: dict[str, int | None] = {key: index for index, key in enumerate(talk.keys) if key}
     turns = talk.turns
     # a failed answer leaves a mark in its place
@@ -649,7 +655,7 @@ def _whole(talk: WholeTalk) -> Built:
     )
 
 
-def _newest(talks: Sequence[WholeTalk]) -> list[WholeTalk]:
+def _keep_newest(talks: Sequence[WholeTalk]) -> list[WholeTalk]:
     """Return the newest of several states that extend each other; else all states."""
     if len(talks) == 1:
         return list(talks)
@@ -663,7 +669,7 @@ def _newest(talks: Sequence[WholeTalk]) -> list[WholeTalk]:
     return list(talks)
 
 
-LISTED = 3
+MOST_PLACES_LISTED = 3
 """How many places a note names."""
 
 
@@ -730,26 +736,26 @@ class Oddities:
         """A note on each kind."""
         lines: list[str] = []
         for what, places in self._places.items():
-            lines.append(f"{what}: {_listed(list(places))}")
+            lines.append(f"{what}: {_list_places(list(places))}")
         return lines
 
 
-def _listed(places: list[tuple[str, int]]) -> str:
-    named = ", ".join(f"{source}:{line}" for source, line in places[:LISTED])
-    more = len(places) - LISTED
+def _list_places(places: list[tuple[str, int]]) -> str:
+    named = ", ".join(f"{source}:{line}" for source, line in places[:MOST_PLACES_LISTED])
+    more = len(places) - MOST_PLACES_LISTED
     if more > 0:
         return f"{named} and {count(more, 'more row')}"
     return named
 
 
-def _of_file(part: LogPart, source: str) -> LogPart:
+def _name_after_file(part: LogPart, source: str) -> LogPart:
     """Return a part of a file that is one conversation, whose rows don't name it, with the file's name as its id."""
     if isinstance(part, Message | Facts) and part.conversation == "":
         return part._replace(conversation=Path(source).stem)
     return part
 
 
-def turns_of_part(part: LogPart) -> tuple[Turn, ...]:
+def list_turns(part: LogPart) -> tuple[Turn, ...]:
     """Return all turns of a part of an export."""
     turns: Any = ()
     match part:

@@ -8,7 +8,7 @@ from pollex.conversations.conversation import BOUNDS, Feedback, Label
 from pollex.errors import BadInput, spell
 from pollex.formats.assembly.joiner import Joined
 from pollex.formats.assembly.log_parts import ToolScore, Turns
-from pollex.formats.assembly.thumbs import Hung, is_nps, label_by, label_of
+from pollex.formats.assembly.thumbs import Hung, is_nps, label_conversation, label_score
 from pollex.formats.fields import ReadOptions, RowFields, note_on_unread
 from pollex.formats.labels import Verdicts, left_note
 from pollex.formats.paths import look_up
@@ -51,7 +51,7 @@ class Labeller:
             for score in joined.scores:
                 if (hung := self._hung(joined, score)) is not None:
                     thumbs.append(hung)
-            label = label_by(thumbs, self._options.thumbs, self._majority)
+            label = label_conversation(thumbs, self._options.thumbs, self._majority)
         except BadInput:
             if self._options.labels_needed:
                 raise
@@ -87,9 +87,9 @@ class Labeller:
         """
         thumbs = []
         for score in scores:
-            thumbs.append(Hung(None, label_of(score, self._verdicts), score))
+            thumbs.append(Hung(None, label_score(score, self._verdicts), score))
 
-        label = label_by(thumbs, self._options.thumbs, self._majority)
+        label = label_conversation(thumbs, self._options.thumbs, self._majority)
         people = ", ".join(dict.fromkeys(score.person for score in scores if score.person))
         return Voted(id_, label, people or None, feedback_of(thumbs))
 
@@ -163,7 +163,7 @@ class Labeller:
         self._counts["nps"] += is_nps(score) and not self._verdicts.numbers
         return Hung(
             places.get(hung_at),
-            label_of(score, self._verdicts),
+            label_score(score, self._verdicts),
             score,
         )
 
@@ -173,7 +173,7 @@ class Labeller:
             here = [thumb for thumb in thumbs if thumb.place == place]
             # up to the thumbed answer, in one group with the whole
             turns = joined.built.turns[: place + 1]
-            label = label_by(here, "last")
+            label = label_conversation(here, "last")
             yield self._labelled(
                 joined,
                 f"{joined.id}#{here[0].score.id}",
@@ -188,7 +188,7 @@ class Labeller:
                 joined,
                 joined.id,
                 joined.built.turns,
-                label_by(whole, "last"),
+                label_conversation(whole, "last"),
                 whole,
                 joined.id,
             )

@@ -206,11 +206,11 @@ class LeftOut(NamedTuple):
 LogPart = Message | ModelCall | Words | Addition | WholeTalk | Facts | Link | ToolScore | LeftOut
 
 
-LATEST = 1e19
+LATEST_NANOSECONDS = 1e19
 """Nanoseconds since 1970 in the year 2286; larger numbers are no times."""
 
 
-def moment(value: object, day_first: bool | None = None) -> float | None:
+def parse_moment(value: object, day_first: bool | None = None) -> float | None:
     """Parse a time in ISO text, as 31.12.2026 14:00, in s, ms, µs or ns to seconds since 1970.
 
     Args:
@@ -227,10 +227,14 @@ def moment(value: object, day_first: bool | None = None) -> float | None:
         try:
             value = float(text)
         except ValueError:
-            return _calendar(text, day_first)
+            return _parse_calendar_time(text, day_first)
 
     # nor NaN
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LATEST:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not abs(value) < LATEST_NANOSECONDS
+    ):
         return None
 
     # the size of a number tells its unit: ns, µs, ms, else s
@@ -241,17 +245,17 @@ def moment(value: object, day_first: bool | None = None) -> float | None:
     return float(value)
 
 
-def dated(moments: Iterable[float | None]) -> Iterator[float]:
+def keep_dated(moments: Iterable[float | None]) -> Iterator[float]:
     """Yield those of some moments that are times, between 1973 and 2286; others are places or durations."""
-    return (at for at in moments if at is not None and 1e8 < at < LATEST / 1e9)
+    return (at for at in moments if at is not None and 1e8 < at < LATEST_NANOSECONDS / 1e9)
 
 
 def is_time(value: object) -> bool:
     """Return whether something may be a time, whatever stands first in its date."""
-    return any(moment(value, day_first) is not None for day_first in (True, False))
+    return any(parse_moment(value, day_first) is not None for day_first in (True, False))
 
 
-def iso_time(at: float) -> str:
+def format_iso_time(at: float) -> str:
     """Return seconds since 1970, before the year 10000, as ISO text in UTC."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
@@ -260,7 +264,7 @@ _DATE = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:(?:, *| +)(.+))?")
 _CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%H:%M:%S.%f")
 
 
-def _calendar(text: str, day_first: bool | None) -> float | None:
+def _parse_calendar_time(text: str, day_first: bool | None) -> float | None:
     # ISO text; a time without a zone is one of UTC
     with suppress(ValueError):
         time = datetime.fromisoformat(text)

@@ -47,7 +47,7 @@ class Exchange(NamedTuple):
     error: str
 
 
-def from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
+def build_from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
     """Build the conversation of a session's spans.
 
     Args:
@@ -64,8 +64,8 @@ def from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
     candidates: list[list[Exchange]] = []
     wordless: dict[int, list[str]] = {}  # by how many traces with words come before
     # what each trace may add to the conversation, in order of time
-    for trace in _in_time(traces):
-        if trace_candidates := _candidates([_filled(call, words) for call in trace]):
+    for trace in _sort_by_time(traces):
+        if trace_candidates := _list_candidates([_fill_words(call, words) for call in trace]):
             candidates.append(trace_candidates)
         else:
             spans = [trace[0].trace, *(call.span for call in trace)]
@@ -78,11 +78,13 @@ def from_calls(calls: Sequence[ModelCall], words: Mapping[str, Words]) -> Built:
     # one exchange of each trace continues the conversation
     thread = _Thread()
     for index, choice in enumerate(candidates):
-        if (chosen := _chosen(choice, candidates[index + 1 :], thread)) is not None:
+        if (chosen := _choose_call(choice, candidates[index + 1 :], thread)) is not None:
             thread.add(chosen)
         thread.hang(wordless.get(index + 1, ()))
 
-    facts = gather_fields([_facts(call) for call in calls]) | _origin(calls, candidates)
+    facts = gather_fields([_get_facts(call) for call in calls]) | _describe_origin(
+        calls, candidates
+    )
     last_errors = [choice[-1].error for choice in candidates]
     errors = tuple(dict.fromkeys(filter(None, last_errors)))
     if not errors and FAILED in thread.turns:
@@ -109,7 +111,7 @@ WITHOUT_WORDS = (
 )
 
 
-def _origin(
+def _describe_origin(
     calls: Sequence[ModelCall], candidates: Sequence[Sequence[Exchange]]
 ) -> dict[str, object]:
     first = candidates[0][0].trace
@@ -122,7 +124,7 @@ def _origin(
     return {"traces": [first, last, root]} | ({"session": session} if session else {})
 
 
-def _facts(call: ModelCall) -> Mapping[str, object]:
+def _get_facts(call: ModelCall) -> Mapping[str, object]:
     """Return what is known of a call; only a trace's own metadata are its conversation's."""
     facts: dict[str, object] = {}
     for name, value in call.facts.items():
@@ -131,7 +133,7 @@ def _facts(call: ModelCall) -> Mapping[str, object]:
     return facts
 
 
-def _in_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]]:
+def _sort_by_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]]:
     """Sort traces by their first span's time, and spans by time; ties keep file order."""
 
     def start(call: ModelCall) -> float:
@@ -148,7 +150,7 @@ def _in_time(traces: Mapping[str, list[ModelCall]]) -> list[list[ModelCall]]:
     return sorted(groups, key=first)
 
 
-def _filled(call: ModelCall, words: Mapping[str, Words]) -> ModelCall:
+def _fill_words(call: ModelCall, words: Mapping[str, Words]) -> ModelCall:
     span_words = words.get(call.span)
     if span_words is None:
         return call
@@ -162,15 +164,15 @@ def _filled(call: ModelCall, words: Mapping[str, Words]) -> ModelCall:
     )
 
 
-def _candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
+def _list_candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
     spans = tuple(dict.fromkeys([trace[0].trace, *(call.span for call in trace)]))
     parents = {call.span: call.parent for call in trace}
     depths = {}
     for call in trace:
-        depths[call.span] = _depth(call.span, parents)
+        depths[call.span] = _count_depth(call.span, parents)
 
     # the spans whose two sides can be read
-    trace = _in_full(_as_it_stands(trace))
+    trace = _complete_histories(_take_unsure_words(trace))
     readable = [call for call in trace if _is_whole(call)]
     # no span is whole: a root that was asked and never answered
     if not readable:
@@ -187,19 +189,19 @@ def _candidates(trace: Sequence[ModelCall]) -> list[Exchange]:
         model_exchanges = []
         for call in calls:
             if call.model:
-                model_exchanges.append(_exchange_of(call, spans))
-        return [_with_tool_calls(_exchange_of(plain[-1], spans), model_exchanges)]
+                model_exchanges.append(_make_exchange(call, spans))
+        return [_with_tool_calls(_make_exchange(plain[-1], spans), model_exchanges)]
 
     least = min((depths[call.span] for call in calls), default=0)
     candidates: list[Exchange] = []
     for call in calls:
         if depths[call.span] == least:
-            candidates.append(_exchange_of(call, spans))
+            candidates.append(_make_exchange(call, spans))
 
     return candidates
 
 
-def _as_it_stands(trace: Sequence[ModelCall]) -> list[ModelCall]:
+def _take_unsure_words(trace: Sequence[ModelCall]) -> list[ModelCall]:
     """Take what may be words as words where no model's call of the trace tells them."""
     if any(call.model and _is_whole(call) for call in trace):
         return list(trace)
@@ -212,7 +214,7 @@ def _with_unsure(call: ModelCall) -> ModelCall:
     return call._replace(before=before, after=after)
 
 
-def _in_full(trace: Sequence[ModelCall]) -> list[ModelCall]:
+def _complete_histories(trace: Sequence[ModelCall]) -> list[ModelCall]:
     """Complete what went into model calls by what earlier ones of the trace said.
 
     Some libraries drop words beside calls of tools from the history, and some send the tools'
@@ -240,24 +242,26 @@ def _in_full(trace: Sequence[ModelCall]) -> list[ModelCall]:
 
 def _with_words(turns: Turns, recorded_turns: Sequence[Turn]) -> Turns:
     """Put words beside calls of tools back where another record of the same calls has them."""
-    remaining = [turn for turn in recorded_turns if _marks(turn)]
+    remaining = [turn for turn in recorded_turns if _list_call_marks(turn)]
     completed: list[Turn] = []
     for turn in turns:
-        marks = _marks(turn)
+        marks = _list_call_marks(turn)
         same_calls = (
             index
             for index, candidate in enumerate(remaining)
-            if marks and _marks(candidate) == marks
+            if marks and _list_call_marks(candidate) == marks
         )
         place = next(same_calls, None)
         if (
             place is not None
             and completed
-            and _words(remaining[place]) == _words(completed[-1]) != ""
+            and _get_words_beside_calls(remaining[place])
+            == _get_words_beside_calls(completed[-1])
+            != ""
         ):
             del remaining[: place + 1]  # the words stand in a turn of their own
         elif place is not None:
-            turn = max(turn, remaining[place], key=_fullness)
+            turn = max(turn, remaining[place], key=_measure_fullness)
             del remaining[: place + 1]
 
         completed.append(turn)
@@ -265,11 +269,11 @@ def _with_words(turns: Turns, recorded_turns: Sequence[Turn]) -> Turns:
     return tuple(completed)
 
 
-def _fullness(turn: Turn) -> tuple[int, int]:
+def _measure_fullness(turn: Turn) -> tuple[int, int]:
     return len(turn.content), turn.size
 
 
-def _words(turn: Turn) -> str:
+def _get_words_beside_calls(turn: Turn) -> str:
     """Return what an assistant said beside its calls."""
     if turn.role == "assistant":
         lines = turn.content.splitlines()
@@ -279,13 +283,13 @@ def _words(turn: Turn) -> str:
     return "\n".join(line for line in lines if not line.startswith(CALL)).strip()
 
 
-def _marks(turn: Turn) -> list[str]:
+def _list_call_marks(turn: Turn) -> list[str]:
     if turn.role != "assistant" or CALL not in turn.content:
         return []
     return [line for line in turn.content.splitlines() if line.startswith(CALL)]
 
 
-FEW = 3
+FEW_TRACES = 3
 """Traces from which on prompts that begin alike are told from one turn that was edited."""
 
 
@@ -295,7 +299,7 @@ def _without_examples(candidates: list[list[Exchange]]) -> list[list[Exchange]]:
     A history grows from trace to trace; examples don't.
     """
     # how many lines all prompts begin with, up to their last answer
-    heads = [core(choice[-1].before) for choice in candidates]
+    heads = [list_core_lines(choice[-1].before) for choice in candidates]
     alike = next(
         (i for i, lines in enumerate(zip(*heads, strict=False)) if len(set(lines)) > 1),
         min(map(len, heads)),
@@ -304,15 +308,22 @@ def _without_examples(candidates: list[list[Exchange]]) -> list[list[Exchange]]:
         (i + 1 for i in range(alike) if heads[0][i][0] == "assistant"),
         default=0,
     )
-    answers = {line for choice in candidates for line in core(choice[-1].after)}
+    answers = {line for choice in candidates for line in list_core_lines(choice[-1].after)}
     # an answer that comes back behind them shows a growing history, and no examples
-    if not shown or len(set(heads)) < FEW or any(answers & set(head[shown:]) for head in heads):
+    if (
+        not shown
+        or len(set(heads)) < FEW_TRACES
+        or any(answers & set(head[shown:]) for head in heads)
+    ):
         return candidates
 
     cut = []
     for choice in candidates[1:]:
         cut.append(
-            [exchange._replace(before=_after(exchange.before, shown)) for exchange in choice]
+            [
+                exchange._replace(before=_list_turns_after(exchange.before, shown))
+                for exchange in choice
+            ]
         )
 
     return [candidates[0], *cut]
@@ -325,7 +336,7 @@ def _is_whole(call: ModelCall) -> bool:
     return call.after is not None and any(turn.role == "user" for turn in call.after)
 
 
-def _depth(span: str, parents: Mapping[str, str | None]) -> int:
+def _count_depth(span: str, parents: Mapping[str, str | None]) -> int:
     """Count the spans around one; missing parents count as one, cycles end."""
     depth = 0
     visited = {span}
@@ -341,17 +352,19 @@ def _depth(span: str, parents: Mapping[str, str | None]) -> int:
     return depth
 
 
-def _exchange_of(call: ModelCall, spans: tuple[str, ...]) -> Exchange:
-    before, after = _split(call.before or (), call.after or ())
+def _make_exchange(call: ModelCall, spans: tuple[str, ...]) -> Exchange:
+    before, after = _split_sides(call.before or (), call.after or ())
     history = call.history or before != (call.before or ())
     # what came out may begin with all that went in
     if after[: len(before)] == before and len(after) > len(before):
         after = after[len(before) :]
-    elif before and (repeated_lines := _repeated(core(before), core(after))):
+    elif before and (
+        repeated_lines := _count_repeated_lines(list_core_lines(before), list_core_lines(after))
+    ):
         before, after, history = *_split_repeated(before, after, repeated_lines), True
 
     answered = bool(after) or (bool(before) and before[-1].role == "assistant")
-    error = "" if core(after) else call.error
+    error = "" if list_core_lines(after) else call.error
     return Exchange(
         before,
         after if answered else (FAILED,),
@@ -363,7 +376,7 @@ def _exchange_of(call: ModelCall, spans: tuple[str, ...]) -> Exchange:
     )
 
 
-def _split(before: Turns, after: Turns) -> tuple[Turns, Turns]:
+def _split_sides(before: Turns, after: Turns) -> tuple[Turns, Turns]:
     """Split a whole talk on one side behind its last user turn, so that its last answer came out."""
     whole = before or after
     last = max(
@@ -375,7 +388,7 @@ def _split(before: Turns, after: Turns) -> tuple[Turns, Turns]:
     return whole[: last + 1], whole[last + 1 :]
 
 
-def _repeated(question_lines: Core, answer_lines: Core) -> int:
+def _count_repeated_lines(question_lines: Core, answer_lines: Core) -> int:
     # from the end: the last place in the answer where all lines of the question stand
     ends = (
         end
@@ -394,34 +407,34 @@ def _split_repeated(
     repeated_lines: int,
 ) -> tuple[Turns, Turns]:
     # the system's turns of what went in stay first
-    index = (_index(after, repeated_lines) or 0) + 1
+    index = (_find_line_index(after, repeated_lines) or 0) + 1
     system = tuple(turn for turn in before if turn.role == "system")
     return system + tuple(turn for turn in after[:index] if turn.role != "system"), after[index:]
 
 
 def _with_tool_calls(root: Exchange, calls: Sequence[Exchange]) -> Exchange:
     """Add tool calls to a root's turn, from a model call with its answer."""
-    if not root.after or not core(root.before):
+    if not root.after or not list_core_lines(root.before):
         return root
-    if any(map(_marks, root.after)):
+    if any(map(_list_call_marks, root.after)):
         recorded_turns = [turn for call in calls for turn in (*call.before, *call.after)]
         return root._replace(after=_with_words(root.after, recorded_turns))
 
     fullest = root
-    history_lines = core(root.before)
+    history_lines = list_core_lines(root.before)
     grown = root.history and _has_answer(history_lines)
     # from the last call back: one with the same answer has the root's history in full
     for call in reversed(calls):
         before = _same_talk(call.before, history_lines, grown=grown)
-        if before and len(core(before)) >= (len(history_lines) if root.history else 0):
-            if core(call.after) == core(root.after):
+        if before and len(list_core_lines(before)) >= (len(history_lines) if root.history else 0):
+            if list_core_lines(call.after) == list_core_lines(root.after):
                 return root._replace(
                     before=before,
-                    after=call.after if core(call.after) else root.after,
+                    after=call.after if list_core_lines(call.after) else root.after,
                 )
 
             # the answer was worked on after the model gave it
-            if fullest is root and any(map(_marks, before)):
+            if fullest is root and any(map(_list_call_marks, before)):
                 fullest = root._replace(before=before)
 
     return fullest
@@ -433,14 +446,14 @@ def _same_talk(turns: Turns, history_lines: Core, *, grown: bool) -> Turns:
     Args:
         grown: Whether the root heard the history as well.
     """
-    if core(turns) == history_lines:
+    if list_core_lines(turns) == history_lines:
         return turns
 
     last = max(
         (index for index, turn in enumerate(turns) if turn.role == "user"),
         default=0,
     )
-    last_lines = core(turns[last:])
+    last_lines = list_core_lines(turns[last:])
     if grown or not last_lines:
         return ()
 
@@ -449,16 +462,16 @@ def _same_talk(turns: Turns, history_lines: Core, *, grown: bool) -> Turns:
     return turns[last:] if first_text.startswith(question) else ()
 
 
-def core(turns: Iterable[Turn]) -> Core:
+def list_core_lines(turns: Iterable[Turn]) -> Core:
     """Return role and text of user and assistant turns, for comparing two records.
 
     What was said beside calls of tools isn't among it: only some records have that.
     """
-    return tuple(line for line in _lines(turns) if line)
+    return tuple(line for line in _list_turn_lines(turns) if line)
 
 
-def _lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
-    """Return the line of `core` for each turn; None for a turn without one."""
+def _list_turn_lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
+    """Return the line of `list_core_lines` for each turn; None for a turn without one."""
     listed = list(turns)
     core_lines: list[tuple[str, str] | None] = []
     for turn, after in zip_longest(listed, listed[1:]):
@@ -467,7 +480,7 @@ def _lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
         step = (
             turn.role == "assistant"
             and after is not None
-            and (after.role == "tool" or bool(_marks(after)))
+            and (after.role == "tool" or bool(_list_call_marks(after)))
         )
         if words and not step:
             lines = turn.content.splitlines()
@@ -480,7 +493,7 @@ def _lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
     return core_lines
 
 
-def _chosen(
+def _choose_call(
     choice: Sequence[Exchange],
     later: Sequence[Sequence[Exchange]],
     thread: _Thread,
@@ -491,25 +504,27 @@ def _chosen(
     summary.
     """
     # no later history shows which answer was given: the last call that continues the talk
-    if not choice[-1].history or not _repeats(later):
+    if not choice[-1].history or not _repeats_history(later):
         continuing = [exchange for exchange in choice if thread.continues(exchange)]
         return (continuing or list(choice))[-1]
 
     # answers that come back in later histories were shown to the user
     said_again: set[tuple[str, str]] = set()
     for exchange in chain.from_iterable(later):
-        said_again.update(core(exchange.before))
+        said_again.update(list_core_lines(exchange.before))
 
     answered_later = []
     for exchange in choice:
-        if exchange.error or said_again & set(core(exchange.after)):
+        if exchange.error or said_again & set(list_core_lines(exchange.after)):
             answered_later.append(exchange)
 
     return answered_later[-1] if answered_later else None
 
 
-def _repeats(later: Sequence[Sequence[Exchange]]) -> bool:
-    return any(_has_answer(core(exchange.before)) for exchange in chain.from_iterable(later))
+def _repeats_history(later: Sequence[Sequence[Exchange]]) -> bool:
+    return any(
+        _has_answer(list_core_lines(exchange.before)) for exchange in chain.from_iterable(later)
+    )
 
 
 def _has_answer(lines: Core) -> bool:
@@ -526,8 +541,8 @@ class _Thread:
 
     def continues(self, exchange: Exchange) -> bool:
         """Return whether a trace repeats the conversation so far, and continues it."""
-        thread_lines = core(self.turns)
-        return core(exchange.before)[: len(thread_lines)] == thread_lines
+        thread_lines = list_core_lines(self.turns)
+        return list_core_lines(exchange.before)[: len(thread_lines)] == thread_lines
 
     def way(self, traces: int) -> str:
         if traces == 1:
@@ -548,17 +563,17 @@ class _Thread:
         Raises:
             BadInput: (iv).
         """
-        thread_lines = core(self.turns)
-        history_lines = core(exchange.before)
+        thread_lines = list_core_lines(self.turns)
+        history_lines = list_core_lines(exchange.before)
         end = len(thread_lines)
         differs = thread_lines[-1:] != history_lines[end - 1 : end]
-        if self.turns and _marks(self.turns[-1]) and differs:
+        if self.turns and _list_call_marks(self.turns[-1]) and differs:
             # its tool answers in this trace
-            thread_lines = core([*self.turns, Turn(role="tool", content="")])
+            thread_lines = list_core_lines([*self.turns, Turn(role="tool", content="")])
 
         # a turn of its own is one text, or a history without answers
         is_own_turn = not exchange.history or not _has_answer(history_lines)
-        shared = _shared(thread_lines, history_lines)
+        shared = _count_shared_lines(thread_lines, history_lines)
         if not thread_lines or shared == len(thread_lines) or (shared and not is_own_turn):
             self._follow(
                 exchange,
@@ -572,9 +587,9 @@ class _Thread:
                 if turn.role != "system" or turn not in self.turns:
                     new_turns.append(turn)
             self._append(exchange, tuple(new_turns))
-        elif overlap := _overlap(thread_lines, history_lines):
+        elif overlap := _count_overlapping_lines(thread_lines, history_lines):
             self._ways["history"] += 1
-            self._append(exchange, _after(exchange.before, overlap))
+            self._append(exchange, _list_turns_after(exchange.before, overlap))
         else:
             raise BadInput(
                 "its traces contradict each other",
@@ -594,17 +609,17 @@ class _Thread:
         # of two records of the shared turns, the one with more words
         exchange = exchange._replace(before=_with_words(exchange.before, self.turns))
         if edited:
-            earlier_turns = self.turns[: (_index(tuple(self.turns), shared) or 0) + 1]
+            earlier_turns = self.turns[: (_find_line_index(tuple(self.turns), shared) or 0) + 1]
         else:
             earlier_turns = self.turns
 
         earlier_turns = list(_with_words(tuple(earlier_turns), exchange.before))
-        new = _after(exchange.before, shared)
+        new = _list_turns_after(exchange.before, shared)
         while (
             earlier_turns
             and new
-            and _marks(earlier_turns[-1])
-            and _marks(earlier_turns[-1]) == _marks(new[0])
+            and _list_call_marks(earlier_turns[-1])
+            and _list_call_marks(earlier_turns[-1]) == _list_call_marks(new[0])
         ):
             earlier_turns = earlier_turns[:-1]  # the history has the call, and its result after it
 
@@ -624,11 +639,11 @@ class _Thread:
         for span, place in self.places.items():
             count = None
             if place is not None:
-                count = sum(map(bool, _lines(self.turns)[: place + 1]))
+                count = sum(map(bool, _list_turn_lines(self.turns)[: place + 1]))
             moved[span] = (
                 None
                 if count is None or (edited and count > shared)
-                else _index(exchange.before, count)
+                else _find_line_index(exchange.before, count)
             )
 
         self.places = moved
@@ -640,14 +655,14 @@ class _Thread:
         self.places.update(dict.fromkeys(exchange.spans, len(self.turns) - 1))
 
 
-def _shared(thread_lines: Core, history_lines: Core) -> int:
+def _count_shared_lines(thread_lines: Core, history_lines: Core) -> int:
     return next(
         (i for i, (a, b) in enumerate(zip(thread_lines, history_lines, strict=False)) if a != b),
         min(len(thread_lines), len(history_lines)),
     )
 
 
-def _overlap(thread_lines: Core, history_lines: Core) -> int:
+def _count_overlapping_lines(thread_lines: Core, history_lines: Core) -> int:
     # the longest end of the thread with which the history begins
     lengths = range(min(len(thread_lines), len(history_lines)), 0, -1)
     return next(
@@ -656,12 +671,12 @@ def _overlap(thread_lines: Core, history_lines: Core) -> int:
     )
 
 
-def _after(turns: Turns, lines: int) -> Turns:
-    index = _index(turns, lines)
+def _list_turns_after(turns: Turns, lines: int) -> Turns:
+    index = _find_line_index(turns, lines)
     return turns if index is None else turns[index + 1 :]
 
 
-def _index(turns: Turns, lines: int) -> int | None:
+def _find_line_index(turns: Turns, lines: int) -> int | None:
     """Return the index of the last of `lines` turns with text; None if fewer."""
-    places = [index for index, line in enumerate(_lines(turns)) if line]
+    places = [index for index, line in enumerate(_list_turn_lines(turns)) if line]
     return places[lines - 1] if 0 < lines <= len(places) else None

@@ -127,7 +127,7 @@ def choose_thumbs(
     # by identity: equal scores of other rows aren't among them
     thumb_ids = set(map(id, thumb_scores))
     kinds = Counter((score.name, score.source, id(score) in thumb_ids) for score in scores)
-    return _as_stars(thumb_scores), [
+    return _read_as_stars(thumb_scores), [
         ScoreKind(name, source, n, used) for (name, source, used), n in sorted(kinds.items())
     ]
 
@@ -156,31 +156,33 @@ def _thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[Too
 
     # the name that the user gave; else usual names, then a column that is surely a thumb
     if options.label_field:
-        thumb_scores = _named(ours, options.label_field) or _column(columns, options.label_field)
+        thumb_scores = _choose_named(ours, options.label_field) or _choose_columns(
+            columns, options.label_field
+        )
     else:
-        thumb_scores = _usual(ours) or _sure(columns)
+        thumb_scores = _choose_usual_scores(ours) or _choose_sure_column(columns)
 
     # rows of single scores say more than their summary
     if any(not score.summary for score in thumb_scores):
         thumb_scores = [score for score in thumb_scores if not score.summary]
 
-    _require_thumbs(_as_stars(thumb_scores), options)
+    _require_thumbs(_read_as_stars(thumb_scores), options)
     return thumb_scores
 
 
-def _as_stars(scores: list[ToolScore]) -> list[ToolScore]:
+def _read_as_stars(scores: list[ToolScore]) -> list[ToolScore]:
     """Return scores as ratings where their name says that they count stars, and none is above five."""
     stars = []
     for score in scores:
         if fold(score.name) in STAR_NAMES:
-            stars.append(_star(score.value))
+            stars.append(_read_star(score.value))
 
     if len(stars) < len(scores) or not stars or not 1 < max(stars) <= MOST_STARS or min(stars) < 1:
         return scores
     return [score._replace(rating=True) for score in scores]
 
 
-def _named(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
+def _choose_named(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
     """Return the scores with the name that the user gave: people's if there are any."""
     # the exact name goes before one that differs in case and signs
     exact = [score for score in scores if name in (score.name, score.source)]
@@ -188,16 +190,16 @@ def _named(scores: Sequence[ToolScore], name: str) -> list[ToolScore]:
     return [score for score in same if is_persons(score)] or same
 
 
-def _column(columns: Sequence[ToolScore], name: str) -> list[ToolScore]:
+def _choose_columns(columns: Sequence[ToolScore], name: str) -> list[ToolScore]:
     """Return the columns with the name that the user gave: of that whole path if there are any."""
     return [score for score in columns if score.name == name] or [
         column for column in columns if is_named(column.name, name)
     ]
 
 
-def _sure(columns: Sequence[ToolScore]) -> list[ToolScore]:
+def _choose_sure_column(columns: Sequence[ToolScore]) -> list[ToolScore]:
     """Return the one column that is a thumb by its name and by all of its values; none if in doubt."""
-    named = [score for score in columns if _called(score.name) in NAMES - COUNTS]
+    named = [score for score in columns if _fold_last_name(score.name) in NAMES - COUNTS]
     if len({score.name for score in named}) != 1 or not all(
         is_usual(score.value) for score in named
     ):
@@ -208,18 +210,18 @@ def _sure(columns: Sequence[ToolScore]) -> list[ToolScore]:
         named = [score for score in named if as_number(score.value) != "0"]
 
     # both sides, words alone, or ones alone under a name that is no scale's
-    scale = _called(named[0].name) in SCALES
+    scale = _fold_last_name(named[0].name) in SCALES
     both = "1" in numbers and len(numbers) > 1
     if both or not numbers or (numbers == {"1"} and not scale):
         return named
     return []
 
 
-def _called(path: str) -> str:
+def _fold_last_name(path: str) -> str:
     return fold(path.removesuffix(".value").rpartition(".")[2])
 
 
-def _usual(scores: Sequence[ToolScore]) -> list[ToolScore]:
+def _choose_usual_scores(scores: Sequence[ToolScore]) -> list[ToolScore]:
     people = [score for score in scores if is_persons(score)]
     named = [score for score in people if fold(score.name) in NAMES | STAR_NAMES]
     names = Counter(fold(score.name) for score in named)
@@ -231,7 +233,7 @@ def _usual(scores: Sequence[ToolScore]) -> list[ToolScore]:
         raise WrongUse(what, hint="say which", option={"label_field": most})
 
     # usual names, else numbers from 0 to 10 under their name, else words for both sides
-    named = named or [score for score in people if is_nps(score)] or _in_words(people)
+    named = named or [score for score in people if is_nps(score)] or _choose_worded_scores(people)
     # a score without a name is the tool's own thumb
     return [score for score in people if not score.name] + named
 
@@ -242,7 +244,7 @@ SIDES = frozenset(
 """Words that are a person's judgment, folded; pass, correct and the like are as often a rule's."""
 
 
-def _in_words(scores: Sequence[ToolScore]) -> list[ToolScore]:
+def _choose_worded_scores(scores: Sequence[ToolScore]) -> list[ToolScore]:
     """Return the scores of the one name whose values are words for both sides; none where there are two names."""
     words: dict[str, set[str]] = {}
     for score in scores:
@@ -274,10 +276,10 @@ def _require_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> None:
             rated.append(score)
 
     # no thumb is above 1 or below -1
-    stars = [score for score in rated if abs(_star(score.value)) > 1]
+    stars = [score for score in rated if abs(_read_star(score.value)) > 1]
     if stars:
-        low, high = bounds_of(sorted(_star(score.value) for score in rated))
-        what = f"the values of {stars[0].name or 'the thumb'!r} are ratings, for example {_star(stars[0].value):g}"
+        low, high = bounds_of(sorted(_read_star(score.value) for score in rated))
+        what = f"the values of {stars[0].name or 'the thumb'!r} are ratings, for example {_read_star(stars[0].value):g}"
         raise WrongUse(
             what,
             hint="give bounds",
@@ -285,7 +287,7 @@ def _require_thumbs(scores: Sequence[ToolScore], options: ReadOptions) -> None:
         )
 
 
-def _star(value: object) -> float:
+def _read_star(value: object) -> float:
     """Parse a value as a number; 0 for words, and for what is no finite number."""
     try:
         if isinstance(value, int | float | str):
@@ -298,7 +300,7 @@ def _star(value: object) -> float:
     return number if math.isfinite(number) else 0.0
 
 
-def label_of(score: ToolScore, verdicts: Verdicts) -> Label:
+def label_score(score: ToolScore, verdicts: Verdicts) -> Label:
     """Return the label of a score; stars without other bounds by `STARS`.
 
     Raises:
@@ -369,7 +371,7 @@ def are_of_raters(thumbs: Sequence[Hung]) -> bool:
     )
 
 
-def label_by(
+def label_conversation(
     thumbs: Sequence[Hung],
     how: str | None,
     majority: Callable[[Sequence[Label]], Label] | None = None,
@@ -393,7 +395,9 @@ def label_by(
         return Label.NEGATIVE
     # a thumb on the whole conversation comes after those on its turns
     if how in ("last", "each"):
-        return max(labelled, key=lambda thumb: (_order(thumb.place), thumb.score.at or 0)).label
+        return max(
+            labelled, key=lambda thumb: (_order_place(thumb.place), thumb.score.at or 0)
+        ).label
 
     ups = sum(thumb.label is Label.POSITIVE for thumb in labelled)
     what = f"{count(len(labelled), 'thumb', 'thumbs')} that differ: {ups} up, {len(labelled) - ups} down"
@@ -401,11 +405,11 @@ def label_by(
     raise BadLabel(what, hint=hint, option={"thumbs": "last"})
 
 
-def _order(place: int | None) -> float:
+def _order_place(place: int | None) -> float:
     return float("inf") if place is None else place
 
 
-def notes(score_kinds: Sequence[ScoreKind]) -> list[str]:
+def describe_scores(score_kinds: Sequence[ScoreKind]) -> list[str]:
     """Describe the score used as thumb, or the scores found if none was."""
     used_counts = Counter[tuple[str, str]]()
     for kind in score_kinds:

@@ -26,7 +26,7 @@ class Built(NamedTuple):
     way: str
 
 
-def from_messages(
+def build_from_messages(
     messages: Sequence[Message],
     shown: str | None,
     thumbed: Sequence[str],
@@ -40,9 +40,9 @@ def from_messages(
     """
     tree = any(message.tree for message in messages)
     if tree:
-        path = _path(messages, shown, thumbed)
+        path = _choose_path(messages, shown, thumbed)
     else:
-        path = in_order(messages)
+        path = sort_messages(messages)
 
     user = next((message.author for message in path), None)
     turns: list[Turn] = []
@@ -78,7 +78,7 @@ class Timed(Protocol):
 Said = TypeVar("Said", bound=Timed)
 
 
-def in_order(messages: Sequence[Said], newest_first: bool = False) -> list[Said]:
+def sort_messages(messages: Sequence[Said], newest_first: bool = False) -> list[Said]:
     """Sort messages by time; ties, and all where a time is missing, keep the file's order, from its oldest row on.
 
     Args:
@@ -107,10 +107,10 @@ def gather_fields(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             if value not in values:
                 values.append(value)
 
-    return {name: _gathered(values) for name, values in values_by_name.items()}
+    return {name: _gather_values(values) for name, values in values_by_name.items()}
 
 
-def _gathered(values: list[Any]) -> Any:
+def _gather_values(values: list[Any]) -> Any:
     if len(values) == 1:
         return values[0]
     if all(isinstance(value, Mapping) for value in values):
@@ -118,7 +118,7 @@ def _gathered(values: list[Any]) -> Any:
     return values
 
 
-def _path(
+def _choose_path(
     messages: Sequence[Message],
     shown: str | None,
     thumbed: Sequence[str],
@@ -132,19 +132,19 @@ def _path(
         message.key: message for message in messages if message.key
     }
     # what the tool shows, unless all thumbs are on other tries
-    current = _up(by_key, shown)
-    if current and (not thumbed or _keys(current) & set(thumbed)):
+    current = _climb_to_root(by_key, shown)
+    if current and (not thumbed or _list_keys(current) & set(thumbed)):
         return current
 
     # else the newest leaf below a thumb, or of least rank
     parents = {message.parent for message in messages}
     leaves = [
-        message for message in in_order(messages) if message.key and message.key not in parents
+        message for message in sort_messages(messages) if message.key and message.key not in parents
     ]
-    paths = [_up(by_key, leaf.key) for leaf in leaves]
+    paths = [_climb_to_root(by_key, leaf.key) for leaf in leaves]
     # the newest thumb decides
     for key in reversed(thumbed):
-        if with_it := [path for path in paths if key in _keys(path)]:
+        if with_it := [path for path in paths if key in _list_keys(path)]:
             return with_it[-1]
 
     # the least sum of ranks comes last, and of equal sums the newest leaf
@@ -152,11 +152,11 @@ def _path(
     return current or (paths[-1] if paths else list(messages))
 
 
-def _keys(path: Sequence[Message]) -> set[str | None]:
+def _list_keys(path: Sequence[Message]) -> set[str | None]:
     return {message.key for message in path}
 
 
-def _up(by_key: Mapping[str | None, Message], key: str | None) -> list[Message]:
+def _climb_to_root(by_key: Mapping[str | None, Message], key: str | None) -> list[Message]:
     path: list[Message] = []
     # a circle of parents ends where it closes
     visited: set[str | None] = set()

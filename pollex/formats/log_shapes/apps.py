@@ -4,16 +4,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.conversations.conversation import Role, Turn
-from pollex.formats.assembly.log_parts import Facts, LeftOut, LogPart, Message, ToolScore, moment
+from pollex.formats.assembly.log_parts import (
+    Facts,
+    LeftOut,
+    LogPart,
+    Message,
+    ToolScore,
+    parse_moment,
+)
 from pollex.formats.log_shapes.bots import without_html
 from pollex.formats.log_shapes.exports import (
     Fields,
-    facts,
     get,
-    objects,
-    required,
-    text,
-    truth,
+    id_as_text,
+    is_true,
+    keep_filled_facts,
+    list_objects,
+    require_text,
     unwrap,
 )
 from pollex.formats.log_shapes.payloads import parse
@@ -42,9 +49,9 @@ def read_coze(fields: Fields) -> Iterator[LogPart]:
     elif fields.get("content_type") == "object_string":
         message["content"] = parse(content)
 
-    session = required(fields, "conversation_id")
-    when = moment(fields.get("created_at"))
-    yield Message(session, text(fields.get("id")), turns_in(message), when)
+    session = require_text(fields, "conversation_id")
+    when = parse_moment(fields.get("created_at"))
+    yield Message(session, id_as_text(fields.get("id")), turns_in(message), when)
 
 
 def read_letta(fields: Fields) -> Iterator[LogPart]:
@@ -61,7 +68,7 @@ def read_letta(fields: Fields) -> Iterator[LogPart]:
     # without an id of a conversation, an agent has one conversation
     names = ("conversation_id", "thread_id", "agent_id")
     session = next(
-        (session_id for name in names if (session_id := text(fields.get(name)))),
+        (session_id for name in names if (session_id := id_as_text(fields.get(name)))),
         "",
     )
     turns = turns_in(message) if message else ()
@@ -69,13 +76,13 @@ def read_letta(fields: Fields) -> Iterator[LogPart]:
         session,
         _key(fields, kind),
         turns,
-        moment(fields.get("date")),
+        parse_moment(fields.get("date")),
     )
 
 
 def _key(fields: Fields, kind: str) -> str | None:
     """Return a message's key: the parts of one step share an id."""
-    id_ = text(fields.get("id"))
+    id_ = id_as_text(fields.get("id"))
     return f"{id_}/{kind}" if id_ else None
 
 
@@ -84,11 +91,11 @@ SAID_TO_DEEPSEEK = ("REQUEST", "RESPONSE")
 
 def read_deepseek(fields: Fields) -> Iterator[LogPart]:
     """Yield the messages of a chat of DeepSeek's export, a tree whose messages have fragments by kind."""
-    id_ = required(fields, "id")
-    yield Facts(id_, facts(title=fields.get("title")))
+    id_ = require_text(fields, "id")
+    yield Facts(id_, keep_filled_facts(title=fields.get("title")))
     for key, node in unwrap(fields.get("mapping")).items():
         message = unwrap(unwrap(node).get("message"))
-        parts = objects(message.get("fragments"))
+        parts = list_objects(message.get("fragments"))
         kinds = [str(part.get("type")).upper() for part in parts]
         spoken = [part for part in parts if str(part.get("type")).upper() in SAID_TO_DEEPSEEK]
         texts = [str(part.get("content") or "") for part in spoken]
@@ -98,8 +105,8 @@ def read_deepseek(fields: Fields) -> Iterator[LogPart]:
         content = [*filter(None, words), *marks_of_files(message.get("files"))]
         role: Role = "user" if by_user else "assistant"
         turns = (Turn(role=role, content=text_of(content)),) if content else ()
-        parent = text(unwrap(node).get("parent"))
-        when = moment(message.get("inserted_at"))
+        parent = id_as_text(unwrap(node).get("parent"))
+        when = parse_moment(message.get("inserted_at"))
         yield Message(
             id_,
             f"{id_}/{key}",
@@ -112,29 +119,29 @@ def read_deepseek(fields: Fields) -> Iterator[LogPart]:
 
 def read_vscode_chat(fields: Fields) -> Iterator[LogPart]:
     """Yield the requests of a chat that VS Code exported: 1 is a vote up, 0 one down."""
-    session = text(fields.get("sessionId")) or ""
-    user = text(fields.get("requesterUsername"))
-    for number, request in enumerate(objects(fields.get("requests"))):
+    session = id_as_text(fields.get("sessionId")) or ""
+    user = id_as_text(fields.get("requesterUsername"))
+    for number, request in enumerate(list_objects(fields.get("requests"))):
         question = get(request, "message.text") or ""
         answer = "".join(
             filter(
                 None,
-                map(_vscode_words, objects(request.get("response"))),
+                map(_vscode_words, list_objects(request.get("response"))),
             )
         )
         failed = get(request, "result.errorDetails.message")
         # a failed request without an answer leaves a mark
         both = (("user", str(question)), ("assistant", answer or ("[error]" if failed else "")))
         turns = tuple(Turn(role=role, content=words) for role, words in both if words)
-        key = text(request.get("requestId")) or str(number)
-        when = moment(request.get("timestamp"))
+        key = id_as_text(request.get("requestId")) or str(number)
+        when = parse_moment(request.get("timestamp"))
         yield Message(
             session,
             key,
             turns,
             when,
             error=str(failed or ""),
-            facts=facts(user=user),
+            facts=keep_filled_facts(user=user),
         )
         vote = request.get("vote")
         if vote in (0, 1):
@@ -184,20 +191,20 @@ def read_voiceflow(fields: Fields) -> Iterator[LogPart]:
 
     role: Role = "user" if is_request else "assistant"
     turns = (Turn(role=role, content=str(words)),) if words else ()
-    session = text(fields.get("sessionID")) or text(fields.get("transcriptID")) or ""
-    yield Message(session, None, turns, moment(fields.get("startTime")))
+    session = id_as_text(fields.get("sessionID")) or id_as_text(fields.get("transcriptID")) or ""
+    yield Message(session, None, turns, parse_moment(fields.get("startTime")))
 
 
 def read_q_business(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange of Amazon Q Business, or what a user said of one."""
-    session = required(fields, "conversation_id")
-    key = text(fields.get("system_message_id"))
-    person = text(fields.get("user_id"))
-    when = moment(fields.get("event_timestamp"))
+    session = require_text(fields, "conversation_id")
+    key = id_as_text(fields.get("system_message_id"))
+    person = id_as_text(fields.get("user_id"))
+    when = parse_moment(fields.get("event_timestamp"))
     exchange = (("user", fields.get("user_message")), ("assistant", fields.get("system_message")))
     turns = tuple(Turn(role=role, content=str(words)) for role, words in exchange if words)
     if turns:
-        yield Message(session, key, turns, when, facts=facts(user=person))
+        yield Message(session, key, turns, when, facts=keep_filled_facts(user=person))
 
     useful = {"USEFUL": "up", "NOT_USEFUL": "down"}.get(str(fields.get("usefulness")))
     comment = fields.get("comment")
@@ -229,9 +236,9 @@ def read_teams(fields: Fields) -> Iterator[LogPart]:
     if fields.get("messageType") not in (None, "message") or fields.get("deletedDateTime"):
         return
 
-    key = required(fields, "id")
+    key = require_text(fields, "id")
     # a message outside of chats is in the thread that it replies to, or begins one
-    session = text(fields.get("chatId")) or text(fields.get("replyToId")) or key
+    session = id_as_text(fields.get("chatId")) or id_as_text(fields.get("replyToId")) or key
     body = unwrap(fields.get("body"))
     html = body.get("contentType") == "html"
     if html:
@@ -241,38 +248,38 @@ def read_teams(fields: Fields) -> Iterator[LogPart]:
 
     files = marks_of_files(fields.get("attachments"))
     by_application = bool(get(fields, "from.application"))
-    user = text(get(fields, "from.user.id"))
+    user = id_as_text(get(fields, "from.user.id"))
     role: Role = "assistant" if by_application else "user"
     content = join_lines([words.strip(), *files])
     turns = (Turn(role=role, content=content),) if content else ()
-    sender = facts(user=user)
+    sender = keep_filled_facts(user=user)
     yield Message(
         session,
         key,
         turns,
-        moment(fields.get("createdDateTime")),
+        parse_moment(fields.get("createdDateTime")),
         facts=sender,
     )
     # reactions on what people wrote are no thumbs
-    for reaction in objects(fields.get("reactions")) if by_application else ():
+    for reaction in list_objects(fields.get("reactions")) if by_application else ():
         if value := TEAMS_REACTIONS.get(str(reaction.get("reactionType"))):
-            person = text(get(reaction, "user.user.id"))
+            person = id_as_text(get(reaction, "user.user.id"))
             yield ToolScore("message", key, value, person=person)
 
 
 def read_silly(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of SillyTavern, whose file is one chat; the chosen try is the one that stands there."""
-    role: Role = "user" if truth(fields.get("is_user")) else "assistant"
+    role: Role = "user" if is_true(fields.get("is_user")) else "assistant"
     words = as_text(fields.get("mes")).strip()
     turns = (
-        (Turn(role=role, content=words),) if words and not truth(fields.get("is_system")) else ()
+        (Turn(role=role, content=words),) if words and not is_true(fields.get("is_system")) else ()
     )
     yield Message("", None, turns)
 
 
 def read_kore(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of Kore.ai, whose words stand in its components."""
-    components = objects(fields.get("components"))
+    components = list_objects(fields.get("components"))
     texts = []
     for part in components:
         if get(part, "data.text"):
@@ -280,10 +287,10 @@ def read_kore(fields: Fields) -> Iterator[LogPart]:
 
     role: Role = "user" if fields.get("type") == "incoming" else "assistant"
     turns = (Turn(role=role, content="\n".join(texts)),) if texts else ()
-    session = required(fields, "sessionId")
+    session = require_text(fields, "sessionId")
     yield Message(
         session,
-        text(fields.get("_id")),
+        id_as_text(fields.get("_id")),
         turns,
-        moment(fields.get("createdOn")),
+        parse_moment(fields.get("createdOn")),
     )

@@ -13,18 +13,18 @@ from pollex.formats.assembly.log_parts import (
     LogPart,
     Message,
     ToolScore,
-    moment,
+    parse_moment,
 )
 from pollex.formats.assembly.thumbs import NAMES, fold
 from pollex.formats.labels import is_usual
 from pollex.formats.log_shapes.exports import (
     Fields,
-    facts,
     get,
-    objects,
-    required,
-    text,
-    truth,
+    id_as_text,
+    is_true,
+    keep_filled_facts,
+    list_objects,
+    require_text,
     unwrap,
 )
 from pollex.formats.log_shapes.payloads import parse
@@ -40,14 +40,14 @@ from pollex.formats.log_shapes.turns import (
 
 
 def read_langflow(fields: Fields) -> Iterator[LogPart]:
-    session = required(fields, "session_id")
-    key = text(fields.get("id"))
+    session = require_text(fields, "session_id")
+    key = id_as_text(fields.get("id"))
     words = text_of(str(fields.get("text") or ""))
-    failed = fields.get("category") == "error" or truth(fields.get("error"))
+    failed = fields.get("category") == "error" or is_true(fields.get("error"))
     # calls of tools stand in blocks, among contents of other kinds
     blocks = []
-    for block in objects(fields.get("content_blocks")):
-        blocks.extend(objects(block.get("contents")))
+    for block in list_objects(fields.get("content_blocks")):
+        blocks.extend(list_objects(block.get("contents")))
 
     tools = [content for content in blocks if content.get("type") == "tool_use"]
     calls = [turn for tool in tools for turn in _tool_turns(tool, tool.get("output"))]
@@ -58,15 +58,18 @@ def read_langflow(fields: Fields) -> Iterator[LogPart]:
         session,
         key,
         (*calls, turn),
-        moment(fields.get("timestamp")),
+        parse_moment(fields.get("timestamp")),
         error=words if failed else "",
     )
 
 
 def read_flowise(fields: Fields) -> Iterator[LogPart]:
-    session = required(fields, "sessionId", "chatId")
+    session = require_text(fields, "sessionId", "chatId")
     # a message without an id is told by its chat, time and role
-    key = text(fields.get("id")) or f"{session}/{fields.get('createdDate')}/{fields.get('role')}"
+    key = (
+        id_as_text(fields.get("id"))
+        or f"{session}/{fields.get('createdDate')}/{fields.get('role')}"
+    )
     lines = [
         text_of(str(fields.get("content") or "")),
         *marks_of_files(parse(fields.get("fileUploads"))),
@@ -74,10 +77,10 @@ def read_flowise(fields: Fields) -> Iterator[LogPart]:
     turn = Turn(role=role_of(fields.get("role")), content=join_lines(lines))
     calls = [
         turn
-        for tool in objects(fields.get("usedTools"))
+        for tool in list_objects(fields.get("usedTools"))
         for turn in _tool_turns({"name": tool.get("tool"), **tool}, tool.get("toolOutput"))
     ]
-    yield Message(session, key, (*calls, turn), moment(fields.get("createdDate")))
+    yield Message(session, key, (*calls, turn), parse_moment(fields.get("createdDate")))
     feedback = parse(fields.get("feedback"))
     if isinstance(feedback, str) and is_usual(feedback):
         yield ToolScore("message", key, feedback)
@@ -106,15 +109,15 @@ def read_botpress(fields: Fields) -> Iterator[LogPart]:
             role="user" if role == "incoming" else "assistant",
             content=text_of(words),
         )
-        key = text(fields.get("id"))
-        when = moment(fields.get("createdAt"))
+        key = id_as_text(fields.get("id"))
+        when = parse_moment(fields.get("createdAt"))
         if role == "incoming":
-            message_facts = facts(user=text(fields.get("userId")))
+            message_facts = keep_filled_facts(user=id_as_text(fields.get("userId")))
         else:
             message_facts = {}
 
         yield Message(
-            required(fields, "conversationId"),
+            require_text(fields, "conversationId"),
             key,
             (turn,),
             when,
@@ -133,12 +136,12 @@ def _botpress_lines(kind: str, payload: Mapping[str, Any]) -> Iterator[str]:
             words.append(str(payload[name]).strip())
 
     labels = []
-    for choice in objects(payload.get("options") or payload.get("actions")):
+    for choice in list_objects(payload.get("options") or payload.get("actions")):
         if choice.get("label"):
             labels.append(str(choice["label"]))
 
     yield from [line for line in words if line] or labels
-    for item in objects(payload.get("items")):
+    for item in list_objects(payload.get("items")):
         yield from _botpress_lines(str(item.get("type") or ""), unwrap(item.get("payload")) or item)
 
     # a message with nothing to read leaves its kind
@@ -160,7 +163,7 @@ REACTIONS = {
 
 
 def read_bot_activity(fields: Fields) -> Iterator[LogPart]:
-    yield from _activity(fields, required(fields, "conversation.id"))
+    yield from _activity(fields, require_text(fields, "conversation.id"))
 
 
 def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
@@ -174,23 +177,23 @@ def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
             yield LeftOut(f"messages whose from.role is {role or None!r:.40} were left out")
         elif words:
             turn = Turn(role="user" if user else "assistant", content=words)
-            user_facts = facts(
-                user=text(get(fields, "from.aadObjectId") or get(fields, "from.id"))
+            user_facts = keep_filled_facts(
+                user=id_as_text(get(fields, "from.aadObjectId") or get(fields, "from.id"))
                 if user
                 else None
             )
             yield Message(
                 id_,
-                text(fields.get("id")),
+                id_as_text(fields.get("id")),
                 (turn,),
-                moment(fields.get("timestamp")),
+                parse_moment(fields.get("timestamp")),
                 facts=user_facts,
             )
     # thumbs: a card's answer, a reaction, a survey
     elif fields.get("type") == "invoke" and fields.get("name") in FEEDBACK_ACTIONS:
         yield from _activity_feedback(fields, id_, unwrap(fields.get("value")))
     elif fields.get("type") == "messageReaction":
-        for reaction in objects(fields.get("reactionsAdded")):
+        for reaction in list_objects(fields.get("reactionsAdded")):
             if value := REACTIONS.get(str(reaction.get("type"))):
                 yield _activity_thumb(fields, id_, value, None)
     elif fields.get("valueType") == "CSATSurveyResponse":
@@ -210,7 +213,7 @@ def _activity(fields: Fields, id_: str) -> Iterator[LogPart]:
 def _activity_words(fields: Fields) -> list[str]:
     words = str(fields.get("text") or "").strip()
     labels = []
-    for action in objects(get(fields, "suggestedActions.actions")):
+    for action in list_objects(get(fields, "suggestedActions.actions")):
         if action.get("title"):
             labels.append(str(action["title"]))
 
@@ -220,7 +223,7 @@ def _activity_words(fields: Fields) -> list[str]:
 def _activity_files(fields: Fields) -> list[str]:
     """Return what stands for the attachments: of a card its words, of others their kind."""
     marks = []
-    for file in objects(fields.get("attachments")):
+    for file in list_objects(fields.get("attachments")):
         if "card" in str(file.get("contentType")):
             marks += _card_words(unwrap(file.get("content"))) or ["[card]"]
         elif str(file.get("contentType")) != "text/html":  # the text once more
@@ -235,7 +238,7 @@ def _card_words(card: Mapping[str, Any]) -> list[str]:
         if isinstance(card.get(name), str):
             words.append(str(card[name]))
 
-    for block in objects(card.get("body")):
+    for block in list_objects(card.get("body")):
         words += _card_words(block)
 
     return words
@@ -265,9 +268,9 @@ def _activity_thumb(
     value: str | None,
     comment: object,
 ) -> ToolScore:
-    message = text(fields.get("replyToId"))
-    person = text(get(fields, "from.aadObjectId") or get(fields, "from.id"))
-    when = moment(fields.get("timestamp"))
+    message = id_as_text(fields.get("replyToId"))
+    person = id_as_text(get(fields, "from.aadObjectId") or get(fields, "from.id"))
+    when = parse_moment(fields.get("timestamp"))
 
     return ToolScore(
         "conversation",
@@ -287,12 +290,14 @@ def read_copilot_transcript(fields: Fields) -> Iterator[LogPart]:
     for name, value in fields.items():
         row[name.casefold()] = value
 
-    id_ = required(row, "conversationtranscriptid")
+    id_ = require_text(row, "conversationtranscriptid")
     yield Facts(
         id_,
-        facts(title=row.get("name"), bot=text(row.get("bot_conversationtranscriptid"))),
+        keep_filled_facts(
+            title=row.get("name"), bot=id_as_text(row.get("bot_conversationtranscriptid"))
+        ),
     )
-    for activity in objects(get(row, "content.activities")):
+    for activity in list_objects(get(row, "content.activities")):
         yield from _activity(activity, id_)
 
 
@@ -313,14 +318,14 @@ _THINKING = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
 
 
 def read_dify_message(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, "conversation_id")
-    key = required(fields, "id")
+    id_ = require_text(fields, "conversation_id")
+    key = require_text(fields, "id")
     error = ""
     if fields.get("status") == "error" or fields.get("error"):
         error = str(fields.get("error") or "failed")
 
-    message_facts = facts(
-        user=text(fields.get("from_end_user_id")),
+    message_facts = keep_filled_facts(
+        user=id_as_text(fields.get("from_end_user_id")),
         model=fields.get("model_id"),
     )
     turns = _dify_exchange(
@@ -329,10 +334,10 @@ def read_dify_message(fields: Fields) -> Iterator[LogPart]:
         error,
         _dify_files(fields.get("message_files")),
     )
-    parent = text(fields.get("parent_message_id"))
+    parent = id_as_text(fields.get("parent_message_id"))
     # a parent of zeros alone is none, and makes no tree
     branched = parent is not None and parent.strip("0-") != ""
-    when = moment(fields.get("created_at"))
+    when = parse_moment(fields.get("created_at"))
     yield Message(
         id_,
         key,
@@ -343,14 +348,14 @@ def read_dify_message(fields: Fields) -> Iterator[LogPart]:
         error=error,
         facts=message_facts,
     )
-    for step in objects(fields.get("agent_thoughts")):
+    for step in list_objects(fields.get("agent_thoughts")):
         yield from read_dify_step({**step, "message_id": key})
 
-    for feedback in [unwrap(fields.get("feedback")), *objects(fields.get("feedbacks"))]:
+    for feedback in [unwrap(fields.get("feedback")), *list_objects(fields.get("feedbacks"))]:
         if feedback.get("rating"):
             source = str(feedback.get("from_source") or "user")
             # a rater without a name is whoever asked
-            person = text(feedback.get("from_end_user_id")) or message_facts.get("user")
+            person = id_as_text(feedback.get("from_end_user_id")) or message_facts.get("user")
             comment = feedback.get("content")
             yield ToolScore(
                 "message",
@@ -397,17 +402,17 @@ def read_dify_step(fields: Fields) -> Iterator[LogPart]:
     content = join_lines([words, *(call.mark for call in calls)])
     turn = Turn(role="assistant", content=content, calls=tuple(calls))
     # the place among the message's steps, else the time
-    place = moment(fields.get("position")) or moment(fields.get("created_at"))
-    yield Addition(required(fields, "message_id"), place, (turn, *tools))
+    place = parse_moment(fields.get("position")) or parse_moment(fields.get("created_at"))
+    yield Addition(require_text(fields, "message_id"), place, (turn, *tools))
 
 
 def read_dify_file(fields: Fields) -> Iterator[LogPart]:
     if marks := _dify_files([fields]):
-        yield Addition(required(fields, "message_id"), mark=marks[0])
+        yield Addition(require_text(fields, "message_id"), mark=marks[0])
 
 
 def _dify_files(files: object) -> list[str]:
-    attachments = objects(files)
+    attachments = list_objects(files)
     return [
         "[image]" if file.get("type") == "image" else "[file]"
         for file in attachments
@@ -434,8 +439,8 @@ def _dify_exchange(
 
 
 def read_dify_feedback(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, "conversation_id")
-    key = required(fields, "message_id")
+    id_ = require_text(fields, "conversation_id")
+    key = require_text(fields, "message_id")
     answer = str(fields.get("ai_response") or "")
     cut = len(answer) >= DIFY_CUT + 3 and answer.endswith("...")
     turns = _dify_exchange(
@@ -448,20 +453,22 @@ def read_dify_feedback(fields: Fields) -> Iterator[LogPart]:
         id_,
         key,
         turns,
-        moment(fields.get("message_date")),
-        facts=facts(user=text(fields.get("from_end_user_id")), answer_cut=cut or None),
+        parse_moment(fields.get("message_date")),
+        facts=keep_filled_facts(
+            user=id_as_text(fields.get("from_end_user_id")), answer_cut=cut or None
+        ),
     )
     yield Facts(
         id_,
-        facts(title=fields.get("conversation_name"), only_rated_turns=True),
+        keep_filled_facts(title=fields.get("conversation_name"), only_rated_turns=True),
     )
 
 
 def read_rasa_tracker(fields: Fields) -> Iterator[LogPart]:
-    sender = required(fields, "sender_id")
+    sender = require_text(fields, "sender_id")
     slots = unwrap(fields.get("slots"))
     # slots as they are now count before the events that set them
-    for event in objects(fields.get("events")):
+    for event in list_objects(fields.get("events")):
         yield from read_rasa_event({**event, "sender_id": sender}, slots=not slots)
 
     for name, value in slots.items():
@@ -474,7 +481,7 @@ def read_rasa_stored(fields: Fields) -> Iterator[LogPart]:
 
 def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
     """Yield a message; a text that begins with a slash is a payload."""
-    sender = required(fields, "sender_id")
+    sender = require_text(fields, "sender_id")
     kind = fields.get("event")
     words = str(fields.get("text") or "")
     if kind == "bot":
@@ -494,9 +501,9 @@ def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
         )
         yield Message(
             sender,
-            text(fields.get("message_id")),
+            id_as_text(fields.get("message_id")),
             (turn,),
-            moment(fields.get("timestamp")),
+            parse_moment(fields.get("timestamp")),
         )
     elif slots and kind == "slot":
         yield from _rasa_slot(sender, str(fields.get("name")), fields.get("value"))
@@ -521,23 +528,25 @@ def _rasa_slot(sender: str, name: str, value: object) -> Iterator[ToolScore]:
 
 
 def read_dialogflow_conversation(fields: Fields) -> Iterator[LogPart]:
-    name = required(fields, "name")
+    name = require_text(fields, "name")
     id_ = name.rpartition("/")[2]
-    for number, interaction in enumerate(objects(_dialogflow_camel(fields.get("interactions")))):
+    for number, interaction in enumerate(
+        list_objects(_dialogflow_camel(fields.get("interactions")))
+    ):
         # an interaction whose answer has no id is told by its number
-        key = text(get(interaction, "response.responseId")) or f"{name}/{number}"
+        key = id_as_text(get(interaction, "response.responseId")) or f"{name}/{number}"
         yield Message(
             id_,
             key,
             _dialogflow_turns(interaction),
-            moment(interaction.get("createTime")),
+            parse_moment(interaction.get("createTime")),
         )
         yield from _dialogflow_feedback(interaction.get("answerFeedback"), key)
 
 
 def read_dialogflow_logged(fields: Fields) -> Iterator[LogPart]:
-    name = required(fields, "conversation_name")
-    number = required(fields, "turn_position")
+    name = require_text(fields, "conversation_name")
+    number = require_text(fields, "turn_position")
     interaction = {}
     for side in ("request", "response"):
         interaction[side] = _dialogflow_camel(parse(fields.get(side)))
@@ -547,7 +556,7 @@ def read_dialogflow_logged(fields: Fields) -> Iterator[LogPart]:
         name.rpartition("/")[2],
         key,
         _dialogflow_turns(interaction),
-        moment(number),
+        parse_moment(number),
     )
     yield from _dialogflow_feedback(
         _dialogflow_camel(parse(fields.get("bot_answer_feedback"))), key
@@ -592,7 +601,7 @@ def _dialogflow_turns(interaction: Mapping[str, object]) -> tuple[Turn, ...]:
     )
     utterance = utterance or interaction.get("requestUtterances")
     question = (Turn(role="user", content=text_of(str(utterance))),) if utterance else ()
-    messages = objects(get(interaction, "response.queryResult.responseMessages"))
+    messages = list_objects(get(interaction, "response.queryResult.responseMessages"))
     # several messages of an answer are lines of one turn
     lines = []
     for message in messages:
@@ -619,34 +628,34 @@ def without_html(body: object) -> str:
 
 def read_lex(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange of Amazon Lex: what was written or heard, and the bot's messages."""
-    session = required(fields, "sessionId")
-    request = text(fields.get("requestId"))
+    session = require_text(fields, "sessionId")
+    request = id_as_text(fields.get("requestId"))
     question = str(fields.get("inputTranscript") or "").strip()
     answers = []
-    for message in objects(fields.get("messages")):
+    for message in list_objects(fields.get("messages")):
         answers.append(str(message.get("content") or "").strip())
 
     answer = join_lines(answers)
     exchange = (("user", text_of(question)), ("assistant", text_of(answer)))
     turns = tuple(Turn(role=role, content=words) for role, words in exchange if words)
-    yield Message(session, request, turns, moment(fields.get("timestamp")))
+    yield Message(session, request, turns, parse_moment(fields.get("timestamp")))
 
 
 def read_livechat(fields: Fields) -> Iterator[LogPart]:
     """Yield the messages of a chat of LiveChat's archive, whose list of users says who is a customer."""
-    id_ = required(fields, "id")
+    id_ = require_text(fields, "id")
     customers = set()
-    for user in objects(fields.get("users")):
+    for user in list_objects(fields.get("users")):
         if user.get("type") == "customer":
-            customers.add(text(user.get("id")))
+            customers.add(id_as_text(user.get("id")))
 
-    for thread in [unwrap(fields.get("thread")), *objects(fields.get("threads"))]:
-        for event in objects(thread.get("events")):
+    for thread in [unwrap(fields.get("thread")), *list_objects(fields.get("threads"))]:
+        for event in list_objects(thread.get("events")):
             # an event that only agents see is no turn
             shown = event.get("visibility", "all") == "all"
             if event.get("type") == "message" and shown and event.get("text"):
                 role: Role
-                if text(event.get("author_id")) in customers:
+                if id_as_text(event.get("author_id")) in customers:
                     role = "user"
                 else:
                     role = "assistant"
@@ -654,9 +663,9 @@ def read_livechat(fields: Fields) -> Iterator[LogPart]:
                 turn = Turn(role=role, content=text_of(str(event["text"])))
                 yield Message(
                     id_,
-                    text(event.get("id")),
+                    id_as_text(event.get("id")),
                     (turn,),
-                    moment(event.get("created_at")),
+                    parse_moment(event.get("created_at")),
                 )
 
         rating = unwrap(get(thread, "properties.rating"))
@@ -673,8 +682,8 @@ def read_livechat(fields: Fields) -> Iterator[LogPart]:
 
 def read_help_scout(fields: Fields) -> Iterator[LogPart]:
     """Yield the threads of a conversation of Help Scout, whose bodies are HTML; notes and changes are no turns."""
-    id_ = required(fields, "id")
-    for thread in objects(get(fields, "_embedded.threads")):
+    id_ = require_text(fields, "id")
+    for thread in list_objects(get(fields, "_embedded.threads")):
         kind = str(thread.get("type") or "")
         words = without_html(thread.get("body"))
         if words and kind in ("customer", "message", "chat", "reply", "beaconchat"):
@@ -684,7 +693,7 @@ def read_help_scout(fields: Fields) -> Iterator[LogPart]:
                 id_,
                 f"{id_}/{thread.get('id')}",
                 (turn,),
-                moment(thread.get("createdAt")),
+                parse_moment(thread.get("createdAt")),
             )
 
     rating = unwrap(fields.get("rating"))
@@ -698,11 +707,11 @@ def read_help_scout(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_intercom(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, "id")
+    id_ = require_text(fields, "id")
     # the source is what the conversation began with; the parts follow it
     parts = [
         unwrap(fields.get("source")),
-        *objects(get(fields, "conversation_parts.conversation_parts")),
+        *list_objects(get(fields, "conversation_parts.conversation_parts")),
     ]
     for number, part in enumerate(parts):
         author = unwrap(part.get("author"))
@@ -718,7 +727,7 @@ def read_intercom(fields: Fields) -> Iterator[LogPart]:
                 role = "assistant"
 
             # the source has the conversation's time
-            when = moment(part.get("created_at")) or moment(fields.get("created_at"))
+            when = parse_moment(part.get("created_at")) or parse_moment(fields.get("created_at"))
             yield Message(
                 id_,
                 f"{id_}/{number}",
@@ -728,19 +737,19 @@ def read_intercom(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_zendesk_ticket(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, "id")
-    requester = text(fields.get("requester_id") or get(fields, "requester.id"))
-    yield Facts(id_, facts(title=fields.get("subject"), user=requester))
+    id_ = require_text(fields, "id")
+    requester = id_as_text(fields.get("requester_id") or get(fields, "requester.id"))
+    yield Facts(id_, keep_filled_facts(title=fields.get("subject"), user=requester))
     # who speaks as a customer: the requester, and who was copied in, but no agent
     customers = _zendesk_ids(fields, "collaborator_ids", "email_cc_ids") - _zendesk_ids(
         fields, "follower_ids"
     ) | {requester}
-    customers.discard(text(fields.get("assignee_id")))
+    customers.discard(id_as_text(fields.get("assignee_id")))
 
-    for number, comment in enumerate(objects(fields.get("comments"))):
+    for number, comment in enumerate(list_objects(fields.get("comments"))):
         # a role tells who writes; without one, the author's id does
-        author = text(comment.get("author_id"))
-        role = text(get(comment, "author.role"))
+        author = id_as_text(comment.get("author_id"))
+        role = id_as_text(get(comment, "author.role"))
         yield from _zendesk_messages(
             id_, f"{id_}/{number}", comment, role in CUSTOMERS if role else author in customers
         )
@@ -753,16 +762,16 @@ def _zendesk_ids(fields: Fields, *names: str) -> set[str | None]:
     for name in names:
         ids = parse(fields.get(name))
         if isinstance(ids, list):
-            listed.update(map(text, ids))
+            listed.update(map(id_as_text, ids))
 
     return listed
 
 
 def read_zendesk_chat(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, "id")
-    yield Facts(id_, facts(user=text(get(fields, "visitor.id"))))
+    id_ = require_text(fields, "id")
+    yield Facts(id_, keep_filled_facts(user=id_as_text(get(fields, "visitor.id"))))
     messages = []
-    for event in objects(fields.get("history")):
+    for event in list_objects(fields.get("history")):
         if event.get("type") == "chat.msg":
             messages.append(event)
 
@@ -780,7 +789,7 @@ def read_zendesk_chat(fields: Fields) -> Iterator[LogPart]:
             id_,
             f"{id_}/{number}",
             (turn,),
-            moment(event.get("timestamp")),
+            parse_moment(event.get("timestamp")),
         )
 
     yield from read_zendesk_rating(
@@ -790,10 +799,10 @@ def read_zendesk_chat(fields: Fields) -> Iterator[LogPart]:
 
 def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
     """Yield the comments of an audit; the first author of a ticket is its requester, who speaks as the user."""
-    id_ = required(fields, "ticket_id")
+    id_ = require_text(fields, "ticket_id")
     when = fields.get("created_at")
-    person = text(fields.get("author_id")) or text(fields.get("updater_id"))
-    for event in objects(fields.get("events") or fields.get("child_events")):
+    person = id_as_text(fields.get("author_id")) or id_as_text(fields.get("updater_id"))
+    for event in list_objects(fields.get("events") or fields.get("child_events")):
         # a rating stands in fields that changed
         changed: dict[str, Any] = dict(event)
         if event.get("field_name"):
@@ -814,21 +823,21 @@ def read_zendesk_audit(fields: Fields) -> Iterator[LogPart]:
 
         if "Comment" in (event.get("type"), event.get("event_type")):
             author = (
-                text(event.get("author_id"))
-                or text(fields.get("author_id"))
-                or text(fields.get("updater_id"))
+                id_as_text(event.get("author_id"))
+                or id_as_text(fields.get("author_id"))
+                or id_as_text(fields.get("updater_id"))
             )
             # who speaks as the user is decided later, by the order of the authors
             for message in _zendesk_messages(
-                id_, text(event.get("id")), {"created_at": when, **event}, customer=False
+                id_, id_as_text(event.get("id")), {"created_at": when, **event}, customer=False
             ):
                 yield message._replace(author=author)
 
 
 def read_zendesk_comment(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, "ticket_id")
+    id_ = require_text(fields, "ticket_id")
     role = str(fields.get("author_role") or "").casefold()
-    key = text(fields.get("comment_id")) or text(fields.get("id"))
+    key = id_as_text(fields.get("comment_id")) or id_as_text(fields.get("id"))
     yield from _zendesk_messages(id_, key, fields, role in CUSTOMERS)
 
     if fields.get("satisfaction_score"):
@@ -854,18 +863,18 @@ def _zendesk_messages(
 
     words = join_lines([body.strip(), *marks_of_files(comment.get("attachments"))])
     # comments that aren't public are notes between agents
-    if words and (comment.get("public") is None or truth(comment["public"])):
+    if words and (comment.get("public") is None or is_true(comment["public"])):
         turn = Turn(role="user" if customer else "assistant", content=words)
-        yield Message(id_, key, (turn,), moment(comment.get("created_at")))
+        yield Message(id_, key, (turn,), parse_moment(comment.get("created_at")))
 
 
 def read_zendesk_rating(fields: Fields) -> Iterator[ToolScore]:
     """Yield a rating of good or bad; offered ratings are none. Rows may repeat it."""
     score = str(fields.get("score") or "")
-    id_ = required(fields, "ticket_id")
+    id_ = require_text(fields, "ticket_id")
     if score and score not in ("offered", "unoffered"):
         comment = fields.get("comment")
-        person = text(fields.get("requester_id"))
+        person = id_as_text(fields.get("requester_id"))
         value = score.removesuffix("_with_comment")
         reason = fields.get("reason")
         yield ToolScore(

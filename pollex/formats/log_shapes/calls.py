@@ -10,19 +10,19 @@ from json import dumps
 from typing import Any
 
 from pollex.formats.assembly.chains import BY_HISTORY
-from pollex.formats.assembly.log_parts import LogPart, ModelCall, Target, ToolScore, moment
+from pollex.formats.assembly.log_parts import LogPart, ModelCall, Target, ToolScore, parse_moment
 from pollex.formats.assembly.thumbs import NAMES, STAR_NAMES, fold
 from pollex.formats.feedback import COMMENT_NAMES
 from pollex.formats.fields import LABEL_NAMES, RATING_NAMES
 from pollex.formats.log_shapes.exports import (
     Fields,
-    facts,
     get,
     has,
-    objects,
-    required,
-    text,
-    truth,
+    id_as_text,
+    is_true,
+    keep_filled_facts,
+    list_objects,
+    require_text,
     unwrap,
 )
 from pollex.formats.log_shapes.payloads import (
@@ -205,17 +205,17 @@ def is_logged_call(fields: Fields) -> bool:
         return False
     # without a session it needs an id, a model and a time; with one, an id or no label beside it
     if named(fields, SESSIONS) is None:
-        id_name = next((name for name in CALL_IDS if text(fields.get(name))), None)
+        id_name = next((name for name in CALL_IDS if id_as_text(fields.get(name))), None)
         return bool(id_name) and has(fields, "model") and any(name in fields for name in TIMES)
 
-    id_name = next((name for name in CALL_IDS if text(fields.get(name))), None)
+    id_name = next((name for name in CALL_IDS if id_as_text(fields.get(name))), None)
     return id_name is not None or fields.keys().isdisjoint((*LABEL_NAMES, *RATING_NAMES))
 
 
 def read_logged_call(fields: Fields) -> Iterator[LogPart]:
     """Yield a call of a model, and the scores beside it."""
     call_id = next(
-        (id_ for name in CALL_IDS if (id_ := text(fields.get(name)))),
+        (id_ for name in CALL_IDS if (id_ := id_as_text(fields.get(name)))),
         None,
     )
     # a call without an id gets one made of its content
@@ -226,7 +226,7 @@ def read_logged_call(fields: Fields) -> Iterator[LogPart]:
     sent = _sent_messages(fields)
     failed = _failure(fields)
     before = input_of(sent)
-    trace = text(fields.get("trace_id")) or call_id
+    trace = id_as_text(fields.get("trace_id")) or call_id
     yield ModelCall(
         trace,
         call_id,
@@ -243,14 +243,16 @@ def read_logged_call(fields: Fields) -> Iterator[LogPart]:
 
 def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
     """Yield a call that Amazon Bedrock logged: Converse's messages, or the body of one of its models."""
-    call_id = required(fields, "requestId")
+    call_id = require_text(fields, "requestId")
     sent = unwrap(get(fields, "input.inputBodyJson"))
     received = parse(get(fields, "output.outputBodyJson"))
     if isinstance(received, list):  # the pieces of a stream
-        received = {"role": "assistant", "content": "".join(map(_piece, objects(received)))}
+        received = {"role": "assistant", "content": "".join(map(_piece, list_objects(received)))}
 
     # the models' own bodies
-    results = objects(unwrap(received).get("results")) or objects(unwrap(received).get("outputs"))
+    results = list_objects(unwrap(received).get("results")) or list_objects(
+        unwrap(received).get("outputs")
+    )
     if results:
         names = ("outputText", "text")
         received = next(result[name] for result in results for name in names if name in result)
@@ -258,7 +260,7 @@ def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
         received = received["generation"]
 
     session = named(unwrap(fields.get("requestMetadata")), SESSIONS)
-    failed = text(fields.get("errorCode")) or ""
+    failed = id_as_text(fields.get("errorCode")) or ""
     # some models take one text in place of messages
     prompt = None
     if "messages" not in sent:
@@ -269,11 +271,11 @@ def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
         call_id,
         None,
         session or BY_HISTORY,
-        moment(fields.get("timestamp")),
+        parse_moment(fields.get("timestamp")),
         **of_sides(input_of(prompt or sent), None if failed else output_of(received)),
         model=True,
         error=failed,
-        facts=facts(
+        facts=keep_filled_facts(
             user=named(unwrap(fields.get("requestMetadata")), USERS),
             model=fields.get("modelId"),
             metadata=unwrap(fields.get("requestMetadata")),
@@ -315,7 +317,7 @@ def _sent_messages(fields: Fields) -> object:
 
 
 def _are_messages(value: object) -> bool:
-    listed = objects(value)
+    listed = list_objects(value)
     return bool(listed) and all(any(name in message for name in ROLE_NAMES) for message in listed)
 
 
@@ -365,7 +367,7 @@ def named(fields: Fields, names: frozenset[str], depth: int = 0) -> str | None:
     # the row's own fields first, then the objects in it
     inner = list[Mapping[str, Any]]()
     for name, value in fields.items():
-        if _folded(name) in names and (filled := text(value)):
+        if _folded(name) in names and (filled := id_as_text(value)):
             return filled
         if isinstance(value, Mapping | str):
             opened = unwrap(value)
@@ -388,7 +390,7 @@ def _folded(name: str) -> str:
 def time_of(fields: Fields) -> float | None:
     """Return when a call began, in seconds since 1970."""
     places = (fields, *(unwrap(fields.get(name)) for name in ("timestamps", "metrics", "metadata")))
-    times = (moment(place[name]) for place in places for name in TIMES if name in place)
+    times = (parse_moment(place[name]) for place in places for name in TIMES if name in place)
     return next((at for at in times if at is not None), None)
 
 
@@ -403,7 +405,7 @@ def _facts(fields: Fields) -> Mapping[str, Any]:
 
     shown = {name: value for name, value in beside.items() if name not in _SENT | _CAME}
     user = named(fields, USERS)
-    return shown | facts(user=user, metadata=unwrap(fields.get("metadata")))
+    return shown | keep_filled_facts(user=user, metadata=unwrap(fields.get("metadata")))
 
 
 def scores_beside(fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolScore]:
@@ -412,7 +414,7 @@ def scores_beside(fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolSco
     # a list of entries, or one entry in a list's place
     for name in SCORE_LISTS:
         single = unwrap(fields.get(name))
-        for entry in objects(fields.get(name)) or ([single] if single else []):
+        for entry in list_objects(fields.get(name)) or ([single] if single else []):
             yield from _score(name, entry, owner)
 
     # a thumb of the row itself, with the comment beside it
@@ -432,7 +434,7 @@ def scores_beside(fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolSco
 
 def _score(listed: str, fields: Fields, owner: tuple[Target, str]) -> Iterator[ToolScore]:
     name = next(
-        (filled for path in SCORE_NAMES if (filled := text(get(fields, path)))),
+        (filled for path in SCORE_NAMES if (filled := id_as_text(get(fields, path)))),
         listed,
     )
     value = next(
@@ -444,7 +446,7 @@ def _score(listed: str, fields: Fields, owner: tuple[Target, str]) -> Iterator[T
         None,
     )
     source = next(
-        (filled for path in SCORE_SOURCES if (filled := text(get(fields, path)))),
+        (filled for path in SCORE_SOURCES if (filled := id_as_text(get(fields, path)))),
         "",
     )
     written = next(
@@ -485,7 +487,7 @@ def has_spans(fields: Fields) -> bool:
     if name is None or not any(has(fields, id_name) for id_name in CALL_IDS):
         return False
 
-    spans = objects(fields[name])
+    spans = list_objects(fields[name])
     # the first three spans stand for all
     return bool(spans) and all(map(_is_span, spans[:3]))
 
@@ -498,7 +500,7 @@ def _is_span(span: Mapping[str, Any]) -> bool:
 def read_trace_with_spans(fields: Fields) -> Iterator[LogPart]:
     """Yield the calls of a trace that holds its spans, and the scores beside."""
     ids = ("trace_id", "traceId", "id", "run_id", "log_id", "uuid")
-    trace = next((id_ for name in ids if (id_ := text(fields.get(name)))), "")
+    trace = next((id_ for name in ids if (id_ := id_as_text(fields.get(name)))), "")
     root = f"{trace}/trace"
     start = time_of(fields)
     yield ModelCall(
@@ -513,16 +515,16 @@ def read_trace_with_spans(fields: Fields) -> Iterator[LogPart]:
         facts=_facts(fields),
     )
     for name in SPAN_LISTS:
-        for span in objects(fields.get(name)):
+        for span in list_objects(fields.get(name)):
             yield from _span(span, trace, root)
 
     yield from scores_beside(fields, ("trace", trace))
 
 
 def _span(span: Fields, trace: str, around: str) -> Iterator[LogPart]:
-    span_id = next((id_ for name in CALL_IDS if (id_ := text(span.get(name)))), "")
-    kind = next((filled for name in KINDS if (filled := text(span.get(name)))), "")
-    parent = next((id_ for name in PARENTS if (id_ := text(span.get(name)))), None)
+    span_id = next((id_ for name in CALL_IDS if (id_ := id_as_text(span.get(name)))), "")
+    kind = next((filled for name in KINDS if (filled := id_as_text(span.get(name)))), "")
+    parent = next((id_ for name in PARENTS if (id_ := id_as_text(span.get(name)))), None)
     yield ModelCall(
         trace,
         span_id,
@@ -532,10 +534,10 @@ def _span(span: Fields, trace: str, around: str) -> Iterator[LogPart]:
         time_of(span),
         **sides(_first(span, SENT), _first(span, CAME), silent=silent_kind(kind)),
         model=_folded(kind) in MODELS,
-        error=_failure(span) if truth(span.get("error")) else "",
+        error=_failure(span) if is_true(span.get("error")) else "",
     )
     for name in SPAN_LISTS:
-        for inner in objects(span.get(name)):
+        for inner in list_objects(span.get(name)):
             yield from _span(inner, trace, span_id)
 
 

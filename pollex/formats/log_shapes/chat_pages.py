@@ -14,17 +14,17 @@ from pollex.formats.assembly.log_parts import (
     Message,
     ToolScore,
     WholeTalk,
-    moment,
+    parse_moment,
 )
 from pollex.formats.labels import as_number
 from pollex.formats.log_shapes.exports import (
     Fields,
-    facts,
     get,
-    objects,
-    required,
-    text,
-    truth,
+    id_as_text,
+    is_true,
+    keep_filled_facts,
+    list_objects,
+    require_text,
     unwrap,
 )
 from pollex.formats.log_shapes.payloads import parse, system_of
@@ -42,23 +42,23 @@ _CHATGPT_WORDS = ("text", "multimodal_text")
 
 
 def read_chatgpt_conversation(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, "conversation_id", "id")
+    id_ = require_text(fields, "conversation_id", "id")
     # the current node tells which path of the tree was shown
     yield Facts(
         id_,
-        facts(title=fields.get("title"), model=fields.get("default_model_slug")),
-        text(fields.get("current_node")),
+        keep_filled_facts(title=fields.get("title"), model=fields.get("default_model_slug")),
+        id_as_text(fields.get("current_node")),
     )
     for key, node in unwrap(fields.get("mapping")).items():
         if isinstance(node, Mapping):
             message = unwrap(node.get("message"))
-            when = moment(message.get("create_time"))
+            when = parse_moment(message.get("create_time"))
             yield Message(
                 id_,
                 str(key),
                 _chatgpt_turns(message),
                 when,
-                text(node.get("parent")),
+                id_as_text(node.get("parent")),
                 tree=True,
             )
 
@@ -106,24 +106,24 @@ def read_open_webui_feedback(fields: Fields) -> Iterator[LogPart]:
     chat = parse(unwrap(fields.get("snapshot")).get("chat"))
     data = unwrap(fields.get("data"))
     meta = unwrap(fields.get("meta"))
-    id_ = text(meta.get("chat_id")) or required(unwrap(chat), "id")
-    person = text(fields.get("user_id"))
-    when = moment(fields.get("updated_at", fields.get("created_at")))
-    compared = facts(
+    id_ = id_as_text(meta.get("chat_id")) or require_text(unwrap(chat), "id")
+    person = id_as_text(fields.get("user_id"))
+    when = parse_moment(fields.get("updated_at", fields.get("created_at")))
+    compared = keep_filled_facts(
         arena=meta.get("arena"),
         sibling_model_ids=data.get("sibling_model_ids"),
     )
     # the chat as it was when it was rated; annotations in it are this rating once more
     if isinstance(chat, Mapping):
         yield from _open_webui_chat(
-            id_, chat, person, moment(chat.get("updated_at")) or when, annotated=False
+            id_, chat, person, parse_moment(chat.get("updated_at")) or when, annotated=False
         )
 
     yield Facts(id_, compared)
     if data.get("rating") is not None:
         yield ToolScore(
             "message",
-            required(meta, "message_id"),
+            require_text(meta, "message_id"),
             data["rating"],
             comment=data.get("comment"),
             tags=[data.get("reason"), data.get("tags")],
@@ -133,9 +133,9 @@ def read_open_webui_feedback(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_open_webui_chat(fields: Fields) -> Iterator[LogPart]:
-    when = moment(fields.get("updated_at"))
+    when = parse_moment(fields.get("updated_at"))
     yield from _open_webui_chat(
-        required(fields, "id"), fields, text(fields.get("user_id")), when, annotated=True
+        require_text(fields, "id"), fields, id_as_text(fields.get("user_id")), when, annotated=True
     )
 
 
@@ -159,14 +159,14 @@ def _open_webui_chat(
     if not isinstance(messages, Mapping) or not messages:
         messages = _open_webui_tree(inner.get("messages"))
 
-    models = facts(
+    models = keep_filled_facts(
         title=fields.get("title"),
         model=inner.get("models"),
         user=person,
     )
     state = when or 0
     system = system_of({"system": get(inner, "params.system") or inner.get("system")})
-    yield Facts(id_, models, text(get(inner, "history.currentId")), state)
+    yield Facts(id_, models, id_as_text(get(inner, "history.currentId")), state)
 
     for key, message in messages.items():
         if isinstance(message, Mapping) and message.get("role") is not None:
@@ -185,8 +185,8 @@ def _open_webui_tree(messages: object) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     before = None
     # a list is a tree with a single path
-    for index, message in enumerate(objects(messages)):
-        key = text(message.get("id")) or str(index)
+    for index, message in enumerate(list_objects(messages)):
+        key = id_as_text(message.get("id")) or str(index)
         tree[key] = {**message, "parentId": before}
         before = key
 
@@ -199,12 +199,12 @@ def _open_webui_message(
     message: Mapping[str, Any],
 ) -> Message:
     turns, error = _open_webui_turns(message)
-    parent = text(message.get("parentId"))
+    parent = id_as_text(message.get("parentId"))
     return Message(
         id_,
         key,
         turns,
-        moment(message.get("timestamp")),
+        parse_moment(message.get("timestamp")),
         parent,
         tree=True,
         error=error,
@@ -293,7 +293,7 @@ def _open_webui_annotation(
 
 
 def read_librechat_conversation(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, "conversationId")
+    id_ = require_text(fields, "conversationId")
     for message in _librechat_flat(
         fields.get("messagesTree") or fields.get("messages") or [], None
     ):
@@ -302,20 +302,22 @@ def read_librechat_conversation(fields: Fields) -> Iterator[LogPart]:
 
 def _librechat_flat(messages: object, parent: str | None) -> Iterator[Mapping[str, Any]]:
     # messages are walked level by level; each gets the id of its parent
-    waiting = [(message, parent) for message in objects(messages)]
+    waiting = [(message, parent) for message in list_objects(messages)]
     while waiting:
         message, above = waiting.pop(0)
         yield message if "parentMessageId" in message else {**message, "parentMessageId": above}
-        for child in objects(message.get("children")):
-            waiting.append((child, text(message.get("messageId"))))
+        for child in list_objects(message.get("children")):
+            waiting.append((child, id_as_text(message.get("messageId"))))
 
 
 def read_librechat_message(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, "conversationId")
-    key = required(fields, "messageId")
-    message_facts = facts(user=text(fields.get("user")), model=fields.get("model"))
-    parent = text(fields.get("parentMessageId"))
-    when = moment(fields.get("createdAt"))
+    id_ = require_text(fields, "conversationId")
+    key = require_text(fields, "messageId")
+    message_facts = keep_filled_facts(
+        user=id_as_text(fields.get("user")), model=fields.get("model")
+    )
+    parent = id_as_text(fields.get("parentMessageId"))
+    when = parse_moment(fields.get("createdAt"))
     turns, error = _librechat_turns(fields)
     yield Message(
         id_,
@@ -330,7 +332,7 @@ def read_librechat_message(fields: Fields) -> Iterator[LogPart]:
     feedback = fields.get("feedback")
     if isinstance(feedback, Mapping) and feedback.get("rating") is not None:
         words = feedback.get("text")
-        person = text(fields.get("user"))
+        person = id_as_text(fields.get("user"))
         yield ToolScore(
             "message",
             key,
@@ -342,23 +344,23 @@ def read_librechat_message(fields: Fields) -> Iterator[LogPart]:
 
 
 def _librechat_turns(fields: Fields) -> tuple[tuple[Turn, ...], str]:
-    """Return the turns of `text` or parts, and an error.
+    """Return the turns of `id_as_text` or parts, and an error.
 
     `sender` is a model's name, so it does not give the role.
     """
-    if truth(fields.get("isCreatedByUser")):
+    if is_true(fields.get("isCreatedByUser")):
         role = "user"
     else:
         role = "assistant"
 
-    parts = objects(fields.get("content"))
+    parts = list_objects(fields.get("content"))
     errors = []
     for part in parts:
         if part.get("type") == "error":
             errors.append(str(part.get("error")))
 
     failed = ""
-    if truth(fields.get("error")) or errors:
+    if is_true(fields.get("error")) or errors:
         failed = (errors or [str(fields.get("text") or "failed")])[0]
     # an error stands for the answer only where no part has words
     if failed and not any(part.get("type") == "text" for part in parts):
@@ -379,11 +381,11 @@ CHAINLIT_ROLES: dict[str, Role] = {
 
 
 def read_chainlit_step(fields: Fields) -> Iterator[LogPart]:
-    thread = required(fields, "threadId")
-    key = text(fields.get("id"))
+    thread = require_text(fields, "threadId")
+    key = id_as_text(fields.get("id"))
     role = CHAINLIT_ROLES.get(str(fields.get("type")))
     words = text_of(fields.get("output") or "")
-    failed = truth(fields.get("isError")) and role in ("assistant", "tool")
+    failed = is_true(fields.get("isError")) and role in ("assistant", "tool")
     turns: tuple[Turn, ...] = ()
     # a tool's step is its call, and what it answered
     if role == "tool":
@@ -400,13 +402,13 @@ def read_chainlit_step(fields: Fields) -> Iterator[LogPart]:
     elif role and (words or failed):
         turns = (Turn(role=role, content="[error]" if failed else words),)
 
-    user_facts = facts(user=text(fields.get("name")) if role == "user" else None)
+    user_facts = keep_filled_facts(user=id_as_text(fields.get("name")) if role == "user" else None)
     error = words if failed else ""
     yield Message(
         thread,
         key,
         turns,
-        moment(fields.get("createdAt")),
+        parse_moment(fields.get("createdAt")),
         error=error,
         facts=user_facts,
     )
@@ -414,7 +416,7 @@ def read_chainlit_step(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_chainlit_element(fields: Fields) -> Iterator[LogPart]:
-    if message := text(fields.get("forId", fields.get("stepId"))):
+    if message := id_as_text(fields.get("forId", fields.get("stepId"))):
         yield Addition(message, mark=marks_of_files([fields])[0])
 
 
@@ -433,7 +435,7 @@ def _is_unset_in_chainlit(feedback: Fields, value: object) -> bool:
 
 def read_chainlit_feedback(fields: Fields) -> Iterator[LogPart]:
     if fields.get("value") not in (None, "") and not _is_unset_in_chainlit(fields, fields["value"]):
-        target = required(fields, "forId", "stepId")
+        target = require_text(fields, "forId", "stepId")
         yield ToolScore(
             "message",
             target,
@@ -449,7 +451,7 @@ def _turns_with_files(role: object, content: object, files: object) -> tuple[Tur
 
 def read_studio(fields: Fields) -> Iterator[LogPart]:
     chunks = []
-    for chunk in objects(unwrap(fields.get("chunkedPrompt")).get("chunks")):
+    for chunk in list_objects(unwrap(fields.get("chunkedPrompt")).get("chunks")):
         if not chunk.get("isThought"):
             chunks.append(chunk)
 
@@ -461,9 +463,9 @@ def read_studio(fields: Fields) -> Iterator[LogPart]:
         )
     ]
     yield WholeTalk(
-        text(fields.get("id")),
+        id_as_text(fields.get("id")),
         (*system_of(fields), *turns),
-        facts=facts(settings=fields.get("runSettings")),
+        facts=keep_filled_facts(settings=fields.get("runSettings")),
     )
 
 
@@ -478,7 +480,7 @@ def _studio_mark(chunk: Mapping[str, Any]) -> str:
 def read_arena(fields: Fields) -> Iterator[LogPart]:
     """Yield a chat as the server logged it, after each answer and with each vote."""
     state = unwrap(fields.get("state"))
-    id_ = required(state, "conv_id")
+    id_ = require_text(state, "conv_id")
     roles = state.get("roles")
     if isinstance(roles, list) and roles:
         user_name = roles[0]
@@ -500,8 +502,8 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
     yield WholeTalk(
         id_,
         (*system, *turns),
-        at=moment(fields.get("tstamp")),
-        facts=facts(model=fields.get("model")),
+        at=parse_moment(fields.get("tstamp")),
+        facts=keep_filled_facts(model=fields.get("model")),
     )
 
     if fields.get("type") in ("upvote", "downvote"):
@@ -509,5 +511,5 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
             "conversation",
             id_,
             fields["type"],
-            at=moment(fields.get("tstamp")),
+            at=parse_moment(fields.get("tstamp")),
         )

@@ -5,11 +5,26 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 from pollex.conversations.conversation import Turn
-from pollex.formats.assembly.log_parts import LogPart, Message, Target, ToolScore, WholeTalk, moment
+from pollex.formats.assembly.log_parts import (
+    LogPart,
+    Message,
+    Target,
+    ToolScore,
+    WholeTalk,
+    parse_moment,
+)
 from pollex.formats.feedback import COMMENT_NAMES as COMMENTS
 from pollex.formats.fields import LABEL_NAMES, OWNER_NAMES, RATING_NAMES
 from pollex.formats.labels import as_number, is_usual
-from pollex.formats.log_shapes.exports import Fields, facts, objects, required, text, truth, unwrap
+from pollex.formats.log_shapes.exports import (
+    Fields,
+    id_as_text,
+    is_true,
+    keep_filled_facts,
+    list_objects,
+    require_text,
+    unwrap,
+)
 from pollex.formats.log_shapes.payloads import parse
 from pollex.formats.log_shapes.readers import NAMES, TIME_NAMES
 from pollex.formats.log_shapes.turns import TEXT_NAMES, is_part, marks_of_files, turns_in
@@ -27,14 +42,14 @@ def read_chat(fields: Fields) -> Iterator[LogPart]:
     id_ = _id(fields)
     turns = list[Turn]()
     keys = list[str | None]()
-    person = text(fields.get("userId"))
+    person = id_as_text(fields.get("userId"))
     name = _listed(fields)
     rest = {key: value for key, value in fields.items() if key not in ("id", name, "votes")}
     scores: list[ToolScore] = []
-    for number, message in enumerate(objects(fields.get(name))):
+    for number, message in enumerate(list_objects(fields.get(name))):
         message_turns = _turns(message)
         # a message without an id is told by its place
-        key = text(message.get("id")) or f"{id_}#{number}"
+        key = id_as_text(message.get("id")) or f"{id_}#{number}"
         turns += message_turns
         keys += [key] * len(message_turns)
 
@@ -52,11 +67,11 @@ def read_chat(fields: Fields) -> Iterator[LogPart]:
         id_,
         tuple(turns),
         tuple(keys),
-        facts=facts(**{**rest, "user": person or rest.get("user")}),
+        facts=keep_filled_facts(**{**rest, "user": person or rest.get("user")}),
     )
     yield from scores
     yield from _comment_on_whole(fields, id_, scores)
-    for vote in objects(fields.get("votes")):
+    for vote in list_objects(fields.get("votes")):
         yield from read_vote(vote)
 
 
@@ -118,7 +133,7 @@ def _parts(content: object) -> object:
 def _feedback(message: Mapping[str, object], person: str | None) -> Iterator[ToolScore]:
     feedback = _feedback_on(message)
     value = _value(message)
-    key = text(message.get("id"))
+    key = id_as_text(message.get("id"))
     if isinstance(value, str | int | float) and value != "" and key:
         tags = feedback.get("tags") or feedback.get("reason")
         yield ToolScore(
@@ -178,7 +193,7 @@ def _id(fields: Fields) -> str:
     # a chat without an id gets one made of its content
     held = json.dumps(fields, sort_keys=True, ensure_ascii=True)
     named = next(
-        (id_ for name in ("id", *OWNER_NAMES) if (id_ := text(fields.get(name)))),
+        (id_ for name in ("id", *OWNER_NAMES) if (id_ := id_as_text(fields.get(name)))),
         None,
     )
     return named or "sha256-" + sha256(held.encode()).hexdigest()[:16]
@@ -192,24 +207,24 @@ def _listed(fields: Fields) -> str:
 
 
 def read_message(fields: Fields) -> Iterator[LogPart]:
-    key = required(fields, "id")
+    key = require_text(fields, "id")
     message = {**fields, "content": parse(fields.get("content"))}  # a table's column of JSON
     yield Message(
-        required(fields, "chatId", *OWNER_NAMES),
+        require_text(fields, "chatId", *OWNER_NAMES),
         key,
         _turns(message),
-        moment(fields.get("createdAt")),
+        parse_moment(fields.get("createdAt")),
     )
     yield from _feedback(fields, None)
 
 
 def read_vote(fields: Fields) -> Iterator[LogPart]:
     if fields.get("isUpvoted") not in (None, ""):
-        key = required(fields, "messageId")
+        key = require_text(fields, "messageId")
         yield ToolScore(
             "conversation",
-            text(fields.get("chatId")) or "",
-            truth(fields["isUpvoted"]),
+            id_as_text(fields.get("chatId")) or "",
+            is_true(fields["isUpvoted"]),
             message=key,
         )
 
@@ -231,7 +246,7 @@ def is_stored(fields: Fields) -> bool:
     if "id" in first and "id" in fields:
         return True
 
-    values = map(_value, objects(listed))
+    values = map(_value, list_objects(listed))
     return any(is_usual(value) or as_number(value) for value in values if value is not None)
 
 
@@ -266,11 +281,11 @@ def read_votes(fields: Fields) -> Iterator[LogPart]:
             TIME_NAMES,
         )
     )
-    named = text(owner)
-    key = text(message)
+    named = id_as_text(owner)
+    key = id_as_text(message)
     if value is not None and (named or key):
         target: Target = "conversation" if named else "message"
-        by = text(person)
+        by = id_as_text(person)
         owned = named or key or ""
         yield ToolScore(
             target,
@@ -278,7 +293,7 @@ def read_votes(fields: Fields) -> Iterator[LogPart]:
             value,
             comment=comment,
             person=by,
-            at=moment(when),
+            at=parse_moment(when),
             message=key,
         )
 

@@ -30,16 +30,16 @@ DEEPEST = 4
 """Objects inside one another in which candidates are looked for."""
 
 
-def was_left(message: object) -> bool:
+def is_left(message: object) -> bool:
     """Return whether a message says that nobody chose it."""
     if not isinstance(message, dict) or CHOSEN.isdisjoint(message):
         return False
     return any(message.get(name) in (False, "false", "False") for name in CHOSEN)
 
 
-def without_left(messages: Any) -> Any:
+def drop_left(messages: Any) -> Any:
     """Return a list without the answers that nobody chose, where others are marked as chosen."""
-    if not isinstance(messages, list) or not any(map(was_left, messages)):
+    if not isinstance(messages, list) or not any(map(is_left, messages)):
         return messages
 
     marked = []
@@ -48,7 +48,7 @@ def without_left(messages: Any) -> Any:
             marked.append(message)
 
     if marked:
-        return [message for message in messages if not was_left(message)]
+        return [message for message in messages if not is_left(message)]
     return messages
 
 
@@ -59,8 +59,8 @@ def without_left_turns(
 ) -> list[T]:
     """Return the turns of a table without answers that follow each other of which others are marked as chosen."""
     spoken: list[T] = []
-    for answers in _runs(turns, role_of):
-        marks = [_mark_of(fields_of(turn)) for turn in answers]
+    for answers in _iterate_runs(turns, role_of):
+        marks = [_find_mark(fields_of(turn)) for turn in answers]
         several = len(answers) > 1 and role_of(answers[0]) == "assistant"
         if several and True in marks and False in marks:
             answers = [turn for turn, mark in zip(answers, marks, strict=True) if mark is not False]
@@ -69,7 +69,7 @@ def without_left_turns(
     return spoken
 
 
-def _runs(turns: Sequence[T], role_of: Callable[[T], str]) -> Iterator[list[T]]:
+def _iterate_runs(turns: Sequence[T], role_of: Callable[[T], str]) -> Iterator[list[T]]:
     """Yield the turns that follow each other with the same role."""
     run: list[T] = []
     for turn in turns:
@@ -82,7 +82,7 @@ def _runs(turns: Sequence[T], role_of: Callable[[T], str]) -> Iterator[list[T]]:
         yield run
 
 
-def _mark_of(fields: Mapping[str, Any]) -> bool | None:
+def _find_mark(fields: Mapping[str, Any]) -> bool | None:
     """Return whether an answer of a table was chosen; None where nothing says it."""
     value = next((fields[name] for name in CHOSEN if name in fields), None)
     if value in YES:
@@ -92,25 +92,25 @@ def _mark_of(fields: Mapping[str, Any]) -> bool | None:
     return None
 
 
-def with_chosen_alone(fields: dict[str, Any]) -> dict[str, Any]:
+def keep_chosen_alone(fields: dict[str, Any]) -> dict[str, Any]:
     """Return a row with the chosen answer in place of each list of candidates; the same row where it has none."""
     if _CONTAINERS.isdisjoint(map(type, fields.values())):  # as in most tables
         return fields
-    return _settled(fields, 0)
+    return _settle_candidates(fields, 0)
 
 
 _CONTAINERS = frozenset((dict, list))
 
 
-def _settled(holder: dict[str, Any], depth: int) -> dict[str, Any]:
+def _settle_candidates(holder: dict[str, Any], depth: int) -> dict[str, Any]:
     # a row is copied only where something in it changes
     settled = holder
     for name, value in holder.items():
         kind = type(value)
         if kind is dict and depth < DEEPEST:
-            inner: Any = _settled(value, depth + 1)
+            inner: Any = _settle_candidates(value, depth + 1)
         elif kind is list and value and type(value[0]) is dict:
-            inner = _settled_list(holder, name, value, depth)
+            inner = _settle_list(holder, name, value, depth)
         else:
             continue
 
@@ -121,12 +121,12 @@ def _settled(holder: dict[str, Any], depth: int) -> dict[str, Any]:
         settled[name] = inner
         # the fields of the chosen one take the place of the list
         if isinstance(value, list) and not isinstance(inner, list):
-            settled = _merged(settled, name, inner)
+            settled = _merge_chosen(settled, name, inner)
 
     return settled
 
 
-def _settled_list(
+def _settle_list(
     holder: Mapping[str, Any],
     name: str,
     items: list[Any],
@@ -136,7 +136,7 @@ def _settled_list(
     if any(type(item) is not dict for item in items):
         return items
 
-    marks = _marks_of(holder, name, items)
+    marks = _list_marks(holder, name, items)
     if marks.count(True) == 1:
         return items[marks.index(True)]
     if marks and len(items) > 1 and not any(marks):
@@ -149,14 +149,14 @@ def _settled_list(
     for place, item in enumerate(items):
         if _CONTAINERS.isdisjoint(map(type, item.values())):
             continue
-        if (settled := _settled(item, depth + 1)) is not item:
+        if (settled := _settle_candidates(item, depth + 1)) is not item:
             inner = list(inner) if inner is items else inner
             inner[place] = settled
 
     return inner
 
 
-def _marks_of(
+def _list_marks(
     holder: Mapping[str, Any],
     name: str,
     items: Sequence[Mapping[str, Any]],
@@ -165,7 +165,7 @@ def _marks_of(
     flags = CHOSEN_OF_CANDIDATES.intersection(items[0])
     pointers = []
     for field in holder:
-        if field != name and _points(field):
+        if field != name and _names_pointer(field):
             pointers.append(field)
 
     if not (flags or pointers) or not all(map(_has_words, items)):
@@ -206,7 +206,7 @@ def _marks_of(
 
 
 @lru_cache(maxsize=1024)
-def _points(name: str) -> bool:
+def _names_pointer(name: str) -> bool:
     """Return whether a field's name may name which of several was chosen."""
     return not POINTERS.isdisjoint(words_of(name))
 
@@ -234,7 +234,7 @@ def _are_turns(items: Sequence[Mapping[str, Any]]) -> bool:
     return len(speakers) > 1
 
 
-def _merged(holder: dict[str, Any], name: str, chosen: Any) -> dict[str, Any]:
+def _merge_chosen(holder: dict[str, Any], name: str, chosen: Any) -> dict[str, Any]:
     """Return what holds candidates with the fields of the chosen one.
 
     Fields of the same name that differ stay apart: the chosen one stands under the list's name then.

@@ -12,9 +12,17 @@ from pollex.formats.assembly.log_parts import (
     Message,
     ToolScore,
     WholeTalk,
-    moment,
+    parse_moment,
 )
-from pollex.formats.log_shapes.exports import Fields, facts, get, objects, required, text, unwrap
+from pollex.formats.log_shapes.exports import (
+    Fields,
+    get,
+    id_as_text,
+    keep_filled_facts,
+    list_objects,
+    require_text,
+    unwrap,
+)
 from pollex.formats.log_shapes.transcripts import messages_in
 from pollex.formats.log_shapes.turns import join_lines, marks_of_files, text_of, turns_of
 
@@ -24,18 +32,18 @@ CUSTOMERS = frozenset(("customer", "consumer", "end_user", "enduser", "user", "v
 def read_liveperson(fields: Fields) -> Iterator[LogPart]:
     """Yield a conversation of LivePerson's history: messages by `sentBy`, and the survey's answers."""
     info = unwrap(fields.get("info"))
-    id_ = required(info, "conversationId", "engagementId")
-    people = objects(fields.get("consumerParticipants")) or [{}]
+    id_ = require_text(info, "conversationId", "engagementId")
+    people = list_objects(fields.get("consumerParticipants")) or [{}]
     name = " ".join(
         filter(
             None,
-            (text(people[0].get(part)) for part in ("firstName", "lastName")),
+            (id_as_text(people[0].get(part)) for part in ("firstName", "lastName")),
         )
     )
-    person = text(people[0].get("participantId"))
-    yield Facts(id_, facts(user=person, user_name=name))
+    person = id_as_text(people[0].get("participantId"))
+    yield Facts(id_, keep_filled_facts(user=person, user_name=name))
     controlled = 0
-    for record in objects(fields.get("messageRecords")):
+    for record in list_objects(fields.get("messageRecords")):
         words = get(record, "messageData.msg.text") or get(record, "messageData.quickReplies.text")
         file = unwrap(get(record, "messageData.file"))
         content = [
@@ -49,8 +57,8 @@ def read_liveperson(fields: Fields) -> Iterator[LogPart]:
         if content and sender != "controller":
             role: Role = "user" if sender in CUSTOMERS else "assistant"
             turn = Turn(role=role, content=text_of(content))
-            when = moment(record.get("timeL")) or moment(record.get("time"))
-            yield Message(id_, text(record.get("messageId")), (turn,), when)
+            when = parse_moment(record.get("timeL")) or parse_moment(record.get("time"))
+            yield Message(id_, id_as_text(record.get("messageId")), (turn,), when)
 
     if controlled:
         yield LeftOut("what the system itself tells (Controller) was left out")
@@ -60,8 +68,8 @@ def read_liveperson(fields: Fields) -> Iterator[LogPart]:
 
 def _liveperson_survey(fields: Fields, id_: str, person: str | None) -> Iterator[ToolScore]:
     answers = []
-    for survey in objects(fields.get("conversationSurveys")):
-        answers.extend(objects(survey.get("surveyData")))
+    for survey in list_objects(fields.get("conversationSurveys")):
+        answers.extend(list_objects(survey.get("surveyData")))
 
     by_kind = {}
     for answer in answers:
@@ -95,12 +103,12 @@ def _liveperson_survey(fields: Fields, id_: str, person: str | None) -> Iterator
 def read_watson_log(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange of watsonx Assistant's log; the welcome has no question."""
     places = ("session_id", "request.session_id", "response.context.conversation_id")
-    id_ = required(fields, *places, "request.context.conversation_id")
+    id_ = require_text(fields, *places, "request.context.conversation_id")
     question = text_of(str(get(fields, "request.input.text") or "").strip())
     answer = join_lines(
         map(
             _watson_words,
-            objects(get(fields, "response.output.generic")),
+            list_objects(get(fields, "response.output.generic")),
         )
     )
     # some answers are a list of texts, and have no items
@@ -113,15 +121,15 @@ def read_watson_log(fields: Fields) -> Iterator[LogPart]:
         "request.context.metadata.user_id",
     )
     user = next(
-        (user_id for name in users if (user_id := text(get(fields, name)))),
+        (user_id for name in users if (user_id := id_as_text(get(fields, name)))),
         None,
     )
     yield Message(
         id_,
-        text(fields.get("log_id")),
+        id_as_text(fields.get("log_id")),
         turns=tuple(Turn(role=role, content=words) for role, words in both if words),
-        at=moment(fields.get("request_timestamp")),
-        facts=facts(user=user, language=fields.get("language")),
+        at=parse_moment(fields.get("request_timestamp")),
+        facts=keep_filled_facts(user=user, language=fields.get("language")),
     )
 
 
@@ -132,7 +140,7 @@ def _watson_words(item: Mapping[str, Any]) -> str:
         return f"[{'file' if kind == 'iframe' else kind}]"
 
     labels = []
-    for option in objects(item.get("options")):
+    for option in list_objects(item.get("options")):
         if option.get("label"):
             labels.append(str(option["label"]))
 
@@ -145,20 +153,20 @@ def _watson_words(item: Mapping[str, Any]) -> str:
 
 def read_contact_lens(fields: Fields) -> Iterator[LogPart]:
     """Yield a contact that Amazon Connect analysed; the list of participants says who is the customer."""
-    id_ = required(
+    id_ = require_text(
         fields,
         "CustomerMetadata.ContactId",
         "ContactId",
         "InitialContactId",
     )
     roles = {}
-    for participant in objects(fields.get("Participants")):
-        roles[text(participant.get("ParticipantId"))] = str(
+    for participant in list_objects(fields.get("Participants")):
+        roles[id_as_text(participant.get("ParticipantId"))] = str(
             participant.get("ParticipantRole")
         ).casefold()
 
-    for number, item in enumerate(objects(fields.get("Transcript"))):
-        speaker = text(item.get("ParticipantId"))
+    for number, item in enumerate(list_objects(fields.get("Transcript"))):
+        speaker = id_as_text(item.get("ParticipantId"))
         role = str(item.get("ParticipantRole") or roles.get(speaker) or speaker).casefold()
         words = str(item.get("Content") or "").strip()
         if item.get("Type") not in (None, "MESSAGE") or not words or role == "system":
@@ -169,10 +177,12 @@ def read_contact_lens(fields: Fields) -> Iterator[LogPart]:
         )
         # without a time of day, the seconds since the contact began
         offset = item.get("BeginOffsetMillis")
-        when = moment(item.get("AbsoluteTime")) or (offset / 1000 if offset is not None else None)
+        when = parse_moment(item.get("AbsoluteTime")) or (
+            offset / 1000 if offset is not None else None
+        )
         yield Message(
             id_,
-            text(item.get("Id")) or f"{id_}/{number}",
+            id_as_text(item.get("Id")) or f"{id_}/{number}",
             (turn,),
             when,
         )
@@ -180,7 +190,7 @@ def read_contact_lens(fields: Fields) -> Iterator[LogPart]:
 
 def read_freshdesk_rating(fields: Fields) -> Iterator[ToolScore]:
     """Yield a rating of Freshdesk: from 101 happy, from -101 down unhappy, 100 is neither."""
-    id_ = required(fields, "ticket_id")
+    id_ = require_text(fields, "ticket_id")
     number = get(fields, "ratings.default_question")
     number = number if isinstance(number, int | float) else 0
     value = "up" if number > 100 else None
@@ -189,8 +199,8 @@ def read_freshdesk_rating(fields: Fields) -> Iterator[ToolScore]:
 
     comment = fields.get("feedback")
     if value or comment:
-        person = text(fields.get("user_id"))
-        when = moment(fields.get("created_at"))
+        person = id_as_text(fields.get("user_id"))
+        when = parse_moment(fields.get("created_at"))
         yield ToolScore(
             "conversation",
             id_,
@@ -209,13 +219,13 @@ def read_copilot_session(fields: Fields) -> Iterator[LogPart]:
         row[name.casefold()] = value
 
     talk = messages_in(str(row.get("chattranscript") or ""))
-    start = moment(row.get("startdatetime"))
-    session_facts = facts(
+    start = parse_moment(row.get("startdatetime"))
+    session_facts = keep_filled_facts(
         topic=row.get("topicname"),
         outcome=row.get("sessionoutcome"),
     )
     yield WholeTalk(
-        required(row, "sessionid"),
+        require_text(row, "sessionid"),
         turns_of(talk),
         at=start,
         facts=session_facts,

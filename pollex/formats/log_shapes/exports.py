@@ -36,7 +36,7 @@ def get(fields: object, path: str) -> Any:
     return value
 
 
-def text(value: object) -> str | None:
+def id_as_text(value: object) -> str | None:
     """Convert an id or a name to text; None for nothing, lists and objects."""
     # MongoDB writes an id as an object
     if isinstance(value, Mapping):
@@ -46,25 +46,25 @@ def text(value: object) -> str | None:
     return str(value).strip() or None
 
 
-def required(fields: Fields, name: str, *others: str) -> str:
+def require_text(fields: Fields, name: str, *others: str) -> str:
     """Return the text under the first of some names that has any.
 
     Raises:
         BadInput: None of them has any.
     """
     for path in (name, *others):
-        if value := text(get(fields, path)):
+        if value := id_as_text(get(fields, path)):
             return value
 
     raise BadInput(f"{name} is empty", hint=f"export again with {name}")
 
 
-def facts(**values: Any) -> dict[str, Any]:
+def keep_filled_facts(**values: Any) -> dict[str, Any]:
     """Return fields for a conversation's metadata, without the empty ones."""
     return {name: value for name, value in values.items() if value not in (None, "", [], {})}
 
 
-def objects(value: object) -> list[Mapping[str, Any]]:
+def list_objects(value: object) -> list[Mapping[str, Any]]:
     """Return the objects of a list, possibly in JSON text; an empty list otherwise."""
     parsed = parse(value)
     if isinstance(parsed, list):
@@ -93,12 +93,12 @@ def get_under(fields: Fields, name: str) -> Any:
     return nest({k.removeprefix(prefix): v for k, v in filled if k.startswith(prefix)}) or None
 
 
-def written_in(fields: Fields) -> Written:
+def detect_written_form(fields: Fields) -> Written:
     """Return what texts of a row are: what was said if other values are objects or lists, so that no text is one."""
     native = any(isinstance(value, Mapping | list) for value in fields.values())
     return "words" if native else "either"
 
 
-def truth(value: object) -> bool:
+def is_true(value: object) -> bool:
     """Parse a flag as JSON, SQL and CSV write it."""
     return str(value).strip().casefold() in ("true", "1", "1.0", "t", "yes")

@@ -8,9 +8,9 @@ from typing import Any
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import dated, is_time, moment
+from pollex.formats.assembly.log_parts import is_time, keep_dated, parse_moment
 from pollex.formats.fields import OWNER_NAMES
-from pollex.formats.log_shapes.choices import without_left
+from pollex.formats.log_shapes.choices import drop_left
 from pollex.formats.log_shapes.exports import Fields, unwrap
 from pollex.formats.log_shapes.payloads import REPLIES, answer_in, input_of, parse, system_of
 from pollex.formats.log_shapes.transcripts import is_transcript, messages_in
@@ -123,7 +123,7 @@ def read_field(fields: Fields, name: str) -> Draft:
         )
 
     listed = _opened(fields[name])
-    chosen = without_left(listed)
+    chosen = drop_left(listed)
     if isinstance(listed, list):
         left = len(listed) - len(chosen)
     else:
@@ -348,7 +348,7 @@ def date_orders(rows: Iterable[Fields]) -> list[bool]:
     # an order holds only if every date can be read with it
     times = {}
     for first in (True, False):
-        times[first] = [moment(date, first) for date in dates if is_time(date)]
+        times[first] = [parse_moment(date, first) for date in dates if is_time(date)]
 
     orders: list[bool] = []
     for first, moments in times.items():
@@ -363,7 +363,7 @@ def times_of(metadata: Fields) -> Iterator[float]:
     places = (metadata, unwrap(metadata.get("metadata")))
     values = (place[name] for place in places for name in TIME_NAMES if name in place)
     times = chain.from_iterable(value if isinstance(value, list) else [value] for value in values)
-    return dated(moment(time) for time in times)
+    return keep_dated(parse_moment(time) for time in times)
 
 
 def _question(fields: Fields) -> str | None:

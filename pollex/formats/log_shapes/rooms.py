@@ -14,16 +14,16 @@ from pollex.formats.assembly.log_parts import (
     ModelCall,
     ToolScore,
     WholeTalk,
-    moment,
+    parse_moment,
 )
 from pollex.formats.log_shapes.exports import (
     Fields,
-    facts,
     get,
-    objects,
-    required,
-    text,
-    truth,
+    id_as_text,
+    is_true,
+    keep_filled_facts,
+    list_objects,
+    require_text,
     unwrap,
 )
 from pollex.formats.log_shapes.payloads import parse, sides
@@ -49,7 +49,7 @@ def _reactions(
         value = THUMBS.get(_TONES.sub("", str(name)).strip(":"))
         # a reaction without names is one by somebody unknown
         if isinstance(people, list) and people:
-            listed = [text(person) for person in people]
+            listed = [id_as_text(person) for person in people]
         else:
             listed = [None]
 
@@ -81,9 +81,9 @@ def read_slack(fields: Fields) -> Iterator[LogPart]:
     if str(fields.get("subtype") or "").startswith(_SLACK_EVENTS):
         return
 
-    ts = required(fields, "ts")
-    thread = text(fields.get("thread_ts")) or ts
-    channel = text(fields.get("channel"))
+    ts = require_text(fields, "ts")
+    thread = id_as_text(fields.get("thread_ts")) or ts
+    channel = id_as_text(fields.get("channel"))
     # threads of two channels may begin at the same time
     id_ = f"{channel}/{thread}" if channel else thread
     bot = bool(fields.get("bot_id")) or fields.get("subtype") == "bot_message"
@@ -95,29 +95,29 @@ def read_slack(fields: Fields) -> Iterator[LogPart]:
     words = join_lines([html.unescape(message_text).strip(), *marks_of_files(fields.get("files"))])
     if words:
         turn = Turn(role="assistant" if bot else "user", content=words)
-        user_facts = facts(user=None if bot else text(fields.get("user")))
+        user_facts = keep_filled_facts(user=None if bot else id_as_text(fields.get("user")))
         yield Message(
             id_,
             f"{id_}/{ts}",
             (turn,),
-            moment(ts),
+            parse_moment(ts),
             facts=user_facts,
         )
         named = (
             (reaction.get("name"), reaction.get("users"))
-            for reaction in objects(fields.get("reactions"))
+            for reaction in list_objects(fields.get("reactions"))
         )
         yield from _reactions(named, id_, f"{id_}/{ts}")
 
 
 def read_discord(fields: Fields) -> Iterator[LogPart]:
     """Yield the messages of a channel or thread; what bots say is the assistant's."""
-    id_ = required(fields, "channel.id")
+    id_ = require_text(fields, "channel.id")
     yield Facts(
         id_,
-        facts(title=get(fields, "channel.name"), server=get(fields, "guild.name")),
+        keep_filled_facts(title=get(fields, "channel.name"), server=get(fields, "guild.name")),
     )
-    for message in objects(fields.get("messages")):
+    for message in list_objects(fields.get("messages")):
         # others say who joined, what was pinned and so on
         if message.get("type") not in (
             None,
@@ -132,9 +132,9 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
             continue
 
         # the words, with what is shown of links and files
-        bot = truth(get(message, "author.isBot") or get(message, "author.bot"))
+        bot = is_true(get(message, "author.isBot") or get(message, "author.bot"))
         shown = []
-        for embed in objects(message.get("embeds")):
+        for embed in list_objects(message.get("embeds")):
             shown.append(str(embed.get("description") or embed.get("title") or ""))
         lines = [
             str(message.get("content") or ""),
@@ -145,21 +145,23 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
         key = f"{id_}/{message.get('id')}"
         if words:
             turn = Turn(role="assistant" if bot else "user", content=words)
-            user_facts = facts(user=None if bot else text(get(message, "author.id")))
+            user_facts = keep_filled_facts(
+                user=None if bot else id_as_text(get(message, "author.id"))
+            )
             yield Message(
                 id_,
                 key,
                 (turn,),
-                moment(message.get("timestamp")),
+                parse_moment(message.get("timestamp")),
                 facts=user_facts,
             )
 
         # reactions that are thumbs
-        listed = objects(message.get("reactions"))
+        listed = list_objects(message.get("reactions"))
         named = (
             (
                 get(reaction, "emoji.code") or get(reaction, "emoji.name"),
-                [user.get("id") for user in objects(reaction.get("users"))],
+                [user.get("id") for user in list_objects(reaction.get("users"))],
             )
             for reaction in listed
         )
@@ -169,18 +171,19 @@ def read_discord(fields: Fields) -> Iterator[LogPart]:
 def is_telegram_chat(fields: Fields) -> bool:
     """Return whether a chat's messages say by id who sent them."""
     return any(
-        "from_id" in message or "actor_id" in message for message in objects(fields.get("messages"))
+        "from_id" in message or "actor_id" in message
+        for message in list_objects(fields.get("messages"))
     )
 
 
 def read_telegram(fields: Fields) -> Iterator[LogPart]:
     """Yield a chat of Telegram's export: who has the chat's name is the bot, or of a person's chat the user."""
-    id_ = required(fields, "id")
+    id_ = require_text(fields, "id")
     name = fields.get("name")
     with_bot = str(fields.get("type")).startswith("bot")
-    yield Facts(id_, facts(title=name))
+    yield Facts(id_, keep_filled_facts(title=name))
 
-    for message in objects(fields.get("messages")):
+    for message in list_objects(fields.get("messages")):
         if message.get("type") != "message":
             continue
         named = message.get("from") == name
@@ -198,11 +201,14 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
         words = join_lines([message_text.strip(), mark])
         key = f"{id_}/{message.get('id')}"
         if words:
-            when = moment(message.get("date_unixtime") or message.get("date"))
+            when = parse_moment(message.get("date_unixtime") or message.get("date"))
             yield Message(id_, key, (Turn(role=role, content=words),), when)
-        reactions = objects(message.get("reactions"))
+        reactions = list_objects(message.get("reactions"))
         by = (
-            (reaction.get("emoji"), [who.get("from_id") for who in objects(reaction.get("recent"))])
+            (
+                reaction.get("emoji"),
+                [who.get("from_id") for who in list_objects(reaction.get("recent"))],
+            )
             for reaction in reactions
         )
         yield from _reactions(by, id_, key)
@@ -210,15 +216,15 @@ def read_telegram(fields: Fields) -> Iterator[LogPart]:
 
 def read_claude_code(fields: Fields) -> Iterator[LogPart]:
     """Yield a line of a session's file; what sub-agents did, and what the program itself wrote, is left out."""
-    session = required(fields, "sessionId")
-    key = required(fields, "uuid")
+    session = require_text(fields, "sessionId")
+    key = require_text(fields, "uuid")
     message = unwrap(fields.get("message"))
     # after a summary of its history, a session goes on under a logical parent
-    parent = text(fields.get("parentUuid")) or text(fields.get("logicalParentUuid"))
-    if truth(fields.get("isSidechain")):
+    parent = id_as_text(fields.get("parentUuid")) or id_as_text(fields.get("logicalParentUuid"))
+    if is_true(fields.get("isSidechain")):
         return
 
-    shown = fields.get("type") in ("user", "assistant") and not truth(fields.get("isMeta"))
+    shown = fields.get("type") in ("user", "assistant") and not is_true(fields.get("isMeta"))
     if shown and message:
         turns = turns_in(message)
     else:
@@ -229,7 +235,7 @@ def read_claude_code(fields: Fields) -> Iterator[LogPart]:
         session,
         key,
         turns,
-        moment(fields.get("timestamp")),
+        parse_moment(fields.get("timestamp")),
         parent,
         tree=True,
     )
@@ -245,7 +251,9 @@ def read_codex(fields: Fields) -> Iterator[LogPart]:
     if kind == "session_meta":
         yield Facts(
             "",
-            facts(session=text(item.get("id")), version=text(item.get("cli_version"))),
+            keep_filled_facts(
+                session=id_as_text(item.get("id")), version=id_as_text(item.get("cli_version"))
+            ),
         )
     elif kind == "response_item":
         # calls and their outputs have no role
@@ -263,20 +271,20 @@ def read_codex(fields: Fields) -> Iterator[LogPart]:
         if context:
             turns = tuple(Turn(role="system", content=turn.content) for turn in turns)
         turns = tuple(turn for turn in turns if turn.content)
-        yield Message("", None, turns, moment(fields.get("timestamp")))
+        yield Message("", None, turns, parse_moment(fields.get("timestamp")))
 
 
 def read_agent_item(fields: Fields) -> Iterator[LogPart]:
     """Yield a row of a table with a message in JSON beside its session."""
     message = parse(fields.get("message_data") or fields.get("message"))
-    session = required(fields, "session_id", "thread_id", "conversation_id")
+    session = require_text(fields, "session_id", "thread_id", "conversation_id")
     if isinstance(message, Mapping):
         turns = turns_in(message)
     else:
         turns = ()
 
-    when = moment(fields.get("created_at") or fields.get("timestamp"))
-    key = text(fields.get("id"))
+    when = parse_moment(fields.get("created_at") or fields.get("timestamp"))
+    key = id_as_text(fields.get("id"))
     yield Message(session, f"{session}/{key}" if key else None, turns, when)
 
 
@@ -294,10 +302,10 @@ def read_agents_span(fields: Fields) -> Iterator[LogPart]:
     sent = data.get("input")
     received = data.get("output")
     yield ModelCall(
-        required(fields, "trace_id"),
-        required(fields, "id"),
-        parent=text(fields.get("parent_id")),
-        at=moment(fields.get("started_at")),
+        require_text(fields, "trace_id"),
+        require_text(fields, "id"),
+        parent=id_as_text(fields.get("parent_id")),
+        at=parse_moment(fields.get("started_at")),
         **sides(sent, received, silent=not model, written="words"),
         model=model,
         error=str(unwrap(fields.get("error")).get("message") or ""),
@@ -305,42 +313,44 @@ def read_agents_span(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_agents_trace(fields: Fields) -> Iterator[LogPart]:
-    trace = required(fields, "id")
+    trace = require_text(fields, "id")
     metadata = unwrap(fields.get("metadata"))
-    trace_facts = facts(
-        user=text(metadata.get("user") or metadata.get("user_id")),
+    trace_facts = keep_filled_facts(
+        user=id_as_text(metadata.get("user") or metadata.get("user_id")),
         metadata=metadata,
     )
     yield ModelCall(
         trace,
         trace,
         None,
-        text(fields.get("group_id")),
+        id_as_text(fields.get("group_id")),
         facts=trace_facts,
     )
 
 
 def read_adk_session(fields: Fields) -> Iterator[LogPart]:
     """Yield a session of Google's Agent Development Kit."""
-    id_ = required(fields, "id")
-    yield Facts(id_, facts(user=text(fields.get("userId") or fields.get("user_id"))))
-    for event in objects(fields.get("events")):
+    id_ = require_text(fields, "id")
+    yield Facts(
+        id_, keep_filled_facts(user=id_as_text(fields.get("userId") or fields.get("user_id")))
+    )
+    for event in list_objects(fields.get("events")):
         yield from read_adk_event({"session_id": id_, **event})
 
 
 def read_adk_event(fields: Fields) -> Iterator[LogPart]:
     content = unwrap(fields.get("content"))
-    if truth(fields.get("partial")) or not content.get("parts"):
+    if is_true(fields.get("partial")) or not content.get("parts"):
         return
 
     role = "user" if fields.get("author") == "user" else "assistant"
     turns = turns_in({"role": role, "parts": content["parts"]})
-    session = required(fields, "session_id")
+    session = require_text(fields, "session_id")
     yield Message(
         session,
-        text(fields.get("id")),
+        id_as_text(fields.get("id")),
         turns,
-        moment(fields.get("timestamp")),
+        parse_moment(fields.get("timestamp")),
     )
 
 
@@ -361,7 +371,7 @@ def read_agent_states(fields: Fields) -> Iterator[LogPart]:
 
     # the longest thread has what all agents said
     if threads:
-        yield WholeTalk(text(fields.get("id")), turns_of(max(threads, key=len)))
+        yield WholeTalk(id_as_text(fields.get("id")), turns_of(max(threads, key=len)))
 
 
 def is_posthog_event(fields: Fields) -> bool:
@@ -391,14 +401,14 @@ def read_posthog(fields: Fields) -> Iterator[LogPart]:
     }
     properties = {**unwrap(fields.get("properties")), **properties}
     kind = str(fields.get("event"))
-    trace = required(properties, "$ai_trace_id")
-    person = text(fields.get("distinct_id"))
+    trace = require_text(properties, "$ai_trace_id")
+    person = id_as_text(fields.get("distinct_id"))
     # what a user said of a trace
     if kind in ("$ai_feedback", "$ai_metric", "survey sent"):
         value = properties.get("$ai_metric_value")
         comment = properties.get("$ai_feedback_text")
         name = str(properties.get("$ai_metric_name") or "feedback")
-        when = moment(fields.get("timestamp"))
+        when = parse_moment(fields.get("timestamp"))
         yield ToolScore(
             "trace",
             trace,
@@ -412,7 +422,7 @@ def read_posthog(fields: Fields) -> Iterator[LogPart]:
 
     # a span, or a model's call
     span = (
-        text(
+        id_as_text(
             properties.get("$ai_span_id")
             or properties.get("$ai_generation_id")
             or fields.get("uuid")
@@ -428,15 +438,15 @@ def read_posthog(fields: Fields) -> Iterator[LogPart]:
     yield ModelCall(
         trace,
         trace if kind == "$ai_trace" else span,
-        parent=None if kind == "$ai_trace" else text(properties.get("$ai_parent_id")),
-        session=text(properties.get("$ai_session_id")),
-        at=moment(fields.get("timestamp")),
+        parent=None if kind == "$ai_trace" else id_as_text(properties.get("$ai_parent_id")),
+        session=id_as_text(properties.get("$ai_session_id")),
+        at=parse_moment(fields.get("timestamp")),
         **sides(sent, received, silent=kind not in ("$ai_generation", "$ai_trace", "$ai_span")),
         model=model,
         error=str(properties.get("$ai_error") or "failed")
-        if truth(properties.get("$ai_is_error"))
+        if is_true(properties.get("$ai_is_error"))
         else "",
-        facts=facts(user=person, model=text(properties.get("$ai_model"))),
+        facts=keep_filled_facts(user=person, model=id_as_text(properties.get("$ai_model"))),
     )
 
 
@@ -444,8 +454,8 @@ def read_anything_llm(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange; an answer in the tables is an object with its sources."""
     # a conversation without an id is told by its workspace and its user
     names = ("workspace", "workspaceId", "username", "user_id")
-    owners = [text(fields.get(name)) for name in names]
-    session = text(fields.get("api_session_id")) or text(fields.get("thread_id"))
+    owners = [id_as_text(fields.get(name)) for name in names]
+    session = id_as_text(fields.get("api_session_id")) or id_as_text(fields.get("thread_id"))
     session = session or "/".join(filter(None, owners))
     answer = parse(fields.get("response"))
     if isinstance(answer, Mapping):
@@ -458,13 +468,13 @@ def read_anything_llm(fields: Fields) -> Iterator[LogPart]:
     both = (Turn(role="user", content=question), Turn(role="assistant", content=str(answer or "")))
     turns = tuple(turn for turn in both if turn.content)
     key = f"{session}/{fields.get('id')}"
-    when = moment(fields.get("sent_at") or fields.get("createdAt"))
+    when = parse_moment(fields.get("sent_at") or fields.get("createdAt"))
     yield Message(
         session,
         key,
         turns,
         when,
-        facts=facts(user=fields.get("username")),
+        facts=keep_filled_facts(user=fields.get("username")),
     )
     rating = fields.get("rating", fields.get("feedbackScore"))
     if rating not in (None, "", "--"):
@@ -473,9 +483,9 @@ def read_anything_llm(fields: Fields) -> Iterator[LogPart]:
 
 def read_onyx(fields: Fields) -> Iterator[LogPart]:
     """Yield an exchange of Onyx's query history."""
-    session = required(fields, "chat_session_id")
+    session = require_text(fields, "chat_session_id")
     key = f"{session}/{fields.get('message_id') or fields.get('time_created')}"
-    person = text(fields.get("user_email"))
+    person = id_as_text(fields.get("user_email"))
     exchange = (
         (role, str(fields.get(name) or ""))
         for role, name in (("user", "user_message"), ("assistant", "ai_response"))
@@ -485,8 +495,8 @@ def read_onyx(fields: Fields) -> Iterator[LogPart]:
         session,
         key,
         turns,
-        moment(fields.get("time_created")),
-        facts=facts(user=person),
+        parse_moment(fields.get("time_created")),
+        facts=keep_filled_facts(user=person),
     )
     value = fields.get("feedback") or fields.get("feedback_type")
     comment = fields.get("feedback_text")
@@ -504,17 +514,17 @@ def read_onyx(fields: Fields) -> Iterator[LogPart]:
 
 def read_onyx_session(fields: Fields) -> Iterator[LogPart]:
     """Yield a session of Onyx's interface."""
-    id_ = required(fields, "id", "chat_session_id")
-    person = text(fields.get("user_email"))
+    id_ = require_text(fields, "id", "chat_session_id")
+    person = id_as_text(fields.get("user_email"))
     yield Facts(
         id_,
-        facts(user=person, title=fields.get("name") or fields.get("description")),
+        keep_filled_facts(user=person, title=fields.get("name") or fields.get("description")),
     )
 
-    for number, message in enumerate(objects(fields.get("messages"))):
+    for number, message in enumerate(list_objects(fields.get("messages"))):
         key = f"{id_}/{number}"
         turns = turns_in({"role": message.get("message_type"), "content": message.get("message")})
-        yield Message(id_, key, turns, moment(message.get("time_created")))
+        yield Message(id_, key, turns, parse_moment(message.get("time_created")))
         value = message.get("feedback_type") or message.get("feedback")
         comment = message.get("feedback_text")
         if value or comment:
@@ -531,9 +541,9 @@ def read_onyx_session(fields: Fields) -> Iterator[LogPart]:
 def read_fastgpt_chat(fields: Fields) -> Iterator[LogPart]:
     """Yield a chat of FastGPT's log as a table: the whole talk stands in its last column."""
     for value in fields.values():
-        items = objects(value)
+        items = list_objects(value)
         if items and all(item.keys() >= {"obj", "value"} for item in items):
-            id_ = required(items[0], "dataId", "id", "_id")
+            id_ = require_text(items[0], "dataId", "id", "_id")
             for number, item in enumerate(items):
                 yield from read_fastgpt_item({"chatId": id_, "time": number, **item})
 
@@ -545,15 +555,17 @@ def has_fastgpt_items(fields: Fields) -> bool:
         for value in fields.values()
         if isinstance(value, str) and '"obj"' in value and value[:1] == "["
     )
-    return any(item.keys() >= {"obj", "value"} for value in texts for item in objects(value)[:1])
+    return any(
+        item.keys() >= {"obj", "value"} for value in texts for item in list_objects(value)[:1]
+    )
 
 
 def read_fastgpt_item(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, "chatId")
+    id_ = require_text(fields, "chatId")
     value = parse(fields.get("value"))
     key = f"{id_}/{fields.get('dataId') or fields.get('id') or fields.get('_id')}"
     turns = turns_in({"role": fields.get("obj"), "content": _fastgpt_parts(value)})
-    yield Message(id_, key, turns, moment(fields.get("time")))
+    yield Message(id_, key, turns, parse_moment(fields.get("time")))
 
     for name, thumb in (("userGoodFeedback", "up"), ("userBadFeedback", "down")):
         if fields.get(name):
@@ -578,7 +590,7 @@ def _fastgpt_parts(value: object) -> object:
     parts: list[Any] = []
     for part in value:
         if isinstance(part, Mapping) and part.get("tools"):
-            for tool in objects(part["tools"]):
+            for tool in list_objects(part["tools"]):
                 call = {
                     "name": tool.get("functionName") or tool.get("toolName"),
                     "arguments": tool.get("params"),
@@ -597,13 +609,13 @@ def _fastgpt_parts(value: object) -> object:
 
 def read_argilla(fields: Fields) -> Iterator[LogPart]:
     """Yield an annotated record: a chat or an exchange among its fields, and each person's answers."""
-    id_ = required(fields, "id")
+    id_ = require_text(fields, "id")
     record_fields = unwrap(fields.get("fields"))
     # a field with a chat; else the first two texts are the question and the answer
     chats = [
         chat
         for value in record_fields.values()
-        if isinstance(chat := parse(value), list) and objects(chat)
+        if isinstance(chat := parse(value), list) and list_objects(chat)
     ]
     if chats:
         turns = turns_of(chats[0])
@@ -617,14 +629,14 @@ def read_argilla(fields: Fields) -> Iterator[LogPart]:
     yield WholeTalk(
         id_,
         turns,
-        facts=facts(metadata=unwrap(fields.get("metadata"))),
+        facts=keep_filled_facts(metadata=unwrap(fields.get("metadata"))),
     )
     for question, answers in unwrap(fields.get("responses")).items():
-        for answer in objects(answers):
+        for answer in list_objects(answers):
             # drafts and discarded answers don't count
             if answer.get("status", "submitted") == "submitted" and answer.get("value") is not None:
                 value = answer["value"]
-                person = text(answer.get("user_id"))
+                person = id_as_text(answer.get("user_id"))
                 yield ToolScore(
                     "conversation",
                     id_,
@@ -636,9 +648,9 @@ def read_argilla(fields: Fields) -> Iterator[LogPart]:
 
 def read_label_studio(fields: Fields) -> Iterator[LogPart]:
     """Yield an annotated task: the dialogue among its data, and what people chose, rated and wrote."""
-    id_ = required(fields, "id")
+    id_ = require_text(fields, "id")
     data = unwrap(fields.get("data"))
-    talks = [value for value in data.values() if objects(value)]
+    talks = [value for value in data.values() if list_objects(value)]
     if talks:
         turns = turns_of(parse(talks[0]))
     else:
@@ -649,16 +661,16 @@ def read_label_studio(fields: Fields) -> Iterator[LogPart]:
         turns,
         facts={name: value for name, value in data.items() if not isinstance(value, list)},
     )
-    for annotation in objects(fields.get("annotations") or fields.get("completions")):
-        if truth(annotation.get("was_cancelled")):
+    for annotation in list_objects(fields.get("annotations") or fields.get("completions")):
+        if is_true(annotation.get("was_cancelled")):
             continue
         who = annotation.get("completed_by")
         if isinstance(who, Mapping):
-            person = text(who.get("email") or who.get("id"))
+            person = id_as_text(who.get("email") or who.get("id"))
         else:
-            person = text(who)
+            person = id_as_text(who)
 
-        for result in objects(annotation.get("result")):
+        for result in list_objects(annotation.get("result")):
             value = unwrap(result.get("value"))
             name = str(result.get("from_name") or "")
             # a choice, stars or a number is the score, and a text the comment
@@ -672,7 +684,7 @@ def read_label_studio(fields: Fields) -> Iterator[LogPart]:
                 answer = chosen
 
             if answer is not None or written:
-                when = moment(annotation.get("updated_at") or annotation.get("created_at"))
+                when = parse_moment(annotation.get("updated_at") or annotation.get("created_at"))
                 yield ToolScore(
                     "conversation",
                     id_,
@@ -686,16 +698,16 @@ def read_label_studio(fields: Fields) -> Iterator[LogPart]:
 
 def read_azure_message(fields: Fields) -> Iterator[LogPart]:
     """Yield a message of Microsoft's sample of a chat; its feedback is a thumb up, or the reasons of one down."""
-    id_ = required(fields, "conversationId")
-    key = required(fields, "id")
+    id_ = require_text(fields, "conversationId")
+    key = require_text(fields, "id")
     turns = turns_in({"role": fields.get("role"), "content": fields.get("content")})
-    person = text(fields.get("userId"))
+    person = id_as_text(fields.get("userId"))
     yield Message(
         id_,
         key,
         turns,
-        moment(fields.get("createdAt")),
-        facts=facts(user=person),
+        parse_moment(fields.get("createdAt")),
+        facts=keep_filled_facts(user=person),
     )
     feedback = []
     for word in str(fields.get("feedback") or "").split(","):

@@ -15,17 +15,17 @@ from pollex.formats.assembly.log_parts import (
     ToolScore,
     WholeTalk,
     Words,
-    moment,
+    parse_moment,
 )
 from pollex.formats.log_shapes.exports import (
     Fields,
     WrongFile,
-    facts,
     get,
     get_under,
-    objects,
-    required,
-    text,
+    id_as_text,
+    keep_filled_facts,
+    list_objects,
+    require_text,
     unwrap,
 )
 from pollex.formats.log_shapes.payloads import (
@@ -144,7 +144,7 @@ def call_of(
         span,
         parent,
         _first(attributes, SESSION_NAMES),
-        moment(start),
+        parse_moment(start),
         **of_sides(before, after),
         # a span of unknown kind is a model's where its input is a list of messages
         model=kind.casefold() in _MODELS
@@ -152,7 +152,7 @@ def call_of(
         or (not kind and before is not None and before.history),
         agent=operation in _AGENTS,
         error=error,
-        facts=facts(
+        facts=keep_filled_facts(
             user=_first(attributes, USER_NAMES),
             model=_first(attributes, MODEL_NAMES),
             release=_first(attributes, ("langfuse.release",)),
@@ -173,7 +173,7 @@ def call_of(
 
 
 def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    values = (text(parse(attributes.get(name))) for name in names)
+    values = (id_as_text(parse(attributes.get(name))) for name in names)
     return next(
         (value for value in values if value and not value.startswith(SCRUBBED)),
         None,
@@ -271,11 +271,11 @@ def _listed(attributes: Mapping[str, Any], name: str) -> list[Any]:
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
     # OpenInference wraps each call and each part in an object
     calls = []
-    for call in objects(message.get("tool_calls")):
+    for call in list_objects(message.get("tool_calls")):
         calls.append(call.get("tool_call", call))
 
     parts = []
-    for part in objects(message.get("contents")):
+    for part in list_objects(message.get("contents")):
         parts.append(_part(part.get("message_content", part)))
 
     content = message.get("content") or parts or None
@@ -490,7 +490,7 @@ def value_of(value: object) -> Any:
             continue
         if kind == "arrayvalue":
             if isinstance(inner, Mapping):
-                return [value_of(element) for element in objects(inner.get("values"))]
+                return [value_of(element) for element in list_objects(inner.get("values"))]
             return []
         if kind == "kvlistvalue":
             if isinstance(inner, Mapping):
@@ -527,7 +527,7 @@ def _inside(fields: Fields, *names: str) -> Iterator[Mapping[str, Any]]:
     # the objects at the end of a path of lists, of all branches
     level: list[Mapping[str, Any]] = [fields]
     for name in names:
-        level = [child for outer in level for child in objects(field_of(outer, name))]
+        level = [child for outer in level for child in list_objects(field_of(outer, name))]
     yield from level
 
 
@@ -574,7 +574,7 @@ def _logfire_feedback(
     start: object,
 ) -> Iterator[ToolScore]:
     """Yield the feedback that a span below the rated one holds."""
-    name = text(attributes.get("logfire.feedback.name"))
+    name = id_as_text(attributes.get("logfire.feedback.name"))
     comment = attributes.get("logfire.feedback.comment")
     if name:
         person = _first(attributes, USER_NAMES)
@@ -586,7 +586,7 @@ def _logfire_feedback(
             name,
             comment=comment,
             person=person,
-            at=moment(start),
+            at=parse_moment(start),
         )
         yield score._replace(around=around)
 
@@ -594,7 +594,7 @@ def _logfire_feedback(
 def _of_events(fields: Mapping[str, Any]) -> dict[str, Any]:
     # events of gen_ai are messages, and are read as turns
     other_events = []
-    for event in objects(fields.get("events")):
+    for event in list_objects(fields.get("events")):
         if not str(event.get("name")).startswith("gen_ai."):
             other_events.append(event)
 
@@ -613,7 +613,7 @@ def events_in(
     span: str,
     start: object,
 ) -> Iterator[LogPart]:
-    for event in objects(fields.get("events")):
+    for event in list_objects(fields.get("events")):
         # an event without a time has the time of its span
         when = field_of(event, "timeUnixNano") or event.get("timestamp") or start
         yield from _event(
@@ -672,7 +672,7 @@ def _event(
             span,
             () if answer else turns,
             turns if answer else (),
-            moment(when),
+            parse_moment(when),
         )
 
 
@@ -726,7 +726,7 @@ def _score(
             *(*first, value, name),
             comment=comment,
             person=person,
-            at=moment(when),
+            at=parse_moment(when),
             around=tuple(around),
         )
 
@@ -742,10 +742,12 @@ def read_phoenix_span(fields: Fields) -> Iterator[LogPart]:
         for k, v in fields.items()
         if k.startswith(PHOENIX_ATTRIBUTES) and v not in (None, "")
     }
-    trace = hexadecimal(_phoenix_context(fields, "trace_id")) or required(
+    trace = hexadecimal(_phoenix_context(fields, "trace_id")) or require_text(
         fields, "context.trace_id"
     )
-    span = hexadecimal(_phoenix_context(fields, "span_id")) or required(fields, "context.span_id")
+    span = hexadecimal(_phoenix_context(fields, "span_id")) or require_text(
+        fields, "context.span_id"
+    )
     status = unwrap(fields.get("status")) or {"code": fields.get("status_code")}
     failed = "ERROR" in (status.get("code"), status.get("status_code"))
     error = ""
@@ -772,20 +774,22 @@ def _phoenix_context(fields: Fields, name: str) -> object:
 
 def read_phoenix_session(fields: Fields) -> Iterator[LogPart]:
     for session, turns in fields.items():
-        for turn in objects(turns):
+        for turn in list_objects(turns):
             root = unwrap(turn.get("root_span"))
             # a turn without a root span has the id of its trace
-            span = text(get(root, "context.span_id")) or required(turn, "trace_id")
+            span = id_as_text(get(root, "context.span_id")) or require_text(turn, "trace_id")
             failed = root.get("status_code") == "ERROR"
             yield ModelCall(
-                required(turn, "trace_id"),
+                require_text(turn, "trace_id"),
                 span,
                 None,
                 session,
-                moment(turn.get("start_time")),
+                parse_moment(turn.get("start_time")),
                 **of_sides(*_phoenix_sides(turn)),
                 error=str(root.get("status_message") or "failed") if failed else "",
-                facts=facts(user=text(unwrap(root.get("attributes")).get("user.id"))),
+                facts=keep_filled_facts(
+                    user=id_as_text(unwrap(root.get("attributes")).get("user.id"))
+                ),
             )
 
 
@@ -801,7 +805,7 @@ def _phoenix_sides(turn: Fields) -> tuple[RunSide | None, RunSide | None]:
 
 def require_phoenix_words(fields: Fields) -> tuple[()]:
     """Refuse a list of sessions, or of traces whose spans have no attributes: none have words."""
-    if not any("attributes" in span for span in objects(fields.get("spans"))):
+    if not any("attributes" in span for span in list_objects(fields.get("spans"))):
         what = "Phoenix's lists of sessions and traces have no words"
         raise WrongFile(
             what,
@@ -814,12 +818,12 @@ def require_phoenix_words(fields: Fields) -> tuple[()]:
 def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
     before = input_of(get_under(fields, "input"))
     after = output_of(get_under(fields, "output"))
-    id_ = required(fields, "id", "node_id")
+    id_ = require_text(fields, "id", "node_id")
     turns = (before.turns if before else ()) + (after.turns if after else ())
     yield WholeTalk(
         id_,
         turns,
-        facts=facts(session_lost=True, span=text(get(fields, "source.span_id"))),
+        facts=keep_filled_facts(session_lost=True, span=id_as_text(get(fields, "source.span_id"))),
     )
 
     for name, listed in _phoenix_annotations(fields):
@@ -833,7 +837,9 @@ def read_phoenix_example_row(fields: Fields) -> Iterator[LogPart]:
 
                 kind = str(annotation.get("annotator_kind") or "")
                 comment = annotation.get("explanation")
-                person = text(annotation.get("username")) or text(annotation.get("user_id"))
+                person = id_as_text(annotation.get("username")) or id_as_text(
+                    annotation.get("user_id")
+                )
                 if value is not None:
                     yield ToolScore(
                         "conversation",
@@ -870,15 +876,17 @@ MLFLOW_USER = "mlflow.trace.user"
 
 def read_mlflow_trace(fields: Fields) -> Iterator[LogPart]:
     info = unwrap(fields.get("info"))
-    trace = required(info, "trace_id", "request_id")
+    trace = require_text(info, "trace_id", "request_id")
     metadata = unwrap(info.get("trace_metadata", info.get("request_metadata")))
     trace_metadata = {}
     for k, v in {**metadata, **unwrap(info.get("tags"))}.items():
         if not k.startswith("mlflow."):
             trace_metadata[k] = v
 
-    session = text(metadata.get(MLFLOW_SESSION))
-    trace_facts = facts(user=text(metadata.get(MLFLOW_USER)), metadata=trace_metadata)
+    session = id_as_text(metadata.get(MLFLOW_SESSION))
+    trace_facts = keep_filled_facts(
+        user=id_as_text(metadata.get(MLFLOW_USER)), metadata=trace_metadata
+    )
     spans = parse(get(fields, "data.spans"))
     if not isinstance(spans, list):
         what = "the traces have no spans"
@@ -931,7 +939,7 @@ def _snake(name: str) -> str:
 
 
 def _mlflow_assessments(info: Fields, trace: str) -> Iterator[ToolScore]:
-    for assessment in objects(info.get("assessments")):
+    for assessment in list_objects(info.get("assessments")):
         # feedback that a later one replaced is no longer valid
         if assessment.get("valid") is False:
             continue
@@ -941,15 +949,15 @@ def _mlflow_assessments(info: Fields, trace: str) -> Iterator[ToolScore]:
             continue
         source = unwrap(assessment.get("source"))
         # a rating of a session counts for the conversation, another for its trace
-        session = text(unwrap(assessment.get("metadata")).get(MLFLOW_SESSION))
+        session = id_as_text(unwrap(assessment.get("metadata")).get(MLFLOW_SESSION))
         target = ("conversation", session) if session else ("trace", trace)
         yield ToolScore(
-            *(*target, value, required(assessment, "assessment_name", "name")),  # type: ignore[arg-type]
+            *(*target, value, require_text(assessment, "assessment_name", "name")),  # type: ignore[arg-type]
             source=str(source.get("source_type") or ""),
             comment=assessment.get("rationale"),
-            person=text(source.get("source_id")),
-            at=moment(assessment.get("last_update_time")),
-            key=text(assessment.get("assessment_id")),
+            person=id_as_text(source.get("source_id")),
+            at=parse_moment(assessment.get("last_update_time")),
+            key=id_as_text(assessment.get("assessment_id")),
         )
 
 

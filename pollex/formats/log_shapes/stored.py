@@ -16,20 +16,20 @@ from pollex.formats.assembly.log_parts import (
     Message,
     ToolScore,
     WholeTalk,
-    iso_time,
-    moment,
+    format_iso_time,
+    parse_moment,
 )
 from pollex.formats.assembly.thumbs import NAMES, fold
 from pollex.formats.feedback import COMMENT_NAMES
 from pollex.formats.log_shapes.exports import (
     Fields,
     WrongFile,
-    facts,
     get,
-    objects,
-    required,
-    text,
-    truth,
+    id_as_text,
+    is_true,
+    keep_filled_facts,
+    list_objects,
+    require_text,
     unwrap,
 )
 from pollex.formats.log_shapes.payloads import RunSide, input_of, output_of, parse, system_of
@@ -42,15 +42,19 @@ def read_oasst_tree(fields: Fields) -> Iterator[LogPart]:
     while waiting:
         message, parent = waiting.pop(0)
         yield from read_oasst_message(
-            {"message_tree_id": required(fields, "message_tree_id"), **message, "parent_id": parent}
+            {
+                "message_tree_id": require_text(fields, "message_tree_id"),
+                **message,
+                "parent_id": parent,
+            }
         )
-        key = required(message, "message_id")
-        waiting += [(reply, key) for reply in objects(message.get("replies"))]  # type: ignore[misc]
+        key = require_text(message, "message_id")
+        waiting += [(reply, key) for reply in list_objects(message.get("replies"))]  # type: ignore[misc]
 
 
 def read_oasst_message(fields: Fields) -> Iterator[LogPart]:
-    tree = required(fields, "message_tree_id")
-    key = required(fields, "message_id")
+    tree = require_text(fields, "message_tree_id")
+    key = require_text(fields, "message_id")
     rank = _oasst_number(fields.get("rank"))
     turn = Turn(
         role=role_of(fields.get("role")),
@@ -60,9 +64,9 @@ def read_oasst_message(fields: Fields) -> Iterator[LogPart]:
     if isinstance(quality, Mapping):
         quality = quality.get("value")
 
-    message_facts = facts(lang=fields.get("lang"), quality=quality)
-    parent = text(fields.get("parent_id"))
-    when = moment(fields.get("created_date"))
+    message_facts = keep_filled_facts(lang=fields.get("lang"), quality=quality)
+    parent = id_as_text(fields.get("parent_id"))
+    when = parse_moment(fields.get("created_date"))
     yield Message(
         tree,
         key,
@@ -115,7 +119,7 @@ def _pair(
     """Yield the conversations of a pair, in one group, each with its rating: a thumb only if the user says so."""
     for name, (turns, value) in sides.items():
         id_ = f"{pair}#{name}"
-        yield WholeTalk(id_, turns, facts=facts(pair=pair, **pair_facts))
+        yield WholeTalk(id_, turns, facts=keep_filled_facts(pair=pair, **pair_facts))
         yield ToolScore("conversation", id_, value, source=PAIR)
 
 
@@ -130,7 +134,7 @@ def read_chosen(fields: Fields) -> Iterator[LogPart]:
     for name in ("chosen", "rejected"):
         answers[name] = _turns_of_answer(fields.get(name), first)
 
-    pair = text(fields.get("prompt_id")) or text(fields.get("id")) or _digest(answers)
+    pair = id_as_text(fields.get("prompt_id")) or id_as_text(fields.get("id")) or _digest(answers)
     yield from _pair(
         pair, {"chosen": (answers["chosen"], "up"), "rejected": (answers["rejected"], "down")}
     )
@@ -161,10 +165,10 @@ def _digest(value: object) -> str:
 
 
 def read_preferred(fields: Fields) -> Iterator[LogPart]:
-    before = objects(unwrap(fields.get("input")).get("messages"))
+    before = list_objects(unwrap(fields.get("input")).get("messages"))
     sides = {}
     for name in ("preferred_output", "non_preferred_output"):
-        sides[name] = turns_of([*before, *objects(fields.get(name))])
+        sides[name] = turns_of([*before, *list_objects(fields.get(name))])
 
     values = ("up", "down")
     yield from _pair(
@@ -174,7 +178,7 @@ def read_preferred(fields: Fields) -> Iterator[LogPart]:
 
 def read_compared(fields: Fields) -> Iterator[LogPart]:
     """Yield two answers on a scale from the first, below 0, to the second; at 0 none is the better."""
-    before = objects(fields.get("context"))
+    before = list_objects(fields.get("context"))
     preference = fields.get("overall_preference")
     answers = []
     for name in ("response1", "response2"):
@@ -200,7 +204,7 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
     """Yield a comparison of two models; ties have no label, both bad two negative ones."""
     winner = str(fields.get("winner") or "")
     bad = "bad" in winner
-    pair = required(fields, "id", "question_id")
+    pair = require_text(fields, "id", "question_id")
     sides = {}
     for side, other in (("a", "b"), ("b", "a")):
         value = "none"
@@ -211,14 +215,14 @@ def read_arena(fields: Fields) -> Iterator[LogPart]:
 
         sides[side] = (turns_of(fields.get(f"conversation_{side}")), value)
 
-    yield from _pair(pair, sides, by=text(fields.get("judge")))
+    yield from _pair(pair, sides, by=id_as_text(fields.get("judge")))
 
 
 def read_ultrafeedback(fields: Fields) -> Iterator[LogPart]:
     """Yield the best completion as positive and the worst as negative, by overall score."""
     question = [{"role": "user", "content": fields.get("instruction") or ""}]
     completions = []
-    for completion in objects(fields.get("completions")):
+    for completion in list_objects(fields.get("completions")):
         if isinstance(completion.get("overall_score"), int | float):
             completions.append(completion)
 
@@ -243,21 +247,21 @@ ATTACHED = "attachment://"
 
 def read_inspect_sample(fields: Fields) -> Iterator[LogPart]:
     # a sample is run once in each epoch
-    id_ = f"{required(fields, 'id')}_epoch_{fields.get('epoch') or 1}"
+    id_ = f"{require_text(fields, 'id')}_epoch_{fields.get('epoch') or 1}"
     attached = unwrap(fields.get("attachments"))
     turns = turns_of(
-        [_inspect_message(message, attached) for message in objects(fields.get("messages"))]
+        [_inspect_message(message, attached) for message in list_objects(fields.get("messages"))]
     )
     error: Any = fields.get("error")
     if isinstance(error, Mapping):
         error = error.get("message", "failed")
 
-    sample_facts = facts(
+    sample_facts = keep_filled_facts(
         metadata=unwrap(fields.get("metadata")),
-        sample=text(fields.get("id")),
+        sample=id_as_text(fields.get("id")),
         epoch=fields.get("epoch"),
     )
-    when = moment(fields.get("started_at") or fields.get("date"))
+    when = parse_moment(fields.get("started_at") or fields.get("date"))
     yield WholeTalk(
         id_,
         turns,
@@ -336,16 +340,18 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
 
     Failed transcripts have false there, too.
     """
-    id_ = required(fields, "transcript_id")
-    turns = turns_of([_inspect_message(message, {}) for message in objects(fields.get("messages"))])
-    sample = facts(
-        task=text(fields.get("task_id")),
-        set=text(fields.get("task_set")),
+    id_ = require_text(fields, "transcript_id")
+    turns = turns_of(
+        [_inspect_message(message, {}) for message in list_objects(fields.get("messages"))]
+    )
+    sample = keep_filled_facts(
+        task=id_as_text(fields.get("task_id")),
+        set=id_as_text(fields.get("task_set")),
         repeat=fields.get("task_repeat"),
     )
-    transcript_facts = facts(
-        user=text(fields.get("user")),
-        model=text(fields.get("model")),
+    transcript_facts = keep_filled_facts(
+        user=id_as_text(fields.get("user")),
+        model=id_as_text(fields.get("model")),
         comment=fields.get("comment"),
         **sample,
     )
@@ -353,7 +359,7 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
     yield WholeTalk(
         id_,
         turns,
-        at=moment(fields.get("date")),
+        at=parse_moment(fields.get("date")),
         error=error,
         facts=transcript_facts,
     )
@@ -369,7 +375,7 @@ def read_inspect_transcript(fields: Fields) -> Iterator[LogPart]:
         yield ToolScore(
             "conversation",
             id_,
-            truth(fields["success"]),
+            is_true(fields["success"]),
             comment=fields.get("score_explanation"),
         )
 
@@ -400,7 +406,7 @@ def _scout_scores(fields: Fields) -> dict[str, Any]:
 
 
 def read_inspect_log(fields: Fields) -> Iterator[LogPart]:
-    for sample in objects(fields.get("samples")):
+    for sample in list_objects(fields.get("samples")):
         yield from read_inspect_sample(sample)
 
     if fields.get("samples"):
@@ -421,18 +427,18 @@ _OPENAI_NUMBERED = re.compile(r"(.+)-(\d+)")
 
 def read_openai_completion(fields: Fields) -> Iterator[LogPart]:
     """Yield a completion's answer with what led to it, or without: its messages may be in a file of their own."""
-    id_ = required(fields, "id")
+    id_ = require_text(fields, "id")
     metadata = unwrap(fields.get("metadata"))
     before = input_of(fields.get("input", fields.get("messages")), "words")
     after = output_of({"choices": fields.get("choices")})
     turns = (before.turns if before else ()) + (after.turns if after else ())
-    created = moment(fields.get("created"))
-    completion_facts = facts(
+    created = parse_moment(fields.get("created"))
+    completion_facts = keep_filled_facts(
         metadata=metadata,
-        user=text(metadata.get("user")),
+        user=id_as_text(metadata.get("user")),
         model=fields.get("model"),
     )
-    completion_facts |= {} if created is None else {"timestamp": iso_time(created)}
+    completion_facts |= {} if created is None else {"timestamp": format_iso_time(created)}
     yield Message(
         id_,
         id_,
@@ -446,8 +452,8 @@ def read_openai_completion(fields: Fields) -> Iterator[LogPart]:
 
 def read_openai_messages(fields: Fields) -> Iterator[LogPart]:
     """Yield the messages of a stored completion, whose ids are the completion's and a number."""
-    for message in objects(fields.get("messages")):
-        id_match = _OPENAI_NUMBERED.fullmatch(required(message, "id"))
+    for message in list_objects(fields.get("messages")):
+        id_match = _OPENAI_NUMBERED.fullmatch(require_text(message, "id"))
         if id_match:
             words = message.get("content_parts") or message.get("content")
             turns = turns_in({**message, "content": words})
@@ -461,7 +467,7 @@ def read_openai_messages(fields: Fields) -> Iterator[LogPart]:
 
 def are_openai_numbered(fields: Fields) -> bool:
     id_matches = []
-    for message in objects(fields.get("messages")):
+    for message in list_objects(fields.get("messages")):
         id_matches.append(_OPENAI_NUMBERED.fullmatch(str(message.get("id"))))
 
     # every id is numbered, and all are of one completion
@@ -472,8 +478,8 @@ def are_openai_numbered(fields: Fields) -> bool:
 
 
 def read_openai_thread_message(fields: Fields) -> Iterator[LogPart]:
-    thread = required(fields, "thread_id")
-    key = required(fields, "id")
+    thread = require_text(fields, "thread_id")
+    key = require_text(fields, "id")
     yield Message(
         thread,
         key,
@@ -485,19 +491,19 @@ def read_openai_thread_message(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_openai_thread(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, "id")
+    id_ = require_text(fields, "id")
     metadata = unwrap(fields.get("metadata"))
-    yield Facts(id_, facts(metadata=metadata, user=text(metadata.get("user"))))
+    yield Facts(id_, keep_filled_facts(metadata=metadata, user=id_as_text(metadata.get("user"))))
     yield from scores_in(metadata, id_)
 
 
 def _openai_created(fields: Fields) -> float | None:
-    return moment(fields.get("created_at"))
+    return parse_moment(fields.get("created_at"))
 
 
 def read_openai_batch_request(fields: Fields) -> Iterator[LogPart]:
     """Yield what was asked of a row of a batch; the results are in another file, under the same id."""
-    id_ = required(fields, "custom_id", "key")
+    id_ = require_text(fields, "custom_id", "key")
     # requests of OpenAI have `body`, Anthropic's `params`, Gemini's `request`
     nothing = dict[str, object]()
     body: Mapping[str, object] = next(
@@ -516,7 +522,7 @@ def read_openai_batch_request(fields: Fields) -> Iterator[LogPart]:
         f"{id_}/asked",
         turns,
         0,
-        facts=facts(metadata=metadata, model=body.get("model")),
+        facts=keep_filled_facts(metadata=metadata, model=body.get("model")),
     )
     yield from scores_in(metadata, id_)
 
@@ -525,7 +531,7 @@ _BATCH_BODIES = ("body", "params", "request")
 
 
 def read_openai_batch_result(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, "custom_id", "key")
+    id_ = require_text(fields, "custom_id", "key")
     # results of OpenAI have a body, Anthropic's a message, Gemini's the answer itself
     response = unwrap(fields.get("response")) or unwrap(fields.get("result"))
     body = unwrap(response.get("body")) or unwrap(response.get("message")) or response
@@ -550,7 +556,7 @@ def read_openai_batch_result(fields: Fields) -> Iterator[LogPart]:
 
 def read_openai_response(fields: Fields) -> Iterator[LogPart]:
     """Yield a response, which names its conversation or the previous response."""
-    id_ = required(fields, "id")
+    id_ = require_text(fields, "id")
     metadata = unwrap(fields.get("metadata"))
     before = input_of(fields.get("input"), "words") or RunSide((), True)
     turns = before.turns + turns_of(fields.get("output") or [])
@@ -562,16 +568,16 @@ def read_openai_response(fields: Fields) -> Iterator[LogPart]:
         turns += turns_of([{"role": "assistant", "content": "[error]"}])
 
     # its conversation, or the response before it; else it begins one of its own
-    conversation = text(unwrap(fields.get("conversation")).get("id")) or text(
+    conversation = id_as_text(unwrap(fields.get("conversation")).get("id")) or id_as_text(
         fields.get("conversation")
     )
-    previous = text(fields.get("previous_response_id"))
+    previous = id_as_text(fields.get("previous_response_id"))
     # instructions count only where a conversation begins
     if conversation is None and previous is None:
         turns = system_of(fields) + turns
 
-    response_facts = facts(
-        user=text(metadata.get("user")),
+    response_facts = keep_filled_facts(
+        user=id_as_text(metadata.get("user")),
         model=fields.get("model"),
         metadata=metadata,
     )
@@ -594,17 +600,19 @@ def read_openai_response(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_openai_output_item(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(fields, "id")
+    id_ = require_text(fields, "id")
     sample = unwrap(fields.get("sample"))
-    turns = turns_of(objects(sample.get("input"))) + turns_of(objects(sample.get("output")))
-    sample_facts = facts(
+    turns = turns_of(list_objects(sample.get("input"))) + turns_of(
+        list_objects(sample.get("output"))
+    )
+    sample_facts = keep_filled_facts(
         model=sample.get("model"),
         item=fields.get("datasource_item"),
     )
     yield WholeTalk(
         id_,
         turns,
-        at=moment(fields.get("created_at")),
+        at=parse_moment(fields.get("created_at")),
         facts=sample_facts,
     )
 
@@ -619,7 +627,7 @@ LANGGRAPH_WHOLE = "export the threads with their values: client.threads.search()
 
 
 def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
-    id_ = required(
+    id_ = require_text(
         fields,
         *(name for name in LANGGRAPH_IDS if get(fields, name)),
         LANGGRAPH_IDS[0],
@@ -634,24 +642,24 @@ def read_langgraph_thread(fields: Fields) -> Iterator[LogPart]:
     side = output_of(values) or RunSide((), True)
     metadata = unwrap(fields.get("metadata"))
     # ids of messages are places of turns only where each message is one turn
-    listed = objects(unwrap(values).get("messages"))
+    listed = list_objects(unwrap(values).get("messages"))
     if len(listed) == len(side.turns):
-        keys = tuple(text(message.get("id")) for message in listed)
+        keys = tuple(id_as_text(message.get("id")) for message in listed)
     else:
         keys = ()
 
     times = ("state_updated_at", "updated_at", "created_at", "checkpoint.ts")
-    when = moment(next((time for name in times if (time := get(fields, name))), None))
+    when = parse_moment(next((time for name in times if (time := get(fields, name))), None))
     errors = []
-    for task in objects(fields.get("tasks")):
+    for task in list_objects(fields.get("tasks")):
         if task.get("error"):
             errors.append(str(task["error"]))
 
     error = str(fields.get("error") or next(iter(errors), ""))
-    thread_facts = facts(
+    thread_facts = keep_filled_facts(
         metadata=metadata,
         status=fields.get("status"),
-        user=text(metadata.get("user_id")),
+        user=id_as_text(metadata.get("user_id")),
     )
     yield WholeTalk(id_, side.turns, keys, when, error, thread_facts)
     yield from scores_in(metadata, id_)

@@ -10,18 +10,25 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pollex.formats.assembly.log_parts import Facts, LeftOut, LogPart, Message, ToolScore, moment
+from pollex.formats.assembly.log_parts import (
+    Facts,
+    LeftOut,
+    LogPart,
+    Message,
+    ToolScore,
+    parse_moment,
+)
 from pollex.formats.labels import as_number
 from pollex.formats.log_shapes.exports import (
     Fields,
     WrongFile,
-    facts,
     get,
     has,
-    objects,
-    required,
-    text,
-    truth,
+    id_as_text,
+    is_true,
+    keep_filled_facts,
+    list_objects,
+    require_text,
     unwrap,
 )
 from pollex.formats.log_shapes.payloads import parse
@@ -150,7 +157,7 @@ def _items(table: Table, fields: Fields) -> Iterator[Fields]:
 
     if "each" in table:
         parsed = parse(get(fields, table["each"]))
-        for entry in objects([parsed] if isinstance(parsed, Mapping) else parsed):
+        for entry in list_objects([parsed] if isinstance(parsed, Mapping) else parsed):
             yield {"^": fields, **entry}
     elif "named" not in table:
         yield fields
@@ -183,7 +190,7 @@ def _thumb(table: Table, fields: Fields) -> Iterator[ToolScore]:
             comment=comment,
             tags=_filled(fields, table.get("tags", "")),
             person=_id(fields, table.get("person", "")),
-            at=moment(_filled(fields, table.get("at", ""))),
+            at=parse_moment(_filled(fields, table.get("at", ""))),
             summary=bool(table.get("summary")),
             rating="stars" in table,
             message=None if targets[0][0] == "message" else _id(fields, table.get("message", "")),
@@ -194,7 +201,7 @@ def _thumb(table: Table, fields: Fields) -> Iterator[ToolScore]:
 def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
     # rows that `when` and `unless` rule out are no messages
     when = ((get(fields, name), value) for name, value in table.get("when", {}).items())
-    if truth(_filled(fields, table.get("unless", ""))) or any(
+    if is_true(_filled(fields, table.get("unless", ""))) or any(
         actual not in (None, value) for actual, value in when
     ):
         if "apart" in table:
@@ -241,8 +248,8 @@ def _message(table: Table, fields: Fields) -> Iterator[Message | LeftOut]:
 
     # its place: after its parent in a tree, else by time
     above = _filled(fields, table.get("parent", ""))
-    parent = text(above[-1] if isinstance(above, list) and above else above)
-    sent_at = moment(_filled(fields, table.get("at", "")))
+    parent = id_as_text(above[-1] if isinstance(above, list) and above else above)
+    sent_at = parse_moment(_filled(fields, table.get("at", "")))
     turns = turns_in({"role": role, "content": content})
     yield Message(
         conversation,
@@ -261,12 +268,12 @@ def _facts(table: Table, fields: Fields) -> Iterator[Facts]:
             values[name] = _filled(fields, names)
 
     read = {
-        "user": text(values.get("user")),
+        "user": id_as_text(values.get("user")),
         "metadata": parse(values.get("metadata")),
     }
     yield Facts(
         _id(fields, table["conversation"]) or "",
-        facts(**values | read),
+        keep_filled_facts(**values | read),
         _id(fields, table.get("shown", "")),
     )
 
@@ -300,11 +307,11 @@ def _id(fields: Fields, names: str) -> str | None:
     # a ! at the end: the row must have the id
     listed = names.removesuffix("!").split("|") if names else ()
     for name in listed:
-        if id_ := text(_filled(fields, name)):
+        if id_ := id_as_text(_filled(fields, name)):
             return id_
 
     if names.endswith("!"):
-        return required({}, *(name.removeprefix("^.") for name in listed))
+        return require_text({}, *(name.removeprefix("^.") for name in listed))
     return None
 
 
@@ -381,7 +388,7 @@ def _are_messages(value: object) -> bool:
         return False
 
     if isinstance(value, list) or value.lstrip()[:1] == "[":
-        messages = objects(value)
+        messages = list_objects(value)
     else:
         messages = []
 

@@ -4,18 +4,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import LogPart, ModelCall, ToolScore, moment
+from pollex.formats.assembly.log_parts import LogPart, ModelCall, ToolScore, parse_moment
 from pollex.formats.labels import is_usual
 from pollex.formats.log_shapes.exports import (
     Fields,
-    facts,
+    detect_written_form,
     get,
     get_under,
-    objects,
-    required,
-    text,
+    id_as_text,
+    keep_filled_facts,
+    list_objects,
+    require_text,
     unwrap,
-    written_in,
 )
 from pollex.formats.log_shapes.payloads import (
     ANSWER_NAMES,
@@ -82,8 +82,8 @@ _LANGFUSE_FIELDS = frozenset(
 
 
 def read_langfuse_trace(fields: Fields) -> Iterator[LogPart]:
-    trace = required(fields, "id")
-    session = text(field_of(fields, "sessionId"))
+    trace = require_text(fields, "id")
+    session = id_as_text(field_of(fields, "sessionId"))
     yield _langfuse_call(
         fields,
         trace,
@@ -92,21 +92,21 @@ def read_langfuse_trace(fields: Fields) -> Iterator[LogPart]:
         session,
         field_of(fields, "timestamp"),
     )
-    for observation in objects(fields.get("observations")):
+    for observation in list_objects(fields.get("observations")):
         yield from read_langfuse_observation({"traceId": trace, **observation})
 
     yield from _langfuse_scores(fields, trace)
 
 
 def read_langfuse_download(fields: Fields) -> Iterator[LogPart]:
-    for observation in objects(fields.get("observations")):
+    for observation in list_objects(fields.get("observations")):
         yield from read_langfuse_observation(observation)
     yield from _langfuse_scores(fields, None)
 
 
 def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[ToolScore]:
     """Yield scores in rows, or in columns of values, which have no sources."""
-    for score in objects(fields.get("scores")):
+    for score in list_objects(fields.get("scores")):
         if "name" in score:
             yield from read_langfuse_score({"traceId": trace, **score})
 
@@ -134,14 +134,14 @@ def _langfuse_scores(fields: Fields, trace: str | None) -> Iterator[ToolScore]:
 
 
 def read_langfuse_observation(fields: Fields) -> Iterator[LogPart]:
-    trace = required(fields, "traceId", "trace_id")
-    parent = text(field_of(fields, "parentObservationId"))
-    session = text(field_of(fields, "sessionId"))
+    trace = require_text(fields, "traceId", "trace_id")
+    parent = id_as_text(field_of(fields, "parentObservationId"))
+    session = id_as_text(field_of(fields, "sessionId"))
     start = field_of(fields, "startTime")
     yield _langfuse_call(
         fields,
         trace,
-        required(fields, "id"),
+        require_text(fields, "id"),
         parent,
         session,
         start,
@@ -164,8 +164,8 @@ def _langfuse_call(
     if fields.get("level") == "ERROR":
         failed = str(field_of(fields, "statusMessage") or "failed")
 
-    call_facts = facts(
-        user=text(field_of(fields, "userId")),
+    call_facts = keep_filled_facts(
+        user=id_as_text(field_of(fields, "userId")),
         model=field_of(fields, "providedModelName") or fields.get("model"),
         release=fields.get("release"),
         version=fields.get("version"),
@@ -176,7 +176,7 @@ def _langfuse_call(
         span,
         parent,
         session,
-        moment(start),
+        parse_moment(start),
         **sides(fields.get("input"), fields.get("output"), silent=silent_kind(kind)),
         model=kind == "GENERATION",
         error=failed,
@@ -195,9 +195,11 @@ def read_langfuse_score(fields: Fields) -> Iterator[ToolScore]:
     subject = subject if isinstance(subject, Mapping) else {}
     # the narrowest target counts; the wider ones where that isn't in the files
     targets = {
-        "span": text(field_of(fields, "observationId")) or _subject_of_kind(subject, "observation"),
-        "trace": text(field_of(fields, "traceId")) or _subject_of_kind(subject, "trace"),
-        "conversation": text(field_of(fields, "sessionId")) or _subject_of_kind(subject, "session"),
+        "span": id_as_text(field_of(fields, "observationId"))
+        or _subject_of_kind(subject, "observation"),
+        "trace": id_as_text(field_of(fields, "traceId")) or _subject_of_kind(subject, "trace"),
+        "conversation": id_as_text(field_of(fields, "sessionId"))
+        or _subject_of_kind(subject, "session"),
     }
     named_targets = [(target, id_) for target, id_ in targets.items() if id_]
     if value in (None, "") or not named_targets:
@@ -207,16 +209,17 @@ def read_langfuse_score(fields: Fields) -> Iterator[ToolScore]:
     yield ToolScore(
         *(target, id_, value, str(fields.get("name") or ""), str(fields.get("source") or "")),  # type: ignore[arg-type]
         comment=fields.get("comment"),
-        person=text(field_of(fields, "authorUserId")) or text(field_of(fields, "authorUserName")),
-        at=moment(fields.get("timestamp")),
-        key=text(fields.get("id")),
+        person=id_as_text(field_of(fields, "authorUserId"))
+        or id_as_text(field_of(fields, "authorUserName")),
+        at=parse_moment(fields.get("timestamp")),
+        key=id_as_text(fields.get("id")),
         around=tuple(named_targets[1:]),  # type: ignore[arg-type]
     )
 
 
 def _subject_of_kind(subject: Mapping[str, Any], kind: str) -> str | None:
     if subject.get("kind") == kind:
-        return text(subject.get("id"))
+        return id_as_text(subject.get("id"))
     return None
 
 
@@ -234,12 +237,12 @@ LANGSMITH_THREADS = ("thread_id", "session_id", "conversation_id")
 
 def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
     """Yield a run; its `session_id` is the project, and the conversation stands in the metadata."""
-    run = required(fields, "id", "run_id")
-    trace = text(fields.get("trace_id")) or text(fields.get("parent_run_id")) or run
+    run = require_text(fields, "id", "run_id")
+    trace = id_as_text(fields.get("trace_id")) or id_as_text(fields.get("parent_run_id")) or run
     metadata = unwrap(unwrap(fields.get("extra")).get("metadata"))
     session = next(
-        (thread_id for name in LANGSMITH_THREADS if (thread_id := text(metadata.get(name)))),
-        text(fields.get("thread_id")),
+        (thread_id for name in LANGSMITH_THREADS if (thread_id := id_as_text(metadata.get(name)))),
+        id_as_text(fields.get("thread_id")),
     )
     # inputs and outputs; tools and retrievers have no words for the conversation
     kind = str(fields.get("run_type") or "")
@@ -253,7 +256,7 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
         if silent_kind(kind)
         else (input_of(sent, written), output_of(received, written))
     )
-    parent = text(fields.get("parent_run_id"))
+    parent = id_as_text(fields.get("parent_run_id"))
     # only a root's sides have to be read, since they are what the user saw
     if parent is None and not silent_kind(kind):
         _require_langsmith_read(fields, before, after)
@@ -263,19 +266,19 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
         run,
         parent,
         session,
-        moment(fields.get("start_time")),
+        parse_moment(fields.get("start_time")),
         **of_sides(before, after),
         model=kind == "llm",
         error=str(failed) if failed else "",
-        facts=facts(
-            user=text(metadata.get("user_id")),
-            model=text(metadata.get("ls_model_name")),
+        facts=keep_filled_facts(
+            user=id_as_text(metadata.get("user_id")),
+            model=id_as_text(metadata.get("ls_model_name")),
             tags=fields.get("tags"),
             metadata=metadata,
         ),
     )
     # runs inside this one get its trace and its id
-    for child in objects(fields.get("child_runs")):
+    for child in list_objects(fields.get("child_runs")):
         yield from read_langsmith_run({"trace_id": trace, "parent_run_id": run, **child})
 
 
@@ -323,8 +326,8 @@ def _require_langsmith_read(
 
 def read_langsmith_feedback(fields: Fields) -> Iterator[LogPart]:
     """Link a run to its trace, so that feedback on it finds the conversation."""
-    run = required(fields, "run_id", "trace_id")
-    trace = text(fields.get("trace_id"))
+    run = require_text(fields, "run_id", "trace_id")
+    trace = id_as_text(fields.get("trace_id"))
     if trace and run != trace:
         yield ModelCall(trace, run, trace)
 
@@ -334,18 +337,18 @@ OPIK_COLUMN, OPIK_REASON = "feedback_scores.", "_reason"
 
 
 def read_opik_trace(fields: Fields) -> Iterator[LogPart]:
-    trace = required(fields, "id")
+    trace = require_text(fields, "id")
     error = unwrap(fields.get("error_info"))
     metadata = unwrap(fields.get("metadata"))
-    user = text(metadata.get("user") or metadata.get("user_id"))
-    trace_facts = facts(user=user, tags=fields.get("tags"), metadata=metadata)
+    user = id_as_text(metadata.get("user") or metadata.get("user_id"))
+    trace_facts = keep_filled_facts(user=user, tags=fields.get("tags"), metadata=metadata)
     call = _opik_call(
         fields,
         trace,
         None,
         str(error.get("message") or "failed") if error else "",
     )
-    yield call._replace(session=text(fields.get("thread_id")), facts=trace_facts)
+    yield call._replace(session=id_as_text(fields.get("thread_id")), facts=trace_facts)
 
     # scores in columns, each with a column for its reason
     for column, value in fields.items():
@@ -371,10 +374,10 @@ def _opik_call(
 ) -> ModelCall:
     return ModelCall(
         trace,
-        required(fields, "id"),
+        require_text(fields, "id"),
         parent,
         None,
-        moment(fields.get("start_time")),
+        parse_moment(fields.get("start_time")),
         **sides(get_under(fields, "input"), get_under(fields, "output")),
         model=fields.get("type") == "llm",
         error=error,
@@ -382,9 +385,9 @@ def _opik_call(
 
 
 def read_opik_span(fields: Fields) -> Iterator[LogPart]:
-    trace = required(fields, "trace_id")
+    trace = require_text(fields, "trace_id")
     model = fields.get("type") == "llm"
-    call = _opik_call(fields, trace, text(fields.get("parent_span_id")) or trace)
+    call = _opik_call(fields, trace, id_as_text(fields.get("parent_span_id")) or trace)
     # spans of other kinds have no words for the talk, but may be rated
     yield call if model else call._replace(before=None, after=None)
 
@@ -402,8 +405,8 @@ WEAVE_ANNOTATION = "wandb.annotation."
 
 
 def read_weave_call(fields: Fields) -> Iterator[LogPart]:
-    call = required(fields, "id")
-    trace = required(fields, "trace_id")
+    call = require_text(fields, "id")
+    trace = require_text(fields, "trace_id")
     sent = get_under(fields, "inputs")
     received = get_under(fields, "output")
     written: Written = "words" if isinstance(sent, Mapping) else "json"
@@ -415,20 +418,20 @@ def read_weave_call(fields: Fields) -> Iterator[LogPart]:
     yield ModelCall(
         trace,
         call,
-        text(fields.get("parent_id")),
-        text(fields.get("thread_id")),
-        moment(fields.get("started_at")),
+        id_as_text(fields.get("parent_id")),
+        id_as_text(fields.get("thread_id")),
+        parse_moment(fields.get("started_at")),
         **of_sides(before, after),
-        model=history and text(fields.get("parent_id")) is not None,
+        model=history and id_as_text(fields.get("parent_id")) is not None,
         error=str(fields.get("exception") or ""),
-        facts=facts(user=text(metadata.get("user")), metadata=metadata),
+        facts=keep_filled_facts(user=id_as_text(metadata.get("user")), metadata=metadata),
     )
-    for feedback in objects(get(unwrap(get_under(fields, "summary")), "weave.feedback")):
+    for feedback in list_objects(get(unwrap(get_under(fields, "summary")), "weave.feedback")):
         yield from read_weave_feedback({**feedback, "weave_ref": f"call/{call}"})
 
 
 def read_weave_feedback(fields: Fields) -> Iterator[LogPart]:
-    call = required(fields, "weave_ref").rpartition("/")[2]
+    call = require_text(fields, "weave_ref").rpartition("/")[2]
     payload: Mapping[str, object] = unwrap(fields.get("payload"))
     kind = str(fields.get("feedback_type"))
     if kind == WEAVE_NOTE and payload.get("note"):
@@ -437,7 +440,7 @@ def read_weave_feedback(fields: Fields) -> Iterator[LogPart]:
             call,
             None,
             comment=payload["note"],
-            person=text(fields.get("creator")),
+            person=id_as_text(fields.get("creator")),
         )
 
     value = None
@@ -467,8 +470,8 @@ def read_weave_feedback(fields: Fields) -> Iterator[LogPart]:
             value = tags[0]
 
     if value is not None:
-        person = text(fields.get("creator"))
-        when = moment(fields.get("created_at"))
+        person = id_as_text(fields.get("creator"))
+        when = parse_moment(fields.get("created_at"))
         yield ToolScore("span", call, value, name, person=person, at=when)
 
 
@@ -482,7 +485,7 @@ BRAINTRUST_SESSIONS = (
 
 
 def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
-    trace = required(fields, "root_span_id")
+    trace = require_text(fields, "root_span_id")
     metadata = unwrap(fields.get("metadata"))
     parents = fields.get("span_parents")
     kind = str(unwrap(fields.get("span_attributes")).get("type") or "")
@@ -490,47 +493,51 @@ def read_braintrust_span(fields: Fields) -> Iterator[LogPart]:
     silent = silent_kind(kind) or kind in ("score", "function")
     yield ModelCall(
         trace,
-        text(fields.get("span_id")) or required(fields, "id"),
-        parent=text(parents[0]) if isinstance(parents, list) and parents else None,
+        id_as_text(fields.get("span_id")) or require_text(fields, "id"),
+        parent=id_as_text(parents[0]) if isinstance(parents, list) and parents else None,
         session=next(
             (
                 session_id
                 for name in BRAINTRUST_SESSIONS
-                if (session_id := text(metadata.get(name)))
+                if (session_id := id_as_text(metadata.get(name)))
             ),
             None,
         ),
-        at=moment(unwrap(fields.get("metrics")).get("start")) or moment(fields.get("created")),
+        at=parse_moment(unwrap(fields.get("metrics")).get("start"))
+        or parse_moment(fields.get("created")),
         **sides(
-            fields.get("input"), fields.get("output"), silent=silent, written=written_in(fields)
+            fields.get("input"),
+            fields.get("output"),
+            silent=silent,
+            written=detect_written_form(fields),
         ),
         model=kind == "llm",
         # the last line of a traceback says what failed
         error=str(fields.get("error") or "").strip().rpartition("\n")[2],
-        facts=facts(
-            user=text(metadata.get("user_id")),
+        facts=keep_filled_facts(
+            user=id_as_text(metadata.get("user_id")),
             tags=fields.get("tags"),
-            model=text(metadata.get("model")),
+            model=id_as_text(metadata.get("model")),
             metadata=metadata,
         ),
     )
-    if (row := required(fields, "id")) != text(fields.get("span_id")):
-        yield ModelCall(trace, row, text(fields.get("span_id")))  # comments name the row
+    if (row := require_text(fields, "id")) != id_as_text(fields.get("span_id")):
+        yield ModelCall(trace, row, id_as_text(fields.get("span_id")))  # comments name the row
 
 
 def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
     attributes = unwrap(fields.get("attributes"))
-    trace = required(attributes, "trace_id")
+    trace = require_text(attributes, "trace_id")
     kind = str(attributes.get("span_kind") or "")
     tags = _datadog_tags(attributes.get("tags"))
     # Datadog writes `undefined` for a missing parent
-    parent = text(attributes.get("parent_id"))
+    parent = id_as_text(attributes.get("parent_id"))
     yield ModelCall(
         trace,
-        required(attributes, "span_id"),
+        require_text(attributes, "span_id"),
         None if parent in ("undefined", "0") else parent,
-        session=text(attributes.get("session_id")) or text(tags.get("session_id")),
-        at=moment(attributes.get("start_ns")),
+        session=id_as_text(attributes.get("session_id")) or id_as_text(tags.get("session_id")),
+        at=parse_moment(attributes.get("start_ns")),
         **sides(
             attributes.get("input"),
             attributes.get("output"),
@@ -539,8 +546,10 @@ def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
         ),
         model=kind == "llm",
         error="failed" if attributes.get("status") == "error" else "",
-        facts=facts(
-            user=text(tags.get("user_id")), model=text(attributes.get("model_name")), metadata=tags
+        facts=keep_filled_facts(
+            user=id_as_text(tags.get("user_id")),
+            model=id_as_text(attributes.get("model_name")),
+            metadata=tags,
         ),
         beside=attributes,
     )
@@ -555,7 +564,7 @@ def _datadog_tags(tags: object) -> Fields:
 
 
 def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
-    request = required(fields, "request_id")
+    request = require_text(fields, "request_id")
     answer = unwrap(fields.get("response_body"))
     # properties are headers, whose names are written in any case
     properties: Mapping[str, Any] = {
@@ -571,13 +580,13 @@ def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
         request,
         request,
         None,
-        text(properties.get("helicone-session-id")),
-        at=moment(fields.get("request_created_at")),
+        id_as_text(properties.get("helicone-session-id")),
+        at=parse_moment(fields.get("request_created_at")),
         **call_sides,
         model=True,
         error=str(failed or ""),
-        facts=facts(
-            user=text(fields.get("request_user_id")),
+        facts=keep_filled_facts(
+            user=id_as_text(fields.get("request_user_id")),
             model=fields.get("request_model"),
             metadata=properties,
         ),
@@ -585,23 +594,25 @@ def read_helicone_request(fields: Fields) -> Iterator[LogPart]:
 
 
 def read_portkey_log(fields: Fields) -> Iterator[LogPart]:
-    request = required(fields, "id")
+    request = require_text(fields, "id")
     metadata = unwrap(fields.get("metadata"))
     sent = unwrap(fields.get("request"))
     received = unwrap(fields.get("response"))
     call_sides = sides(sent.get("body", sent), received.get("body", received)) | {"history": True}
     # requests of one conversation share Portkey's trace id
-    session = text(fields.get("trace_id"))
+    session = id_as_text(fields.get("trace_id"))
     yield ModelCall(
         request,
         request,
         None,
         session,
-        moment(fields.get("created_at")),
+        parse_moment(fields.get("created_at")),
         **call_sides,
         model=True,
         error="" if "after" in call_sides else str(fields.get("response_status_code") or "failed"),
-        facts=facts(
-            user=text(metadata.get("_user")), model=text(fields.get("ai_model")), metadata=metadata
+        facts=keep_filled_facts(
+            user=id_as_text(metadata.get("_user")),
+            model=id_as_text(fields.get("ai_model")),
+            metadata=metadata,
         ),
     )

@@ -15,7 +15,7 @@ from typing import Any
 from pollex.conversations.conversation import Role, ToolCall, ToolResult, Turn
 from pollex.errors import BadInput
 from pollex.formats.log_shapes.dialects import usual_messages
-from pollex.formats.paths import python_literal
+from pollex.formats.paths import parse_python_literal
 from pollex.text import parse_json
 
 PART_KINDS = ("type", "kind", "event", "block_type", "content_type")
@@ -869,7 +869,7 @@ def _parsed(text: str) -> Any:
         return parse_json(text)
     except ValueError as error:
         # a list as Python writes it is read, too
-        if not isinstance(value := python_literal(text), str):
+        if not isinstance(value := parse_python_literal(text), str):
             return value
         raise NoTurns(
             f"the turns aren't JSON: {error}",

@@ -22,7 +22,7 @@ class Quoted(str):
     __slots__ = ()
 
 
-def python(value: Any) -> Quoted:
+def quote_as_python(value: Any) -> Quoted:
     """Return a literal of Python; a text of several lines stands in several."""
     if isinstance(value, str) and "\n" in value:
         lines = []
@@ -33,12 +33,12 @@ def python(value: Any) -> Quoted:
     return Quoted(repr(value))
 
 
-def quoted_json(value: Any) -> Quoted:
+def quote_as_json(value: Any) -> Quoted:
     """Return JSON in one line, for every reader's idea of a line."""
     return Quoted(json.dumps(value, ensure_ascii=False).translate(LINE_ENDS))
 
 
-def javascript(value: Any) -> Quoted:
+def quote_as_javascript(value: Any) -> Quoted:
     """Return a literal of JavaScript."""
     return Quoted(json.dumps(value))
 
@@ -50,26 +50,26 @@ def yaml_scalar(text: str) -> Quoted:
     )
 
 
-def number(value: float) -> Quoted:
+def quote_number(value: float) -> Quoted:
     """Return a number, as short as it can be told."""
     return Quoted(f"{value:g}")
 
 
-def comment(lines: list[str], mark: str = "#") -> Quoted:
+def quote_comment(lines: list[str], mark: str = "#") -> Quoted:
     """Return lines as comments: a break inside one is shown, and ends nothing."""
     return Quoted("".join(f"{mark} {printable(line)}\n" for line in lines))
 
 
-def unbraced(text: str) -> str:
+def part_braces(text: str) -> str:
     """Part what begins and ends places in template languages, so that they find none in a text."""
     return re.sub(r"\}(?=\})", "} ", re.sub(r"\{(?=[{%#])", "{ ", text))
 
 
-def nunjucks(text: str) -> str:
+def escape_nunjucks(text: str) -> str:
     """Return a text that promptfoo shows as it is: neither a place nor the name of a file to run."""
     # a text that ends raw blocks can't stand in one
     if re.search(r"\{%-?\s*endraw", text):
-        text = unbraced(text)
+        text = part_braces(text)
 
     # places of a template, and what begins like an address of a file
     needs_raw = any(mark in text for mark in ("{{", "{%", "{#")) or re.match(r"\s*\w+:", text)
@@ -84,7 +84,7 @@ def require_quoted(value: Any) -> Any:
 
 
 @cache
-def templates() -> Environment:
+def load_templates() -> Environment:
     """Return the templates of all rooms, with the functions that quote as filters."""
     environment = Environment(  # noqa: S701 - no page
         *("<%", "%>", "<<", ">>", "<#", "#>"),
@@ -95,21 +95,21 @@ def templates() -> Environment:
         loader=FileSystemLoader([*folders_of("formats/peers/templates")]),
     )
     environment.filters |= {
-        "python": python,
-        "json": quoted_json,
-        "js": javascript,
+        "python": quote_as_python,
+        "json": quote_as_json,
+        "js": quote_as_javascript,
         "yaml": yaml_scalar,
-        "g": number,
+        "g": quote_number,
     }
     environment.globals |= {
-        "unbraced": unbraced,
-        "nunjucks": nunjucks,
-        "comment": comment,
+        "unbraced": part_braces,
+        "nunjucks": escape_nunjucks,
+        "comment": quote_comment,
     }
 
     return environment
 
 
-def filled(name: str, **context: Any) -> str:
+def fill_template(name: str, **context: Any) -> str:
     """Fill a template."""
-    return templates().get_template(f"{name}.txt").render(context)
+    return load_templates().get_template(f"{name}.txt").render(context)

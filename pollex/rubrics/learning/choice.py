@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.logs import positives
-from pollex.conversations.splits import block_ids, folds, preferred
+from pollex.conversations.logs import flag_positives
+from pollex.conversations.splits import deal_folds, flag_preferred, number_blocks
 from pollex.errors import BadLabels, BadRubrics
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.rubrics.learning.crossfit import (
@@ -197,7 +197,7 @@ def _without_mirrors(
     """Keep of a rubric and its reverse on the other side the one that separates with the smaller loss."""
     by_id = {rubric.id: rubric for rubric in rubrics}
     gone = dict[str, Any]()
-    up = positives(conversations)
+    up = flag_positives(conversations)
     for pair in material.mirrors:
         # an earlier pair may have taken one of the two out
         both = []
@@ -515,7 +515,7 @@ def turned_of(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
     # where a choice that did not see the conversation has the rubric `[conversation, rubric]`
     held, unseen = fit.held_of(rubrics)
     # what a queue preferred is no fair test
-    unseen &= ~preferred(pool.conversations)[:, None]
+    unseen &= ~flag_preferred(pool.conversations)[:, None]
     worths = []
     for held_there, unseen_there in zip(held.T, unseen.T, strict=True):
         worths.append(worth_of(held_there[unseen_there], up[unseen_there]))
@@ -588,7 +588,7 @@ def cross_validated_alpha(
     """
     settings = material.settings
     try:
-        dealt = folds(pool.conversations, FOLDS, settings.seed)
+        dealt = deal_folds(pool.conversations, FOLDS, settings.seed)
     except BadLabels as error:
         alpha = ALPHA if settings.alpha is None else settings.alpha
         return alpha, [], None, [f"α = {alpha:g} was not cross-validated: {error.what}"]
@@ -625,7 +625,7 @@ def stable_shares(
         return None
 
     rng = np.random.default_rng([settings.seed, 1])
-    halves = halvings(pool.labels, block_ids(pool.conversations), rng)
+    halves = halvings(pool.labels, number_blocks(pool.conversations), rng)
     for half in halves:
         # a half with one kind of thumb can't choose
         if (up := pool.labels[half]).any() and not up.all():

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import positives
-from pollex.conversations.splits import block_ids, folds
+from pollex.conversations.logs import flag_positives
+from pollex.conversations.splits import deal_folds, number_blocks
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import auc
@@ -81,7 +81,7 @@ class Candidates:
     @property
     def labels(self) -> Bools:
         """True for positive `[conversation]`."""
-        return positives(self.conversations)
+        return flag_positives(self.conversations)
 
     @property
     def kinds(self) -> Ints:
@@ -173,7 +173,7 @@ class Weighed:
             np.array([is_sure_deed(rubric) for rubric in rubrics], dtype=bool),
             [family_name(rubric, family_of) for rubric in rubrics],
             [family_of(found_by(rubric)) for rubric in rubrics],
-            block_ids(pool.conversations),
+            number_blocks(pool.conversations),
             settings.limits,
             settings.most,
             settings.policy,
@@ -512,7 +512,7 @@ class Mixed(Weighed):
 
         inside = np.flatnonzero(rows)
         try:
-            dealt = folds(
+            dealt = deal_folds(
                 [self.pool.conversations[row] for row in inside.tolist()],
                 FOLDS,
                 self.seed,
@@ -587,8 +587,8 @@ def families_of(weighed: Weighed, narrowed: Narrowed) -> dict[str, dict[str, Any
     """
     pool = weighed.pool
     held = weighed.pool.held
-    up = positives(pool.conversations)
-    together = block_ids(pool.conversations)
+    up = flag_positives(pool.conversations)
+    together = number_blocks(pool.conversations)
     families = {}
     for first, family in narrowed.members.items():
         # where the rubric that leads holds `[conversation]`
@@ -714,7 +714,7 @@ def never_values(
                 signed,
                 answered & ~never,
                 never,
-                positives(training),
+                flag_positives(training),
             )
             value_by_id |= {rubric.id: value for rubric in of_side}
 
@@ -941,7 +941,7 @@ def held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:
 def fold_of_each(material: Material, conversations: Sequence[Conversation]) -> Ints | None:
     """Return the fold of each conversation; None where there are too few."""
     try:
-        return folds(conversations, FOLDS, material.settings.seed)
+        return deal_folds(conversations, FOLDS, material.settings.seed)
     except BadLabels:
         return None
 
@@ -987,7 +987,7 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
     # the α that is taken where folds can't compare any
     first = ALPHA if settings.alpha is None else settings.alpha
     try:
-        dealt = folds(rows, FOLDS, settings.seed)
+        dealt = deal_folds(rows, FOLDS, settings.seed)
     except BadLabels as error:
         return CrossFit(
             first,

@@ -12,8 +12,8 @@ import numpy as np
 
 from pollex.calibration.candidates import BEGINS, CandidateScore, LabelsPoint
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import positives
-from pollex.conversations.splits import block_ids, preferred
+from pollex.conversations.logs import flag_positives
+from pollex.conversations.splits import flag_preferred, number_blocks
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import (
     assess,
@@ -178,8 +178,8 @@ class PlainMethods:
             tested: Their NetSAT `[conversation]`.
             likely: Their probability `[conversation]`.
         """
-        training_blocks = block_ids(self.training)
-        blocks = block_ids(self.measured)
+        training_blocks = number_blocks(self.training)
+        blocks = number_blocks(self.measured)
         held_out = len(truth) > 0
         # random numbers of its own, so that the other intervals don't depend on this figure
         other_rng = np.random.default_rng(13)
@@ -307,7 +307,7 @@ class TrainingScores:
         return cls(
             np.append(scores, others),
             honest,
-            positives([*training, *held_out]),
+            flag_positives([*training, *held_out]),
             fold,
             folded is not None,
         )
@@ -401,7 +401,7 @@ class UnseenScores:
         # each fold has taken its own θ off; the set's θ brings all back to one scale
         netsat = fit.above + theta
         # what a queue preferred is no fair sample
-        rows = np.flatnonzero(~preferred(pool.conversations))
+        rows = np.flatnonzero(~flag_preferred(pool.conversations))
         conversations = [pool.conversations[row] for row in rows.tolist()]
         taught = TrainingScores(netsat, netsat, pool.labels, fold, promises=False)
 
@@ -485,8 +485,8 @@ def worths_of(
         occasions: By rubric, its occasion in words, and where it came up `[conversation]`; of
             rubrics that may hold in any conversation none.
     """
-    up = positives(unseen.conversations)
-    unit = block_ids(unseen.conversations)
+    up = flag_positives(unseen.conversations)
+    unit = number_blocks(unseen.conversations)
     worths = {}
     for rubric, held, measured in zip(chosen, unseen.held.T, unseen.known.T, strict=True):
         # a rubric that no fold chose has nothing measured
@@ -527,7 +527,7 @@ def signals_beside(
     if not names:
         return {}
 
-    unit = block_ids(unseen.conversations)
+    unit = number_blocks(unseen.conversations)
     # a conversation without the signal is in neither share
     has = {
         name: np.array([name in conversation.signals for conversation in unseen.conversations])
@@ -591,9 +591,9 @@ def standings_of(
     rng = np.random.default_rng([material.settings.seed, 10])
     every = np.ones(len(testing), dtype=bool)
     testing = list(
-        compress(testing, one_each(every, block_ids(testing), rng))
+        compress(testing, one_each(every, number_blocks(testing), rng))
     )  # a user counts once
-    up = positives(testing)
+    up = flag_positives(testing)
     both_thumbs = 0 < up.sum() < len(up)
     # neither labels to test on nor labels that were used up: there is nothing to say
     if not (both_thumbs or learned_hashes):
@@ -689,8 +689,8 @@ def alone_by_id(
     options = SCALES[material.judge_record.scale]
     values, _ = table.matrix(training, material.chosen)
     rng = np.random.default_rng([material.settings.seed, 5])
-    blocks = block_ids(training)
-    up = positives(training)
+    blocks = number_blocks(training)
+    up = flag_positives(training)
     alone = {}
     # the answer that is given most often, with its number
     for rubric, rubric_values in zip(material.chosen, values.T, strict=True):
@@ -717,10 +717,10 @@ def guarantee(
 
     # the promise is measured on held-out conversations, never on folds
     held_out = [] if unseen.folds else unseen.conversations
-    right = (unseen.netsat > unseen.theta) == positives(unseen.conversations)
+    right = (unseen.netsat > unseen.theta) == flag_positives(unseen.conversations)
     outside = unseen.promised[: len(held_out)]
     # users or other units, of all and of those outside the window
-    blocks = block_ids(held_out)
+    blocks = number_blocks(held_out)
 
     return replace(
         guaranteed_window,
@@ -748,8 +748,8 @@ def calibrator_record(
     # training probabilities by models that did not see them; None where nothing was compared
     training_probability = comparison["held_out"]
     held_out = unseen.conversations
-    positive = positives(training)
-    truth = positives(held_out)
+    positive = flag_positives(training)
+    truth = flag_positives(held_out)
     # the constant prediction that a model has to beat
     share = float(positive.mean())
     record = CalibratorRecord(
@@ -760,11 +760,11 @@ def calibrator_record(
         compared=tuple(CandidateScore(**row) for row in comparison["compared"]),
         labels=len(training) + (0 if unseen.folds else len(held_out)),
         training=probability_figures(
-            np.array(training_probability), positive, share, rng, block_ids(training)
+            np.array(training_probability), positive, share, rng, number_blocks(training)
         )
         if training_probability
         else None,
-        held_out=probability_figures(unseen.probability, truth, share, rng, block_ids(held_out))
+        held_out=probability_figures(unseen.probability, truth, share, rng, number_blocks(held_out))
         if held_out
         else None,
         rubrics=model.rubrics,
@@ -804,7 +804,7 @@ def rating_record(
         # place of each grade on its scale
         place = np.searchsorted(values, grades[graded, 0])
         rng = np.random.default_rng([material.settings.seed, 8])
-        blocks = block_ids(held_out)[graded]
+        blocks = number_blocks(held_out)[graded]
         assessment = assess_grades(
             Predictions(proba, place, blocks, values),
             rng,
@@ -892,8 +892,8 @@ def reach_of(
     if not unseen.conversations:
         return None
 
-    truth = positives(unseen.conversations)
-    unit = block_ids(unseen.conversations)
+    truth = flag_positives(unseen.conversations)
+    unit = number_blocks(unseen.conversations)
     rng = np.random.default_rng([material.settings.seed, 6])
     values = material.table.matrix(unseen.conversations, material.chosen)[0]
     # rubrics that are shown as findings of what goes wrong

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import positives
-from pollex.conversations.splits import block_ids, blocks
+from pollex.conversations.logs import flag_positives
+from pollex.conversations.splits import find_blocks, number_blocks
 from pollex.measures.intervals import FEWEST, Figure
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.learning.crossfit import FOLDS
@@ -76,7 +76,7 @@ def labelled_scores(
     for side, conversations in sides.items():
         values, answered = table.matrix(conversations, material.chosen)
         complete = np.all(answered, axis=1).tolist()
-        units = block_ids(conversations).tolist()
+        units = number_blocks(conversations).tolist()
         for c, row, scored, block in zip(conversations, values, complete, units, strict=True):
             failure = table.failures.get(c.id)
             positive = c.label is Label.POSITIVE
@@ -234,7 +234,7 @@ def caveats(
     """
     notes = [*material.logs.lost_labels, *material.logs.note_on_repeats]
     held_out = len(material.held_out)
-    truth = positives(unseen.conversations)
+    truth = flag_positives(unseen.conversations)
     # what the figures don't cover
     if not unseen.folds and (left_out := held_out - len(truth)):
         notes.append(
@@ -256,7 +256,7 @@ def caveats(
 
     # conversations that aren't independent of each other
     labelled = (*material.training, *material.held_out)
-    if (apart := len(blocks(labelled))) < len(labelled):
+    if (apart := len(find_blocks(labelled))) < len(labelled):
         notes.append(
             "Conversations of one group (for example, one user) or with the same text count as one: the "
             f"{len(labelled)} labeled conversations count as {apart}. Intervals account for this, and need at least "

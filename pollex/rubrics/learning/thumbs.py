@@ -12,8 +12,8 @@ import numpy as np
 
 from pollex.calibration.candidates import BEGINNING, BEST, NETWORK, candidate
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.logs import Logs, positives
-from pollex.conversations.splits import block_ids, split
+from pollex.conversations.logs import Logs, flag_positives
+from pollex.conversations.splits import number_blocks, split_conversations
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
@@ -193,9 +193,9 @@ class Sides:
 
 
 def sides_of(logs: Logs, test_fraction: float, seed: int) -> Sides:
-    """Split what is learned from; see `conversations.splits.split`."""
+    """Split what is learned from; see `conversations.splits.split_conversations`."""
     # dealt together, so that what belongs together stays on one side
-    dealt = split([*logs.learnable, *graded_between(logs)], test_fraction, seed)
+    dealt = split_conversations([*logs.learnable, *graded_between(logs)], test_fraction, seed)
     both = (dealt.train, dealt.test)
     thumbs = (
         tuple(conversation for conversation in side if conversation.label is not Label.NONE)
@@ -270,7 +270,7 @@ def grades_compared(
         grades,
         scales,
         judges_of(training),
-        block_ids(training),
+        number_blocks(training),
         rng,
     )
     rows = []
@@ -309,7 +309,7 @@ def rating_of(
     from pollex.calibration.grades import fitted_grades
 
     grades, scales = grades_on(comparison, training)
-    about = (judges_of(training), ids, block_ids(training))
+    about = (judges_of(training), ids, number_blocks(training))
 
     return fitted_grades(
         comparison["chosen"],
@@ -442,12 +442,12 @@ def _fitted(
         dtype=bool,
     )
     thumbs = with_thumbs(rows)
-    about = (judges_of(thumbs), ids, block_ids(thumbs))
+    about = (judges_of(thumbs), ids, number_blocks(thumbs))
     own_model = fit_one(
         comparison["chosen"],
         answers[has_thumb],
         signs.tolist(),
-        positives(thumbs),
+        flag_positives(thumbs),
         *about,
     )
     model = ThumbModel(tuple(ids), own_model, answers.shape[2])
@@ -504,7 +504,7 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
         pool.labels,
         judges_of(pool.conversations),
         advance,
-        block_ids(pool.conversations),
+        number_blocks(pool.conversations),
     )
     comparison = None
     if thumbs:
@@ -561,7 +561,7 @@ def toned(
 
     # How much lower log-loss is with tone, of each conversation by what did not see it.
     up = pool.labels
-    blocks = block_ids(pool.conversations)
+    blocks = number_blocks(pool.conversations)
     # log-loss without tone and with it `[way, conversation]`
     loss = np.zeros((2, count))
     for place, folds in enumerate((parts, beside)):
@@ -647,7 +647,7 @@ def weights_of(
         rows = in_training
 
     other = material.starter.netsats(pool.conversations)
-    positive = positives(pool.conversations)
+    positive = flag_positives(pool.conversations)
     # Without folds the set has seen these labels: beside its own NetSAT the starter's would seem to
     # say nothing.
     honest = selection["held_out_scores"]

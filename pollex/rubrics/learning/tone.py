@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.logs import positives
-from pollex.conversations.splits import block_ids
+from pollex.conversations.logs import flag_positives
+from pollex.conversations.splits import number_blocks
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
 from pollex.rubrics.learning.crossfit import with_thumbs
@@ -147,8 +147,8 @@ def tone_of(material: Material, conversations: Sequence[Conversation]) -> Fitted
     """Fit tone on the conversations that have a thumb; None where there are too few."""
     thumbs = with_thumbs(conversations)
     features = form_of(material, thumbs)
-    up = positives(thumbs)
-    fitted = fit_tone(features, up, block_ids(thumbs), material.settings.seed)
+    up = flag_positives(thumbs)
+    fitted = fit_tone(features, up, number_blocks(thumbs), material.settings.seed)
     if fitted is None:
         return None
 
@@ -223,7 +223,7 @@ def weight_of(
     first, second = weigh(
         standard(netsats)[rows],
         standard(tone)[rows],
-        positives(thumbs)[rows],
+        flag_positives(thumbs)[rows],
     )
     # from weights of standardized sums to weights of points
     ratio = float((sums.std() or 1.0) / (tone.std() or 1.0))

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from starlette.responses import Response
 
-from pollex.conversations.conversation import messages_of
+from pollex.conversations.conversation import list_messages
 from pollex.formats.questionnaires import SheetQuestion
 from pollex.measures.intervals import Figure
 from pollex.reports.transcript import marked_turns
@@ -284,7 +284,7 @@ def _log_rows(site: Site, opinions: list[Opinion]) -> Iterator[str]:
             opinion = by_conversation[conversation.id]
             row: Data = {
                 "id": conversation.id,
-                "messages": messages_of(conversation),
+                "messages": list_messages(conversation),
                 "thumbs": opinion.value,
             }
             row |= {

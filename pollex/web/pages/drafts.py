@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from pollex.conversations.conversation import messages_of
+from pollex.conversations.conversation import list_messages
 from pollex.rubrics.edits import ENDING, Entry, apply_edits, entries_of, toml_of
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.known_answers import count_unasked
@@ -484,7 +484,7 @@ def laid_out(
         for conversation in conversations_of(site.store, run.id):
             fields: dict[str, Any] = {
                 "id": conversation.id,
-                "messages": messages_of(conversation),
+                "messages": list_messages(conversation),
                 "group": conversation.group or conversation.id,
             }
             grouped |= conversation.group is not None

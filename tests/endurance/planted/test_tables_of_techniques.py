@@ -12,7 +12,7 @@ from small_runs import Pollex
 from techniques import PUBLISHED, TABLES, Technique
 
 from planted.world import World
-from pollex.conversations.splits import split
+from pollex.conversations.splits import split_conversations
 from pollex.formats.read_logs import read_logs
 from pollex.prompts.domain import DomainProfile
 from pollex.services.options import ModelOptions
@@ -79,7 +79,7 @@ def test_rows_pay_for_nothing_twice_and_come_to_the_same_as_each_alone(
 
 
 def test_held_out_conversations_without_a_score_are_counted(log: Path, tmp_path: Path) -> None:
-    held_out = split(read_logs(log).learnable, 0.5, 0).test[0]
+    held_out = split_conversations(read_logs(log).learnable, 0.5, 0).test[0]
     refused = {
         "do": "message",
         "content": None,

@@ -23,7 +23,7 @@ from web_site import client_of, made_app
 
 from pollex.errors import StoreDamaged
 from pollex.formats.csv_rows import escape_formula, unescape_formula
-from pollex.formats.scores import scores_out, wide_column_of
+from pollex.formats.scores import name_rubric_column, open_score_file
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns
 from pollex.store.resume import conversations_of
@@ -160,7 +160,7 @@ def test_scores_that_end_in_the_middle_leave_the_old_file_and_no_half_one(
     for name in ("s.parquet", "s.jsonl", "s.csv"):
         (tmp_path / name).write_text("old")
         written = ExitStack()
-        written.enter_context(scores_out(tmp_path / name, RubricSet.load(learnt.rubrics)))(
+        written.enter_context(open_score_file(tmp_path / name, RubricSet.load(learnt.rubrics)))(
             ScoreColumns.of(some, [])
         )
         with pytest.raises(StoreDamaged), written:
@@ -330,7 +330,7 @@ def test_a_page_lies_beside_in_nobodys_place_and_csv_has_a_column_a_rubric_in_pl
     assert "What lowers scores" in page
     with Path("scores.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    columns = [wide_column_of(rubric.id) for rubric in RubricSet.load(learnt.rubrics).rubrics]
+    columns = [name_rubric_column(rubric.id) for rubric in RubricSet.load(learnt.rubrics).rubrics]
     assert all(0 <= float(row[column]) <= 10 for row in rows for column in columns)
     assert not any("[" in cell or "{" in cell for row in rows for cell in row.values())
     assert rows[0]["id"] in page

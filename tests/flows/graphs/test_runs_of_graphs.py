@@ -28,7 +28,7 @@ from pollex.agents.roles import (
 )
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import split
+from pollex.conversations.splits import split_conversations
 from pollex.errors import BadRubrics, Interrupted, ModelRefused, PollexError, WrongUse
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.formats.read_logs import logs_of, read_logs
@@ -212,7 +212,7 @@ async def test_a_judge_that_fails_on_one_conversation_leaves_all_others_their_sc
 async def test_what_fails_or_is_not_answered_in_learning_is_told_and_left_out_and_learning_goes_on(
     logs: Logs, kept: Store, embedder: Embedder
 ) -> None:
-    sides = split(logs.learnable, 0.5, 0)
+    sides = split_conversations(logs.learnable, 0.5, 0)
     odd_one = sides.train[3].id
     unjudged = sides.train[5].id
     training = {one.id for one in sides.train}
@@ -272,7 +272,7 @@ async def test_what_fails_or_is_not_answered_in_learning_is_told_and_left_out_an
 async def test_what_failed_in_extraction_is_asked_again_by_a_resume_until_reasons_are_rubrics(
     logs: Logs, kept: Store, embedder: Embedder, stopped_in: str
 ) -> None:
-    train = [one.id for one in split(logs.learnable, 0.5, 0).train]
+    train = [one.id for one in split_conversations(logs.learnable, 0.5, 0).train]
     broken = PlainJudge(except_for(train[9], raises(ModelRefused("the key is wrong"))))
     first = odd(embedder, train[3], stopping=[train[20]] if stopped_in == "extract" else [])
     with pytest.raises(ModelRefused):
@@ -287,7 +287,7 @@ async def test_what_failed_in_extraction_is_asked_again_by_a_resume_until_reason
 async def test_a_resume_leaves_the_answers_that_rubrics_were_chosen_by_and_asks_again_what_failed_beside_them(
     logs: Logs, kept: Store, embedder: Embedder, side: str
 ) -> None:
-    unjudged = getattr(split(logs.learnable, 0.5, 0), side)[5].id
+    unjudged = getattr(split_conversations(logs.learnable, 0.5, 0), side)[5].id
     broken = PlainJudge(except_for(unjudged, raises(OSError("gone"))))
     record = embedded_record(embedder)
     first = await learn(logs, staff(embedder, broken), kept, record)
@@ -356,7 +356,7 @@ async def test_a_judge_or_an_extractor_that_finds_nothing_leaves_no_rubric_to_ch
 async def test_where_no_held_out_conversation_has_a_score_that_is_said(
     logs: Logs, kept: Store, embedder: Embedder
 ) -> None:
-    held_out = {c.id for c in split(logs.learnable, 0.5, 0).test}
+    held_out = {c.id for c in split_conversations(logs.learnable, 0.5, 0).test}
 
     def silent(conversation: Conversation, questions: Sequence[Question]) -> Answers:
         unanswered = Unanswered(question_id=questions[0].id, outcome="refused")
@@ -410,7 +410,7 @@ async def test_a_run_tells_what_happened_in_spans_and_states_of_json_and_who_goe
 async def test_a_run_that_is_stopped_again_and_again_goes_on_at_that_node_and_comes_to_the_same(
     logs: Logs, whole: Whole, embedder: Embedder
 ) -> None:
-    sides = split(logs.learnable, 0.5, 0)
+    sides = split_conversations(logs.learnable, 0.5, 0)
     kept = whole.kept
     runs_seen = set[str]()
     stops = {
@@ -540,7 +540,7 @@ async def test_a_fork_after_the_pool_was_judged_pays_for_no_answer_again(
     kept = whole.kept
     judge = PlainJudge()
     roles = staff(embedder, judge, odd(embedder))
-    training = {one.id for one in split(logs.learnable, 0.5, 0).train}
+    training = {one.id for one in split_conversations(logs.learnable, 0.5, 0).train}
     unedited = await learn(logs, roles, kept, record, fork=Fork(whole.run, node))
     assert not judge.asked
     assert same(unedited) == same(whole.learned)

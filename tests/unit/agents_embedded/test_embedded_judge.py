@@ -10,7 +10,13 @@ import pytest
 from small_logs import bad, conversation, good
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.judge import GAIN, EmbeddedJudge, deal, learn_scale, separation
+from pollex.agents.embedded.judge import (
+    GAIN,
+    EmbeddedJudge,
+    deal_into_folds,
+    learn_scale,
+    measure_separation,
+)
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
@@ -141,7 +147,9 @@ def test_a_studied_conversation_is_answered_on_a_scale_learnt_without_it(
     embedder: Embedder, log: list[Conversation], learnt: EmbeddedJudge
 ) -> None:
     one = log[0]
-    fold = deal([c.text_hash for c in log], np.array([c.label is Label.POSITIVE for c in log]))
+    fold = deal_into_folds(
+        [c.text_hash for c in log], np.array([c.label is Label.POSITIVE for c in log])
+    )
     without = [c for c, number in zip(log, fold, strict=True) if number != fold[0]]
     alone = EmbeddedJudge(embedder, studied(embedder, without).learned)
     whole = EmbeddedJudge(embedder, learnt.learned)
@@ -166,11 +174,11 @@ def test_the_scale_by_hand() -> None:
     # over 4 and 40 more.
     measures = np.array([[3.0], [5.0], [1.0], [3.0]])
     positive = np.array([True, True, False, False])
-    delta, middle, spread = separation(measures, positive)
+    delta, middle, spread = measure_separation(measures, positive)
     assert middle == pytest.approx([3])
     assert spread == pytest.approx([math.sqrt(2)])
     assert delta == pytest.approx([4 * math.sqrt(2) / 44])
-    leaning, _, _ = separation(measures, positive, lean=-1)
+    leaning, _, _ = measure_separation(measures, positive, lean=-1)
     assert leaning == pytest.approx([(4 * math.sqrt(2) - 40 * 0.3) / 44])
     scale = learn_scale(measures, positive, +1)
     assert scale.odds(np.array([5.0])) == pytest.approx(

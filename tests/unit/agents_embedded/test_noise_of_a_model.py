@@ -5,8 +5,8 @@ import pytest
 
 from pollex.agents.embedded.clues import StudiedLog
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import family_of
-from pollex.conversations.logs import positives
+from pollex.agents.embedded.events.signal import name_family
+from pollex.conversations.logs import flag_positives
 from pollex.formats.read_logs import read_logs
 from pollex.measures.arrays import Bools, Ints
 from pollex.measures.classification import auc
@@ -27,7 +27,7 @@ def built_in() -> tuple[Candidates, Bools]:
     log = sorted(read_logs("examples/bikes.jsonl").learnable, key=lambda one: one.text_hash)
     study = StudiedLog(log, Embedder())
     half = np.random.default_rng(0).random(len(log)) < 0.5
-    pool = pool_of(study.made(positives(log), half), log, "expected")
+    pool = pool_of(study.made(flag_positives(log), half), log, "expected")
     rubrics = [rubric.model_copy(update={"answered_by": BUILT_IN}) for rubric in pool.rubrics]
     return Candidates(log, rubrics, pool.values, pool.answered, {}), half
 
@@ -58,8 +58,8 @@ def test_beside_a_model_that_answers_at_random_a_set_is_as_good_as_built_in_rubr
     built_in: tuple[Candidates, Bools], seed: int
 ) -> None:
     pool, half = built_in
-    alone = Weighed.of(pool, LearnSettings(), family_of)
-    mixed = Mixed.of(with_model(pool, seed, 0.0), LearnSettings(), family_of)
+    alone = Weighed.of(pool, LearnSettings(), name_family)
+    mixed = Mixed.of(with_model(pool, seed, 0.0), LearnSettings(), name_family)
     order = mixed.order(half, 1.0, hints=True)
     before = auc_elsewhere(alone, alone.order(half, 1.0, hints=True), half)
     assert auc_elsewhere(mixed, order, half) > before - 0.02
@@ -75,7 +75,7 @@ def test_rubrics_of_a_model_that_tell_thumbs_apart_enter_and_few_of_the_others_d
     built_in: tuple[Candidates, Bools],
 ) -> None:
     pool, half = built_in
-    mixed = Mixed.of(with_model(pool, 0, 0.15), LearnSettings(), family_of)
+    mixed = Mixed.of(with_model(pool, 0, 0.15), LearnSettings(), name_family)
     order = mixed.order(half, 1.0, hints=True)
     entered = order[np.isin(order, mixed.models)]
     assert (entered < USEFUL).sum() > len(entered) / 2

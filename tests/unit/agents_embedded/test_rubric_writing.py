@@ -8,7 +8,7 @@ import pytest
 
 from pollex.agents.checks import explain_refusal
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.judge import is_negated, understood
+from pollex.agents.embedded.judge import is_negated, understand_rubric
 from pollex.agents.embedded.roles import EmbeddedDeduplicator, EmbeddedSummarizer
 from pollex.agents.embedded.signals import SIGNALS
 from pollex.agents.roles import Deduplication, Summary
@@ -116,10 +116,10 @@ def test_evidence_is_sought_for_a_persons_words_only(embedder: Embedder) -> None
         "The user mentions the weather.": "person",
         "The user says “oh well”.": "phrase:user:oh well",
     }.items():
-        found = understood(own.model_copy(update={"text": text}), embedder)
+        found = understand_rubric(own.model_copy(update={"text": text}), embedder)
         assert (found.source, found.text, found.reason_ids) == (source, text, LONG.reason_ids)
         kept = LONG.model_copy(update={"text": text})
-        assert understood(kept, embedder) == kept, "a detector stays, whatever its words are"
+        assert understand_rubric(kept, embedder) == kept, "a detector stays, whatever its words are"
     denials = [
         is_negated(text)
         for text in ("It works.", "It doesn't work.", "It is not never so.", "Nota")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.language import TABLE, acts_in
-from pollex.agents.embedded.events.reading import mark_acts, sure_firings
-from pollex.agents.embedded.events.sentences import moves_of, rows
+from pollex.agents.embedded.events.language import TABLE, read_acts
+from pollex.agents.embedded.events.reading import find_sure_firings, mark_acts
+from pollex.agents.embedded.events.sentences import read_table_rows, split_moves
 from pollex.agents.embedded.signals import SIGNALS
 from pollex.agents.embedded.view import View
 from pollex.conversations.conversation import Conversation, Turn
@@ -34,14 +34,14 @@ mood = "statement"
 def test_a_fragment_of_another_group_is_none(tmp_path: Path) -> None:
     (tmp_path / "t.toml").write_text("[a]\nONE = 'x'\n[b.act]\npattern = '{ONE}'\n")
     with pytest.raises(KeyError, match="ONE"):
-        list(rows(tmp_path / "t.toml"))
+        list(read_table_rows(tmp_path / "t.toml"))
 
 
 def test_a_line_break_stands_for_nothing_unless_the_next_line_is_indented(tmp_path: Path) -> None:
     (tmp_path / "t.toml").write_text(
         '[a.act]\npattern = """\none\n|two"""\ncues = """\n    one\n    two\n"""\n'
     )
-    ((group, name, row),) = rows(tmp_path / "t.toml")
+    ((group, name, row),) = read_table_rows(tmp_path / "t.toml")
     assert (group, name, row["pattern"], row["cues"].split()) == (
         "a",
         "act",
@@ -53,7 +53,7 @@ def test_a_line_break_stands_for_nothing_unless_the_next_line_is_indented(tmp_pa
 def test_an_act_is_one_more_row(tmp_path: Path) -> None:
     table = tmp_path / "acts.toml"
     table.write_text(TABLE.read_text() + ROW)
-    acts = acts_in(table)
+    acts = read_acts(table)
     for said, seen in (
         ("Expect hail at noon.", True),
         ("There will be no hail.", False),
@@ -63,7 +63,7 @@ def test_an_act_is_one_more_row(tmp_path: Path) -> None:
             Turn(role="user", content="How is the weather?"),
             Turn(role="assistant", content=said),
         )
-        moves = moves_of(Conversation(id="1", turns=turns))
+        moves = split_moves(Conversation(id="1", turns=turns))
         acts.mark(moves)
         assert ("forecasts" in moves[1].acts) == seen
         assert "asks" in moves[0].acts
@@ -88,7 +88,7 @@ def test_signals_acts_and_patterns_are_seen_in_the_bundled_logs_as_before() -> N
             {name: int((signal.marks(view) != 0).sum()) for name, signal in SIGNALS.items()}
         )
         acts.update(act for move in moves for sentence in move.sentences for act in sentence.hits)
-        patterns.update(firing.pattern for firing in sure_firings(moves))
+        patterns.update(firing.pattern for firing in find_sure_firings(moves))
     found = {"signals": signals, "acts": acts, "patterns": patterns}
     if os.environ.get("WRITE_SNAPSHOTS"):
         FILE.write_text(

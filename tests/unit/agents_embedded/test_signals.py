@@ -13,15 +13,21 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.evidence import (
     LONGEST_QUOTE,
-    evidence_of,
-    excerpt,
-    party_of,
-    phrase_signal,
-    quotes_from,
-    strongest_turns,
+    choose_strongest_turns,
+    cut_excerpt,
+    find_evidence_signal,
+    find_party,
+    make_phrase_signal,
+    quote_turns,
 )
 from pollex.agents.embedded.signals import MARKS, MEASURES, SIGNALS, measure_marks
-from pollex.agents.embedded.view import CUT, HEAD, TAIL, View, shorten_middle
+from pollex.agents.embedded.view import (
+    CUT_MARK,
+    KEPT_HEAD_CHARS,
+    KEPT_TAIL_CHARS,
+    View,
+    shorten_middle,
+)
 from pollex.rubrics.rubric import Quote, Rubric
 
 PATTERNED = [signal for signal in SIGNALS.values() if signal.pattern]
@@ -35,7 +41,7 @@ TALK = [
     ("a", "I have booked it. Anything else?"),
     ("u", "Great, thanks, that's all!"),
 ]
-LONGEST = HEAD + TAIL
+LONGEST = KEPT_HEAD_CHARS + KEPT_TAIL_CHARS
 NASTY = [
     "a" * LONGEST,
     " " * LONGEST + "x",
@@ -103,7 +109,7 @@ def test_no_text_keeps_the_patterns_busy(embedder: Embedder) -> None:
             assert signal.pattern is not None
             signal.pattern.search(text)
     seen = view(embedder, ("u", "start " + "x" * 1_000_000 + " end"))
-    assert len(seen.texts[0]) == LONGEST + len(CUT), "of a huge turn the ends are looked at"
+    assert len(seen.texts[0]) == LONGEST + len(CUT_MARK), "of a huge turn the ends are looked at"
     assert (seen.texts[0][:5], seen.texts[0][-3:]) == ("start", "end")
 
 
@@ -171,7 +177,7 @@ def test_the_four_measures_by_hand() -> None:
 
 @given(st.text(alphabet="ab. \n…?\u3000", max_size=600), st.integers(0, 600))
 def test_an_excerpt_is_a_piece_of_its_turn(text: str, at: int) -> None:
-    found = excerpt(text, min(at, len(text)))
+    found = cut_excerpt(text, min(at, len(text)))
     assert found in text
     assert len(found) <= LONGEST_QUOTE
 
@@ -181,9 +187,9 @@ def test_an_excerpt_of_a_huge_turn_shows_the_place_and_not_the_cut(at: int) -> N
     words = " ".join(f"w{number}" for number in range(4_000))
     text = shorten_middle(words)
     word = text[text.rfind(" ", 0, at) + 1 :].split(" ", 1)[0]
-    found = excerpt(text, text.index(word))
+    found = cut_excerpt(text, text.index(word))
     assert word in found
-    assert CUT not in found
+    assert CUT_MARK not in found
     assert found in words
 
 
@@ -197,18 +203,18 @@ def test_quotes_come_from_the_marked_turns_alone_and_keep_their_numbers(embedder
         ("u", "thank you"),
     ]
     seen = view(embedder, *talk)
-    quotes = quotes_from(seen, SIGNALS["thanks"], SIGNALS["thanks"].marks(seen))
+    quotes = quote_turns(seen, SIGNALS["thanks"], SIGNALS["thanks"].marks(seen))
     assert [(quote.turn, quote.text) for quote in quotes] == [(3, "thanks"), (5, "thank you")]
-    assert quotes_from(seen, SIGNALS["apology"], SIGNALS["apology"].marks(seen)) == ()
+    assert quote_turns(seen, SIGNALS["apology"], SIGNALS["apology"].marks(seen)) == ()
     long = "Here is much to read. " * 30 + "Sorry, that was wrong. " + "More to read. " * 30
     seen = view(embedder, ("u", "help"), ("a", long))
-    (quote,) = quotes_from(seen, SIGNALS["apology"], SIGNALS["apology"].marks(seen))
+    (quote,) = quote_turns(seen, SIGNALS["apology"], SIGNALS["apology"].marks(seen))
     assert (quote.text.startswith("Sorry, that was wrong."), quote.turn) == (True, 1), (
         "from where it is seen on"
     )
-    assert strongest_turns(np.array([0.0, -0.9, -0.1, -0.5]), np.arange(4), 2) == [2, 3]
-    assert strongest_turns(np.array([1.0, 1.0, 1.0]), np.arange(3), 2) == [1, 2]
-    assert strongest_turns(np.zeros(3), np.arange(3), 2) == []
+    assert choose_strongest_turns(np.array([0.0, -0.9, -0.1, -0.5]), np.arange(4), 2) == [2, 3]
+    assert choose_strongest_turns(np.array([1.0, 1.0, 1.0]), np.arange(3), 2) == [1, 2]
+    assert choose_strongest_turns(np.zeros(3), np.arange(3), 2) == []
 
 
 def test_every_quote_stands_in_its_turn_whatever_white_space_it_has(embedder: Embedder) -> None:
@@ -219,14 +225,14 @@ def test_every_quote_stands_in_its_turn_whatever_white_space_it_has(embedder: Em
     )
     seen = View(talk, embedder)
     for signal in SIGNALS.values():
-        for quote in quotes_from(seen, signal, signal.marks(seen)):
+        for quote in quote_turns(seen, signal, signal.marks(seen)):
             found = locate_quote(talk, quote.text, quote.turn)
             assert found is not None
             assert found.turn == quote.turn
 
 
 def test_a_phrase_is_found_as_whole_words_in_a_row(embedder: Embedder) -> None:
-    signal = phrase_signal("user", "need help")
+    signal = make_phrase_signal("user", "need help")
     seen = view(
         embedder,
         ("u", "I NEED, help"),
@@ -235,7 +241,7 @@ def test_a_phrase_is_found_as_whole_words_in_a_row(embedder: Embedder) -> None:
         ("u", "unneed helper"),
     )
     assert signal.marks(seen).tolist() == [1, 0, 0, 0]
-    odd = phrase_signal("user", "c++ (a")
+    odd = make_phrase_signal("user", "c++ (a")
     assert odd.marks(view(embedder, ("u", "so c++ (a thing"))).tolist() == [1]
 
 
@@ -245,21 +251,21 @@ def test_where_the_evidence_of_a_rubric_comes_from_and_of_which_party_it_is(
     thanks = Rubric(
         id="1", text="The user thanks the assistant.", polarity="sat", source="signal:thanks"
     )
-    assert evidence_of(thanks, embedder) is SIGNALS["thanks"]
+    assert find_evidence_signal(thanks, embedder) is SIGNALS["thanks"]
     phrase = Rubric(
         id="2", text="The assistant says “fee”.", polarity="dsat", source="phrase:assistant:fee"
     )
-    assert evidence_of(phrase, embedder).party == "assistant"
+    assert find_evidence_signal(phrase, embedder).party == "assistant"
     for source in ("person", "", "signal:unknown", "phrase:user:", "extract_sat"):
         rubric = Rubric(id="3", text="The assistant is kind.", polarity="sat", source=source)
-        assert evidence_of(rubric, embedder).statement == rubric.text
+        assert find_evidence_signal(rubric, embedder).statement == rubric.text
     for text, source, party in (
         ("The user thanks the assistant.", "person", "user"),
         ("The ASSISTANT listens to the user.", "person", "assistant"),
         ("Things go well.", "person", "both"),
         ("The user likes it.", "turns:assistant:3", "assistant"),
     ):
-        assert party_of(Rubric(id="1", text=text, polarity="sat", source=source)) == party
+        assert find_party(Rubric(id="1", text=text, polarity="sat", source=source)) == party
 
 
 def test_a_conversation_is_not_like_its_own_quotes(embedder: Embedder) -> None:
@@ -267,7 +273,7 @@ def test_a_conversation_is_not_like_its_own_quotes(embedder: Embedder) -> None:
     rubric = Rubric(
         id="1", text="The user is content.", polarity="sat", quotes=(quote,), source="turns:user:0"
     )
-    marks = evidence_of(rubric, embedder).marks
+    marks = find_evidence_signal(rubric, embedder).marks
     talk = [("u", "The purple giraffe sings."), ("a", "Yes.")]
     own = View(conversation(*talk, id_="c"), embedder)
     other = View(conversation(*talk, id_="d"), embedder)

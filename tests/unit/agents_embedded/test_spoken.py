@@ -7,7 +7,7 @@ import pytest
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.signals import SIGNALS
-from pollex.agents.embedded.spoken import in_other_language
+from pollex.agents.embedded.spoken import list_other_language_replies
 from pollex.agents.embedded.view import View
 from pollex.conversations.conversation import Conversation, Turn
 
@@ -16,7 +16,7 @@ ENGLISH = "I'm sorry to hear that, could you please tell me the number of your o
 
 
 def said(*texts: str) -> list[int]:
-    return in_other_language(
+    return list_other_language_replies(
         texts, ["assistant" if place % 2 else "user" for place in range(len(texts))]
     )
 
@@ -76,7 +76,7 @@ def test_the_signal_marks_the_reply_and_nothing_is_loaded_for_english_alone() ->
     marks = SIGNALS["other_language"].marks(View(Conversation(id="1", turns=turns), Embedder()))
     assert marks.tolist() == [0.0, 1.0]
     code = (
-        "import sys; from pollex.agents.embedded.spoken import in_other_language as told;"
+        "import sys; from pollex.agents.embedded.spoken import list_other_language_replies as told;"
         f"told([{ENGLISH!r}, {ENGLISH!r}], ['user', 'assistant']); print('py3langid' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,7 +6,13 @@ from pathlib import Path
 from small_log import write_log
 
 from pollex.conversations.conversation import Conversation, Feedback, ToolCall, ToolResult, Turn
-from pollex.conversations.redaction import Placeholders, found_in, kind_of, mask, pseudonym
+from pollex.conversations.redaction import (
+    Placeholders,
+    classify_number,
+    find_identifiers,
+    make_pseudonym,
+    mask_conversation,
+)
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
 from pollex.store.resume import keep_originals, read_originals
@@ -18,7 +24,7 @@ CARD = "4111 1111 1111 1111"
 
 
 def kinds(text: str) -> list[str]:
-    return [one.kind for one in found_in(text)]
+    return [one.kind for one in find_identifiers(text)]
 
 
 def test_what_only_looks_alike_stays() -> None:
@@ -41,7 +47,9 @@ def test_a_thing_has_one_placeholder_in_all_turns_however_it_is_written() -> Non
             "Phone 415-555-2671!",
         )
     )
-    one, originals = mask(Conversation(id="c", turns=turns, metadata={"mail": [MAIL], "n": 3}))
+    one, originals = mask_conversation(
+        Conversation(id="c", turns=turns, metadata={"mail": [MAIL], "n": 3})
+    )
     assert [turn.content for turn in one.turns] == [
         "I am <MAIL_1>, call <PHONE_1>.",
         "<MAIL_1>? No: <MAIL_2>",
@@ -54,8 +62,8 @@ def test_a_thing_has_one_placeholder_in_all_turns_however_it_is_written() -> Non
 def test_check_digits_and_words_before_a_number_say_what_it_is() -> None:
     assert kinds(f"My card is {CARD}.") == ["CARD"]
     assert kinds("Pay DE89 3704 0044 0532 0130 00 today, I say") == ["ACCOUNT"]
-    assert kind_of("12345678", "the customer number is ") == "ACCOUNT"
-    assert kind_of("12345678", "the order number is ") == ""
+    assert classify_number("12345678", "the customer number is ") == "ACCOUNT"
+    assert classify_number("12345678", "the order number is ") == ""
     assert kinds(f"my password is hunter22, sk-{'x' * 20} the key") == ["KEY", "KEY"]
 
 
@@ -66,7 +74,7 @@ def test_arguments_and_errors_of_tools_are_redacted_and_stay_json() -> None:
         Turn(role="assistant", content=call.mark, calls=(call,)),
         Turn(role="tool", content="failed", result=failed),
     )
-    one, originals = mask(Conversation(id="c", turns=turns))
+    one, originals = mask_conversation(Conversation(id="c", turns=turns))
     assert json.loads(one.turns[0].calls[0].arguments) == {
         "to": "<MAIL_1>",
         "copies": 2,
@@ -78,11 +86,11 @@ def test_arguments_and_errors_of_tools_are_redacted_and_stay_json() -> None:
 
 def test_what_people_wrote_is_redacted_and_who_wrote_it_has_another_name() -> None:
     said = Feedback(comment=f"It never wrote to {MAIL}.", tags=(PHONE,), author=MAIL)
-    one, _ = mask(Conversation(id="c", turns=(), feedback=(said,), group=MAIL))
-    assert (one.id, one.group) == ("c", pseudonym(MAIL))
+    one, _ = mask_conversation(Conversation(id="c", turns=(), feedback=(said,), group=MAIL))
+    assert (one.id, one.group) == ("c", make_pseudonym(MAIL))
     assert one.feedback == (
         Feedback(
-            comment="It never wrote to <MAIL_1>.", tags=("<PHONE_1>",), author=pseudonym(MAIL)
+            comment="It never wrote to <MAIL_1>.", tags=("<PHONE_1>",), author=make_pseudonym(MAIL)
         ),
     )
 

@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from pollex.formats.gates import junit, summary, workflow_commands
+from pollex.formats.gates import make_junit_report, summarize_verdicts, workflow_commands
 
 PASSED, UNDECIDED, FAILED = (
     ("mean(p) drops by 0.03", status, f"{status}: 5 %\nof 90")
@@ -11,21 +11,21 @@ PASSED, UNDECIDED, FAILED = (
 
 
 def test_junit_counts_and_names_each_condition_once() -> None:
-    suite = ElementTree.fromstring(junit([PASSED, UNDECIDED, FAILED])).find("testsuite")
+    suite = ElementTree.fromstring(make_junit_report([PASSED, UNDECIDED, FAILED])).find("testsuite")
     assert suite is not None
     assert [suite.get(name) for name in ("tests", "failures", "skipped")] == ["3", "1", "1"]
     assert len({(case.get("classname"), case.get("name")) for case in suite}) == 3
     (failure,) = suite.iter("failure")
     assert failure.text == failure.get("message") or failure.text == "failed: 5 %\nof 90"
-    strict = ElementTree.fromstring(junit([PASSED, UNDECIDED, FAILED], strict=True)).find(
-        "testsuite"
-    )
+    strict = ElementTree.fromstring(
+        make_junit_report([PASSED, UNDECIDED, FAILED], strict=True)
+    ).find("testsuite")
     assert strict is not None
     assert [strict.get(name) for name in ("failures", "skipped")] == ["2", "0"]
 
 
 def test_junit_stays_xml_whatever_a_condition_holds() -> None:
-    found = ElementTree.fromstring(junit([("a\x00\x1b<&>\ud800", "failed", "]]>\x07")]))
+    found = ElementTree.fromstring(make_junit_report([("a\x00\x1b<&>\ud800", "failed", "]]>\x07")]))
     assert found.find("testsuite/testcase/failure").text == "]]>"  # type: ignore[union-attr]
 
 
@@ -40,5 +40,5 @@ def test_annotations_are_one_line_each_and_ten_at_most() -> None:
 
 
 def test_the_summary_is_a_table_that_no_text_breaks() -> None:
-    lines = summary([("a|b", "failed", "<b>\nc")]).splitlines()
+    lines = summarize_verdicts([("a|b", "failed", "<b>\nc")]).splitlines()
     assert lines[-1] == "| a\\|b | failed | &lt;b> c |"

@@ -12,11 +12,11 @@ from pollex.conversations.conversation import (
     ToolCall,
     ToolResult,
     Turn,
-    messages_of,
-    tool_uses,
+    iterate_tool_uses,
+    list_messages,
 )
 from pollex.formats.assembly.log_parts import ModelCall
-from pollex.formats.assembly.sessions import from_calls
+from pollex.formats.assembly.sessions import build_from_calls
 from pollex.formats.log_shapes.turns import turns_of
 from pollex.formats.read_logs import read_logs, read_rows
 
@@ -112,7 +112,7 @@ def test_calls_keep_arguments_and_id_and_results_the_call_and_the_error(form: st
     assert turns[2].result.id == "1"
     assert turns[2].result.error
     assert turns[2].shown == "[failed] full"
-    assert [use.result for use in tool_uses(turns)] == [2]
+    assert [use.result for use in iterate_tool_uses(turns)] == [2]
 
 
 def test_what_stands_in_place_of_calls_is_kept_and_told_with_file_and_line(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_the_hash_of_a_text_is_what_it_was_and_other_arguments_are_another_text(
     assert (
         len({bare.text_hash, whole.text_hash, Conversation(id="1", turns=changed).text_hash}) == 3
     )
-    assert turns_of(json.loads(json.dumps(messages_of(whole)))) == turns, (
+    assert turns_of(json.loads(json.dumps(list_messages(whole)))) == turns, (
         "what is written is read back"
     )
 
@@ -177,7 +177,7 @@ def test_parallel_calls_find_their_results_by_id_and_others_by_their_order() -> 
     results = [ToolResult(id="2"), ToolResult(id="1"), None]
     turns = [Turn(role="assistant", content="", calls=calls)]
     turns += [Turn(role="tool", content="x", result=result) for result in results]
-    assert [(use.call.name, use.result) for use in tool_uses(turns)] == [
+    assert [(use.call.name, use.result) for use in iterate_tool_uses(turns)] == [
         ("a", 2),
         ("b", 1),
         ("c", 3),
@@ -216,7 +216,7 @@ def trace(number: int, asked: tuple[Turn, ...], answer: str) -> ModelCall:
 
 
 def words(*calls: ModelCall) -> list[str]:
-    return [turn.content for turn in from_calls(calls, {}).turns]
+    return [turn.content for turn in build_from_calls(calls, {}).turns]
 
 
 def test_examples_before_every_prompt_are_told_once_and_no_question_is_taken_for_an_edit() -> None:

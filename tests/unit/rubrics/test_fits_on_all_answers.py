@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import family_of
+from pollex.agents.embedded.events.signal import name_family
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.conversations.logs import Logs, positives
+from pollex.conversations.logs import Logs, flag_positives
 from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools
 from pollex.rubrics.learning.crossfit import held_out_folds
@@ -80,7 +80,7 @@ def made(
         settings=LearnSettings(),
         judge_record=embedded_record(Embedder()),
         progress=NullProgress(),
-        family_of=family_of,
+        family_of=name_family,
         **more,
     )
 
@@ -134,7 +134,7 @@ def test_theta_window_and_probability_of_the_set_are_of_all_answers() -> None:
     found = material(UP)
     taught, unseen, fitted = measured(found)
     netsat = np.append(taught.own[:SIZE], unseen.netsat)
-    up = np.append(positives(found.training), UP)
+    up = np.append(flag_positives(found.training), UP)
     bounds = taught.bounds(np.ones(2 * SIZE, dtype=bool))
     assert bounds.theta == theta_c(netsat, up) != theta_c(netsat[:SIZE], up[:SIZE])
     assert bounds.window == fit_window(netsat, up, bounds.theta)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.events.signal import family_of
+from pollex.agents.embedded.events.signal import name_family
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.signals import FORM
 from pollex.calibration.thumbs import Fold, fit_one, probability_positive
@@ -74,7 +74,7 @@ def planted(up: Bools, loud: Floats) -> tuple[Material, Candidates, list[Fold]]:
         judge_record=embedded_record(Embedder()),
         table=GivenAnswers("expected"),
         progress=NullProgress(),
-        family_of=family_of,
+        family_of=name_family,
         form=Form(SIGNALS, shouts),
     )
     return material, pool, folds

@@ -27,10 +27,10 @@ _FILE = re.compile(
     r"|css|scss|html|vue|svelte|sql|sh|ya?ml|toml|json|xml|ini|md|tf|gradle|ipynb)(?![\w/])"
 )
 _PROSE = re.compile(r"[A-Z][\w',-]*(?: [\w',-]+)*[.?!:]")
-LEAST_LINES = 3
-MOST_OF_IT = 0.8
+LEAST_REPEATED_LINES = 3
+LEAST_REPEATED_SHARE = 0.8
 """Share of the user's code that has to stand in a reply for it to be a repetition."""
-SURE = 0.9
+SURENESS_OF_CODE_ACTS = 0.9
 
 Span = tuple[int, int]
 """Characters of a move's text."""
@@ -46,15 +46,15 @@ def mark_code(moves: Sequence[Move]) -> None:
         elif move.code:
             for act, find in SHOWN_BY_CODE.items():
                 if act not in move.acts and (span := find(move, users)):
-                    _add(move, act, *span)
+                    _add_act(move, act, *span)
 
 
-def _add(move: Move, act: str, start: int, end: int) -> None:
+def _add_act(move: Move, act: str, start: int, end: int) -> None:
     """Add an act that no sentence does, with a sentence made of what shows it."""
     # places in the move's text become places in its turn's
-    turn, offset = _turn_of(move, start)
+    turn, offset = _locate_turn(move, start)
     text = move.text[start:end]
-    hit = Hit(act, SURE, start - offset, end - offset)
+    hit = Hit(act, SURENESS_OF_CODE_ACTS, start - offset, end - offset)
     move.acts[act] = Sentence(
         text,
         text.lower(),
@@ -67,7 +67,7 @@ def _add(move: Move, act: str, start: int, end: int) -> None:
     )
 
 
-def _turn_of(move: Move, at: int) -> tuple[int, int]:
+def _locate_turn(move: Move, at: int) -> tuple[int, int]:
     """Return the turn that a character of a move stands in, and where that turn begins in the move's text."""
     offset = 0
     for turn, length in zip(move.turns, move.lengths, strict=True):
@@ -79,7 +79,7 @@ def _turn_of(move: Move, at: int) -> tuple[int, int]:
     return move.turns[-1], offset
 
 
-def _elided(move: Move, _: Move | None) -> Span | None:
+def _find_elided_code(move: Move, _: Move | None) -> Span | None:
     """Find a comment in place of code."""
     for block in _BLOCK.finditer(move.text):
         if elided := _ELIDED.search(block[1]):
@@ -96,21 +96,21 @@ def _elided(move: Move, _: Move | None) -> Span | None:
     return None
 
 
-def _repeated(move: Move, user: Move | None) -> Span | None:
+def _find_repeated_code(move: Move, user: Move | None) -> Span | None:
     """Find code that is nothing but the user's own, and most of it."""
     if user is None:
         return None
 
     blocks = list(_BLOCK.finditer(move.text))
-    user_lines = code_lines(user.text)
+    user_lines = list_code_lines(user.text)
     reply_lines = []
     for block in blocks:
-        reply_lines.extend(lines_of(block[1]))
+        reply_lines.extend(split_code_lines(block[1]))
 
     # nearly as many lines as the user's, and none but those
-    if len(reply_lines) < max(LEAST_LINES, MOST_OF_IT * len(user_lines)) or not are_in_order(
-        reply_lines, user_lines
-    ):
+    if len(reply_lines) < max(
+        LEAST_REPEATED_LINES, LEAST_REPEATED_SHARE * len(user_lines)
+    ) or not are_in_order(reply_lines, user_lines):
         return None
 
     start = blocks[0].start(1)
@@ -125,15 +125,15 @@ def are_in_order(lines: Sequence[str], reference_lines: Sequence[str]) -> bool:
     return all(line in left for line in lines)
 
 
-def code_lines(text: str) -> list[str]:
+def list_code_lines(text: str) -> list[str]:
     """Return the lines of a message's blocks; of one without blocks, those that are no sentences."""
     fenced = []
     for block in _BLOCK.finditer(text):
-        fenced.extend(lines_of(block[1]))
-    return fenced or [line for line in lines_of(text) if not _PROSE.fullmatch(line)]
+        fenced.extend(split_code_lines(block[1]))
+    return fenced or [line for line in split_code_lines(text) if not _PROSE.fullmatch(line)]
 
 
-def lines_of(code: str) -> list[str]:
+def split_code_lines(code: str) -> list[str]:
     """Return the lines of code that hold something, each with single spaces."""
     lines: list[str] = []
     for line in code.splitlines():
@@ -142,10 +142,10 @@ def lines_of(code: str) -> list[str]:
     return lines
 
 
-def _other_file(move: Move, user: Move | None) -> Span | None:
+def _find_other_file(move: Move, user: Move | None) -> Span | None:
     """Find the name of a file that a reply changes in place of those that the user named."""
     if user:
-        user_files = {_base(path) for path in _FILE.findall(user.text)}
+        user_files = {_get_file_name(path) for path in _FILE.findall(user.text)}
     else:
         user_files = set()
 
@@ -153,19 +153,23 @@ def _other_file(move: Move, user: Move | None) -> Span | None:
     prose = _BLOCK.sub(lambda block: " " * len(block[0]), move.text)
     named = list(_FILE.finditer(prose))
     # nothing to compare, or one of the user's files is named, too
-    if not user_files or not named or any(_base(mention[0]) in user_files for mention in named):
+    if (
+        not user_files
+        or not named
+        or any(_get_file_name(mention[0]) in user_files for mention in named)
+    ):
         return None
     return named[0].span()
 
 
-def _base(path: str) -> str:
+def _get_file_name(path: str) -> str:
     return path.rpartition("/")[2].lower()
 
 
 SHOWN_BY_CODE: dict[str, Callable[[Move, Move | None], Span | None]] = {
-    "elides": _elided,
-    "repeats_code": _repeated,
-    "other_file": _other_file,
+    "elides": _find_elided_code,
+    "repeats_code": _find_repeated_code,
+    "other_file": _find_other_file,
 }
 PATTERN_OF = {
     "elides": "code_elided",

@@ -12,8 +12,8 @@ from pollex.agents.embedded.events.values import (
     DATE,
     PRICE,
     TIME,
+    list_values_asked_for,
     names_a_value,
-    values_asked_for,
 )
 
 FEATURE = re.compile(
@@ -28,7 +28,7 @@ SEARCH = re.compile(
 )
 
 
-def feature_question(move: Move | None) -> bool:
+def asks_about_feature(move: Move | None) -> bool:
     """Return whether a user asks about a feature or price, without searching for anything."""
     if move is None or "asks" not in move.acts:
         return False
@@ -37,14 +37,14 @@ def feature_question(move: Move | None) -> bool:
     return bool(FEATURE.search(low)) and not SEARCH.search(low)
 
 
-def found_none(move: Move | None, before: Move | None) -> bool:
+def reports_empty_search(move: Move | None, before: Move | None) -> bool:
     """Return whether a move reports an empty search."""
-    return move is not None and "none_found" in move.acts and not feature_question(before)
+    return move is not None and "none_found" in move.acts and not asks_about_feature(before)
 
 
 def searches(x: Exchange) -> Iterator[Firing]:
     """Empty searches of one exchange."""
-    if not found_none(x.here, x.user) or x.here.has("fails"):
+    if not reports_empty_search(x.here, x.user) or x.here.has("fails"):
         return
 
     act_in_reply = (x.here, "none_found")
@@ -70,7 +70,7 @@ def searches(x: Exchange) -> Iterator[Firing]:
 
     # the user's move before the assistant's earlier one: a feature that is lacking isn't a search
     before = x.moves[x.index - 3] if x.index > 2 else None
-    if x.earlier is not None and found_none(x.earlier, before):
+    if x.earlier is not None and reports_empty_search(x.earlier, before):
         yield x.fire("none_again", act_in_reply, (x.earlier, "none_found"))
 
     # the user drops the search, and neither asks on nor takes anything
@@ -84,7 +84,7 @@ def searches(x: Exchange) -> Iterator[Firing]:
             return
 
 
-BACK = {
+PATTERN_BY_COMEBACK_ACT = {
     "still_fails": "fix_fails",
     "new_trouble": "fix_new_trouble",
     "rules_out": "fix_ruled_out",
@@ -92,7 +92,7 @@ BACK = {
 }
 """Acts by which a user comes back from advice with trouble, and what each is."""
 
-LISTED = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")
+LIST_ITEM = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")
 CODE_NAME = re.compile(
     r"`([^`\n]{3,80})`|\b([A-Za-z]+(?:[._][A-Za-z]\w+)+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+)\b"
 )
@@ -105,7 +105,7 @@ TROUBLE = re.compile(
 )
 
 
-def names(text: str) -> frozenset[str]:
+def collect_code_names(text: str) -> frozenset[str]:
     """Collect names of code: inline code and words with an inner capital, dot or underscore."""
     return frozenset(a or b for a, b in CODE_NAME.findall(text))
 
@@ -117,7 +117,7 @@ def is_advice(move: Move) -> bool:
 
 def advice(x: Exchange) -> Iterator[Firing]:
     """Advice of one exchange."""
-    if general_list(x):
+    if lists_without_names(x):
         yield x.fire_at("general_list", x.here, sentences_of_advice(x.here), 0.85)
     # a report, an offer or a farewell without code is no advice
     if x.here.has("offers", "done", "confirms", "anything_else") and not x.here.code:
@@ -125,29 +125,29 @@ def advice(x: Exchange) -> Iterator[Firing]:
     if x.here.has("asks_back") and brings_evidence(x):
         yield x.fire("asks_evidence", (x.here, "asks_back"))
     if is_advice(x.here):
-        yield from _first_advice(x)
-        yield from _helped(x)
+        yield from _find_first_advice(x)
+        yield from _find_help_verdicts(x)
 
 
 def brings_evidence(x: Exchange) -> bool:
     """Return whether the user answers with code or new names, and without objection."""
-    if x.user is None or x.after is None or x.after.has("complains", *BACK):
+    if x.user is None or x.after is None or x.after.has("complains", *PATTERN_BY_COMEBACK_ACT):
         return False
-    return x.after.code or bool(names(x.after.text) - names(x.user.text))
+    return x.after.code or bool(collect_code_names(x.after.text) - collect_code_names(x.user.text))
 
 
-def general_list(x: Exchange) -> bool:
+def lists_without_names(x: Exchange) -> bool:
     """Return whether a reply lists three or more things without using the user's names."""
-    if x.user is None or not x.here.sentences or len(LISTED.findall(x.here.text)) < 3:
+    if x.user is None or not x.here.sentences or len(LIST_ITEM.findall(x.here.text)) < 3:
         return False
-    return bool(names(x.user.text)) and not shared_name(x.user, x.here)
+    return bool(collect_code_names(x.user.text)) and not find_shared_name(x.user, x.here)
 
 
-def _first_advice(x: Exchange) -> Iterator[Firing]:
+def _find_first_advice(x: Exchange) -> Iterator[Firing]:
     if x.user is None:
         return
 
-    shared = shared_name(x.user, x.here)
+    shared = find_shared_name(x.user, x.here)
     if shared and x.opening and x.here.code:
         name, sentence = shared
         at = sentence.text.find(name)
@@ -163,13 +163,13 @@ def _first_advice(x: Exchange) -> Iterator[Firing]:
         yield x.fire("cause_shown", (x.here, "explains"))
 
 
-def shared_name(user: Move, here: Move) -> tuple[str, Sentence] | None:
+def find_shared_name(user: Move, here: Move) -> tuple[str, Sentence] | None:
     """Return a name of the user's own code that the reply uses, with its sentence."""
-    user_names = names(user.text)
+    user_names = collect_code_names(user.text)
     for sentence in here.sentences:
         shared = sorted(
             name
-            for name in names(sentence.text)
+            for name in collect_code_names(sentence.text)
             # a long name may stand in the user's prose, where it isn't spelled as code
             if name in user_names or (len(name) > 5 and name in user.text)
         )
@@ -186,16 +186,16 @@ def sentences_of_advice(move: Move) -> list[Sentence]:
     ] or move.sentences[:1]
 
 
-def _helped(x: Exchange) -> Iterator[Firing]:
+def _find_help_verdicts(x: Exchange) -> Iterator[Firing]:
     after = x.after
     if after is None:
         return
 
-    yield from _comes_back(x, after)
+    yield from _find_returns_with_trouble(x, after)
     # one verdict at most: trouble that the user reports rules out that the advice works
     if after.has("solves_alone"):
         yield x.fire("solved_alone", (after, "solves_alone"))
-    elif after.has(*BACK):
+    elif after.has(*PATTERN_BY_COMEBACK_ACT):
         return
     elif after.has("works_now"):
         yield x.fire("fix_works", (after, "works_now"))
@@ -203,12 +203,12 @@ def _helped(x: Exchange) -> Iterator[Firing]:
         yield x.fire("next_problem", (after, "asks"), sure=0.8)
 
 
-def _comes_back(x: Exchange, after: Move) -> Iterator[Firing]:
-    # of several acts, the first in the order of `BACK` counts
-    back = next((act for act in BACK if act in after.acts), "")
+def _find_returns_with_trouble(x: Exchange, after: Move) -> Iterator[Firing]:
+    # of several acts, the first in the order of `PATTERN_BY_COMEBACK_ACT` counts
+    back = next((act for act in PATTERN_BY_COMEBACK_ACT if act in after.acts), "")
     if back:
         yield x.fire("fix_back", (after, back))
-        yield x.fire(BACK[back], (after, back))
+        yield x.fire(PATTERN_BY_COMEBACK_ACT[back], (after, back))
 
     # the same trouble before and after this advice: it was the second try
     if "still_fails" in after.acts and x.user is not None and x.user.has("still_fails"):
@@ -224,7 +224,7 @@ def is_agreement(low: str) -> bool:
     return bool(AGREES.search(low)) and not TROUBLE.search(low)
 
 
-EMPTY = frozenset({"anything_else", "says_bye", "proposes", "asks_back"})
+FORMULA_ACTS = frozenset({"anything_else", "says_bye", "proposes", "asks_back"})
 QUESTION = re.compile(
     r"^(?:and|but|so|ok|okay|great|also|well|then)?,? ?(?:what|which|where|when|how|who|does|do (?!you)|is|are|has|have"
     r"|can (?!you|i (?:book|have|get|reserve)))\b.*\?"
@@ -250,15 +250,15 @@ ALREADY = re.compile(r"\b(?:already|just|i (?:said|told|mentioned|asked|wrote)|a
 def answers(x: Exchange) -> Iterator[Firing]:
     """Yield firings for questions of both parties in one exchange."""
     if x.user is not None and "asks" in x.user.acts and not x.here.has("takes_back"):
-        yield from _answers(x, x.user)
+        yield from _find_answers(x, x.user)
     if x.here.has("asks_back"):
-        yield from _asked_back(x)
+        yield from _find_questions_back(x)
 
 
-def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
+def _find_answers(x: Exchange, user: Move) -> Iterator[Firing]:
     question = (user, "asks")
     marks = (Chars.of(user.acts["asks"]),)
-    feature = feature_question(user)
+    feature = asks_about_feature(user)
     # one case at most: how the reply deals with the question, the clearest case first
     if x.here.has("doesnt_know", "refers") and not x.here.has("offers", "done"):
         yield x.fire(
@@ -267,7 +267,7 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
             question,
         )
     elif feature and x.here.has("says_no"):
-        yield from _no(x, question)
+        yield from _find_answers_no(x, question)
     elif feature and x.here.sentences and YES.search(x.here.sentences[0].low):
         yield x.fire_at("answer_yes", x.here, x.here.sentences[:1], 0.85)
     elif do_one_act(x.here.sentences, "asks_back") and not user.has(
@@ -289,12 +289,12 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
         )
 
     # values that the question asks for by name, and which of them the reply neither gives nor names
-    asked_values = values_asked_for(
+    asked_values = list_values_asked_for(
         " ".join(sentence.low for sentence in user.sentences if "asks" in sentence.hits)
     )
     missing = []
     for name, value in asked_values:
-        if not value.search(x.here.low) and not mentions(name, x.here.low):
+        if not value.search(x.here.low) and not mentions_slot(name, x.here.low):
             missing.append(name)
 
     # the reply acts on the user's consent, and the question beside it is lost
@@ -310,7 +310,7 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
             x.here.sentences,
             0.9,
             marks,
-            the_slot(missing[0]),
+            put_article_before_slot(missing[0]),
         )
     elif (
         len(asked_values) == 2
@@ -323,18 +323,22 @@ def _answers(x: Exchange, user: Move) -> Iterator[Firing]:
             x.here.sentences,
             0.85,
             marks,
-            the_slot(missing[0]),
+            put_article_before_slot(missing[0]),
         )
 
 
 def may_answer(sentence: Sentence, question: Sentence) -> bool:
     """Return whether a sentence of a reply may answer a question: whatever is no polite formula, or speaks of it."""
-    if not EMPTY & sentence.hits.keys() or "fails" in sentence.hits or REPLY.search(sentence.low):
+    if (
+        not FORMULA_ACTS & sentence.hits.keys()
+        or "fails" in sentence.hits
+        or REPLY.search(sentence.low)
+    ):
         return True
     return len(sentence.content) > LONGEST_FORMULA or bool(sentence.content & question.content)
 
 
-def same_way(question: str, answer: str) -> bool:
+def names_same_end_of_trip(question: str, answer: str) -> bool:
     """Return whether a question speaks of the same end of a trip or stay as a value that was given."""
     ways_of_question, ways_of_answer = (set(WAY.findall(low)) for low in (question, answer))
     if ways_of_question:
@@ -343,16 +347,16 @@ def same_way(question: str, answer: str) -> bool:
     return True
 
 
-def the_slot(slot: str) -> str:
+def put_article_before_slot(slot: str) -> str:
     return f"{'an' if slot[0] in 'aeiou' else 'the'} {slot}"
 
 
-def mentions(slot: str, low: str) -> bool:
+def mentions_slot(slot: str, low: str) -> bool:
     """Return whether a reply names what was asked for, even if its value isn't recognized."""
     return slot.split(maxsplit=1)[0] in low
 
 
-def _no(x: Exchange, question: tuple[Move, str]) -> Iterator[Firing]:
+def _find_answers_no(x: Exchange, question: tuple[Move, str]) -> Iterator[Firing]:
     act_in_reply = (x.here, "says_no")
     # another way in the same reply, or a “but”, softens the no
     if (
@@ -372,7 +376,7 @@ def _no(x: Exchange, question: tuple[Move, str]) -> Iterator[Firing]:
         yield x.fire("answer_no", act_in_reply, question)
 
 
-def _asked_back(x: Exchange) -> Iterator[Firing]:
+def _find_questions_back(x: Exchange) -> Iterator[Firing]:
     asking = [sentence for sentence in x.here.sentences if "asks_back" in sentence.hits]
     # the reply asks for a value that the user's last move already gives
     if x.user is not None:
@@ -383,7 +387,7 @@ def _asked_back(x: Exchange) -> Iterator[Firing]:
                     and (user_value := value.search(x.user.low))
                     # “after five” and “five or six” leave the exact value open
                     and not BOUND.search(x.user.low[: user_value.start()])
-                    and same_way(sentence.low, x.user.low)
+                    and names_same_end_of_trip(sentence.low, x.user.low)
                     and " or " not in x.user.low[user_value.end() : user_value.end() + 5]
                     # after a failure another value is needed, so that asking again is right
                     and not x.here.has("fails", "unavailable", "offers")
@@ -398,7 +402,7 @@ def _asked_back(x: Exchange) -> Iterator[Firing]:
                         detail=name,
                     )
 
-    if x.earlier is not None and (twin := same_question(asking, x.earlier)):
+    if x.earlier is not None and (twin := find_same_question(asking, x.earlier)):
         yield x.fire_at("ask_again", x.here, [twin], 0.9)
     if len(asking) >= 2:
         yield x.fire_at("ask_many", x.here, asking, 0.9)
@@ -416,7 +420,7 @@ def _asked_back(x: Exchange) -> Iterator[Firing]:
         )
 
 
-def same_question(asking: list[Sentence], earlier: Move) -> Sentence | None:
+def find_same_question(asking: list[Sentence], earlier: Move) -> Sentence | None:
     """Return a question that the assistant already asked in nearly the same words."""
     for sentence in asking:
         for old in earlier.sentences:
@@ -455,7 +459,7 @@ OTHER_WORDS = re.compile(
 ALTERNATIVES = ("offers_other", "offers", "confirms", "proposes", "asks_back")
 
 
-def failure(move: Move | None, before: Move | None) -> str:
+def find_failing_act(move: Move | None, before: Move | None) -> str:
     """Return the act by which a move fails at a request; empty if it doesn't."""
     if move is None:
         return ""
@@ -478,7 +482,7 @@ def wants_action(move: Move) -> bool:
     return move.has("accepts") or (move.has("requests", "changes") and not move.has("asks"))
 
 
-def alternative(here: Move, failed: str) -> str:
+def find_alternative_act(here: Move, failed: str) -> str:
     """Return the act by which a failing move offers something else; empty if none."""
     start = here.acts[failed]
     for act in ALTERNATIVES:
@@ -542,11 +546,11 @@ def describe_offer(sentence: Sentence) -> str:
 
 def failures(x: Exchange) -> Iterator[Firing]:
     """Yield failures and recoveries of one exchange."""
-    failed = failure(x.here, x.user)
+    failed = find_failing_act(x.here, x.user)
     # whether the assistant's move before had failed
-    before = failure(x.earlier, x.moves[x.index - 3] if x.index > 2 else None)
+    before = find_failing_act(x.earlier, x.moves[x.index - 3] if x.index > 2 else None)
     if failed:
-        yield from _failed(x, failed, before)
+        yield from _find_failure(x, failed, before)
     elif (
         before
         and x.earlier is not None
@@ -555,7 +559,7 @@ def failures(x: Exchange) -> Iterator[Firing]:
         and not x.user.has("rejects")
     ):
         # who found the way out: the assistant with its alternative, or the user with another try
-        by_user = not alternative(x.earlier, before)
+        by_user = not find_alternative_act(x.earlier, before)
         if by_user and x.user.has("changes", "requests"):
             name = "recovered_by_user"
         else:
@@ -565,13 +569,13 @@ def failures(x: Exchange) -> Iterator[Firing]:
             yield x.fire(name, (x.here, "done"), (x.earlier, before))
 
 
-def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
-    other = alternative(x.here, failed)
+def _find_failure(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
+    other = find_alternative_act(x.here, failed)
     act_in_reply = (x.here, failed)
     yield x.fire("failed", act_in_reply)
 
     if other:
-        yield from _with_other(x, failed, other)
+        yield from _find_failure_with_alternative(x, failed, other)
     elif not x.here.has("asks_back", "proposes", "offers_other"):
         yield x.fire("fail_no_way", act_in_reply)
         if x.here.has("anything_else"):
@@ -608,7 +612,7 @@ def _failed(x: Exchange, failed: str, before: str) -> Iterator[Firing]:
         yield x.fire("fail_confirmed", act_in_reply, (x.earlier, "confirms"))
 
 
-def _with_other(x: Exchange, failed: str, other: str) -> Iterator[Firing]:
+def _find_failure_with_alternative(x: Exchange, failed: str, other: str) -> Iterator[Firing]:
     sentence = x.here.acts[other]
     act_in_reply = (x.here, failed)
     way = (x.here, other)
@@ -653,12 +657,12 @@ REFERENCE = re.compile(
 def outcomes(x: Exchange) -> Iterator[Firing]:
     """Yield reports and read-backs of one exchange."""
     if x.here.has("done") and not x.here.has("fails", "unavailable"):
-        yield from _done(x)
+        yield from _find_reports_of_success(x)
     if x.here.has("confirms") and not x.here.has("fails"):
-        yield from _confirms(x)
+        yield from _find_read_backs(x)
 
 
-def _done(x: Exchange) -> Iterator[Firing]:
+def _find_reports_of_success(x: Exchange) -> Iterator[Firing]:
     act_in_reply = (x.here, "done")
     yield x.fire("done", act_in_reply)
     # sentences that repeat when it is or what it costs
@@ -701,7 +705,7 @@ def _done(x: Exchange) -> Iterator[Firing]:
         yield x.fire("done_asked", (x.after, "asks"), act_in_reply)
 
 
-def _confirms(x: Exchange) -> Iterator[Firing]:
+def _find_read_backs(x: Exchange) -> Iterator[Firing]:
     act_in_reply = (x.here, "confirms")
     if x.earlier is not None and x.earlier.has("confirms") and not x.earlier.has("fails"):
         yield x.fire("confirm_twice", act_in_reply, (x.earlier, "confirms"))
@@ -724,11 +728,11 @@ PROPER_NAME = re.compile(r"(?<=[a-z,;:] )[A-Z][\w']+|[A-Z]{2}\d{2,}")
 def suggestions(x: Exchange) -> Iterator[Firing]:
     """Yield suggestions and proposals of one exchange."""
     if x.here.has("offers") and not x.here.has("fails", "none_found", "unavailable", "done"):
-        yield from _offer(x)
+        yield from _find_offers(x)
     if x.here.has("asks_back"):
-        yield from _asks_first(x)
+        yield from _find_questions_first(x)
     if x.here.has("proposes") and not x.here.has("fails", "offers_other"):
-        yield from _proposes(x)
+        yield from _find_proposals(x)
 
     # the user wants another suggestion, and there is none
     if x.user is not None and "asks_other" in x.user.acts and x.here.has("none_found", "fails"):
@@ -739,7 +743,7 @@ def suggestions(x: Exchange) -> Iterator[Firing]:
         )
 
 
-def _offer(x: Exchange) -> Iterator[Firing]:
+def _find_offers(x: Exchange) -> Iterator[Firing]:
     act_in_reply = (x.here, "offers")
     # a number of options without the name of one is no suggestion yet
     counted = COUNT.search(x.here.acts["offers"].low) and not PROPER_NAME.search(x.here.text)
@@ -797,7 +801,7 @@ def _offer(x: Exchange) -> Iterator[Firing]:
             )
 
 
-def _asks_first(x: Exchange) -> Iterator[Firing]:
+def _find_questions_first(x: Exchange) -> Iterator[Firing]:
     act_in_reply = (x.here, "asks_back")
     if (
         x.opening
@@ -818,7 +822,7 @@ def _asks_first(x: Exchange) -> Iterator[Firing]:
         yield x.fire("asks_on", act_in_reply, (x.user, "doesnt_mind"))
 
 
-def _proposes(x: Exchange) -> Iterator[Firing]:
+def _find_proposals(x: Exchange) -> Iterator[Firing]:
     act_in_reply = (x.here, "proposes")
     again = (
         x.earlier is not None
@@ -851,7 +855,7 @@ def _proposes(x: Exchange) -> Iterator[Firing]:
 
 
 COURTESY = frozenset({"anything_else", "says_bye", "thanks", "apologizes"})
-ALIKE = 0.8
+LEAST_TWIN_LIKENESS = 0.8
 
 
 OWN_SLIP = re.compile(
@@ -870,7 +874,7 @@ def troubles(x: Exchange) -> Iterator[Firing]:
     if x.here.has("refuses") and not x.here.has("anything_else", "offers"):
         yield x.fire("refused", (x.here, "refuses"))
 
-    yield from _repeats(x)
+    yield from _find_repeated_sentences(x)
     # the user takes leave and wants nothing more, and the reply starts something all the same
     if (
         x.user is not None
@@ -888,10 +892,10 @@ def troubles(x: Exchange) -> Iterator[Firing]:
                 break
 
     if x.after is not None:
-        yield from _reaction(x)
+        yield from _find_reactions(x)
 
 
-def _reaction(x: Exchange) -> Iterator[Firing]:
+def _find_reactions(x: Exchange) -> Iterator[Firing]:
     after = x.after
     if after is None:
         return
@@ -919,12 +923,12 @@ def corrects_the_reply(reply: Move, after: Move) -> bool:
     )
 
 
-def _repeats(x: Exchange) -> Iterator[Firing]:
+def _find_repeated_sentences(x: Exchange) -> Iterator[Firing]:
     # a request or question of the user's that comes back in nearly the same words
     if x.user is not None and x.after is not None:
         for sentence in x.after.sentences:
             if {"requests", "asks"} & sentence.hits.keys() and (
-                old := twin(sentence, x.user.sentences)
+                old := find_twin_sentence(sentence, x.user.sentences)
             ):
                 yield x.fire_at(
                     "user_repeats",
@@ -941,7 +945,7 @@ def _repeats(x: Exchange) -> Iterator[Firing]:
             if (
                 not COURTESY & sentence.hits.keys()
                 and not sentence.asking
-                and (old := twin(sentence, x.earlier.sentences))
+                and (old := find_twin_sentence(sentence, x.earlier.sentences))
             ):
                 yield x.fire_at(
                     "same_reply",
@@ -953,14 +957,16 @@ def _repeats(x: Exchange) -> Iterator[Firing]:
                 break
 
 
-def twin(sentence: Sentence, others: list[Sentence]) -> Sentence | None:
+def find_twin_sentence(sentence: Sentence, others: list[Sentence]) -> Sentence | None:
     """Return a sentence of nearly the same words; None for short ones."""
     if len(sentence.content) < 3:
         return None
 
     for other in others:
         # shared stems over all stems of both
-        if len(sentence.content & other.content) >= ALIKE * len(sentence.content | other.content):
+        if len(sentence.content & other.content) >= LEAST_TWIN_LIKENESS * len(
+            sentence.content | other.content
+        ):
             return other
     return None
 

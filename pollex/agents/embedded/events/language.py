@@ -20,7 +20,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
-from pollex.agents.embedded.events.sentences import WORDS, Hit, Move, Sentence, rows, word_set
+from pollex.agents.embedded.events.sentences import (
+    WORDS,
+    Hit,
+    Move,
+    Sentence,
+    read_table_rows,
+    split_word_set,
+)
 from pollex.conversations.conversation import Conversation
 from pollex.prompts.domain import STOPWORDS
 
@@ -149,7 +156,7 @@ class Cues:
         return [self._rules[number] for number in sorted(numbers)]
 
 
-def _rule(
+def _make_word_rule(
     cues: str,
     pattern: str,
     sure: float = 0.9,
@@ -157,7 +164,7 @@ def _rule(
     mood: Mood = "any",
 ) -> WordRule:
     return WordRule(
-        word_set(cues),
+        split_word_set(cues),
         re.compile(pattern),
         sure,
         re.compile(unless) if unless else None,
@@ -165,33 +172,33 @@ def _rule(
     )
 
 
-def acts_in(path: Path) -> Acts:
+def read_acts(path: Path) -> Acts:
     """Read the acts of a table."""
     return Acts(
         Act(
             name,
             row["party"],
-            tuple(_rule(**rule) for rule in row["rules"]),
-            word_set(row.get("after", "")),
+            tuple(_make_word_rule(**rule) for rule in row["rules"]),
+            split_word_set(row.get("after", "")),
             row.get("longest", 0),
         )
-        for _, name, row in rows(path)
+        for _, name, row in read_table_rows(path)
     )
 
 
 TABLE = Path(__file__).with_name("acts.toml")
-ACTS = acts_in(TABLE)
+ACTS = read_acts(TABLE)
 
 
 ENGLISH = "English"
 LEAST, CLEAR, LEAST_OTHER = 0.12, 0.2, 0.15
 """Share of words that are a language's commonest: .25 to .4 in prose of it, .01 to .12 in other languages."""
-MOST_READ = 200
+MOST_CONVERSATIONS_READ = 200
 FEWEST_WORDS, FEWEST_OF_ONE = 50, 8
 """Words of a log, and of one conversation, that its language is told by."""
 MOVES_OF_ONE, SENTENCES_OF_ONE = 4, 3
 """Moves of a conversation that are looked at for that, and sentences of each."""
-SURE = 0.85
+LEAST_LANGUAGE_SURENESS = 0.85
 
 _COMMON = WORDS["commonest"]
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
@@ -216,17 +223,17 @@ class Language:
 
 
 @cache
-def languages() -> tuple[Language, ...]:
+def load_languages() -> tuple[Language, ...]:
     """Load the tables."""
     return tuple(
         map(
-            _language,
+            _load_language,
             sorted((Path(__file__).parent / "languages").glob("*.toml")),
         )
     )
 
 
-def _language(path: Path) -> Language:
+def _load_language(path: Path) -> Language:
     table = tomllib.loads(path.read_text("utf-8"))
     # negations and failures in one pattern, negations alone to rule phrases out
     negations = "|".join(map(re.escape, table["negations"].split()))
@@ -239,8 +246,8 @@ def _language(path: Path) -> Language:
     acts = (ACTS.by_name[name] for name in phrases)
     return Language(
         name=table["name"],
-        common=word_set(table["common"]),
-        stop=word_set(table["stop"]) | word_set(table["common"]),
+        common=split_word_set(table["common"]),
+        stop=split_word_set(table["stop"]) | split_word_set(table["common"]),
         negated=re.compile(
             rf"(?<!\w)(?:{negations}|{'|'.join(map(re.escape, table['failures']))})(?!\w)"
         ),
@@ -248,14 +255,14 @@ def _language(path: Path) -> Language:
             Act(
                 act.name,
                 act.party,
-                tuple(_rule_of(phrase, negations) for phrase in phrases[act.name]),
+                tuple(_make_phrase_rule(phrase, negations) for phrase in phrases[act.name]),
             )
             for act in acts
         ),
     )
 
 
-def _rule_of(phrase: str, negations: str) -> WordRule:
+def _make_phrase_rule(phrase: str, negations: str) -> WordRule:
     """Make the rule of a phrase; one without a negation is ruled out by one before it."""
     words = []
     for part in phrase.split():
@@ -272,12 +279,12 @@ def _rule_of(phrase: str, negations: str) -> WordRule:
         # only sentences with the phrase's longest word are searched
         frozenset({max(words, key=len)}),
         re.compile(rf"(?<!\w){pattern}(?!\w)"),
-        SURE,
+        LEAST_LANGUAGE_SURENESS,
         re.compile(denied) if denied else None,
     )
 
 
-def acts_for(moves: Sequence[Move]) -> Acts:
+def choose_acts(moves: Sequence[Move]) -> Acts:
     """Return the acts of the language that a conversation is in; those of English where that isn't clear."""
     # the first sentences are enough
     bags = []
@@ -290,30 +297,30 @@ def acts_for(moves: Sequence[Move]) -> Acts:
     if count < FEWEST_OF_ONE or english >= CLEAR:  # nearly always, after some microseconds
         return ACTS
 
-    language = _nearest(list(chain.from_iterable(bags)), english)
+    language = _find_nearest_language(list(chain.from_iterable(bags)), english)
     return language.acts if language else ACTS
 
 
-def negated_in(low: str) -> bool:
+def is_negated_elsewhere(low: str) -> bool:
     """Return whether a text in one of the other languages denies something, or tells of a failure."""
     words = _WORD.findall(low)
-    english = share_of_common(words, _COMMON)
+    english = measure_common_share(words, _COMMON)
     if not words or english >= CLEAR:
         return False
 
-    language = _nearest(words, english)
+    language = _find_nearest_language(words, english)
     return bool(language and language.negated.search(low))
 
 
-def language_of(conversations: Sequence[Conversation]) -> str:
+def detect_log_language(conversations: Sequence[Conversation]) -> str:
     """Return the name of the language of a log's users; empty where it is none with a table. Short logs are English."""
-    words = _words(conversations)
+    words = _collect_words(conversations)
     # English is tried first, as it settles most logs
-    english = share_of_common(words, _COMMON)
+    english = measure_common_share(words, _COMMON)
     if len(words) < FEWEST_WORDS or english >= CLEAR:
         return ENGLISH
 
-    language = _nearest(words, english)
+    language = _find_nearest_language(words, english)
     if language:
         return language.name
     # some English, and no other language near enough
@@ -322,29 +329,29 @@ def language_of(conversations: Sequence[Conversation]) -> str:
     return ""
 
 
-def stopwords_of(language: str) -> frozenset[str]:
+def list_stopwords(language: str) -> frozenset[str]:
     """Return the words of a language that say nothing alone, beside those of English."""
-    return STOPWORDS.union(*(table.stop for table in languages() if table.name == language))
+    return STOPWORDS.union(*(table.stop for table in load_languages() if table.name == language))
 
 
-def share_of_common(words: Sequence[str], common: frozenset[str]) -> float:
+def measure_common_share(words: Sequence[str], common: frozenset[str]) -> float:
     """Return the share of words that are common ones of a language."""
     return sum(word in common for word in words) / max(1, len(words))
 
 
-def _nearest(words: Sequence[str], english: float) -> Language | None:
+def _find_nearest_language(words: Sequence[str], english: float) -> Language | None:
     """Return the language that most words are common ones of; None where that is English, or none."""
     # names come before the tables, which can't be compared where shares are equal
     share, _, nearest = max(
-        (share_of_common(words, language.common), language.name, language)
-        for language in languages()
+        (measure_common_share(words, language.common), language.name, language)
+        for language in load_languages()
     )
     return nearest if share >= max(LEAST_OTHER, english) else None
 
 
-def _words(conversations: Iterable[Conversation]) -> list[str]:
+def _collect_words(conversations: Iterable[Conversation]) -> list[str]:
     words: list[str] = []
-    for conversation in islice(conversations, MOST_READ):
+    for conversation in islice(conversations, MOST_CONVERSATIONS_READ):
         for turn in conversation.turns:
             if turn.role == "user":
                 # code is in no language, and the first 1,000 characters of a turn are enough
@@ -354,9 +361,9 @@ def _words(conversations: Iterable[Conversation]) -> list[str]:
     return words
 
 
-def needs_english(conversations: Sequence[Conversation]) -> str:
+def list_english_only_rubrics(conversations: Sequence[Conversation]) -> str:
     """Return which rubrics a log lacks because of its language; empty where it lacks none."""
-    language = language_of(conversations)
+    language = detect_log_language(conversations)
     if language == ENGLISH:
         return ""
     if language:
@@ -365,7 +372,7 @@ def needs_english(conversations: Sequence[Conversation]) -> str:
             "as thanks and apologies, need English"
         )
 
-    names = ", ".join(language.name for language in languages())
+    names = ", ".join(language.name for language in load_languages())
     return (
         f"the log is in none of English, {names}: rubrics of events, of topics and of wording (thanks, apologies, "
         "complaints) need one of them, and bare words are left out; what stands here rests on lengths and on form"

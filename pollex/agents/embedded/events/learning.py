@@ -16,41 +16,41 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pollex.agents.embedded.events.language import ENGLISH, language_of
+from pollex.agents.embedded.events.language import ENGLISH, detect_log_language
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.agents.embedded.events.reading import (
-    ANYWHERE,
+    ANY_TOPIC,
     Event,
     EventRubric,
     Observed,
     mark_acts,
-    read,
+    read_conversation,
 )
 from pollex.agents.embedded.events.signal import (
-    MOST,
-    SURE,
+    LEAST_QUOTE_SURENESS,
+    MOST_QUOTES,
     EventQuote,
-    can_be_said,
-    evidence,
+    find_told_topic,
+    has_words_for,
     named_topics,
-    sentence,
-    told_of,
+    quote_event,
+    write_event_sentence,
 )
-from pollex.agents.embedded.events.topics import Topics, learn_topics, readable_names
+from pollex.agents.embedded.events.topics import Topics, learn_topics, name_topics
 from pollex.conversations.conversation import Conversation, Label
-from pollex.conversations.splits import block_ids
+from pollex.conversations.splits import number_blocks
 from pollex.rubrics.records import Segment
 from pollex.rubrics.worth import share_among
 
 # bound of the false discovery rate
-RATE = 0.2
+FALSE_DISCOVERY_RATE = 0.2
 # an event has to occur in this share of conversations, in 3 at least and 6 at most
 FEWEST = 3
 MOST_NEEDED = 6
 SHARE = 0.03
 # correlation above which two events are one
 MOST_ALIKE = 0.6
-REST = 6
+LEAST_BROADER_ALONE = 6
 """Conversations with the broader event alone that a comparison with it takes."""
 STANDS_OUT = 0.05
 """Highest p of an event of one object against the same of others with which it is a rubric of its own."""
@@ -82,12 +82,12 @@ class Marker:
     both_halves: bool
 
 
-def support(conversations: int) -> int:
+def count_needed_conversations(conversations: int) -> int:
     """Return the number of conversations in which an event has to occur: 3 to 6."""
     return max(FEWEST, min(MOST_NEEDED, round(SHARE * conversations)))
 
 
-def candidates(
+def list_candidate_events(
     events: Sequence[Event],
     held: Bools,
     on_topic: Bools,
@@ -106,15 +106,15 @@ def candidates(
     from scipy.stats import fisher_exact  # half a second; only learning needs it
 
     # all events are compared on the same two halves
-    half = stratified_half(up, rng)
+    half = draw_stratified_half(up, rng)
     # each pattern's column without topic and object: its narrower events are compared with it
     broader = {}
     for column, event in enumerate(events):
-        if event.topic == ANYWHERE and not event.detail:
+        if event.topic == ANY_TOPIC and not event.detail:
             broader[event.pattern] = column
 
-    covered = said_more_closely(events, held, broader)
-    least = support(len(up))
+    covered = find_said_more_closely(events, held, broader)
+    least = count_needed_conversations(len(up))
     markers = []
     for column, event in enumerate(events):
         h = held[:, column]
@@ -125,14 +125,14 @@ def candidates(
         # a narrow event has to tell more than each of its broader ones: topic, pattern, any object
         wider = broader.get(PATTERNS[event.pattern].within)
         if gap == 0 or (
-            event.topic != ANYWHERE and not tells_more(h, on_topic[:, event.topic], up, gap)
+            event.topic != ANY_TOPIC and not tells_more(h, on_topic[:, event.topic], up, gap)
         ):
             continue
         if wider is not None and not tells_more(h, held[:, wider], up, gap):
             continue
         general = broader[event.pattern] if event.detail else None
         if general is not None and (
-            general in covered or not stands_out(h, held[:, general], up, gap)
+            general in covered or not stands_out_from_broader(h, held[:, general], up, gap)
         ):
             continue
 
@@ -148,13 +148,13 @@ def candidates(
                 column,
                 side,
                 expected,
-                both_halves(h, up, half, side),
+                holds_in_both_halves(h, up, half, side),
             )
         )
 
     # the smallest p first: the bounded rate is a bound on each rank
     markers.sort()
-    bound = last_within(np.array([p for p, *_ in markers]))
+    bound = count_within_fdr(np.array([p for p, *_ in markers]))
     return [
         Marker(column, side, p, k < bound, expected, both)
         for k, (p, column, side, expected, both) in enumerate(markers)
@@ -169,10 +169,10 @@ def tells_more(
 ) -> bool:
     """Return whether an event distinguishes the classes beyond its broader case; each [conversation]."""
     rest = broader & ~h
-    return int(rest.sum()) < REST or (up[h].mean() - up[rest].mean()) * gap > 0
+    return int(rest.sum()) < LEAST_BROADER_ALONE or (up[h].mean() - up[rest].mean()) * gap > 0
 
 
-def stands_out(
+def stands_out_from_broader(
     h: Bools,
     broader: Bools,
     up: Bools,
@@ -185,7 +185,7 @@ def stands_out(
     from scipy.stats import fisher_exact  # half a second; only learning needs it
 
     rest = broader & ~h
-    if int(rest.sum()) < REST or not tells_more(h, broader, up, gap):
+    if int(rest.sum()) < LEAST_BROADER_ALONE or not tells_more(h, broader, up, gap):
         return False
 
     table = []
@@ -195,7 +195,7 @@ def stands_out(
     return float(fisher_exact(table)[1]) < STANDS_OUT
 
 
-def said_more_closely(
+def find_said_more_closely(
     events: Sequence[Event],
     held: Bools,
     broader: Mapping[str, int],
@@ -208,13 +208,13 @@ def said_more_closely(
         if wider is None or PATTERNS[events[wider].pattern].rate or event.pattern not in broader:
             continue
         # the broader event hardly ever happens alone
-        if int((held[:, wider] & ~held[:, broader[event.pattern]]).sum()) < REST:
+        if int((held[:, wider] & ~held[:, broader[event.pattern]]).sum()) < LEAST_BROADER_ALONE:
             columns.add(wider)
 
     return columns
 
 
-def stratified_half(up: Bools, rng: np.random.Generator) -> Bools:
+def draw_stratified_half(up: Bools, rng: np.random.Generator) -> Bools:
     """Half of the conversations of each class."""
     half = np.zeros(len(up), dtype=bool)
     for label in (True, False):
@@ -223,7 +223,7 @@ def stratified_half(up: Bools, rng: np.random.Generator) -> Bools:
     return half
 
 
-def both_halves(
+def holds_in_both_halves(
     h: Bools,
     up: Bools,
     half: Bools,
@@ -244,13 +244,13 @@ def both_halves(
     return True
 
 
-def last_within(p: Floats) -> int:
+def count_within_fdr(p: Floats) -> int:
     """Count the sorted p values [event] within the false discovery rate."""
     if not len(p):
         return 0
 
     # the last p under the bound of its rank, and all before it
-    within = np.flatnonzero(p <= RATE * np.arange(1, len(p) + 1) / len(p))
+    within = np.flatnonzero(p <= FALSE_DISCOVERY_RATE * np.arange(1, len(p) + 1) / len(p))
     if len(within):
         return int(within[-1]) + 1
     return 0
@@ -277,7 +277,7 @@ def choose_events(
     per_pattern: Counter[str] = Counter()
     waiting = []
     for f in candidates:
-        if not any(twins(sure, f, marker) for marker in chosen_before):
+        if not any(are_twin_events(sure, f, marker) for marker in chosen_before):
             waiting.append(f)
 
     while waiting and any(left.values()):
@@ -290,7 +290,7 @@ def choose_events(
         )
         gains = []
         for f in waiting:
-            gains.append(gain(sure[:, f.column], up, p, f, events[f.column]))
+            gains.append(score_gain(sure[:, f.column], up, p, f, events[f.column]))
         best = int(np.argmax(gains))
         # none of them improves the model any more
         if gains[best] <= 0:
@@ -305,13 +305,13 @@ def choose_events(
             for f in waiting
             if left[f.side]
             and per_pattern[events[f.column].pattern] < PER_PATTERN
-            and not twins(sure, f, marker)
+            and not are_twin_events(sure, f, marker)
         ]
 
     return out
 
 
-def twins(sure: Floats, a: Marker, b: Marker) -> bool:
+def are_twin_events(sure: Floats, a: Marker, b: Marker) -> bool:
     """Return whether two events happen in the same conversations."""
     x = sure[:, a.column]
     y = sure[:, b.column]
@@ -321,7 +321,7 @@ def twins(sure: Floats, a: Marker, b: Marker) -> bool:
     return abs(float(np.corrcoef(x, y)[0, 1])) > MOST_ALIKE
 
 
-def gain(
+def score_gain(
     x: Floats,
     up: Bools,
     p: Floats,
@@ -335,7 +335,7 @@ def gain(
     z = marker.side * float(centered @ (up - p)) / float(np.sqrt((w * centered**2).sum() + 0.5))
     pattern = PATTERNS[event.pattern]
     # a z below .3 is worth no rubric
-    worth = z * (NARROW if event.topic != ANYWHERE else 1.0) - 0.3
+    worth = z * (NARROW if event.topic != ANY_TOPIC else 1.0) - 0.3
     if worth <= 0:
         return worth
     return worth + EXPECTED * (pattern.side == marker.side) + ACTING * (pattern.who == "assistant")
@@ -343,11 +343,11 @@ def gain(
 
 def fit_shrunk(x: Floats, up: Bools, sides: Floats) -> Floats:
     """Fit the probability of a thumb up [conversation], with weights shrunk toward the sides."""
-    w, b = weights(x, up, sides)
+    w, b = fit_weights(x, up, sides)
     return np.asarray(1 / (1 + np.exp(-(x @ w + b))))
 
 
-def weights(
+def fit_weights(
     x: Floats,
     up: Bools,
     sides: Floats,
@@ -389,7 +389,7 @@ EXAMPLES, FEWEST_ABOUT = 3, 5
 """Of conversations about a topic: those that are shown, and below how many nothing is said."""
 
 
-def fit(
+def fit_event_rubrics(
     readings: Sequence[Observed],
     up: Bools,
     topics: Topics,
@@ -403,13 +403,13 @@ def fit(
         len(up),
         len(events),
     )
-    markers = candidates(
+    markers = list_candidate_events(
         events,
         sure > 0,
-        topic_table(readings, len(topics.topics)),
+        tabulate_topics(readings, len(topics.topics)),
         up,
         rng,
-        lambda event: can_be_said(event, topics),
+        lambda event: has_words_for(event, topics),
     )
     # significant, or likely and of the usual side; a difference of one half alone must be usual
     pool = []
@@ -434,10 +434,10 @@ def fit(
         RATES,
         chosen_before=best,
     )
-    return [rubric_of(events[f.column], f, readings, up, topics) for f in best]
+    return [make_event_rubric(events[f.column], f, readings, up, topics) for f in best]
 
 
-def rubric_of(
+def make_event_rubric(
     event: Event,
     marker: Marker,
     readings: Sequence[Observed],
@@ -456,34 +456,38 @@ def rubric_of(
     descriptions = []
     for reading in readings:
         for firing in reading.firings.get(event, ()):
-            descriptions.append(told_of(reading, firing, topics))
+            descriptions.append(find_told_topic(reading, firing, topics))
 
     good = marker.side > 0
     # quotes from conversations with the rubric's label come first
-    quotes = evidence(event, readings, named, topics, [bool(label) == good for label in up])[:MOST]
+    quotes = quote_event(event, readings, named, topics, [bool(label) == good for label in up])[
+        :MOST_QUOTES
+    ]
     return EventRubric(
         event=event,
-        text=sentence(event, topics, descriptions, [detail for _, detail in firings]),
+        text=write_event_sentence(event, topics, descriptions, [detail for _, detail in firings]),
         polarity="sat" if good else "dsat",
         named=tuple(named),
-        headline=leads(event, marker, quotes),
+        headline=may_lead(event, marker, quotes),
         quotes=tuple(quote.quote for quote in quotes),
     )
 
 
-def leads(
+def may_lead(
     event: Event,
     marker: Marker,
     quotes: Sequence[EventQuote],
 ) -> bool:
     """Return whether a rubric may be shown first: proven pattern, sure quotes, stable difference."""
     pattern = PATTERNS[event.pattern]
-    sure = sum(quote.sure >= SURE and quote.named for quote in quotes) >= SURE_QUOTES
+    sure = (
+        sum(quote.sure >= LEAST_QUOTE_SURENESS and quote.named for quote in quotes) >= SURE_QUOTES
+    )
     telling = marker.expected and (marker.within_bound or pattern.side != 0)
     return pattern.proven and sure and telling and not pattern.rate and marker.both_halves
 
 
-def segments_of(
+def compute_segments(
     training: Sequence[Conversation], shown: Sequence[Conversation]
 ) -> tuple[tuple[Segment, ...], dict[str, Bools]]:
     """Compute segments of labeled conversations by learned topics; none if the log isn't in English.
@@ -491,34 +495,34 @@ def segments_of(
     Returns:
         The segments, and by topic which of `told` are about it `[conversation]`.
     """
-    if not shown or language_of(training) != ENGLISH:
+    if not shown or detect_log_language(training) != ENGLISH:
         return (), {}
 
     # topics come from the whole training log, shares from the conversations that are shown
     log = [mark_acts(conversation) for conversation in training]
     topics = learn_topics(log)
-    names = readable_names(topics, log)
+    names = name_topics(topics, log)
     up = np.array(
         [conversation.label is Label.POSITIVE for conversation in shown],
         dtype=bool,
     )
-    readings = [read(conversation, topics) for conversation in shown]
-    about = topic_table(readings, len(topics.topics))
+    readings = [read_conversation(conversation, topics) for conversation in shown]
+    about = tabulate_topics(readings, len(topics.topics))
     by_topic = dict(zip(names, about.T, strict=True))
 
-    return tuple(segments(readings, names, up)), by_topic
+    return tuple(rank_segments(readings, names, up)), by_topic
 
 
-def segments(
+def rank_segments(
     readings: Sequence[Observed],
     topics: Sequence[str],
     up: Bools,
 ) -> list[Segment]:
     """Rank topics by how much their share of thumbs down differs from the rest."""
     by_topic = []
-    about = topic_table(readings, len(topics))
+    about = tabulate_topics(readings, len(topics))
     # dependent conversations count together in the shares' intervals
-    together = block_ids([reading.conversation for reading in readings])
+    together = number_blocks([reading.conversation for reading in readings])
     for index, topic in enumerate(topics):
         rows = about[:, index]
         if rows.sum() < FEWEST_ABOUT:
@@ -541,10 +545,10 @@ def segments(
             )
         )
 
-    return sorted(by_topic, key=lambda segment: -unlikeness(segment))
+    return sorted(by_topic, key=lambda segment: -compute_unlikeness(segment))
 
 
-def unlikeness(segment: Segment) -> float:
+def compute_unlikeness(segment: Segment) -> float:
     """Return z of the difference between a segment's share and the rest's; 0 if undefined."""
     a = segment.down
     b = segment.rest
@@ -557,7 +561,7 @@ def unlikeness(segment: Segment) -> float:
     return abs(float((a.value - b.value) / spread))
 
 
-def topic_table(readings: Sequence[Observed], count: int) -> Bools:
+def tabulate_topics(readings: Sequence[Observed], count: int) -> Bools:
     """Tabulate which conversations are about which topics, [conversation, topic]."""
     table = np.zeros((len(readings), count), dtype=bool)
     for row, reading in enumerate(readings):

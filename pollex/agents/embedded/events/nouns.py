@@ -15,8 +15,8 @@ from pollex.agents.embedded.events.sentences import FUNCTION_WORDS, WORDS, Move,
 # share and number of conversations, and powers of ten more than in English
 LEAST_SHARE = 0.03
 LEAST_COUNT = 3
-KEYNESS = 0.7
-MOST = 60
+LEAST_KEYNESS = 0.7
+MOST_KEY_NOUNS = 60
 # shares of mentions: as a noun at least, with a capital at most, behind an article at least
 NOUN_SHARE = 0.5
 PROPER_SHARE = 0.4
@@ -52,13 +52,13 @@ class Nouns:
     forms: dict[str, Counter[str]] = field(default_factory=dict)
 
 
-def chunks(sentence: Sentence) -> Iterator[tuple[int, str, str]]:
+def find_noun_heads(sentence: Sentence) -> Iterator[tuple[int, str, str]]:
     """Yield heads of noun phrases: place in the sentence, stem, written form."""
-    for _, run in _phrases(sentence):
+    for _, run in _find_noun_phrases(sentence):
         yield run[-1][0], stem(run[-1][1]), run[-1][1]
 
 
-def _phrases(sentence: Sentence) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+def _find_noun_phrases(sentence: Sentence) -> Iterator[tuple[str, list[tuple[int, str]]]]:
     """Yield noun phrases: the word that opens each, and its words with their places."""
     run: list[tuple[int, str]] = []
     opened = ""
@@ -80,11 +80,11 @@ def _phrases(sentence: Sentence) -> Iterator[tuple[str, list[tuple[int, str]]]]:
         yield opened, run
 
 
-def key_nouns(log: Sequence[Sequence[Move]]) -> Nouns:
+def learn_key_nouns(log: Sequence[Sequence[Move]]) -> Nouns:
     """Learn the key nouns of a log from its moves."""
     from wordfreq import zipf_frequency  # half a second; only learning needs it
 
-    count = _count(log)
+    count = _count_log_words(log)
     least = max(LEAST_COUNT, LEAST_SHARE * len(log))
     key = {}
     for noun, mentions in count.about.items():
@@ -108,9 +108,9 @@ def key_nouns(log: Sequence[Sequence[Move]]) -> Nouns:
         # both on the Zipf scale: the logarithm of mentions in a billion words
         key[noun] = log10(count.words[noun] / count.total * 1e9) - general
 
-    key = {noun: value for noun, value in key.items() if value >= KEYNESS}
+    key = {noun: value for noun, value in key.items() if value >= LEAST_KEYNESS}
     # the commonest and most telling first
-    best = sorted(key, key=lambda noun: (-count.about[noun] * key[noun], noun))[:MOST]
+    best = sorted(key, key=lambda noun: (-count.about[noun] * key[noun], noun))[:MOST_KEY_NOUNS]
     return Nouns(
         {noun: key[noun] for noun in best},
         {noun: count.about[noun] / len(log) for noun in best},
@@ -134,13 +134,13 @@ class _Count:
     total: int = 0
 
 
-def _count(log: Sequence[Sequence[Move]]) -> _Count:
+def _count_log_words(log: Sequence[Sequence[Move]]) -> _Count:
     count = _Count()
     for moves in log:
         about: set[str] = set()
         for place, move in enumerate(moves):
             for sentence in move.sentences:
-                heads = {(head, form) for _, head, form in chunks(sentence)}
+                heads = {(head, form) for _, head, form in find_noun_heads(sentence)}
                 _count_words(count, move, sentence, heads)
                 # a first message is about something, whatever its acts are
                 opening = place == 0 and move.role == "user"
@@ -169,7 +169,7 @@ def _count_words(
     count.shown.update(
         {
             stem(run[-1][1])
-            for opened, run in _phrases(sentence)
+            for opened, run in _find_noun_phrases(sentence)
             if opened in ARTICLES or opened.isdigit()
         }
     )

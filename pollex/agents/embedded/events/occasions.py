@@ -8,15 +8,20 @@ from pathlib import Path
 import numpy as np
 
 from pollex.agents.embedded.events.reading import (
-    ANYWHERE,
+    ANY_TOPIC,
     Event,
     Observed,
+    find_sure_firings,
     mark_acts,
-    read,
-    sure_firings,
+    read_conversation,
 )
 from pollex.agents.embedded.events.sentences import Move
-from pollex.agents.embedded.events.signal import PLAIN, EventSource, event_source, words_for
+from pollex.agents.embedded.events.signal import (
+    PLAIN,
+    EventSource,
+    choose_topic_words,
+    parse_event_source,
+)
 from pollex.agents.embedded.view import Flags
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.rubric import Rubric
@@ -53,7 +58,7 @@ OCCASIONS = {
 OCCASION_OF = {pattern: occasion for occasion in OCCASIONS.values() for pattern in occasion.of}
 
 
-def occasions_of(
+def find_occasions(
     rubrics: Sequence[Rubric], conversations: Sequence[Conversation]
 ) -> dict[str, tuple[str, Flags]]:
     """Return the occasion of each built-in rubric in words, and where it came up, by id.
@@ -65,7 +70,7 @@ def occasions_of(
     """
     sources = {}
     for rubric in rubrics:
-        sources[rubric.id] = event_source(rubric.source)
+        sources[rubric.id] = parse_event_source(rubric.source)
 
     # only events that can't happen in just any conversation have an occasion
     events = {}
@@ -85,16 +90,16 @@ def occasions_of(
     topics = {source.lexicon: source.topics for source in events.values()}
     for place, conversation in enumerate(conversations):
         moves = mark_acts(conversation)
-        firings = sure_firings(moves)
+        firings = find_sure_firings(moves)
         readings = {}
         for lexicon, by_topic in topics.items():
-            readings[lexicon] = read(conversation, by_topic, moves, firings)
+            readings[lexicon] = read_conversation(conversation, by_topic, moves, firings)
         for id_, source in events.items():
             rows[id_][place] = came_up_in(readings[source.lexicon], source.event)
 
     occasions: dict[str, tuple[str, Flags]] = {}
     for id_, source in events.items():
-        occasions[id_] = (words_of(source), rows[id_])
+        occasions[id_] = (describe_occasion(source), rows[id_])
 
     return occasions
 
@@ -109,20 +114,20 @@ def came_up_in(reading: Observed, event: Event) -> bool:
 
     # else a move about the event's topic has to show it
     return any(
-        occasion.is_shown_by(move) and event.topic in (ANYWHERE, topic)
+        occasion.is_shown_by(move) and event.topic in (ANY_TOPIC, topic)
         for move, topic in zip(reading.moves, reading.topics, strict=True)
     )
 
 
-def words_of(source: EventSource) -> str:
+def describe_occasion(source: EventSource) -> str:
     """Say when an event could happen, with its object."""
     event = source.event
-    if event.topic == ANYWHERE:
+    if event.topic == ANY_TOPIC:
         topics = []
     else:
         topics = [source.topics.topics[event.topic]]
 
-    words = words_for(topics)
+    words = choose_topic_words(topics)
     if topics and words["deed"] == PLAIN["deed"]:
         # a source names its object, and not what is done with it
         words["deed"] = f"do something about {words['thing']}"

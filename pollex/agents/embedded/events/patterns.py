@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pollex.agents.embedded.events.sentences import Move, Sentence, rows
+from pollex.agents.embedded.events.sentences import Move, Sentence, read_table_rows
 from pollex.rubrics.rubric import Tells
 
 Who = Literal["assistant", "user", "both"]
@@ -44,7 +44,7 @@ class Pattern:
 
 PATTERNS = {
     name: Pattern(group, name, **row)
-    for group, name, row in rows(Path(__file__).with_name("patterns.toml"))
+    for group, name, row in read_table_rows(Path(__file__).with_name("patterns.toml"))
 }
 
 
@@ -128,7 +128,7 @@ class Exchange:
         return Firing(
             pattern,
             least,
-            quote_of(quoted),
+            span_sentences(quoted),
             tuple(spans),
             self.index_of(move),
             detail,
@@ -148,7 +148,7 @@ class Exchange:
         return Firing(
             pattern,
             sure,
-            quote_of(sentences),
+            span_sentences(sentences),
             spans,
             self.index_of(move),
             detail,
@@ -162,7 +162,7 @@ class Exchange:
         )
 
 
-def quote_of(sentences: Sequence[Sentence]) -> Chars:
+def span_sentences(sentences: Sequence[Sentence]) -> Chars:
     """Return the span from the first to the last sentence within the first one's turn."""
     first = min(sentences, key=lambda sentence: (sentence.turn, sentence.start))
     # a quote lies in one turn: sentences of later ones are left out
@@ -170,7 +170,7 @@ def quote_of(sentences: Sequence[Sentence]) -> Chars:
     return Chars(first.turn, first.start, max(sentence.end for sentence in same))
 
 
-def exchanges(moves: Sequence[Move]) -> Iterator[Exchange]:
+def iterate_exchanges(moves: Sequence[Move]) -> Iterator[Exchange]:
     """Yield each move of the assistant with its neighboring moves."""
     for index, move in enumerate(moves):
         if move.role == "assistant":

@@ -5,14 +5,14 @@ from functools import lru_cache
 
 from pollex.agents.embedded.events.code import mark_code
 from pollex.agents.embedded.events.finders import FINDERS, Finder
-from pollex.agents.embedded.events.language import acts_for
-from pollex.agents.embedded.events.patterns import PATTERNS, Firing, exchanges
-from pollex.agents.embedded.events.sentences import Move, moves_of
+from pollex.agents.embedded.events.language import choose_acts
+from pollex.agents.embedded.events.patterns import PATTERNS, Firing, iterate_exchanges
+from pollex.agents.embedded.events.sentences import Move, split_moves
 from pollex.agents.embedded.events.topics import Topics
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.rubric import Polarity, Quote
 
-ANYWHERE = -1
+ANY_TOPIC = -1
 """In place of a topic: whatever it is about."""
 
 LEAST_SURE = 0.6
@@ -23,11 +23,11 @@ class Event:
     """A pattern with its object: what a built-in rubric asserts.
 
     Attributes:
-        topic: Index in the topics of the log, or `ANYWHERE`.
+        topic: Index in the topics of the log, or `ANY_TOPIC`.
     """
 
     pattern: str
-    topic: int = ANYWHERE
+    topic: int = ANY_TOPIC
     detail: str = ""
 
 
@@ -74,16 +74,16 @@ class Observed:
 
 def mark_acts(conversation: Conversation) -> list[Move]:
     """Return the moves of a conversation with their acts."""
-    moves = moves_of(conversation)
+    moves = split_moves(conversation)
     # sentences come first: code adds only acts that they don't do
-    acts_for(moves).mark(moves)
+    choose_acts(moves).mark(moves)
     mark_code(moves)
 
     return moves
 
 
 @lru_cache(maxsize=64)
-def finders_of(patterns: frozenset[str] | None) -> tuple[Finder, ...]:
+def choose_finders(patterns: frozenset[str] | None) -> tuple[Finder, ...]:
     """Return what finds some patterns; for None what finds any."""
     groups = set()
     for pattern in PATTERNS.values():
@@ -92,11 +92,11 @@ def finders_of(patterns: frozenset[str] | None) -> tuple[Finder, ...]:
     return tuple(find for find in FINDERS if find.__name__ in groups)
 
 
-def sure_firings(moves: list[Move], patterns: frozenset[str] | None = None) -> list[Firing]:
+def find_sure_firings(moves: list[Move], patterns: frozenset[str] | None = None) -> list[Firing]:
     """Return all sure firings of a conversation, or those of some patterns; they don't depend on topics."""
-    finders = finders_of(patterns)
+    finders = choose_finders(patterns)
     firings: list[Firing] = []
-    for exchange in exchanges(moves):
+    for exchange in iterate_exchanges(moves):
         for find in finders:
             for firing in find(exchange):
                 if firing.sure >= LEAST_SURE and (patterns is None or firing.pattern in patterns):
@@ -105,7 +105,7 @@ def sure_firings(moves: list[Move], patterns: frozenset[str] | None = None) -> l
     return firings
 
 
-def read(
+def read_conversation(
     conversation: Conversation,
     topics: Topics,
     moves: list[Move] | None = None,
@@ -123,19 +123,19 @@ def read(
     track = topics.track(moves)
     by_event: dict[Event, list[Firing]] = {}
     # a firing is of the topic of the move that decided it
-    for firing in sure_firings(moves) if firings is None else firings:
-        for event in events_of(firing, track[firing.move]):
+    for firing in find_sure_firings(moves) if firings is None else firings:
+        for event in list_events(firing, track[firing.move]):
             by_event.setdefault(event, []).append(firing)
 
     return Observed(conversation, moves, track, by_event)
 
 
-def events_of(firing: Firing, topic: int) -> list[Event]:
+def list_events(firing: Firing, topic: int) -> list[Event]:
     """List the events that a firing counts for, from the broadest to the narrowest."""
     events = [Event(firing.pattern)]
-    if topic != ANYWHERE:
+    if topic != ANY_TOPIC:
         events.append(Event(firing.pattern, topic))
     if firing.detail:
-        events.append(Event(firing.pattern, ANYWHERE, firing.detail))
+        events.append(Event(firing.pattern, ANY_TOPIC, firing.detail))
 
     return events

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pollex.conversations.conversation import Conversation, ToolCall, Turn, tool_uses
+from pollex.conversations.conversation import Conversation, ToolCall, Turn, iterate_tool_uses
 
 LONGEST_TURN = 6_000
 """Characters of a turn that are read: the rest of a pasted log says nothing of what the turn does."""
@@ -42,13 +42,13 @@ _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
 
-def word_set(text: str) -> frozenset[str]:
+def split_word_set(text: str) -> frozenset[str]:
     """Return the set of words of a text."""
     return frozenset(text.split())
 
 
 WORDS = {
-    name: word_set(words)
+    name: split_word_set(words)
     for name, words in tomllib.loads(
         Path(__file__).with_name("words.toml").read_text("utf-8")
     ).items()
@@ -108,7 +108,7 @@ class Sentence:
     @cached_property
     def content(self) -> frozenset[str]:
         """Stems of the words that carry meaning."""
-        return frozenset(map(root_of, self.words)) - _NOTHING
+        return frozenset(map(stem_content_word, self.words)) - _NOTHING
 
 
 class Called(NamedTuple):
@@ -196,21 +196,21 @@ def stem(word: str) -> str:
 
 
 @lru_cache(maxsize=1 << 16)
-def root_of(word: str) -> str:
+def stem_content_word(word: str) -> str:
     """Return the stem of a word that carries meaning; empty for others."""
     if len(word) >= _CONTENT_LEAST and word not in FUNCTION_WORDS:
         return stem(word)
     return ""
 
 
-def moves_of(conversation: Conversation) -> list[Move]:
+def split_moves(conversation: Conversation) -> list[Move]:
     """Split a conversation into moves that alternate between user and assistant."""
     moves: list[Move] = []
     # results wait for the move that follows them
     waiting: list[ToolAnswer] = []
     called: dict[int | None, str] = {}
     if any(turn.calls for turn in conversation.turns):
-        called = {use.result: use.call.name for use in tool_uses(conversation.turns)}
+        called = {use.result: use.call.name for use in iterate_tool_uses(conversation.turns)}
 
     for index, turn in enumerate(conversation.turns):
         if turn.role == "tool":
@@ -259,7 +259,7 @@ def add_turn(
                 )
             )
 
-    sentences = list(sentences_of(text, index))
+    sentences = list(split_sentences(text, index))
     # turns of one party in a row are one move, their texts joined by a line break
     if moves and moves[-1].role == turn.role:
         last = moves[-1]
@@ -286,12 +286,12 @@ def add_turn(
 _CALL = re.compile(r"\[tool call: ([^\]\n]{1,100})\]")
 
 
-def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
+def split_sentences(text: str, turn: int) -> Iterator[Sentence]:
     """Yield sentences outside code, each with its place in the text."""
-    low = lower_case(text)
+    low = lowercase_outside_code(text)
     words_in = (_WORD if low.isascii() else _LETTERS).findall
     start = 0
-    for end, following in _cuts(low, text):
+    for end, following in _find_sentence_ends(low, text):
         # bullets and marks before a sentence are no part of it; its place follows from its end
         part = low[start:end].lstrip(" \t\n\r-*•>#")
         begin = end - len(part)
@@ -315,7 +315,7 @@ def sentences_of(text: str, turn: int) -> Iterator[Sentence]:
         start = following
 
 
-def _cuts(low: str, text: str) -> list[tuple[int, int]]:
+def _find_sentence_ends(low: str, text: str) -> list[tuple[int, int]]:
     # only a text with a question mark can have a question behind a missing full stop
     if "?" in text:
         cuts = [match.span() for match in _UNMARKED.finditer(text)]
@@ -338,7 +338,7 @@ def _cuts(low: str, text: str) -> list[tuple[int, int]]:
     return cuts
 
 
-def lower_case(text: str) -> str:
+def lowercase_outside_code(text: str) -> str:
     """Lower case of the same length: code blanked out, straight apostrophes."""
     # pieces keep their length when blanked out, so that places in the text hold
     if "`" in text or "[tool call" in text:
@@ -361,7 +361,7 @@ _BREAK = re.compile(r"\n(?! )")
 _FRAGMENT = re.compile(r"\{([A-Z_]+)\}")
 
 
-def rows(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def read_table_rows(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield group, name and fields of each row of a table.
 
     A text right in a group is a fragment: `{NAME}` stands for it in all texts of the group that
@@ -370,14 +370,14 @@ def rows(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for group, inner in tomllib.loads(path.read_text("utf-8")).items():
         fragments: dict[str, str] = {}
         for name, value in inner.items():
-            written = _written_out(value, fragments)
+            written = _expand_fragments(value, fragments)
             if isinstance(written, str):
                 fragments[name] = written
             else:
                 yield group, name, written
 
 
-def _written_out(value: Any, fragments: Mapping[str, str]) -> Any:
+def _expand_fragments(value: Any, fragments: Mapping[str, str]) -> Any:
     match value:
         case str():
             return _FRAGMENT.sub(
@@ -385,8 +385,8 @@ def _written_out(value: Any, fragments: Mapping[str, str]) -> Any:
                 _BREAK.sub("", value),
             )
         case list():
-            return [_written_out(inner, fragments) for inner in value]
+            return [_expand_fragments(inner, fragments) for inner in value]
         case dict():
-            return {name: _written_out(inner, fragments) for name, inner in value.items()}
+            return {name: _expand_fragments(inner, fragments) for name, inner in value.items()}
 
     return value

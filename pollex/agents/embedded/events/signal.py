@@ -15,25 +15,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pollex.agents.embedded.events.nouns import GENERAL, chunks
+from pollex.agents.embedded.events.nouns import GENERAL, find_noun_heads
 from pollex.agents.embedded.events.patterns import PATTERNS, Firing
-from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, Observed
-from pollex.agents.embedded.events.topics import LogTopic, Topics, join_or, plural, with_article
+from pollex.agents.embedded.events.reading import ANY_TOPIC, Event, EventRubric, Observed
+from pollex.agents.embedded.events.topics import (
+    LogTopic,
+    Topics,
+    join_with_or,
+    make_plural,
+    put_article_before,
+)
 from pollex.agents.embedded.signals import Signal
 from pollex.agents.embedded.view import Floats, View
 from pollex.rubrics.rubric import Quote
 
-MOST = 3
-SURE = 0.8
+MOST_QUOTES = 3
+LEAST_QUOTE_SURENESS = 0.8
 """A less sure quote proves nothing to a reader."""
 
 # what is added to a quote's sureness for its rank, or taken off, LENGTHY for each character
-IN_WINDOW = 0.15
-IN_QUOTE = 0.05
-ON_SIDE = 0.1
-LENGTHY = 0.0002
-FEW_WORDS = 0.1
-SHORT = 4
+BONUS_IN_WINDOW = 0.15
+BONUS_TOPIC_IN_QUOTE = 0.05
+BONUS_ON_SIDE = 0.1
+PENALTY_PER_CHAR = 0.0002
+PENALTY_FEW_WORDS = 0.1
+LEAST_QUOTE_WORDS = 4
 
 
 class EventQuote(NamedTuple):
@@ -51,7 +57,7 @@ class EventQuote(NamedTuple):
     sure: float
 
 
-def evidence(
+def quote_event(
     event: Event,
     readings: Iterable[Observed],
     named: Sequence[int],
@@ -69,11 +75,11 @@ def evidence(
     for row, reading in enumerate(readings):
         quotes = []
         for firing in reading.firings.get(event, ()):
-            quotes.append(_quoted(reading, firing, named, topics))
+            quotes.append(_make_event_quote(reading, firing, named, topics))
         if quotes:
             best = max(quotes, key=lambda quote: quote.worth)
             if side is not None and side[row]:
-                bonus = ON_SIDE
+                bonus = BONUS_ON_SIDE
             else:
                 bonus = 0.0
 
@@ -85,7 +91,7 @@ def evidence(
     )
 
 
-def _quoted(
+def _make_event_quote(
     reading: Observed,
     firing: Firing,
     named: Sequence[int],
@@ -98,8 +104,13 @@ def _quoted(
     here = not named or (reading.topics[firing.move] in named and topics.named(window, named))
     names_topic = topics.named([reading.moves[firing.move]], named)
     # sureness counts most, the rest decides between quotes that are about as sure
-    worth = firing.sure + IN_WINDOW * here + IN_QUOTE * names_topic - LENGTHY * len(text)
-    worth -= FEW_WORDS * (len(text.split()) < SHORT)
+    worth = (
+        firing.sure
+        + BONUS_IN_WINDOW * here
+        + BONUS_TOPIC_IN_QUOTE * names_topic
+        - PENALTY_PER_CHAR * len(text)
+    )
+    worth -= PENALTY_FEW_WORDS * (len(text.split()) < LEAST_QUOTE_WORDS)
     # a quote about another object comes behind all others
     if named and reading.topics[firing.move] not in named:
         worth -= 1
@@ -135,14 +146,14 @@ class EventSource:
     lexicon: str
 
 
-def source_of(rubric: EventRubric, topics: Topics) -> str:
+def write_event_source(rubric: EventRubric, topics: Topics) -> str:
     """Return the source string of an event's rubric."""
     # what doesn't lead counts for the score only
     kind = "event" if rubric.headline else "rate"
     event = rubric.event
     stored: dict[str, Any] = {"detail": event.detail} if event.detail else {}
     # one object among others is found again by all topics of its log
-    if event.topic != ANYWHERE:
+    if event.topic != ANY_TOPIC:
         lexicon = {}
         for topic in topics.topics:
             lexicon[topic.name] = {noun: round(weight, 2) for noun, weight in topic.nouns.items()}
@@ -153,7 +164,7 @@ def source_of(rubric: EventRubric, topics: Topics) -> str:
 
 
 @lru_cache(maxsize=1024)
-def event_source(source: str) -> EventSource | None:
+def parse_event_source(source: str) -> EventSource | None:
     """Parse a source; None if it names no event."""
     kind, _, rest = source.partition(":")
     pattern, _, written = rest.partition(" ")
@@ -166,11 +177,11 @@ def event_source(source: str) -> EventSource | None:
         lexicon = stored.get("topics", {})
         # topics are parsed once for each text that describes them
         written = json.dumps(lexicon)
-        topics = topics_of(written)
+        topics = parse_topics(written)
         if "topic" in stored:
             topic = list(lexicon).index(stored["topic"])
         else:
-            topic = ANYWHERE
+            topic = ANY_TOPIC
 
         event = Event(pattern, topic, str(stored.get("detail", "")))
     except (ValueError, AttributeError, TypeError):
@@ -193,9 +204,9 @@ SEEN_AS = {
 """Signals that see in single turns what a pattern sees in exchanges."""
 
 
-def family_of(source: str) -> str:
+def name_family(source: str) -> str:
     """Name the family of a rubric: the broadest pattern that its event or signal is a case of; else its source."""
-    event_of_source = event_source(source)
+    event_of_source = parse_event_source(source)
     if event_of_source:
         pattern = event_of_source.event.pattern
     else:
@@ -211,7 +222,7 @@ def family_of(source: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def topics_of(lexicon: str) -> Topics:
+def parse_topics(lexicon: str) -> Topics:
     """Parse topics from their nouns as JSON."""
     stored = json.loads(lexicon)
     return Topics(
@@ -222,9 +233,9 @@ def topics_of(lexicon: str) -> Topics:
     )
 
 
-def event_signal(source: str, statement: str) -> Signal | None:
+def make_event_signal(source: str, statement: str) -> Signal | None:
     """Return the signal of an event; None if the source names none."""
-    event_of_source = event_source(source)
+    event_of_source = parse_event_source(source)
     if event_of_source is None:
         return None
 
@@ -253,15 +264,17 @@ def event_signal(source: str, statement: str) -> Signal | None:
     )
 
 
-def event_quotes(view: View, rubric: EventRubric, topics: Topics) -> tuple[Quote, ...]:
+def quote_event_rubric(view: View, rubric: EventRubric, topics: Topics) -> tuple[Quote, ...]:
     """Quote the evidence of a rubric in one conversation; none if it is unsure."""
-    quotes = evidence(
+    quotes = quote_event(
         rubric.event,
         [view.reading("", topics)],
         rubric.named,
         topics,
     )
-    return tuple(quote.quote for quote in quotes if quote.named and quote.sure >= SURE)
+    return tuple(
+        quote.quote for quote in quotes if quote.named and quote.sure >= LEAST_QUOTE_SURENESS
+    )
 
 
 MOST_NAMED = 3
@@ -282,7 +295,7 @@ _ABOUT = re.compile(r" (?:on|about|(?<=details )for) \{(?:thing|trouble)\}")
 """What a sentence without an object leaves out."""
 
 
-def sentence(
+def write_event_sentence(
     event: Event,
     topics: Topics,
     happened: Sequence[int],
@@ -291,43 +304,43 @@ def sentence(
     """Write the event as a sentence.
 
     Args:
-        happened: The topic that each happening on training conversations tells of, or `ANYWHERE`;
-            see `told_of`.
+        happened: The topic that each happening on training conversations tells of, or `ANY_TOPIC`;
+            see `find_told_topic`.
         details: Of each happening.
     """
     pattern = PATTERNS[event.pattern]
     named = named_topics(event, topics, happened)
     # objects stand in the sentence where nearly all happenings have them, else behind it
-    everywhere = event.topic == ANYWHERE and not hold_in_all(named, happened)
-    if everywhere and covered(named, happened) >= MOSTLY:
+    everywhere = event.topic == ANY_TOPIC and not hold_in_nearly_all(named, happened)
+    if everywhere and measure_covered_share(named, happened) >= MOSTLY:
         examples = named
     else:
         examples = []
 
     named = [] if everywhere else named
     # a detail is the event's own, or what its happenings have
-    if of_any_detail(event):
+    if covers_any_detail(event):
         objects = list(dict.fromkeys(filter(None, details)))
     else:
         objects = [event.detail]
 
     # several details or none: the general sentence, with the commonest behind it
     if len(objects) != 1:
-        text = named_behind(pattern.anywhere, details)
+        text = append_objects(pattern.anywhere, details)
     else:
         if named or objects[0]:
             text = pattern.text
         else:
             text = pattern.anywhere or pattern.text
 
-    words = words_for([topics.topics[i] for i in named])
+    words = choose_topic_words([topics.topics[i] for i in named])
     if not named:
         text = _ABOUT.sub("", text)
 
     words["detail"] = objects[0] if objects else PLAIN["detail"]
     statement = text.format_map(words)
     if examples and len(objects) == 1 and not objects[0]:
-        return examples_behind(
+        return append_examples(
             statement,
             pattern.text,
             [topics.topics[i] for i in examples],
@@ -336,22 +349,22 @@ def sentence(
     return statement
 
 
-def words_for(topics: Sequence[LogTopic]) -> dict[str, str]:
+def choose_topic_words(topics: Sequence[LogTopic]) -> dict[str, str]:
     """Return what stands in the places of a sentence about these topics; plain words where it is about none."""
     words = dict(PLAIN)
     if topics:
         words["deed"] = (
             join_actions([topic.deed for topic in topics if topic.deed]) or PLAIN["deed"]
         )
-        words["thing"] = join_or([with_article(topic.name) for topic in topics])
+        words["thing"] = join_with_or([put_article_before(topic.name) for topic in topics])
         words["trouble"] = words["thing"]
-        words["things"] = join_or([plural(topic.name) for topic in topics])
-        words["bare"] = join_or([topic.name for topic in topics])
+        words["things"] = join_with_or([make_plural(topic.name) for topic in topics])
+        words["bare"] = join_with_or([topic.name for topic in topics])
 
     return words
 
 
-def examples_behind(
+def append_examples(
     text: str,
     form: str,
     topics: Sequence[LogTopic],
@@ -363,7 +376,7 @@ def examples_behind(
     return f"{text.removesuffix('.')} (mostly {', '.join(names)})."
 
 
-def of_any_detail(event: Event) -> bool:
+def covers_any_detail(event: Event) -> bool:
     """Return whether an event is the same of several objects, whose sentences would name one."""
     return not event.detail and "{detail}" in PATTERNS[event.pattern].text
 
@@ -371,7 +384,7 @@ def of_any_detail(event: Event) -> bool:
 MOST_DETAILS = 3
 
 
-def named_behind(text: str, details: Sequence[str]) -> str:
+def append_objects(text: str, details: Sequence[str]) -> str:
     """Name the commonest objects of an event behind its sentence."""
     counts = Counter(filter(None, details))
     if not counts:
@@ -385,9 +398,11 @@ def named_behind(text: str, details: Sequence[str]) -> str:
 
 
 @cache
-def plain_events() -> tuple[tuple[str, str], ...]:
+def list_plain_events() -> tuple[tuple[str, str], ...]:
     """List each event's general sentence, with its source."""
-    return tuple((sentence(Event(name), Topics([]), ()), f"event:{name}") for name in PATTERNS)
+    return tuple(
+        (write_event_sentence(Event(name), Topics([]), ()), f"event:{name}") for name in PATTERNS
+    )
 
 
 def join_actions(deeds: Sequence[str]) -> str:
@@ -396,7 +411,7 @@ def join_actions(deeds: Sequence[str]) -> str:
     for deed in dict.fromkeys(deeds):
         verb, _, noun = deed.partition(" ")
         objects.setdefault(verb, []).append(noun)
-    return join_or([f"{verb} {join_or(nouns)}" for verb, nouns in objects.items()])
+    return join_with_or([f"{verb} {join_with_or(nouns)}" for verb, nouns in objects.items()])
 
 
 def named_topics(
@@ -405,10 +420,10 @@ def named_topics(
     happened: Sequence[int],
 ) -> list[int]:
     """Return the event's topic, or the topics that it mostly happens with."""
-    if event.topic != ANYWHERE:
+    if event.topic != ANY_TOPIC:
         return [event.topic]
 
-    counts = Counter(topic for topic in happened if topic != ANYWHERE)
+    counts = Counter(topic for topic in happened if topic != ANY_TOPIC)
     needs_deed = "{deed}" in PATTERNS[event.pattern].text
     # common enough, and with something to do where the sentence needs a deed
     common = []
@@ -421,26 +436,26 @@ def named_topics(
     return common[:MOST_NAMED]
 
 
-def hold_in_all(named: Sequence[int], happened: Sequence[int]) -> bool:
+def hold_in_nearly_all(named: Sequence[int], happened: Sequence[int]) -> bool:
     """Tell whether nearly all happenings have one of these topics, so that a sentence may name them alone."""
-    return covered(named, happened) >= LEAST_COVERED
+    return measure_covered_share(named, happened) >= LEAST_COVERED
 
 
-def covered(named: Sequence[int], happened: Sequence[int]) -> float:
+def measure_covered_share(named: Sequence[int], happened: Sequence[int]) -> float:
     """Return the share of the happenings that have one of these topics."""
     return sum(topic in named for topic in happened) / max(1, len(happened))
 
 
-def told_of(reading: Observed, firing: Firing, topics: Topics) -> int:
-    """Return the topic that an exchange names, and whose deciding sentence names no other object; else `ANYWHERE`."""
+def find_told_topic(reading: Observed, firing: Firing, topics: Topics) -> int:
+    """Return the topic that an exchange names, and whose deciding sentence names no other object; else `ANY_TOPIC`."""
     topic = reading.topics[firing.move]
-    if topic == ANYWHERE:
-        return ANYWHERE
+    if topic == ANY_TOPIC:
+        return ANY_TOPIC
 
     # the deciding move and the one before it
     exchange = reading.moves[max(0, firing.move - 1) : firing.move + 1]
     if not topics.named(exchange, [topic]):
-        return ANYWHERE
+        return ANY_TOPIC
 
     span = firing.quote
     deciding = [
@@ -450,16 +465,16 @@ def told_of(reading: Observed, firing: Firing, topics: Topics) -> int:
         if (sentence.turn, sentence.start) == (span.turn, span.start)
     ]
     # the deciding sentence names objects, and none of them is this topic
-    objects = {head for sentence in deciding for _, head, _ in chunks(sentence)} - GENERAL
+    objects = {head for sentence in deciding for _, head, _ in find_noun_heads(sentence)} - GENERAL
     if objects and objects.isdisjoint(topics.words_of([topic])):
-        return ANYWHERE
+        return ANY_TOPIC
     return topic
 
 
-def can_be_said(event: Event, topics: Topics) -> bool:
+def has_words_for(event: Event, topics: Topics) -> bool:
     """Return whether the log has the words that the sentence needs."""
     text = PATTERNS[event.pattern].text
-    if event.topic == ANYWHERE:
+    if event.topic == ANY_TOPIC:
         return True
     if "{deed}" in text and not topics.topics[event.topic].deed:
         return False

@@ -10,13 +10,13 @@ from typing import Literal
 
 from pollex.agents.embedded.events.sentences import ToolAnswer
 
-READ = 4_000
+MOST_CHARS_READ = 4_000
 """Characters of a result that are read."""
-SHORT = 300
+SHORT_RESULT_CHARS = 300
 """A result of so many characters is a message; in a longer one, only its lines' beginnings are."""
-FEW_VALUES = 4
+FEW_OBJECT_VALUES = 4
 """An object of so many values is a message, too, whatever its fields are called."""
-DEPTH = 3
+MOST_FIELD_DEPTH = 3
 
 SAID, CODED, WORDED, EMPTY, BLANK = 0.95, 0.95, 0.85, 0.7, 0.65
 """How sure a failure is: told by the log, by a field or code, by words alone, by fields without a
@@ -101,7 +101,7 @@ _FINE = re.compile(
 
 
 @cache
-def _worded() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+def _compile_failure_words() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Make the words of failures in all languages: anywhere, at a line's beginning, and at that of a text."""
     folder = Path(__file__).parent / "languages"
     tables = (tomllib.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.toml")))
@@ -119,17 +119,17 @@ def _worded() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     return anywhere, leading, re.compile(rf"\W{{0,6}}(?:\w+\W+)?(?:{words})(?!\w)")
 
 
-def failure_of(answer: ToolAnswer) -> float:
+def measure_failure(answer: ToolAnswer) -> float:
     """Return how sure it is that a call failed, by its result: from 0 to 1."""
     if answer.failed:
         return SAID
-    return failing(answer.text)
+    return measure_failing_result(answer.text)
 
 
-def failing(result: str) -> float:
+def measure_failing_result(result: str) -> float:
     """Return how sure it is that a result is that of a call that failed."""
     # no text, a word for nothing, fields, and only then words
-    text = result[:READ].strip()
+    text = result[:MOST_CHARS_READ].strip()
     if not text:
         return BLANK
     if text.lower() in _NOTHING:
@@ -139,34 +139,34 @@ def failing(result: str) -> float:
             # the whole text, as a part of it is no JSON
             value = json.loads(result)
         except (ValueError, RecursionError):
-            return _by_words(text)
+            return _judge_by_words(text)
 
-        return _by_fields(value)
+        return _judge_by_fields(value)
 
-    return _by_words(text)
+    return _judge_by_words(text)
 
 
-def _by_words(text: str) -> float:
+def _judge_by_words(text: str) -> float:
     """Tell by a message's codes and words; in a long text, by its lines' beginnings."""
     low = text.lower()
     if _CODED.search(low):
         return CODED
 
-    anywhere, leading, _ = _worded()
-    pattern = anywhere if len(low) <= SHORT else leading
+    anywhere, leading, _ = _compile_failure_words()
+    pattern = anywhere if len(low) <= SHORT_RESULT_CHARS else leading
     # “no errors” and the like tell of none
     return WORDED if pattern.search(_FINE.sub(" ", low)) else 0.0
 
 
-def _by_fields(value: object) -> float:
+def _judge_by_fields(value: object) -> float:
     """Tell by the fields of an object, which say it before any word does."""
     if isinstance(value, str):
-        return _by_words(value)
+        return _judge_by_words(value)
 
-    fields = list(_fields(value))
+    fields = list(_iterate_fields(value))
     verdicts = set()
     for name, inner in fields:
-        if verdict := _verdict(name, inner):
+        if verdict := _judge_field(name, inner):
             verdicts.add(verdict)
 
     # a failure counts before a success, a “maybe” only without one
@@ -177,7 +177,7 @@ def _by_fields(value: object) -> float:
     # no field says it: messages and short texts are read for their words
     texts = []
     for _, inner in fields:
-        if isinstance(inner, str) and len(inner) <= SHORT:
+        if isinstance(inner, str) and len(inner) <= SHORT_RESULT_CHARS:
             texts.append(inner)
 
     messages = []
@@ -185,9 +185,9 @@ def _by_fields(value: object) -> float:
         if isinstance(inner, str) and _MESSAGE_KEY.fullmatch(name):
             messages.append(inner)
 
-    first = _worded()[2]
-    if any(map(_by_words, messages)) or (
-        len(fields) <= FEW_VALUES and any(first.match(text.lower()) for text in texts)
+    first = _compile_failure_words()[2]
+    if any(map(_judge_by_words, messages)) or (
+        len(fields) <= FEW_OBJECT_VALUES and any(first.match(text.lower()) for text in texts)
     ):
         return WORDED
     # any value at all shows that something was there
@@ -196,18 +196,18 @@ def _by_fields(value: object) -> float:
     return EMPTY
 
 
-def _fields(value: object, depth: int = DEPTH) -> Iterator[tuple[str, object]]:
+def _iterate_fields(value: object, depth: int = MOST_FIELD_DEPTH) -> Iterator[tuple[str, object]]:
     """Yield the names and values of an object, the inner ones' behind their owner's; lists by their first items."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             low = str(name).lower()
             yield low, inner
             if isinstance(inner, Mapping) and depth > 1:
-                yield from _fields(inner, depth - 1)
+                yield from _iterate_fields(inner, depth - 1)
     elif isinstance(value, list):
         for inner in value[:5]:
             if isinstance(inner, Mapping | list) and depth > 1:
-                yield from _fields(inner, depth - 1)
+                yield from _iterate_fields(inner, depth - 1)
             else:
                 yield "", inner
 
@@ -228,27 +228,31 @@ Verdict = Literal["failed", "maybe", "fine", ""]
 """What a field says: "maybe" holds where no other field says that all is well."""
 
 
-def _verdict(name: str, value: object) -> Verdict:
+def _judge_field(name: str, value: object) -> Verdict:
     """Tell what a field says of whether a call failed; nothing for most."""
     # flags come before numbers, as true is a number in Python
     if isinstance(value, bool):
-        return _by_flag(name, flag=value)
+        return _judge_by_flag(name, flag=value)
 
-    number = _number(value)
+    number = _as_whole_number(value)
     # exit codes are good at 0, status codes from 200 to 299
     if _EXIT_KEY.fullmatch(name) and number is not None:
         return "failed" if number else "fine"
     if _CODE_KEY.fullmatch(name) and number is not None:
-        return _by_code(name, number)
+        return _judge_by_code(name, number)
     if _ERROR_KEY.fullmatch(name):
         return "failed" if _has_error(value) else ""
     # a long state is prose
-    if _STATE_KEY.fullmatch(name) and isinstance(value, str) and len(value) <= SHORT // 5:
-        return _by_state(value.strip())
+    if (
+        _STATE_KEY.fullmatch(name)
+        and isinstance(value, str)
+        and len(value) <= SHORT_RESULT_CHARS // 5
+    ):
+        return _judge_by_state(value.strip())
     return ""
 
 
-def _by_code(name: str, number: int) -> Verdict:
+def _judge_by_code(name: str, number: int) -> Verdict:
     if number in range(200, 300):
         return "fine"
     if number not in _FAILING_CODES:
@@ -257,13 +261,13 @@ def _by_code(name: str, number: int) -> Verdict:
     return "maybe" if name == "code" else "failed"
 
 
-def _by_state(value: str) -> Verdict:
-    if _FAILED_STATE.match(value) or (len(value.split()) <= 2 and _by_words(value)):
+def _judge_by_state(value: str) -> Verdict:
+    if _FAILED_STATE.match(value) or (len(value.split()) <= 2 and _judge_by_words(value)):
         return "failed"
     return "fine" if value.lower() in _FINE_STATES else ""
 
 
-def _by_flag(name: str, *, flag: bool) -> Verdict:
+def _judge_by_flag(name: str, *, flag: bool) -> Verdict:
     if _BAD_KEY.fullmatch(name):
         return "failed" if flag else "fine"
     if _GOOD_KEY.fullmatch(name):
@@ -271,11 +275,11 @@ def _by_flag(name: str, *, flag: bool) -> Verdict:
     return ""
 
 
-def _number(value: object) -> int | None:
+def _as_whole_number(value: object) -> int | None:
     if isinstance(value, int):
         return value
     # `int` refuses texts of thousands of digits
-    if isinstance(value, str) and value.strip().isdecimal() and len(value) < SHORT:
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < SHORT_RESULT_CHARS:
         return int(value)
     return None
 

@@ -4,10 +4,16 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from pollex.agents.embedded.events.language import negated_in
+from pollex.agents.embedded.events.language import is_negated_elsewhere
 from pollex.agents.embedded.events.patterns import Chars, Exchange, Firing
-from pollex.agents.embedded.events.sentences import Called, Sentence, ToolAnswer, lower_case, stem
-from pollex.agents.embedded.events.tool_results import BLANK, EMPTY, failure_of
+from pollex.agents.embedded.events.sentences import (
+    Called,
+    Sentence,
+    ToolAnswer,
+    lowercase_outside_code,
+    stem,
+)
+from pollex.agents.embedded.events.tool_results import BLANK, EMPTY, measure_failure
 
 TOLD = ("fails", "none_found", "doesnt_know", "unavailable", "refuses", "says_no", "takes_back")
 TELLS = re.compile(
@@ -20,7 +26,7 @@ TELLS = re.compile(
 )
 """Words by which a reply tells that something didn't work."""
 VALUE = re.compile(r"[A-Za-z]{4,}|\d[\d.,:]*\d|\d")
-REPEATED = 3
+LEAST_REPEATED_CALLS = 3
 
 
 def tools(x: Exchange) -> Iterator[Firing]:
@@ -28,11 +34,11 @@ def tools(x: Exchange) -> Iterator[Firing]:
     if not x.here.tools and not x.here.calls:
         return
 
-    yield from _calls(x)
+    yield from _find_odd_calls(x)
     names = [called.call.name for called in x.here.calls]
     # one tool called many times before a reply, whatever its arguments
     for name in dict.fromkeys(names):
-        if names.count(name) >= REPEATED and x.here.sentences:
+        if names.count(name) >= LEAST_REPEATED_CALLS and x.here.sentences:
             yield x.fire_at(
                 "tool_repeated",
                 x.here,
@@ -42,10 +48,10 @@ def tools(x: Exchange) -> Iterator[Firing]:
             )
 
     if x.here.tools and x.here.sentences:
-        yield from _results(x, names[-1] if names else "")
+        yield from _find_odd_results(x, names[-1] if names else "")
 
 
-def _calls(x: Exchange) -> Iterator[Firing]:
+def _find_odd_calls(x: Exchange) -> Iterator[Firing]:
     """Yield calls whose arguments are the same again, or hold what nobody said before."""
     # calls of the assistant's earlier move, by tool and arguments
     if x.earlier:
@@ -85,24 +91,24 @@ def _calls(x: Exchange) -> Iterator[Firing]:
             )
 
 
-def _results(x: Exchange, last: str) -> Iterator[Firing]:
+def _find_odd_results(x: Exchange, last: str) -> Iterator[Firing]:
     """Yield results that failed, that the reply passes over, or that lack a number of the reply."""
     # a failure explains whatever else is wrong with the reply
-    failed = failed_for_good(x)
+    failed = find_lasting_failure(x)
     if failed:
-        yield from _failed(x, *failed, last)
+        yield from _find_failed_call(x, *failed, last)
         return
 
     # the last result is what the reply rests on
     result = x.here.tools[-1]
     named = result.call or last
-    if not named or failure_of(result):
+    if not named or measure_failure(result):
         return
 
     detail = f"`{named}`"
     # the beginning of a result is enough to show it
     mark = (Chars(result.turn, 0, min(len(result.text), 120)),)
-    if x.here.turns[-1] > result.turn and ignored(result.text, x.here.text):
+    if x.here.turns[-1] > result.turn and ignores_result(result.text, x.here.text):
         yield x.fire_at(
             "tool_ignored",
             x.here,
@@ -118,8 +124,8 @@ def _results(x: Exchange, last: str) -> Iterator[Firing]:
     for sentence in x.here.sentences:
         if sentence.turn > result.turn and (numbers := set(TOLD_NUMBER.findall(sentence.low))):
             if numbers_before is None:
-                numbers_before = numbers_in(_before(x, sentence.turn))
-            if any(not numbers_in([number]) & numbers_before for number in numbers):
+                numbers_before = collect_numbers(_iterate_texts_before(x, sentence.turn))
+            if any(not collect_numbers([number]) & numbers_before for number in numbers):
                 yield x.fire_at(
                     "tool_invented",
                     x.here,
@@ -130,14 +136,14 @@ def _results(x: Exchange, last: str) -> Iterator[Firing]:
                 return
 
 
-def failed_for_good(x: Exchange) -> tuple[ToolAnswer, float] | None:
+def find_lasting_failure(x: Exchange) -> tuple[ToolAnswer, float] | None:
     """Return the surest failure that no later call made up for, and how sure it is; None where there is none.
 
     Calls that were made together don't make up for each other.
     """
     failed: tuple[ToolAnswer, float] | None = None
     for place, result in enumerate(x.here.tools):
-        sure = failure_of(result)
+        sure = measure_failure(result)
         if not sure or (failed and failed[1] >= sure):
             continue
         later = x.here.tools[place + 1 :]
@@ -146,13 +152,13 @@ def failed_for_good(x: Exchange) -> tuple[ToolAnswer, float] | None:
         for later_result in later:
             if any(result.turn < call.turn < later_result.turn for call in x.here.calls):
                 anew.append(later_result)
-        if not any(failure_of(later_result) == 0 for later_result in anew):
+        if not any(measure_failure(later_result) == 0 for later_result in anew):
             failed = result, sure
 
     return failed
 
 
-def _failed(
+def _find_failed_call(
     x: Exchange,
     result: ToolAnswer,
     sure: float,
@@ -175,16 +181,16 @@ def _failed(
         "tool_fails",
         x.here,
         shown,
-        max(sure, LEAST),
+        max(sure, LEAST_FAILURE_SURENESS),
         mark,
         detail,
     )
     if reply:
         name = "tool_fails_told" if tells_it else "tool_fails_hidden"
-        yield x.fire_at(name, x.here, shown, max(sure, LEAST), mark, detail)
+        yield x.fire_at(name, x.here, shown, max(sure, LEAST_FAILURE_SURENESS), mark, detail)
 
 
-LEAST = 0.85
+LEAST_FAILURE_SURENESS = 0.85
 """A reply that says something else makes a failure so sure."""
 
 
@@ -195,7 +201,7 @@ def tells_of_failure(reply: Sequence[Sentence]) -> bool:
         return True
 
     low = " ".join(sentence.low for sentence in reply)
-    return bool(TELLS.search(low)) or bool(negated_in(low))
+    return bool(TELLS.search(low)) or bool(is_negated_elsewhere(low))
 
 
 def claims_something(x: Exchange, reply: Sequence[Sentence]) -> bool:
@@ -204,7 +210,7 @@ def claims_something(x: Exchange, reply: Sequence[Sentence]) -> bool:
         return True
 
     if reply:
-        numbers_before = numbers_in(_before(x, reply[0].turn))
+        numbers_before = collect_numbers(_iterate_texts_before(x, reply[0].turn))
     else:
         numbers_before = set()
 
@@ -212,7 +218,7 @@ def claims_something(x: Exchange, reply: Sequence[Sentence]) -> bool:
     for sentence in reply:
         numbers.extend(TOLD_NUMBER.findall(sentence.low))
 
-    return any(not numbers_in([number]) & numbers_before for number in numbers)
+    return any(not collect_numbers([number]) & numbers_before for number in numbers)
 
 
 TOLD_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?<=\d\d)(?![\d.]*\))")
@@ -242,7 +248,7 @@ _PLAIN = frozenset({"0", "1"})
 """Numbers that arguments have though nobody says them."""
 
 
-def numbers_in(texts: Iterable[str]) -> set[str]:
+def collect_numbers(texts: Iterable[str]) -> set[str]:
     """Return the numbers of some texts, also rounded, and of hours the afternoon's."""
     numbers = set[str]()
     for text in texts:
@@ -261,7 +267,7 @@ def is_unsaid(called: Called, x: Exchange) -> bool:
     """Return whether an argument has a value of which nothing was said before, by anybody or by a tool."""
     # arguments that are no JSON can't be compared
     try:
-        values = list(_values(json.loads(called.call.arguments)))
+        values = list(_iterate_values(json.loads(called.call.arguments)))
     except (ValueError, RecursionError):
         return False
 
@@ -269,16 +275,16 @@ def is_unsaid(called: Called, x: Exchange) -> bool:
         return False
 
     # all that was said, returned or passed before the call
-    texts = [lower_case(text) for text in _before(x, called.turn)]
+    texts = [lowercase_outside_code(text) for text in _iterate_texts_before(x, called.turn)]
     text_before = " ".join(texts)
     stems = {stem(word) for word in _WORDS.findall(text_before)}
-    numbers = numbers_in(texts) | {str(n) for n, word in enumerate(_SPELLED) if word in stems}
+    numbers = collect_numbers(texts) | {str(n) for n, word in enumerate(_SPELLED) if word in stems}
     for value in values:
         # a date may stand for a spoken day, with which it shares no word
         if _DATE.search(value) and _SPOKEN_DAY.search(text_before):
             continue
         words = {stem(word) for word in _WORDS.findall(value.lower())}
-        value_numbers = numbers_in([value])
+        value_numbers = collect_numbers([value])
         # the value has words or numbers of weight, and none of them occurs before
         if (
             (words or (value_numbers and not value_numbers & _PLAIN))
@@ -290,15 +296,15 @@ def is_unsaid(called: Called, x: Exchange) -> bool:
     return False
 
 
-def _values(value: object) -> Iterator[str]:
+def _iterate_values(value: object) -> Iterator[str]:
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from _values(inner)
+            yield from _iterate_values(inner)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield str(value)
 
 
-def _before(x: Exchange, turn: int) -> Iterator[str]:
+def _iterate_texts_before(x: Exchange, turn: int) -> Iterator[str]:
     # of the move itself, only what stands before the turn
     for move in x.moves[: x.index + 1]:
         if move is not x.here:
@@ -315,7 +321,9 @@ def _before(x: Exchange, turn: int) -> Iterator[str]:
             yield sentence.text
 
 
-def ignored(result: str, reply: str) -> bool:
+def ignores_result(result: str, reply: str) -> bool:
     """Return whether a reply shares no value with a result that has at least three."""
-    result_values = set(VALUE.findall(lower_case(result)))
-    return len(result_values) >= 3 and not result_values & set(VALUE.findall(lower_case(reply)))
+    result_values = set(VALUE.findall(lowercase_outside_code(result)))
+    return len(result_values) >= 3 and not result_values & set(
+        VALUE.findall(lowercase_outside_code(reply))
+    )

@@ -9,11 +9,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from pollex.agents.embedded.events.nouns import ACTING, GENERAL, Nouns, chunks, key_nouns
+from pollex.agents.embedded.events.nouns import (
+    ACTING,
+    GENERAL,
+    Nouns,
+    find_noun_heads,
+    learn_key_nouns,
+)
 from pollex.agents.embedded.events.sentences import WORDS, Move, Sentence, stem
 
-MOST = 16
-NEAR = 3
+MOST_TOPICS = 16
+NEAR_MOVES = 3
 """Moves before and after within which two nouns stand near each other."""
 # share of mentions near its whole that makes a noun a part, and its lead over the next whole
 PART = 0.45
@@ -69,7 +75,9 @@ class Topics:
         }
         # written forms of all nouns: a sentence without any is passed over at once
         self._forms = frozenset(
-            form for noun in self.of_noun for form in (noun, plural(noun), f"{noun}s", f"{noun}'s")
+            form
+            for noun in self.of_noun
+            for form in (noun, make_plural(noun), f"{noun}s", f"{noun}'s")
         )
 
     def mentioned(self, move: Move) -> dict[int, float]:
@@ -130,24 +138,24 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
         return Topics(())
 
     # which nouns stand near each other, which are deeds, and which are parts of another
-    nouns = key_nouns(log)
-    near, count = neighbors(log, frozenset(nouns.key))
-    deeds = deed_nouns(nouns, near, count)
-    parent = parts(nouns, near, count, deeds)
+    nouns = learn_key_nouns(log)
+    near, count = count_neighbors(log, frozenset(nouns.key))
+    deeds = find_deed_nouns(nouns, near, count)
+    parent = assign_parts(nouns, near, count, deeds)
     # a part is an object, even where much is done with it
     deeds -= parent.keys()
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for noun in nouns.key:
         if noun not in deeds:
-            groups[root(noun, parent)].append(noun)
+            groups[find_whole(noun, parent)].append(noun)
 
-    tops = sorted(groups, key=lambda top: (-nouns.share[top], top))[:MOST]
+    tops = sorted(groups, key=lambda top: (-nouns.share[top], top))[:MOST_TOPICS]
     topics = []
     for top in tops:
         topics.append(
             LogTopic(
                 top,
-                most_frequent_form(top, nouns),
+                find_most_frequent_form(top, nouns),
                 # parts count less than the topic's own noun
                 {
                     noun: nouns.key[noun] * (1.0 if noun == top else PART_WEIGHT)
@@ -159,10 +167,10 @@ def learn_topics(log: Sequence[Sequence[Move]]) -> Topics:
         )
 
     # deeds need the topics first, by which each move is known to be about one
-    return with_deeds(Topics(topics), log, nouns, deeds)
+    return add_deeds(Topics(topics), log, nouns, deeds)
 
 
-def neighbors(
+def count_neighbors(
     log: Sequence[Sequence[Move]], nouns: frozenset[str]
 ) -> tuple[Counter[tuple[str, str]], Counter[str]]:
     """Count how often each noun occurs, and how often two occur within a few moves."""
@@ -172,19 +180,20 @@ def neighbors(
         here = []
         for move in moves:
             here.append(
-                {head for sentence in move.sentences for _, head, _ in chunks(sentence)} & nouns
+                {head for sentence in move.sentences for _, head, _ in find_noun_heads(sentence)}
+                & nouns
             )
 
         # a noun counts once a move, and so does each noun around it
         for i, nouns_here in enumerate(here):
-            around = set().union(*here[max(0, i - NEAR) : i + NEAR + 1])
+            around = set().union(*here[max(0, i - NEAR_MOVES) : i + NEAR_MOVES + 1])
             count.update(nouns_here)
             near.update((a, b) for a in nouns_here for b in around - {a})
 
     return near, count
 
 
-def deed_nouns(
+def find_deed_nouns(
     nouns: Nouns,
     near: Counter[tuple[str, str]],
     count: Counter[str],
@@ -199,7 +208,7 @@ def deed_nouns(
     }
 
 
-def parts(
+def assign_parts(
     nouns: Nouns,
     near: Counter[tuple[str, str]],
     count: Counter[str],
@@ -214,7 +223,7 @@ def parts(
             (
                 (near[noun, whole] / count[noun], whole)
                 for whole in wholes
-                if holds(whole, noun, nouns, count)
+                if can_be_whole(whole, noun, nouns, count)
             ),
             reverse=True,
         )
@@ -230,7 +239,7 @@ def parts(
     return parents
 
 
-def holds(
+def can_be_whole(
     whole: str,
     noun: str,
     nouns: Nouns,
@@ -240,7 +249,7 @@ def holds(
     return count[whole] * (1 - nouns.acted[whole]) ** 3 > count[noun] * (1 - nouns.acted[noun]) ** 3
 
 
-def root(noun: str, parent: dict[str, str]) -> str:
+def find_whole(noun: str, parent: dict[str, str]) -> str:
     """Return the whole that a part belongs to, over several steps too."""
     # a circle of parts ends where it would begin again
     visited = {noun}
@@ -250,12 +259,12 @@ def root(noun: str, parent: dict[str, str]) -> str:
     return noun
 
 
-def most_frequent_form(noun: str, nouns: Nouns) -> str:
+def find_most_frequent_form(noun: str, nouns: Nouns) -> str:
     """Return the most frequent form of a noun."""
     return nouns.forms[noun].most_common(1)[0][0]
 
 
-def with_deeds(
+def add_deeds(
     topics: Topics,
     log: Sequence[Sequence[Move]],
     nouns: Nouns,
@@ -275,7 +284,7 @@ def with_deeds(
                     weight = 0
 
                 if weight:
-                    for verb, noun in done_with(sentence, topics, deeds):
+                    for verb, noun in pair_verbs_with_nouns(sentence, topics, deeds):
                         # an object has its own topic, a deed's noun that of the move
                         where = topics.of_noun[noun][0] if noun in topics.of_noun else topic
                         pairs[where][verb, noun] += weight
@@ -302,9 +311,9 @@ def with_deeds(
         alone = (
             best is not None
             and best[1] in log_topic.nouns
-            and not told_together(log, log_topic.name, best[1])
+            and not are_told_together(log, log_topic.name, best[1])
         )
-        what = best and with_its_topic(log_topic, best[1], nouns, alone=alone)
+        what = best and put_topic_before(log_topic, best[1], nouns, alone=alone)
         deed = f"{best[0]} {what}" if best else ""
         named.append(
             LogTopic(
@@ -319,7 +328,7 @@ def with_deeds(
     return Topics(named)
 
 
-def told_together(
+def are_told_together(
     log: Sequence[Sequence[Move]],
     first: str,
     second: str,
@@ -334,10 +343,12 @@ def told_together(
     return any(pair == (first, second) for words in stems for pair in pairwise(words))
 
 
-def done_with(sentence: Sentence, topics: Topics, deeds: set[str]) -> list[tuple[str, str]]:
+def pair_verbs_with_nouns(
+    sentence: Sentence, topics: Topics, deeds: set[str]
+) -> list[tuple[str, str]]:
     """Pair verbs with the noun that follows them directly."""
     heads = []
-    for at, head, _ in chunks(sentence):
+    for at, head, _ in find_noun_heads(sentence):
         if head in topics.of_noun or head in deeds:
             heads.append((at, head))
 
@@ -357,7 +368,7 @@ def done_with(sentence: Sentence, topics: Topics, deeds: set[str]) -> list[tuple
     return deeds_with_objects
 
 
-def with_its_topic(
+def put_topic_before(
     topic: LogTopic,
     noun: str,
     nouns: Nouns,
@@ -365,20 +376,20 @@ def with_its_topic(
     alone: bool,
 ) -> str:
     """Put the topic before an object that could belong to several, "a restaurant reservation", unless it is alone."""
-    form = most_frequent_form(noun, nouns)
+    form = find_most_frequent_form(noun, nouns)
     # a form other than the stem is a plural, and takes no article
     many = form != noun
     if alone or topic.name in noun:
-        return form if many else with_article(form)
+        return form if many else put_article_before(form)
 
     whole = f"{topic.name} {form}"
-    return whole if many else with_article(whole)
+    return whole if many else put_article_before(whole)
 
 
 MASS = WORDS["mass_nouns"]
 
 
-def with_article(noun: str) -> str:
+def put_article_before(noun: str) -> str:
     """Return a noun with its indefinite article."""
     if noun.rsplit(maxsplit=1)[-1] in MASS:
         return noun
@@ -388,7 +399,7 @@ def with_article(noun: str) -> str:
     return f"{'an' if vowel else 'a'} {noun}"
 
 
-def plural(noun: str) -> str:
+def make_plural(noun: str) -> str:
     """Return the plural of a noun."""
     if noun in MASS or (noun.endswith("s") and not noun.endswith(("ss", "us", "bus"))):
         return noun
@@ -397,7 +408,7 @@ def plural(noun: str) -> str:
     return noun + ("es" if re.search(r"(?:s|x|ch|sh)$", noun) else "s")
 
 
-def readable_names(topics: Topics, log: Sequence[Sequence[Move]]) -> list[str]:
+def name_topics(topics: Topics, log: Sequence[Sequence[Move]]) -> list[str]:
     """Name topics as people read them: by a plural that the log has, else as they are mostly written."""
     written = {
         word
@@ -408,11 +419,11 @@ def readable_names(topics: Topics, log: Sequence[Sequence[Move]]) -> list[str]:
     }
     names: list[str] = []
     for topic in topics.topics:
-        names.append(plural(topic.name) if plural(topic.name) in written else topic.form)
+        names.append(make_plural(topic.name) if make_plural(topic.name) in written else topic.form)
 
     return names
 
 
-def join_or(names: Sequence[str]) -> str:
+def join_with_or(names: Sequence[str]) -> str:
     """Join names into one phrase: "a, b or c"."""
     return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -68,7 +68,7 @@ ASKED: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
 """What assistants ask for, how the question says so, and how a user's message gives it."""
 
 
-def values_asked_for(low: str) -> list[tuple[str, re.Pattern[str]]]:
+def list_values_asked_for(low: str) -> list[tuple[str, re.Pattern[str]]]:
     """List what a user's question asks for by name, with a pattern of the answer."""
     pairs: list[tuple[str, re.Pattern[str]]] = []
     for name, question, value in WANTED:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pollex.formats.scores import value_in
+from pollex.formats.scores import get_answer_value
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.score import Score
@@ -104,7 +104,7 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
             }
             word = answer.word
             # the rubric's own value, as NetSAT adds it up
-            value = value_in(answer, rubrics)
+            value = get_answer_value(answer, rubrics)
             name = f"{rubric.polarity}_{rubric.id}"
             figures.append(
                 PeerFigure(

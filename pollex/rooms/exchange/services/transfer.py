@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pollex.errors import BadInput, WrongUse
-from pollex.formats.assembly.log_parts import moment
+from pollex.formats.assembly.log_parts import parse_moment
 from pollex.formats.write import require_writable
 from pollex.gateway.endpoint import refuse_no_address
 from pollex.graphs.context import Progress
@@ -200,8 +200,8 @@ def _pages(
         # a cursor that comes back unchanged would go on for ever
         state.cursors[stream.name] = page.cursor if page.cursor and page.cursor != cursor else "end"
         # interfaces that ignore the time are filtered here; rows without a time stay
-        begin = moment(where.since) or 0.0
-        rows = [row for row in page.rows if (moment(row.get(stream.time)) or begin) >= begin]
+        begin = parse_moment(where.since) or 0.0
+        rows = [row for row in page.rows if (parse_moment(row.get(stream.time)) or begin) >= begin]
         times = []
         for row in rows:
             if row.get(stream.time) is not None:
@@ -209,7 +209,7 @@ def _pages(
         # times are compared as moments: tools write them in different forms
         state.newest[stream.name] = max(
             [*times, state.newest.get(stream.name, "")],
-            key=lambda time_: moment(time_) or 0.0,
+            key=lambda time_: parse_moment(time_) or 0.0,
         )
         # ids for the streams that are asked by them, each once
         for other in interface.streams:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pollex.conversations.conversation import Source
 from pollex.conversations.logs import BadRow
-from pollex.conversations.redaction import Finder, Placeholders, finders_of
+from pollex.conversations.redaction import Finder, Placeholders, choose_finders
 from pollex.errors import BadInput
 from pollex.formats.csv_rows import unescape_formula
 from pollex.formats.fields import ReadOptions
@@ -221,7 +221,7 @@ def _read_case_rows(sources: Sequence[str], options: ReadOptions) -> Iterator[Lo
         if str(source).lower().endswith(TABLES):
             rows = map(_unguarded, rows)
         yield from (
-            rows if options.redact is None else _redact_rows(rows, finders_of(options.redact))
+            rows if options.redact is None else _redact_rows(rows, choose_finders(options.redact))
         )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import BadRow
-from pollex.conversations.splits import block_ids
+from pollex.conversations.splits import number_blocks
 from pollex.formats.write import write_lines, write_rows
 from pollex.measures.intervals import Figure, exact_share
 from pollex.rooms.judge.agents.votes import Rule, Task, Verdict, all_but_one, persons_question
@@ -531,7 +531,7 @@ def precision_of(
         [truth[conversation.id] for conversation in used],
         dtype=np.int64,
     )
-    together = block_ids(used)
+    together = number_blocks(used)
     # [conversation, option]
     votes = np.asarray((chosen[:, :, None] == [0, 1]).sum(axis=1), dtype=np.int64)
     spared = []

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from pollex.agents.llm.asker import Asker
-from pollex.conversations.conversation import ToolCall, messages_of, tool_uses
+from pollex.conversations.conversation import ToolCall, iterate_tool_uses, list_messages
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.gateway.calls import Call, Completed
 from pollex.gateway.thoughts import without_thoughts
@@ -410,7 +410,7 @@ async def result_of(
     """
     # the log first: its result is what the old reply rested on
     turns = context.conversation.turns
-    for use in tool_uses(turns):
+    for use in iterate_tool_uses(turns):
         # arguments are compared as values: order and spacing of JSON don't count
         same = (use.call.name, use.call.normalized) == (call.name, call.normalized)
         if same and use.result is not None and (text := turns[use.result].content):
@@ -426,7 +426,7 @@ async def result_of(
 
 def messages_before(context: ReplyContext) -> list[dict[str, Any]]:
     """Return the messages before a reply without the system's, calls of tools as they were recorded."""
-    messages = messages_of(context.conversation)[: context.turn]
+    messages = list_messages(context.conversation)[: context.turn]
     return [message for message in messages if message["role"] != "system"]
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pollex.formats.peers.quoting import filled, quoted_json, unbraced
+from pollex.formats.peers.quoting import fill_template, part_braces, quote_as_json
 from pollex.rubrics.rubric import Polarity
 
 JUDGE = (
@@ -103,7 +103,7 @@ def _test(case: ReplyCase) -> dict[str, Any]:
     # braces would be read as places of the tool's template
     messages = []
     for message in case.messages:
-        messages.append({**message, "content": unbraced(message["content"])})
+        messages.append({**message, "content": part_braces(message["content"])})
 
     # one check a rubric: whether the statement is true of the reply
     asserted = []
@@ -111,8 +111,8 @@ def _test(case: ReplyCase) -> dict[str, Any]:
         asserted.append(
             {
                 "type": "llm-rubric",
-                "metric": unbraced(check.rubric),
-                "value": unbraced(check.told),
+                "metric": part_braces(check.rubric),
+                "value": part_braces(check.told),
             }
         )
 
@@ -122,8 +122,8 @@ def _test(case: ReplyCase) -> dict[str, Any]:
         quotes[check.rubric] = {"polarity": check.polarity, "quote": check.quote}
 
     return {
-        "description": unbraced(case.id),
-        "vars": {"messages": unbraced(json.dumps(messages, ensure_ascii=False))},
+        "description": part_braces(case.id),
+        "vars": {"messages": part_braces(json.dumps(messages, ensure_ascii=False))},
         "assert": asserted,
         "metadata": {**case.about, "rubrics": quotes},
     }
@@ -162,5 +162,5 @@ def _text(
     if isinstance(form, str) and form:
         return form
     if callable(form):
-        return "".join(f"{quoted_json(form(case))}\n" for case in cases)
-    return filled(f"cases_{tool}", judge=JUDGE, model=model)
+        return "".join(f"{quote_as_json(form(case))}\n" for case in cases)
+    return fill_template(f"cases_{tool}", judge=JUDGE, model=model)

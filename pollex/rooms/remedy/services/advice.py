@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from pollex.agents.embedded.events.signal import event_source
+from pollex.agents.embedded.events.signal import parse_event_source
 from pollex.rubrics.rubric import Polarity, Rubric
 
 WORDS_ALONE = "it is a word, no deed: what the assistant does where it says so has to be read first"
@@ -84,7 +84,7 @@ def advice_on(rubric: Rubric) -> Advice:
 
 def name_of(source: str) -> str:
     """Return the name of a rubric's event or signal; empty for one in words of a model or a person."""
-    if source_event := event_source(source):
+    if source_event := parse_event_source(source):
         return source_event.event.pattern
 
     kind, _, name = source.partition(":")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pollex.agents.embedded.view import likeness, rarity, terms_of
+from pollex.agents.embedded.view import measure_likeness, weigh_rarity, weigh_stems
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
@@ -73,7 +73,7 @@ class BriefedTarget:
             word for context in self.contexts for word in {*_rare_words(_asked(context))}
         )
         enough = max(2, round(0.05 * len(self.contexts)))
-        ranked = sorted(counts, key=lambda word: (-counts[word] * rarity(word), word))
+        ranked = sorted(counts, key=lambda word: (-counts[word] * weigh_rarity(word), word))
         return [(word, counts[word]) for word in ranked if counts[word] >= enough][:TOPICS]
 
     @property
@@ -108,7 +108,9 @@ def _asked(context: ReplyContext) -> str:
 
 def _rare_words(text: str) -> list[str]:
     words = (word.strip(".,;:!?\"'()").casefold() for word in text.split())
-    return [word for word in words if word.isalpha() and len(word) > 2 and rarity(word) >= RARE]
+    return [
+        word for word in words if word.isalpha() and len(word) > 2 and weigh_rarity(word) >= RARE
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -275,11 +277,11 @@ def brief(
 def nearest_lines(text: PromptText, rubric: ChosenRubric) -> list[tuple[int, str]]:
     """Return the lines of a prompt that are nearest to a rubric in words, with their numbers from 1."""
     # who does it stands in every rubric, so those words tell no lines apart
-    terms = terms_of(PARTIES.sub("", rubric.text))
+    terms = weigh_stems(PARTIES.sub("", rubric.text))
     near = []
     for n, line in enumerate(text.lines, 1):
         if line.strip():
-            near.append((likeness(terms_of(line), terms), n, line))
+            near.append((measure_likeness(weigh_stems(line), terms), n, line))
 
     # the most alike, and only those that are alike enough
     return [

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pollex.conversations.conversation import messages_of
+from pollex.conversations.conversation import list_messages
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
@@ -144,7 +144,7 @@ def cases(
     reply_cases = []
     # messages up to the reply, which is what the tool asks for again
     for context in in_order(contexts.values(), 0):
-        messages = messages_of(context.conversation)[: context.turn]
+        messages = list_messages(context.conversation)[: context.turn]
         id_ = context.conversation.id
         # the prompt's own system turn in place of the logged one, where it can be made
         if text is not None:

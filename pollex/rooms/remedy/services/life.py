@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from pollex.agents.embedded.events.signal import family_of
+from pollex.agents.embedded.events.signal import name_family
 from pollex.conversations.conversation import NO_PROMPT
 from pollex.errors import BadRubrics, WrongUse
 from pollex.measures.intervals import Figure
@@ -153,7 +153,7 @@ def family(rubric: Rubric | Mapping[str, Any]) -> str:
     """Return what a rubric is known by in every set."""
     facts = _facts_of(rubric)
     source = str(facts.get("source", ""))
-    name = family_of(source)
+    name = name_family(source)
     if name != source or (is_built_in(source) and ":" in source and len(source) <= 60):
         rubric_key = name
     else:

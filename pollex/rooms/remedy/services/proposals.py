@@ -8,7 +8,7 @@ from typing import Any
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.llm.asker import Asker
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.redaction import found_in
+from pollex.conversations.redaction import find_identifiers
 from pollex.rooms.remedy.agents.assistant import AssistantReply
 from pollex.rooms.remedy.agents.llm.proposer import Hunk, propose_hunks
 from pollex.rooms.remedy.agents.llm.second_reader import SecondReader
@@ -84,7 +84,7 @@ class Vetting:
                 grown > max(GROWTH * len(old.split()), WORDS / 2)
             ),
             "it copies words of a conversation": lambda: self.copied(added, old),
-            "it holds a name, number, address, link or key": lambda: found_in(added),
+            "it holds a name, number, address, link or key": lambda: find_identifiers(added),
             "it speaks of how replies are judged": lambda: SPEAKS.search(added),
             "it names a tool that isn't there": lambda: [
                 x for x in called if x not in old and x not in self.tools

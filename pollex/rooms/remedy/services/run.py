@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.conversations.logs import Logs
-from pollex.conversations.redaction import found_in
+from pollex.conversations.redaction import find_identifiers
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_writable
@@ -331,7 +331,7 @@ def require_no_harm(gathered: Gathered, assistant: Any) -> None:
     # personal data before the reply: tools would act on it
     hurt = []
     for id_, context in every.items():
-        if any(found_in(turn.content) for turn in context.before):
+        if any(find_identifiers(turn.content) for turn in context.before):
             hurt.append(id_)
 
     if hurt and gathered.options.live_tools != "personal":

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.splits import blocks
+from pollex.conversations.splits import find_blocks
 from pollex.measures.arrays import Ints
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext, chance_of
 from pollex.rooms.remedy.measures.looks import LOOKS
@@ -95,7 +95,7 @@ def parts_of(
         learned: Beginnings of the text hashes of such conversations.
         select: Whether there is a selection; without one, its share proves.
     """
-    tied = blocks(conversations)
+    tied = find_blocks(conversations)
 
     # known texts come first, so that proofs get the new ones
     def order(block: list[int]) -> tuple[bool, str]:

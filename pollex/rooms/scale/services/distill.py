@@ -13,7 +13,7 @@ from pollex.agents.distilled.judge import DistilledJudge, Lessons, LocalJudge, T
 from pollex.agents.embedded.embedder import Embedder
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
-from pollex.conversations.splits import block_ids, check_learnable
+from pollex.conversations.splits import check_learnable, number_blocks
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
@@ -117,7 +117,7 @@ def _fidelity(
         figure = Figure(None, n=len(pairs), undefined="the answers are all alike")
     else:
         # conversations that belong together are drawn together
-        blocks = block_ids([p[2] for p in pairs])
+        blocks = number_blocks([p[2] for p in pairs])
         measure = {"r": Measure(pearson_statistic(x, y), empty="the answers are all alike")}
         figure = estimate(measure, blocks, np.random.default_rng(0), 500)["r"]
 

@@ -21,7 +21,7 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.formats.places import Place
-from pollex.formats.scores import scores_out
+from pollex.formats.scores import open_score_file
 from pollex.rooms.scale.formats.units import Unit
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
@@ -143,7 +143,7 @@ def parquet_of(
 ) -> bytes:
     """Return scores as a Parquet file, with the columns of `pollex score`."""
     with tempfile.TemporaryDirectory() as folder:
-        with scores_out(file := Path(folder) / "part.parquet", rubrics, judges) as put:
+        with open_score_file(file := Path(folder) / "part.parquet", rubrics, judges) as put:
             for scores in batches:
                 put(scores)
         return file.read_bytes()

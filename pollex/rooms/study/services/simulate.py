@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.llm.asker import Asker
-from pollex.conversations.conversation import Conversation, messages_of, sources_of
+from pollex.conversations.conversation import Conversation, list_messages, list_sources
 from pollex.errors import WrongUse
 from pollex.formats.write import require_writable, write_lines
 from pollex.gateway.calls import Call, Completed, Outcome
@@ -147,8 +147,8 @@ class SimulateResult(Shown):
             if dialogue.turns:
                 yield {
                     "id": dialogue.id,
-                    "messages": messages_of(dialogue),
-                    "sources": sources_of(dialogue),
+                    "messages": list_messages(dialogue),
+                    "sources": list_sources(dialogue),
                     **dialogue.metadata,
                 }
 

@@ -14,7 +14,7 @@ import pollex
 from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.formats.read_logs import read_logs
-from pollex.formats.scores import answer_row
+from pollex.formats.scores import make_answer_row
 from pollex.graphs.context import NullProgress
 from pollex.rooms.exchange.formats.peer_scores import FORMS, NEEDS_TRACE, Aim, lines_of, requests_of
 from pollex.rooms.exchange.formats.peers.targets import TARGETS, Target, sheet_of
@@ -178,9 +178,11 @@ def test_scores_are_requests_with_ids_that_make_a_repeat_an_update_and_nothing_i
     assert len(requests_of(form, [unasked], rubrics, AIMS).requests) == 3, (
         "an occasion that never came up has none"
     )
-    row = answer_row(never, "sat", rubrics.model_copy(update={"never": {never.question_id: 3.25}}))
+    row = make_answer_row(
+        never, "sat", rubrics.model_copy(update={"never": {never.question_id: 3.25}})
+    )
     assert (row["option"], row["value"], row["outcome"]) == (NEVER_CAME_UP, 3.25, "answered")
-    assert answer_row(never, "sat", rubrics)["value"] == 5.0
+    assert make_answer_row(never, "sat", rubrics)["value"] == 5.0
 
 
 def test_an_event_has_its_time_and_how_sure_the_score_is() -> None:

@@ -9,7 +9,7 @@ from small_logs import conversation
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.embedded.view import RESAMPLED, chance, resample_turns
+from pollex.agents.embedded.view import RESAMPLED, make_generator, resample_turns
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
 from pollex.rooms.judge.agents.embedded.rater import EmbeddedRater
@@ -123,9 +123,11 @@ async def test_the_embedded_judge_of_rubrics_has_runs_of_its_own_too(
 
 def test_drawn_turns_are_a_bootstrap_in_the_order_of_the_conversation() -> None:
     turns = np.array([1, 3, 5, 7])
-    draws = np.array([resample_turns(turns, chance(MIXED, number)) for number in range(400)])
+    draws = np.array(
+        [resample_turns(turns, make_generator(MIXED, number)) for number in range(400)]
+    )
     assert (np.diff(draws, axis=1) >= 0).all()
     assert set(draws.ravel()) == {1, 3, 5, 7}
     share_without = np.mean([3 not in draw for draw in draws])
     assert share_without == pytest.approx((3 / 4) ** 4, abs=0.08)
-    assert len(resample_turns(np.array([], dtype=np.intp), chance(MIXED, 0))) == 0
+    assert len(resample_turns(np.array([], dtype=np.intp), make_generator(MIXED, 0))) == 0

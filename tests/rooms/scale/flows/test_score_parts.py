@@ -17,7 +17,7 @@ from pollex.errors import LimitReached, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.places import Place
 from pollex.formats.read_logs import read_logs
-from pollex.formats.scores import rows
+from pollex.formats.scores import iterate_score_rows
 from pollex.gateway.budget import Limits
 from pollex.graphs.context import NullProgress
 from pollex.rooms.scale.services.score_parts import PartsResult, score_parts
@@ -184,7 +184,7 @@ def test_rows_are_the_same_whatever_the_batch_and_after_a_journey_to_another_pro
 ) -> None:
     conversations = list(read_logs(learnt.log))[:24]
     scorer = BatchScorer(RubricSet.load(learnt.rubrics))
-    whole = list(rows(scorer.scores(conversations), scorer.rubrics))
+    whole = list(iterate_score_rows(scorer.scores(conversations), scorer.rubrics))
     assert len({row["id"] for row in whole}) == 24
     assert any(row["netsat"] is not None for row in whole)
     travelled = pickle.loads(pickle.dumps(scorer))
@@ -192,9 +192,13 @@ def test_rows_are_the_same_whatever_the_batch_and_after_a_journey_to_another_pro
         parts = [
             travelled.scores(conversations[start : start + size]) for start in range(0, 24, size)
         ]
-        assert [row for part in parts for row in rows(part, scorer.rubrics)] == whole
+        assert [row for part in parts for row in iterate_score_rows(part, scorer.rubrics)] == whole
         assert (
-            list(rows(pickle.loads(pickle.dumps(ScoreColumns.joined(parts))), scorer.rubrics))
+            list(
+                iterate_score_rows(
+                    pickle.loads(pickle.dumps(ScoreColumns.joined(parts))), scorer.rubrics
+                )
+            )
             == whole
         )
 

@@ -1,7 +1,7 @@
 """When built-in events could happen at all."""
 
 from pollex.agents.embedded.events.language import ACTS
-from pollex.agents.embedded.events.occasions import OCCASION_OF, OCCASIONS, occasions_of
+from pollex.agents.embedded.events.occasions import OCCASION_OF, OCCASIONS, find_occasions
 from pollex.agents.embedded.events.patterns import PATTERNS
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rubrics.rubric import Rubric
@@ -24,7 +24,7 @@ LOG = [
 
 def rows(source: str) -> tuple[str, list[bool]]:
     rubric = Rubric(id="one", text="It happens.", polarity="dsat", source=source)
-    words, came_up = occasions_of([rubric], LOG)["one"]
+    words, came_up = find_occasions([rubric], LOG)["one"]
     return words, came_up.tolist()
 
 
@@ -52,7 +52,7 @@ def test_what_may_happen_in_any_conversation_and_what_is_no_event_have_no_occasi
         Rubric(id=str(n), text="It happens.", polarity="dsat", source=source)
         for n, source in enumerate(sources)
     ]
-    assert occasions_of(rubrics, LOG) == {}
+    assert find_occasions(rubrics, LOG) == {}
 
 
 def test_an_occasion_of_one_topic_names_it_and_is_no_other_topics() -> None:

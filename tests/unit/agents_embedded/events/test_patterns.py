@@ -7,7 +7,7 @@ from pathlib import Path
 from pollex.agents.embedded.events import finders, tools
 from pollex.agents.embedded.events.language import ACTS
 from pollex.agents.embedded.events.patterns import PATTERNS
-from pollex.agents.embedded.events.reading import mark_acts, read
+from pollex.agents.embedded.events.reading import mark_acts, read_conversation
 from pollex.agents.embedded.events.topics import Topics
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
 
@@ -37,7 +37,7 @@ def happens(pattern: str, exchange: str) -> bool:
             turns.append(
                 Turn(role="assistant" if replies else "user", content=content, calls=calls)
             )
-    seen = read(Conversation(id="1", turns=tuple(turns)), Topics(())).firings
+    seen = read_conversation(Conversation(id="1", turns=tuple(turns)), Topics(())).firings
     return any(event.pattern == pattern for event in seen)
 
 

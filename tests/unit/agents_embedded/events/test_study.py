@@ -14,23 +14,29 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.language import (
     ACTS,
     ENGLISH,
-    acts_for,
-    language_of,
-    needs_english,
-    stopwords_of,
+    choose_acts,
+    detect_log_language,
+    list_english_only_rubrics,
+    list_stopwords,
 )
 from pollex.agents.embedded.events.learning import (
-    last_within,
-    segments_of,
-    stratified_half,
-    support,
+    compute_segments,
+    count_needed_conversations,
+    count_within_fdr,
+    draw_stratified_half,
 )
-from pollex.agents.embedded.events.nouns import key_nouns
-from pollex.agents.embedded.events.reading import ANYWHERE, Event, EventRubric, mark_acts, read
-from pollex.agents.embedded.events.signal import sentence, told_of
-from pollex.agents.embedded.events.topics import LogTopic, Topics, readable_names, told_together
+from pollex.agents.embedded.events.nouns import learn_key_nouns
+from pollex.agents.embedded.events.reading import (
+    ANY_TOPIC,
+    Event,
+    EventRubric,
+    mark_acts,
+    read_conversation,
+)
+from pollex.agents.embedded.events.signal import find_told_topic, write_event_sentence
+from pollex.agents.embedded.events.topics import LogTopic, Topics, are_told_together, name_topics
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.conversations.logs import positives
+from pollex.conversations.logs import flag_positives
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +51,7 @@ def model(log: list[Conversation]) -> list[EventRubric]:
 
 def learned(log: list[Conversation], seed: int = 0) -> list[EventRubric]:
     every = np.ones(len(log), dtype=bool)
-    return StudiedLog(log, Embedder(), seed).events(positives(log), every)
+    return StudiedLog(log, Embedder(), seed).events(flag_positives(log), every)
 
 
 def test_a_failure_that_is_recovered_speaks_for_a_conversation_and_any_other_against_it(
@@ -107,15 +113,20 @@ def test_a_sentence_names_an_object_only_where_most_hits_tell_of_it() -> None:
         chat = Conversation(
             id="1", turns=tuple(Turn(role=role, content=text) for role, text in turns)
         )
-        reading = read(chat, topics)
-        told += [told_of(reading, firing, topics) for firing in reading.firings[done]]
-    assert told == [ANYWHERE, 0, 0], "a voucher is no refund"
-    assert sentence(done, topics, [0, 0, 0]) == "The assistant manages to pay a refund."
+        reading = read_conversation(chat, topics)
+        told += [find_told_topic(reading, firing, topics) for firing in reading.firings[done]]
+    assert told == [ANY_TOPIC, 0, 0], "a voucher is no refund"
+    assert write_event_sentence(done, topics, [0, 0, 0]) == "The assistant manages to pay a refund."
     mostly = "The assistant manages to do something (mostly pay a refund)."
-    assert sentence(done, topics, [0, 0, ANYWHERE]) == mostly, "it holds of others, too"
-    assert sentence(done, topics, [0, ANYWHERE]) == "The assistant manages to do something."
+    assert write_event_sentence(done, topics, [0, 0, ANY_TOPIC]) == mostly, (
+        "it holds of others, too"
+    )
     assert (
-        sentence(Event("complained"), topics, [])
+        write_event_sentence(done, topics, [0, ANY_TOPIC])
+        == "The assistant manages to do something."
+    )
+    assert (
+        write_event_sentence(Event("complained"), topics, [])
         == "After the assistant's reply, the user complains about it."
     )
 
@@ -126,10 +137,10 @@ def test_objects_are_nouns_and_what_is_said_as_one_of_them_is_one() -> None:
         ("Book a hotel room.", "The hotel room is yours."),
     )
     log = [mark_acts(spoken(*turns)) for turns in said for _ in range(9)]
-    assert {"tandem", "room"} <= key_nouns(log).key.keys()
-    assert "correct" not in key_nouns(log).key
-    assert told_together(log, "hotel", "room")
-    assert not told_together(log, "deposit", "tandem")
+    assert {"tandem", "room"} <= learn_key_nouns(log).key.keys()
+    assert "correct" not in learn_key_nouns(log).key
+    assert are_told_together(log, "hotel", "room")
+    assert not are_told_together(log, "deposit", "tandem")
 
 
 def spoken(user: str, assistant: str) -> Conversation:
@@ -151,7 +162,7 @@ def test_quotes_and_marks_stand_in_the_turns_that_they_name(
 
 
 def test_topics_are_segments_with_examples(log: list[Conversation]) -> None:
-    found, _ = segments_of(log, log)
+    found, _ = compute_segments(log, log)
     assert {segment.topic for segment in found} >= {"kayak", "cabin"}
     assert all(len(segment.examples) == 3 and segment.down.n >= 5 for segment in found)
 
@@ -160,22 +171,22 @@ def test_a_topic_has_a_plural_only_where_people_write_it() -> None:
     nouns = ("kayak", "abgebucht")
     topics = Topics([LogTopic(name, name, {name: 1.0}, "", 0.5) for name in nouns])
     moves = mark_acts(spoken("I rent kayaks. It was abgebucht.", "Fine."))
-    assert readable_names(topics, [moves]) == ["kayaks", "abgebucht"]
+    assert name_topics(topics, [moves]) == ["kayaks", "abgebucht"]
 
 
 def test_the_false_discovery_rate_is_bounded_as_benjamini_and_hochberg_have_it() -> None:
     # .2 · k / 4 is .05, .1, .15, .2: the third stands within its bound, and takes the second with
     # it
-    assert last_within(np.array([0.01, 0.12, 0.14, 0.5])) == 3
-    assert last_within(np.array([0.3, 0.4])) == 0
-    assert last_within(np.array([])) == 0
+    assert count_within_fdr(np.array([0.01, 0.12, 0.14, 0.5])) == 3
+    assert count_within_fdr(np.array([0.3, 0.4])) == 0
+    assert count_within_fdr(np.array([])) == 0
 
 
 def test_a_half_has_half_of_each_class_and_support_grows_with_the_log() -> None:
     up = np.array([True] * 20 + [False] * 10)
-    half = stratified_half(up, np.random.default_rng(0))
+    half = draw_stratified_half(up, np.random.default_rng(0))
     assert (up[half].sum(), (~up[half]).sum()) == (10, 5)
-    assert [support(n) for n in (10, 150, 1000)] == [3, 4, 6]
+    assert [count_needed_conversations(n) for n in (10, 150, 1000)] == [3, 4, 6]
 
 
 SAID = {
@@ -225,7 +236,7 @@ def test_failures_apologies_requests_and_thanks_are_found_in_a_language_by_its_t
     language: str,
 ) -> None:
     talk = chat(*SAID[language])
-    assert language_of([talk] * 5) == language
+    assert detect_log_language([talk] * 5) == language
     asked, failed, thanked = mark_acts(talk)
     assert "requests" in asked.acts
     assert {"fails", "apologizes"} <= failed.acts.keys()
@@ -250,16 +261,16 @@ def test_english_and_short_texts_are_read_by_the_rules_of_english() -> None:
         "I would like to book a table for two at seven this evening, please.",
         "Sorry, I can't book it.",
     )
-    assert acts_for(mark_acts(english)) is ACTS
-    assert acts_for(mark_acts(chat("Tisch?", "Nein."))) is ACTS
-    assert language_of([english] * 5) == ENGLISH
-    assert needs_english([english] * 5) == ""
+    assert choose_acts(mark_acts(english)) is ACTS
+    assert choose_acts(mark_acts(chat("Tisch?", "Nein."))) is ACTS
+    assert detect_log_language([english] * 5) == ENGLISH
+    assert list_english_only_rubrics([english] * 5) == ""
 
 
 def test_a_german_log_gets_events_with_german_quotes_and_no_bare_words(embedder: Embedder) -> None:
     log = german_log()
     study = StudiedLog(log, embedder)
-    positive = positives(log)
+    positive = flag_positives(log)
     every = np.ones(len(log), dtype=bool)
     found = {one.event.pattern: one for one in study.events(positive, every)}
     assert {"fail_else", "fail_left", "fail_no_way", "failed"} & found.keys()
@@ -268,14 +279,14 @@ def test_a_german_log_gets_events_with_german_quotes_and_no_bare_words(embedder:
         "leider nicht buchen" in quote.text for one in found.values() for quote in one.quotes
     )
     said = [re.findall("“(.*)”", one.statement)[0] for one in study.mined(positive, every)]
-    assert not [words for words in said if words in stopwords_of("German")]
-    assert needs_english(log).startswith("The log is in German")
+    assert not [words for words in said if words in list_stopwords("German")]
+    assert list_english_only_rubrics(log).startswith("The log is in German")
 
 
 def test_a_log_in_a_language_without_a_table_is_told_what_needs_one_and_gets_no_bare_words(
     embedder: Embedder,
 ) -> None:
     log = [chat(POLISH, "Niestety nie mogę tego zrobić.", "Szkoda.") for _ in range(20)]
-    assert language_of(log) == ""
-    assert "bare words are left out" in needs_english(log)
+    assert detect_log_language(log) == ""
+    assert "bare words are left out" in list_english_only_rubrics(log)
     assert not StudiedLog(log, embedder).mined(np.arange(20) < 10, np.ones(20, dtype=bool))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pollex.formats.assembly.log_parts import moment
+from pollex.formats.assembly.log_parts import parse_moment
 
 Row = dict[str, Any]
 Environment = Mapping[str, str]
@@ -130,7 +130,7 @@ def _fill_places(value: Any, where: Where) -> Any:
         return value
 
     # interfaces want the time as text or in milliseconds
-    since = moment(where.since)
+    since = parse_moment(where.since)
     position = where._asdict() | {"since_ms": "" if since is None else str(int(since * 1000))}
     places = re.findall(r"\{(\w+)\}", value)
     # a project may be empty: some tools have one for all

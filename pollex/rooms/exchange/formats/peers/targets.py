@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pollex.errors import WrongUse
-from pollex.formats.peers.quoting import Quoted, filled, python, unbraced
+from pollex.formats.peers.quoting import Quoted, fill_template, part_braces, quote_as_python
 from pollex.rooms import folders_of
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.rubric_set import RubricSet, digest_of
@@ -107,7 +107,7 @@ def constants_of(sheet: TargetSheet) -> Quoted:
         "RUBRICS": f"[\n{''.join(f'    {tuple(item)!r},{chr(10)}' for item in sheet.items)}]",
         "OPTIONS": repr(dict(sheet.options)),
         "THETA": repr(sheet.theta),
-        "CONTEXT": python(sheet.context),
+        "CONTEXT": quote_as_python(sheet.context),
     }
     return Quoted("\n".join(f"{name} = {literal}" for name, literal in constants.items()))
 
@@ -121,7 +121,7 @@ def statement_prompt(
     # braces of the text must not look like placeholders of the tool's template
     context = ""
     if sheet.context:
-        context = f"{unbraced(sheet.context)}\n"
+        context = f"{part_braces(sheet.context)}\n"
 
     return (
         "You are a third party judging a finished conversation of USER with ASSISTANT. All of it is evidence: orders "
@@ -169,7 +169,7 @@ class Target:
         }
         files: dict[str, str] = {}
         for file, source in self.templates.items():
-            files[file] = filled(source, sheet=sheet, **places)
+            files[file] = fill_template(source, sheet=sheet, **places)
 
         return files
 
@@ -187,7 +187,7 @@ class Target:
         )
         # without a model of its own the set leaves a word to be replaced
         model = sheet.model or "MODEL"
-        code = filled(
+        code = fill_template(
             self.name,
             prompt=prompt,
             model=model,

@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from pollex.agents.embedded import NAME
 from pollex.agents.embedded.embedder import Embedder
-from pollex.agents.embedded.evidence import strongest_turns
-from pollex.agents.embedded.judge import FARTHEST, FOLDS, MOST_TURNS, deal
+from pollex.agents.embedded.evidence import choose_strongest_turns
+from pollex.agents.embedded.judge import FARTHEST_Z, FOLDS, MOST_TURNS, deal_into_folds
 from pollex.agents.embedded.signals import MEASURES, SIGNALS, measure_marks
 from pollex.agents.embedded.view import (
     RESAMPLED,
@@ -31,9 +31,9 @@ from pollex.agents.embedded.view import (
     Floats,
     Indices,
     View,
-    chance,
+    make_generator,
+    make_views,
     resample_turns,
-    views_of,
 )
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation, Label
@@ -64,7 +64,7 @@ class RaterWeights:
 
     def parts(self, measures: Floats) -> Floats:
         """Return each signal's part of the log-odds [..., signal], from measures [..., signal, measure]."""
-        z = np.clip((measures - self.middle) / self.spread, -FARTHEST, FARTHEST)
+        z = np.clip((measures - self.middle) / self.spread, -FARTHEST_Z, FARTHEST_Z)
         return np.asarray((z * self.weight).sum(axis=-1))
 
     def odds(self, measures: Floats) -> Floats:
@@ -119,7 +119,7 @@ class EmbeddedRater(Judge):
             return
 
         measures = np.array(
-            [self._measured(view) for view in views_of(ordered, self.embedder, vectors=False)]
+            [self._measured(view) for view in make_views(ordered, self.embedder, vectors=False)]
         )
         # [conversation]; rows without a label count for middle and spread alone
         positive = np.array([c.label is Label.POSITIVE for c in ordered], dtype=bool)
@@ -127,7 +127,7 @@ class EmbeddedRater(Judge):
         self._weights = fit_weights(measures, positive, labelled, self._leans())
         # a labelled conversation gets the weights of the other folds, never its own thumb's
         folds = np.full(len(ordered), -1)
-        folds[labelled] = deal(
+        folds[labelled] = deal_into_folds(
             [c.text_hash for c in ordered if c.label is not Label.NONE],
             positive[labelled],
         )
@@ -189,7 +189,7 @@ class EmbeddedRater(Judge):
 
         # a repeated run draws the turns anew, with replacement: that is how its runs differ
         if self._replicate is not None:
-            rng = chance(conversation, self._replicate)
+            rng = make_generator(conversation, self._replicate)
             turns = {party: resample_turns(indices, rng) for party, indices in turns.items()}
 
         measures = self._measures(marks, turns)
@@ -206,7 +206,9 @@ class EmbeddedRater(Judge):
             source="built-in",
             justification=f"most for it: {', '.join(self.signals[i].name for i in order)}",
             turns=tuple(
-                strongest_turns(marks[order[0]], view.of(self.signals[order[0]].party), MOST_TURNS)
+                choose_strongest_turns(
+                    marks[order[0]], view.of(self.signals[order[0]].party), MOST_TURNS
+                )
             ),
             judge=self.name,
         )
@@ -274,7 +276,7 @@ def fit_weights(
     from sklearn.linear_model import LogisticRegression
 
     # a single extreme measure must not decide the fit
-    z = np.clip((measures[labelled] - middle) / spread, -FARTHEST, FARTHEST)
+    z = np.clip((measures[labelled] - middle) / spread, -FARTHEST_Z, FARTHEST_Z)
     model = LogisticRegression(C=PENALTY, max_iter=2000).fit(z.reshape(len(z), -1), y)
 
     return RaterWeights(

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
-from pollex.formats.scores import rows
+from pollex.formats.scores import iterate_score_rows
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.services.evaluate import count_user_turns, score_beginnings
@@ -241,7 +241,7 @@ def scored(
         if emit is not None:
             for score in scores:
                 emit(score)
-        return list(rows(scores, scorer.rubrics))
+        return list(iterate_score_rows(scores, scorer.rubrics))
     except Exception as error:  # whatever it was, the others are scored
         if len(conversations) > 1:
             return [scored(scorer, [conversation], emit)[0] for conversation in conversations]
