@@ -8,7 +8,6 @@ from typing import Any
 from pollex.measures.classification import CLEAR_CASES, TOO_FEW_CLEAR
 from pollex.measures.intervals import Figure
 from pollex.reports.charts import axis, scale_of, whisker
-from pollex.reports.share import draw_forest_plot
 from pollex.rooms import hooks_of
 from pollex.services.readings import list_readings
 from pollex.web.children import Child
@@ -115,6 +114,9 @@ def check_shown(result: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _drawn(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
+    # SciPy comes with it, and pages are there before that
+    from pollex.reports.share import draw_forest_plot
+
     samples = zip(
         (comparison["first"], comparison["second"]),
         comparison["good"],

@@ -226,7 +226,7 @@ def test_doctor_shows_what_an_endpoint_can_and_cant_do(bench: Bench) -> None:
     assert endpoint["capabilities"]["json_schema"]
     assert endpoint["capabilities"]["window"] == 32768
     assert len(endpoint["switched_off"]) == 2
-    assert "no seed" in ended.err
+    assert "no seed" in ended.out
     assert endpoint["capabilities"]["calls"] == bench.server.counts()["received"]
 
 
