@@ -462,7 +462,7 @@ RUN = "tests/rooms/remedy/endurance/test_remedy_run.py"
 PROPOSED = "tests/rooms/remedy/endurance/test_remedy_proposals.py"
 KILLED = "tests/rooms/remedy/endurance/test_a_killed_proof_resumes.py"
 BRIEF = "tests/rooms/remedy/flows/test_remedy.py"
-PEERS = "tests/endurance/formats/test_real_peers.py"
+PEERS = "tests/rooms/exchange/endurance/test_real_peers.py"
 TESTED = {
     "16": (PROPOSED, "vetted"),
     "17": (KILLED, "stop"),
