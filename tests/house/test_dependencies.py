@@ -25,6 +25,9 @@ FOR_AGENTS = [
 DEVELOPERS_FILES = [
     path for folder in ("benchmarks", "docs", "tests") for path in ROOT.glob(f"{folder}/**/*.py")
 ]
+LOADED_WHERE_THEY_ARE = {"IPython", "gguf"}
+"""Loaded by name, in notebooks and beside llama.cpp alone: who has these has them."""
+
 LOCK = (ROOT / "requirements.lock").read_text("utf-8").splitlines()
 LOCK_LINES = [line.removesuffix(" \\") for line in LOCK if line[:1] not in ("", "#", " ")]
 
@@ -47,7 +50,8 @@ def undeclared(paths: Iterable[Path], declared: set[str]) -> list[str]:
         f"{found.at} {found.module}"
         for path in paths
         for found in imports(path)
-        if (top := found.module.partition(".")[0]) not in sys.stdlib_module_names | ours
+        if (top := found.module.partition(".")[0])
+        not in sys.stdlib_module_names | ours | LOADED_WHERE_THEY_ARE
         and canonicalize_name(top) not in declared  # an extra need not be installed
         and not declared & {canonicalize_name(name) for name in brought_by.get(top, [])}
     ]
