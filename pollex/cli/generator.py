@@ -328,16 +328,16 @@ def carry_out(kind: type[UseCase[Any]], as_json: bool, **typed: Any) -> int:
     with Screen(
         as_json=as_json or use_case.data, verbose=bool(values.get("verbose")), apart=use_case.apart
     ) as screen:
-        crew = CallContext(
+        call_context = CallContext(
             screen,
             run,
             partial(interview, screen),
             partial(editor, screen),
         )
         if dry_run:
-            result = use_case.plan(crew)
+            result = use_case.plan(call_context)
         else:
-            result = use_case.perform(crew)
+            result = use_case.perform(call_context)
 
     # the plan begins with the settings of the system that it is of
     if dry_run and (system := values.get("system")) and VALUES in context.meta:

@@ -85,10 +85,10 @@ class FewThreads:
     Where others want the cores, waiting for a second thread takes three times as long as the work.
     """
 
-    def call(self, name: str, crew: CallContext) -> Any:
+    def call(self, name: str, context: CallContext) -> Any:
         """Call a service; OpenBLAS reads the variable when NumPy is first loaded, which the service does."""
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        return super().call(name, crew)  # type: ignore[misc]
+        return super().call(name, context)  # type: ignore[misc]
 
 
 @options
@@ -124,7 +124,7 @@ class Network:
         "Networks whose probabilities are averaged: 10 if not set, 1 in the authors' recipe."
     )
 
-    def as_settings(self, crew: CallContext) -> dict[str, Any]:
+    def as_settings(self, context: CallContext) -> dict[str, Any]:
         """Return those that were given."""
         settings = {}
         # the network's own fields, whatever else a use case has
@@ -197,7 +197,7 @@ class FitCalibrator(FewThreads, Network, UseCase["FittedCalibrator"]):
     )
     seed: int = seed_option()
 
-    def as_options(self, crew: CallContext) -> dict[str, tuple[float, ...]]:
+    def as_options(self, context: CallContext) -> dict[str, tuple[float, ...]]:
         """Return the options of questions by their names."""
         return dict(self.options)
 

@@ -78,17 +78,17 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
         """Both samples, as other use cases have their logs."""
         return (str(self.new), str(self.against))
 
-    def as_new(self, crew: CallContext) -> str | Path:
+    def as_new(self, context: CallContext) -> str | Path:
         """Return the new conversations; those of a log that was brought, too."""
         return resolve_sample(self, self.new)
 
-    def as_against(self, crew: CallContext) -> str | Path:
+    def as_against(self, context: CallContext) -> str | Path:
         """Return the baseline, likewise."""
         return resolve_sample(self, self.against)
 
-    def carry_out(self, crew: CallContext) -> CheckResult:
+    def carry_out(self, context: CallContext) -> CheckResult:
         """See `services.check.check`; append the table to the summary of a step of GitHub's."""
-        result: CheckResult = self.call(self.does, crew)
+        result: CheckResult = self.call(self.does, context)
         # the build server names the file of the step's summary
         if self.github and (step := os.environ.get("GITHUB_STEP_SUMMARY")):
             from pollex.formats.gates import summarize_verdicts
@@ -102,7 +102,7 @@ class CheckRelease(Grouped, ByJudge, UseCase["CheckResult"]):
         """Return 4 if a condition failed."""
         return GATE_FAILED_EXIT_CODE if result.failed else None
 
-    def as_xml(self, crew: CallContext) -> Any:
+    def as_xml(self, context: CallContext) -> Any:
         """Return where JUnit's XML goes."""
         return self.taken("junit")
 

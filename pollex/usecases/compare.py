@@ -74,7 +74,7 @@ class CompareSamples(Grouped, ByJudge, UseCase["CompareResult"]):
                 option="by",
             )
 
-    def as_samples(self, crew: CallContext) -> Sequence[str | Path] | Logs:
+    def as_samples(self, context: CallContext) -> Sequence[str | Path] | Logs:
         """Return files or runs; or one log that is read already.
 
         Raises:

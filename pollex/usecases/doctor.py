@@ -36,7 +36,7 @@ class CheckInstallation(Stored, UseCase["Health"]):
         default=False,
     )
 
-    def as_model(self, crew: CallContext) -> ModelOptions:
+    def as_model(self, context: CallContext) -> ModelOptions:
         """Return the model that is asked."""
         return ModelOptions(model=self.model, base_url=self.base_url)
 

@@ -72,7 +72,7 @@ class Stored:
         door="python",
     )
 
-    def as_run(self, crew: CallContext) -> RunOptions:
+    def as_run(self, context: CallContext) -> RunOptions:
         """Return where the store is."""
         return RunOptions(Path(self.store))
 
@@ -87,9 +87,9 @@ class Running(Stored):
         group="Output",
     )
 
-    def as_run(self, crew: CallContext) -> RunOptions:
+    def as_run(self, context: CallContext) -> RunOptions:
         """Return the options of the run."""
-        return replace(crew.run, store=Path(self.store), resume=self.resume)
+        return replace(context.run, store=Path(self.store), resume=self.resume)
 
 
 def reading_option(help_text: str, **more: Any) -> Any:
@@ -192,11 +192,11 @@ class Reading:
     labels_needed: ClassVar[bool] = True
     """Whether a label that can't be read is an error to callers in Python."""
 
-    def as_reading(self, crew: CallContext) -> ReadOptions:
+    def as_reading(self, context: CallContext) -> ReadOptions:
         """Return the options for reading."""
         return read_options(self)
 
-    def as_logs(self, crew: CallContext) -> Sources | Logs:
+    def as_logs(self, context: CallContext) -> Sources | Logs:
         """Return files; or what else holds conversations, as logs."""
         logs: Data = getattr(self, "logs")  # noqa: B009 - each use case says how they are given
         # a tuple has the names of files, as a terminal gives them
@@ -209,7 +209,7 @@ class Reading:
 
         return logs_given(
             logs,
-            replace(self.as_reading(crew), labels_needed=self.labels_needed),
+            replace(self.as_reading(context), labels_needed=self.labels_needed),
         )
 
 
@@ -356,7 +356,7 @@ class Questions:
         place="setting",
     )
 
-    def as_reading(self, crew: CallContext) -> ReadOptions:
+    def as_reading(self, context: CallContext) -> ReadOptions:
         """Return the options for reading."""
         return read_options(self)
 
@@ -460,7 +460,7 @@ class Calls(Running):
         place="setting",
     )
 
-    def as_model(self, crew: CallContext) -> ModelOptions:
+    def as_model(self, context: CallContext) -> ModelOptions:
         """Return the options of the model, with LangSmith's tracing switched as they say."""
         from pollex.gateway.langsmith import switch_tracing  # not needed for --help
 

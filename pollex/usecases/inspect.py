@@ -74,6 +74,6 @@ class InspectLogs(Commented, Judged, Grouped, Reading, ColumnReader, UseCase["In
             name: pairs_as_typed(typed[name]) for name in ("columns", "roles") if name in typed
         }
 
-    def as_sources(self, crew: CallContext) -> Sources | Logs:
+    def as_sources(self, context: CallContext) -> Sources | Logs:
         """Return files, or logs."""
-        return self.as_logs(crew)
+        return self.as_logs(context)

@@ -83,15 +83,15 @@ class LabelNext(ByJudge, UseCase[Any]):
     )
     out: Path | None = out_option("Output file: .jsonl or .csv.", metavar="FILE")
 
-    def carry_out(self, crew: CallContext) -> Any:
+    def carry_out(self, context: CallContext) -> Any:
         """See `services.label`."""
         # a random sample needs nothing that predicts
         if self.purpose == "share" or self.needs_none:
-            return self.call("label.draw_for_share", crew)
+            return self.call("label.draw_for_share", context)
 
         self.require_one()
         if self.rubrics is not None:
-            return self.call("label.next_conversations", crew)
+            return self.call("label.next_conversations", context)
 
         from pollex.services.label import next_texts
 
@@ -111,11 +111,11 @@ class LabelNext(ByJudge, UseCase[Any]):
         """Whether nothing predicts yet: the first labels are of a random sample."""
         return self.rubrics is None and self.calibrator is None and not self.judges
 
-    def plan(self, crew: CallContext) -> Any:
+    def plan(self, context: CallContext) -> Any:
         """See `UseCase.plan`; what asks no judge is done at once, as it costs nothing."""
         if self.rubrics and self.purpose == "model":
-            return super().plan(crew)
-        return self.carry_out(crew)
+            return super().plan(context)
+        return self.carry_out(context)
 
     def require_one(self) -> None:
         """Refuse what can't be carried out.
@@ -165,15 +165,15 @@ class QueueLog(Reading, Stored, UseCase["LabelQueue"]):
     count: int = opt("Number of conversations, at random.", default=200, least=1)
     seed: int = opt("Random seed.", default=0, place="rare", least=0)
 
-    def as_run(self, crew: CallContext) -> RunOptions:
+    def as_run(self, context: CallContext) -> RunOptions:
         """Return where the queue is kept, with the command that made it."""
-        return replace(crew.run, store=Path(self.store))
+        return replace(context.run, store=Path(self.store))
 
-    def as_number(self, crew: CallContext) -> int:
+    def as_number(self, context: CallContext) -> int:
         """Return how many conversations are drawn."""
         return self.count
 
-    def as_name(self, crew: CallContext) -> str:
+    def as_name(self, context: CallContext) -> str:
         """Return the name of the queue."""
         from pollex.services.label_queue import name_queue_after  # numpy is not needed for --help
 

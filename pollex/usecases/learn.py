@@ -157,25 +157,25 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         door="terminal",
     )
 
-    def as_rubrics_from(self, crew: CallContext) -> str | Path | None:
+    def as_rubrics_from(self, context: CallContext) -> str | Path | None:
         """Return rubrics that are fitted and not learned."""
         if self.rubrics_from is None:
             return self.rubrics
         return self.rubrics_from
 
-    def as_adapt(self, crew: CallContext) -> bool:
+    def as_adapt(self, context: CallContext) -> bool:
         """Return whether rubrics that are given are adapted to the domain first."""
         return self.adapt == "yes"
 
-    def as_review(self, crew: CallContext) -> bool:
+    def as_review(self, context: CallContext) -> bool:
         """Return whether the run waits for people at the pool."""
         return self.review == "pool"
 
-    def as_people(self, crew: CallContext) -> Any:
+    def as_people(self, context: CallContext) -> Any:
         """Return who edits the pool now; None if nobody sits at the terminal."""
-        return crew.editor()
+        return context.editor()
 
-    def as_settings(self, crew: CallContext) -> LearnSettings:
+    def as_settings(self, context: CallContext) -> LearnSettings:
         """Return the settings of the run."""
         # not for --help
         from pollex.rubrics.learning.settings import HALF, LearnSettings, budget_of
@@ -184,8 +184,8 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         names = ("method", "policy", "alpha", "probability", "also", "seed", "mini_batch")
         # a pool that is edited or gone on from was written by a run, and isn't given
         of_pool = self.review is not None or ":" in (self.start or "")
-        model = self.as_model(crew)
-        written = of_pool or not self.as_rubrics_from(crew)
+        model = self.as_model(context)
+        written = of_pool or not self.as_rubrics_from(context)
         share = self.test_fraction
         # what is given is fitted: half of the labels measure it
         if share is None and not written:
@@ -206,9 +206,9 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
             **self.given(*names),
         )
 
-    def as_model(self, crew: CallContext) -> ModelOptions:
+    def as_model(self, context: CallContext) -> ModelOptions:
         """Return the options of the model, which some systems need."""
-        model = super().as_model(crew)
+        model = super().as_model(context)
         # some of the paper's systems need a model
         if self.system is not None:
             require_model(self.system, model.name)

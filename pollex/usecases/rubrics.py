@@ -141,7 +141,7 @@ class LintRubrics(Stored, UseCase["LintResult"]):
     )
     base_url: str | None = url_option()
 
-    def as_model(self, crew: CallContext) -> ModelOptions | None:
+    def as_model(self, context: CallContext) -> ModelOptions | None:
         """Return the model, if one is named."""
         if self.model:
             return ModelOptions(model=self.model, base_url=self.base_url)

@@ -132,23 +132,23 @@ class ScoreLogs(ByJudge, UseCase["ScoreResult"]):
         """Whether scores go to standard output."""
         return str(self.out) == "-"
 
-    def carry_out(self, crew: CallContext) -> ScoreResult:
+    def carry_out(self, context: CallContext) -> ScoreResult:
         """See `services.score.score`; into parts a room scores."""
         # a dry run counts calls, which is alike for a file and a folder
         service = "pollex.services.score.score"
-        if self.into_parts and not crew.run.dry_run:
+        if self.into_parts and not context.run.dry_run:
             from pollex.services.hooks import work_of  # parts alone need it
 
             service = work_of("score", "engine")
 
-        result: ScoreResult = self.call_at(service, crew)
+        result: ScoreResult = self.call_at(service, context)
         return result
 
-    def as_out(self, crew: CallContext) -> Any:
+    def as_out(self, context: CallContext) -> Any:
         """Return a file, or the name of a folder."""
         if not self.into_parts:
             return self.taken("out")
-        if crew.run.dry_run:
+        if context.run.dry_run:
             return None
         # the usual name of a file, without its ending, is that of the folder
         if str(self.out) == "scores.parquet":

@@ -52,12 +52,12 @@ class TraceRun(Stored, UseCase["RunTree | ConversationHistory | NodeState"]):
         metavar="NODE",
     )
 
-    def carry_out(self, crew: CallContext) -> Any:
+    def carry_out(self, context: CallContext) -> Any:
         """See `services.history`."""
         if self.state is not None:
-            return self.call("history.trace_state", crew)
+            return self.call("history.trace_state", context)
 
         return self.call(
             "history.trace_run" if self.conversation is None else "history.trace_conversation",
-            crew,
+            context,
         )

@@ -214,11 +214,11 @@ class UseCase(Generic[R_co]):
             ):
                 require_number(option, value)
 
-    def carry_out(self, crew: CallContext) -> R_co:
+    def carry_out(self, context: CallContext) -> R_co:
         """Do it."""
-        return cast(R_co, self.call(self.does, crew))
+        return cast(R_co, self.call(self.does, context))
 
-    def perform(self, crew: CallContext) -> R_co:
+    def perform(self, context: CallContext) -> R_co:
         """Do it, and note in the store which files it wrote."""
         # what only describes itself needs no store
         from pollex.store.outputs import noted_outputs
@@ -226,9 +226,9 @@ class UseCase(Generic[R_co]):
         # the option comes before the environment, and that before the usual folder
         folder = getattr(self, "store", None) or os.environ.get(VARIABLE) or STORE
         with noted_outputs(Path(folder)):
-            return self.carry_out(crew)
+            return self.carry_out(context)
 
-    def plan(self, crew: CallContext) -> CallPlan:
+    def plan(self, context: CallContext) -> CallPlan:
         """Count the calls that it would make.
 
         Raises:
@@ -242,7 +242,7 @@ class UseCase(Generic[R_co]):
 
         # the run ends by `Planned` where its first call would be made
         try:
-            self.carry_out(replace(crew, run=replace(crew.run, dry_run=True)))
+            self.carry_out(replace(context, run=replace(context.run, dry_run=True)))
         except Planned as ended:
             return ended.plan
 
@@ -250,15 +250,15 @@ class UseCase(Generic[R_co]):
         what = f"{self.verb} asks nobody here: there are no calls to count"
         raise WrongUse(what, hint="leave it out", option="dry_run")
 
-    def call(self, name: str, crew: CallContext) -> Any:
+    def call(self, name: str, context: CallContext) -> Any:
         """Call a service of the use case's room with what its arguments name."""
-        return self.call_at(f"{room_of(type(self))}.services.{name}", crew)
+        return self.call_at(f"{room_of(type(self))}.services.{name}", context)
 
-    def call_at(self, name: str, crew: CallContext) -> Any:
+    def call_at(self, name: str, context: CallContext) -> Any:
         """Call a service by its full name with what its arguments name."""
         service = import_named(name)
         parameters = inspect.signature(service).parameters
-        arguments = {name: self.argument(name, crew) for name in parameters}
+        arguments = {name: self.argument(name, context) for name in parameters}
         # arguments that have a default in the service
         usual = {
             name
@@ -274,10 +274,10 @@ class UseCase(Generic[R_co]):
         try:
             return service(**{name: value for name, value in arguments.items() if name not in left})
         except BadInput as error:
-            self.propose_by_model(error, crew)
+            self.propose_by_model(error, context)
             raise
 
-    def propose_by_model(self, error: BadInput, crew: CallContext) -> None:
+    def propose_by_model(self, error: BadInput, context: CallContext) -> None:
         """Have the model that was named say how a log may be read, where nothing else was found.
 
         Raises:
@@ -296,12 +296,12 @@ class UseCase(Generic[R_co]):
         # how the log is read, where the store is, and which model
         parts = {}
         for name in ("reading", "run", "model"):
-            parts[name] = self.argument(name, crew)
+            parts[name] = self.argument(name, context)
 
         # some use cases call their logs sources
         logs = []
         for name in ("logs", "sources"):
-            logs.append(self.argument(name, crew))
+            logs.append(self.argument(name, context))
 
         sources = next((value for value in logs if value is not NEEDED), NEEDED)
         # without a model there is nobody to ask
@@ -311,15 +311,15 @@ class UseCase(Generic[R_co]):
         # a model's client takes a second to import
         from pollex.services.propose_by_model import ask_for_mapping
 
-        raise ask_for_mapping(sources, error, progress=crew.progress, **parts) from error
+        raise ask_for_mapping(sources, error, progress=context.progress, **parts) from error
 
-    def argument(self, name: str, crew: CallContext) -> Any:
+    def argument(self, name: str, context: CallContext) -> Any:
         """Return what a service takes under a name: of a method `as_NAME`, or an option; `NEEDED` where neither is."""
         if name == "progress":
-            return crew.progress
+            return context.progress
         # a method `as_NAME` comes before an option of that name
         if make := getattr(self, f"as_{name}", None):
-            return make(crew)
+            return make(context)
         if name == "options" and self.bundle:
             kind = import_named(f"{room_of(type(self))}.{self.bundle}")
             return kind(**self.given(*(option.name for option in fields(kind))))

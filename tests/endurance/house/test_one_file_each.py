@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pollex.services.results import Result
-from pollex.usecases.use_case import Crew, UseCase, opt, use_case
+from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class TellLength(UseCase[Length]):
     source: Path = opt(kw_only=False, place="argument", metavar="FILE")
     half: bool = opt("Count half of them.", default=False)
 
-    def carry_out(self, crew: Crew) -> Length:
+    def carry_out(self, context: CallContext) -> Length:
         """Count."""
         return Length(len(Path(self.source).read_text().splitlines()) // (2 if self.half else 1))
 '''

@@ -67,15 +67,15 @@ class ReviewRun(Stored, UseCase["JudgeResult"]):
         metavar="FILE",
     )
 
-    def as_named(self, crew: CallContext) -> str:
+    def as_named(self, context: CallContext) -> str:
         """Return the run."""
         return self.run
 
-    def as_interview(self, crew: CallContext) -> Any:
+    def as_interview(self, context: CallContext) -> Any:
         """Return how people are asked; None if nobody is."""
         people = self.people
         if self.ask:
-            return crew.interview
+            return context.interview
         if people is None or callable(people):
             return None if people is None else lambda _find: people
 

@@ -237,14 +237,14 @@ class ProveRemedy(Grouped, ByJudge, UseCase["RemedyResult"]):
         place="setting",
     )
 
-    def as_assistant(self, crew: CallContext) -> AssistantOptions:
+    def as_assistant(self, context: CallContext) -> AssistantOptions:
         """Return who is asked."""
         from pollex.rooms.remedy.services.assistants import named_assistant
 
         options = named_assistant(
             self.assistant,
             self.profiles,
-            self.as_model(crew),
+            self.as_model(context),
             self.reply_seconds,
         )
         return replace(options, tools=self.tools or {})
@@ -301,6 +301,6 @@ class PlanRemedy(ProveRemedy):
       pollex remedy plan logs.jsonl --rubrics rubrics.json --prompt system.md --target 4808 --profiles profiles.toml
     """
 
-    def carry_out(self, crew: CallContext) -> Any:
+    def carry_out(self, context: CallContext) -> Any:
         """See `plan`."""
-        return ProveRemedy(**vars(self)).plan(crew)
+        return ProveRemedy(**vars(self)).plan(context)

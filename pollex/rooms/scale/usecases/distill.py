@@ -49,7 +49,7 @@ class DistillSet(Judged, Grouped, ByJudge, UseCase["DistillResult"]):
         default=0.3,
     )
 
-    def plan(self, crew: CallContext) -> CallPlan:
+    def plan(self, context: CallContext) -> CallPlan:
         """Refuse: nothing is asked."""
         raise WrongUse(
             "answers that were paid for are all that is used",

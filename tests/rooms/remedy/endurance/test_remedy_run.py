@@ -546,7 +546,7 @@ def test_judge_and_assistant_see_no_name_of_an_arm(proving: Run, tmp_path: Path)
 
 def proved_in(folder: Path, **given: Any) -> Any:
     """What Python's `remedy` finds of the change in a folder."""
-    return api.hint(
+    return api.remedy(
         str(folder / "log.jsonl"),
         folder / "rubrics.json",
         group_field="user",
