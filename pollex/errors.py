@@ -65,7 +65,7 @@ class PollexError(Exception):
     Args:
         what: What was wrong, one clause.
         where: File and line, conversation id or rubric id; empty when there is no place.
-        remedy: What to do next, one clause.
+        hint: What to do next, one clause.
         option: The argument that the remedy is about, or several with the values to give; it ends
             the remedy.
     """

@@ -98,7 +98,7 @@ class Issue:
         what: What they have in common, in words for one and for several: `with one label only`.
         count: How many records, answers, texts or judges it is about.
         examples: Where, the first few.
-        remedy: What to do; empty where nothing needs to be done.
+        hint: What to do; empty where nothing needs to be done.
         left_out: Whether they were left out; else they were kept.
     """
 

@@ -313,7 +313,7 @@ class HttpFault:
     Attributes:
         name: One word, see `Failed.fault`.
         detail: The endpoint's words on one line, secrets removed.
-        remedy: What to do, for faults that stop everything.
+        hint: What to do, for faults that stop everything.
         wait: Seconds that the endpoint asks to wait; None if it doesn't say.
         away: Whether no call can be answered now, as far as this reply shows.
         concerns_all: Whether one such reply says that no call will be served.

@@ -532,7 +532,7 @@ class LeftOut:
     Attributes:
         where: Conversation id, or file and line.
         reason: Why, in one clause; equal reasons are shown together.
-        remedy: What to do about it; may be empty.
+        hint: What to do about it; may be empty.
     """
 
     where: str

@@ -51,12 +51,21 @@ ABLE = {
 
 
 class Diagnosis(NamedTuple):
-    """One thing examined; `remedy` is empty where it is well."""
+    """One thing examined; `hint` is empty where it is well."""
 
     what: str
     found: str
     well: bool
     hint: str = ""
+
+    def as_json(self) -> dict[str, str | bool]:
+        """Return it by the keys that doors of this program give: errors have `remedy`, too."""
+        return {
+            "what": self.what,
+            "found": self.found,
+            "well": self.well,
+            "remedy": self.hint,
+        }
 
 
 @dataclass(frozen=True)
