@@ -18,7 +18,7 @@ from pollex.rubrics.learning.crossfit import Candidates, CrossFit, Weighed, cros
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import LIKELY
-from pollex.services.roles import embedded_record
+from pollex.runs.roles import embedded_record
 
 TESTS = Path(__file__).parents[1] / "tests" / "unit" / "agents_embedded"
 sys.path[:0] = [str(TESTS), str(TESTS / "events")]

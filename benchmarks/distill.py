@@ -33,7 +33,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.gateway.recorded import PLACE
 from pollex.graphs.context import NullProgress
 from pollex.rooms.scale.services.distill import DistillResult, distill
-from pollex.services.options import ModelOptions, RunOptions
+from pollex.runs.options import ModelOptions, RunOptions
 
 DEBUGGING = Path(__file__).parents[1] / "examples" / "debugging.toml"
 

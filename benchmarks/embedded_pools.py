@@ -23,7 +23,7 @@ from pollex.rubrics.answers import Question
 from pollex.rubrics.learning.material import GivenAnswers
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric import Polarity, Reason, Rubric, with_reasons
-from pollex.services.roles import embedded_record, embedded_roles
+from pollex.runs.roles import embedded_record, embedded_roles
 
 FOLDS = 5
 

@@ -52,10 +52,10 @@ from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.roles import WAVES
-from pollex.services.runs import RunSettings
+from pollex.runs.roles import WAVES
+from pollex.runs.run import RunSettings
+from pollex.runs.workspace import collect_less_often
 from pollex.services.score import run_scoring
-from pollex.services.workspace import collect_less_often
 from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
 

@@ -8,8 +8,8 @@ from pollex.formats.read_logs import logs_of
 from pollex.graphs.context import NullProgress
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.learn import learn
-from pollex.services.options import ModelOptions, RunOptions
 
 
 def learn_from(

@@ -45,9 +45,9 @@ from pollex.measures.classification import auc
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import LIKERT
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.options import ModelOptions
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.policies import DEFAULT, POLICIES, select
-from pollex.services.options import ModelOptions
 from pollex.store.store import Store
 
 DEBUGGING = Path(__file__).parents[1] / "examples" / "debugging.toml"

@@ -30,7 +30,7 @@ from small_form import BIKES, Findings, arguments_of, run, table
 import pollex
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.formats.read_logs import logs_of, read_logs
-from pollex.services.options import RunOptions
+from pollex.runs.options import RunOptions
 
 NEUTRAL = 3
 LOGS = {"turns-mwoz": "MultiWOZ", "turns-sgd": "SGD"}

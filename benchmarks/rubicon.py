@@ -40,9 +40,9 @@ from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services import learn_runs as runs
-from pollex.services import runs as running
-from pollex.services.roles import embedded_workers
+from pollex.runs import learn_runs as runs
+from pollex.runs import run as running
+from pollex.runs.roles import embedded_workers
 from pollex.store.store import Store
 
 SHOWN = {

@@ -45,12 +45,12 @@ from pollex.formats.read_logs import read_logs
 from pollex.measures.classification import assess
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.learning.settings import LearnSettings
+from pollex.runs.options import ModelOptions
 from pollex.selection.alpha import choose_alpha
 from pollex.selection.losses import theta_c
 from pollex.selection.policies import ALPHAS, DEFAULT, POLICIES
 from pollex.selection.pool import Pool
 from pollex.selection.threshold import fit_window
-from pollex.services.options import ModelOptions
 from pollex.store.store import Store
 
 BUDGET = (10, 10)

@@ -45,8 +45,8 @@ from pollex.formats.read_logs import read_logs
 from pollex.formats.scores import open_score_file
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
+from pollex.runs.workspace import collect_less_often
 from pollex.services.scorer import BatchScorer
-from pollex.services.workspace import collect_less_often
 from pollex.store.rows import AnswerCells, conversation_rows, score_block
 from pollex.store.store import Store
 

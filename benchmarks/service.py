@@ -28,7 +28,7 @@ from plain_learning import learn_from
 from small_form import FEW, Findings, arguments_of, run
 
 import pollex
-from pollex.services.options import RunOptions
+from pollex.runs.options import RunOptions
 
 TURNS = 20
 WAYS = 3

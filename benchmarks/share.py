@@ -45,7 +45,7 @@ from pollex.measures.share import (
     share_at_random,
     wilson_share,
 )
-from pollex.services.options import RunOptions
+from pollex.runs.options import RunOptions
 from pollex.services.share import crossfit_answers
 
 REST = 4_000

@@ -27,7 +27,7 @@ from pollex.conversations.logs import flag_positives
 from pollex.formats.read_logs import logs_of
 from pollex.measures.classification import auc
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.options import RunOptions
+from pollex.runs.options import RunOptions
 
 KINDS = ("alone", "starter", "both", "meaningless")
 

@@ -16,10 +16,10 @@ from pollex.rubrics.edits import read_rubrics
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs import learn_runs as runs
+from pollex.runs.options import ModelOptions
+from pollex.runs.roles import hire
 from pollex.selection.policies import DEFAULT
-from pollex.services import learn_runs as runs
-from pollex.services.options import ModelOptions
-from pollex.services.roles import hire
 from pollex.store.store import Store
 
 PUBLISHED: dict[str, tuple[float, ...]] = {

@@ -127,6 +127,7 @@ is found by what it is:
 | figures and their intervals | `measures/` |
 | files that come in and go out | `formats/` |
 | what is kept | `store/` |
+| what every run works with: its options, roles, workspace and plan of calls | `runs/` |
 | pages | `reports/` (files), `web/pages/` (the browser), `templates/` |
 
 A log becomes conversations (`formats/`, `conversations/`); `services/learn.py` runs `graphs/learn`; the rubric set that

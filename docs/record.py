@@ -34,9 +34,8 @@ from pollex.prompts.domain import DomainProfile
 from pollex.rooms.remedy.cli.demo import propose_and_prove
 from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Rubric
-from pollex.selection.policies import DEFAULT
-from pollex.services.options import ModelOptions
-from pollex.services.recorded import (
+from pollex.runs.options import ModelOptions
+from pollex.runs.recorded import (
     MANIFEST,
     PACKED,
     REMEDIED,
@@ -47,7 +46,8 @@ from pollex.services.recorded import (
     options_for,
     result_in,
 )
-from pollex.services.roles import hire, prompt_versions
+from pollex.runs.roles import hire, prompt_versions
+from pollex.selection.policies import DEFAULT
 from pollex.store.folder import SIZE
 from pollex.store.resume import find_run, step
 from pollex.store.store import Store

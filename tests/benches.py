@@ -26,8 +26,7 @@ PATIENCE = 60.0
 
 FORKS = multiprocessing.get_context("forkserver")
 OURS = [
-    f"pollex.{name}"
-    for name in ("services.learn", "services.plan", "usecases.learn", "usecases.score")
+    f"pollex.{name}" for name in ("services.learn", "runs.plan", "usecases.learn", "usecases.score")
 ]
 LOADED_LATE = [
     "duckdb",

@@ -14,7 +14,7 @@ from small_log import Ended, small_log, with_embeddings, write_log
 
 from pollex.cli.main import main
 from pollex.errors import SPELLING, as_arguments
-from pollex.services.workspace import STOP_SIGNALS
+from pollex.runs.workspace import STOP_SIGNALS
 
 
 class Learnt(NamedTuple):

@@ -12,7 +12,7 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat
-from pollex.services.known_answers import judge_from_memory
+from pollex.runs.known_answers import judge_from_memory
 from pollex.store.resume import answers_of, conversations_of, read_facts
 from pollex.store.rows import AnswerCells, conversation_rows, make_fact_row, rubric_rows
 from pollex.store.rubric_sets import set_digest

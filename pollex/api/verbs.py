@@ -16,7 +16,7 @@ from typing_extensions import get_original_bases
 from pollex.api.rubrics import RubricSet
 from pollex.graphs.context import NullProgress, Progress
 from pollex.rooms import module_named, python_names
-from pollex.services.options import RunOptions
+from pollex.runs.options import RunOptions
 from pollex.services.results import Result
 from pollex.text import printable
 from pollex.usecases.ask import AskQuestionnaire

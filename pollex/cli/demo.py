@@ -14,9 +14,8 @@ from pollex.cli.hooks import DemoSequel, demo_sequel
 from pollex.formats.fields import ReadOptions
 from pollex.gateway.recorded import NotRecorded
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.services.learn import learn
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.recorded import (
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.recorded import (
     BUILT_IN,
     REMEDY,
     RUBRICS,
@@ -25,6 +24,7 @@ from pollex.services.recorded import (
     options_for,
     sets_in,
 )
+from pollex.services.learn import learn
 from pollex.services.score import score
 from pollex.store.folder import store_option
 from pollex.store.outputs import noted_outputs

@@ -17,7 +17,7 @@ from pollex.cli.session import DONE, PARTLY, Screen, announce_stop, print_json, 
 from pollex.cli.settings import VALUES, SetOption, describe_preset, spell, take_preset
 from pollex.errors import WrongUse
 from pollex.rooms import module_named, modules_named
-from pollex.services.options import RunOptions
+from pollex.runs.options import RunOptions
 from pollex.text import Command
 from pollex.usecases.families import Calls
 from pollex.usecases.use_case import (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pollex.errors import WrongUse
 from pollex.rooms import hooks_of
-from pollex.services.options import ModelOptions
+from pollex.runs.options import ModelOptions
 
 
 class DemoSequel(ABC):

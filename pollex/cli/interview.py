@@ -75,7 +75,7 @@ Enter          go on with the pool as it stands; q leaves it for later"""
 
 @dataclass
 class PoolEditor:
-    """Has the person at the terminal edit a pool; see `services.pool_review.People`."""
+    """Has the person at the terminal edit a pool; see `runs.pool_review.People`."""
 
     screen: Screen
     rows: list[dict[str, Any]] | None = None

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pollex.errors import Options
-from pollex.services.options import SYSTEMS
+from pollex.runs.options import SYSTEMS
 from pollex.usecases.use_case import VerbOption
 
 VALUES = "pollex.settings"

@@ -535,7 +535,7 @@ class JudgeRecord(Record):
     """The judge that answers, and all that it has learned.
 
     Attributes:
-        kind: `embedded`, or `llm`; see `services.roles`.
+        kind: `embedded`, or `llm`; see `runs.roles`.
         options: How it was asked, and is asked again.
         learned: `Judge.learned`.
     """

@@ -19,13 +19,14 @@ from pollex.graphs.context import ConversationIndex, Progress
 from pollex.graphs.run import carry_out
 from pollex.prompts.domain import DomainProfile, profile_at
 from pollex.rubrics.answers import RULE, Answer, Outcome, Question, Unanswered, can_retry
-from pollex.services.by_model import by_model, require_model
+from pollex.runs.by_model import by_model, require_model
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.run import RunSettings, begin_or_resume_run, digest_json, kept_ids
+from pollex.runs.usage import ModelUsage, usage_by_stage
+from pollex.runs.workspace import Workspace, workspace
+from pollex.services.dry_run import plan_dry_run
 from pollex.services.logs import Sources, files_of, logs_from, names_of
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import plan_dry_run
-from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_by_stage
-from pollex.services.runs import RunSettings, begin_or_resume_run, digest_json, kept_ids
-from pollex.services.workspace import Workspace, workspace
+from pollex.services.results import Shown, line_of_outcomes
 from pollex.store.resume import BATCH, answers_of, step
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store

@@ -24,6 +24,7 @@ from pollex.reports.share import compare_page
 from pollex.rooms import hooks_of
 from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.compare import (
     Arm,
     Comparison,
@@ -34,7 +35,6 @@ from pollex.services.compare import (
 )
 from pollex.services.hooks import MendedRubrics
 from pollex.services.logs import files_of
-from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Result, write_interval
 from pollex.services.score import read_unedited
 from pollex.store.store import Store

@@ -44,8 +44,8 @@ from pollex.reports.share import compare_page
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
+from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.logs import files_of, logs_from
-from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown, write_interval
 from pollex.services.score import read_unedited, score
 from pollex.services.share import conversations_by_group, sample_shares, split_random_labels

@@ -14,7 +14,7 @@ from pollex.agents.embedded.embedder import WEIGHTS_SHA256, MiniLM
 from pollex.errors import PollexError
 from pollex.gateway.langsmith import switch_tracing
 from pollex.graphs.context import Progress
-from pollex.services.options import ModelOptions, RunOptions
+from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.results import Result
 from pollex.store.repair import check
 from pollex.store.repair import rebuild as rebuild_store

@@ -32,14 +32,24 @@ from pollex.rubrics.records import ProbabilityFigures, TurnRecord, guarantee_tex
 from pollex.rubrics.rubric_set import CHANCE, RubricSet
 from pollex.rubrics.score import Score
 from pollex.rubrics.worth import probability_figures
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.usage import ModelUsage, usage_by_stage
+from pollex.runs.workspace import workspace
 from pollex.selection.threshold import fit_calibration
-from pollex.services import results
+from pollex.services.dry_run import Planned, plan_scoring
 from pollex.services.logs import Sources, files_of, labeled_logs, logs_from, names_of
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import Planned, plan_scoring
+from pollex.services.results import (
+    FIGURES,
+    Shown,
+    describe_figures,
+    describe_probabilities,
+    figures_json,
+    line_of_outcomes,
+    probability_json,
+    support_json,
+)
 from pollex.services.score import read_unedited, scored_by
 from pollex.services.scorer import BatchScorer
-from pollex.services.workspace import workspace
 from pollex.store.runs import Status
 from pollex.text import Line, Rows, TerminalLines, count, notes_told
 
@@ -51,7 +61,7 @@ EARLIER_USE_WORDS = {
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Evaluation(results.Shown):
+class Evaluation(Shown):
     """Figures of a rubric set on labeled conversations.
 
     Attributes:
@@ -71,7 +81,7 @@ class Evaluation(results.Shown):
     seen: dict[str, int]
     outcomes: dict[str, int]
     bad_rows: tuple[BadRow, ...] = ()
-    usage: results.ModelUsage | None = None
+    usage: ModelUsage | None = None
     probability_auc: Figure | None = None
 
     @property
@@ -87,7 +97,7 @@ class Evaluation(results.Shown):
     def records(self) -> list[dict[str, Any]]:
         # people read the titles of figures, not their names in the code
         named = {}
-        for name, title in results.FIGURES.items():
+        for name, title in FIGURES.items():
             named[title] = getattr(self.figures, name)
 
         records: list[dict[str, Any]] = []
@@ -105,7 +115,7 @@ class Evaluation(results.Shown):
 
     def told(self) -> TerminalLines:
         """Yield how well a rubric set does on labeled conversations."""
-        yield from results.describe_figures({f"{self.n} labeled": self.figures})
+        yield from describe_figures({f"{self.n} labeled": self.figures})
         if self.at_chance:
             yield Line(self.at_chance, "yellow")
 
@@ -115,12 +125,12 @@ class Evaluation(results.Shown):
             smooth = f", smECE {self.probability.smece}"
 
         about = f"Probabilities ({self.rubrics.support}; n = {self.probability.n})"
-        yield f"{about}: {results.describe_probabilities(self.probability)}{smooth}"
+        yield f"{about}: {describe_probabilities(self.probability)}{smooth}"
         if self.probability_auc is not None:
             yield f"Probabilities rest on a starter, too; their AUC is {self.probability_auc}"
 
-        yield results.line_of_outcomes(self.outcomes)
-        yield from results.usage_by_stage(self.usage)
+        yield line_of_outcomes(self.outcomes)
+        yield from usage_by_stage(self.usage)
         yield f"Judge: {self.rubrics.judge.name}; run {self.run}"
         yield from notes_told(explain_optimism(self.seen))
 
@@ -171,9 +181,9 @@ class Evaluation(results.Shown):
             guaranteed = sides | promised | asdict(self.guarantee)
 
         return (
-            results.figures_json(self.figures)
-            | {"probability": results.probability_json(self.probability)}
-            | results.support_json(self.rubrics)
+            figures_json(self.figures)
+            | {"probability": probability_json(self.probability)}
+            | support_json(self.rubrics)
             | ({} if self.probability_auc is None else self.of("probability_auc"))
             | self.of("at_chance")
             | {
@@ -375,7 +385,7 @@ COLUMNS = {
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class TurnsResult(results.Shown):
+class TurnsResult(Shown):
     """What beginnings of conversations tell, by the number of the user's turns.
 
     Attributes:

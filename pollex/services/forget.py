@@ -9,9 +9,9 @@ from pathlib import Path
 from pollex.errors import WrongUse
 from pollex.graphs.context import Progress
 from pollex.outputs import drafts_left_of
+from pollex.runs.options import RunOptions
 from pollex.services.forgetting_bounds import LARGEST_WHOLE_FILE_BYTES, NotLookedInto
 from pollex.services.forgetting_files import RUBRIC_SET_MARK, file_quotes_target, remove_quotes
-from pollex.services.options import RunOptions
 from pollex.services.readings import FILE as READING
 from pollex.services.readings import keep_reading, list_readings
 from pollex.services.results import Result

@@ -16,13 +16,13 @@ from pollex.rubrics.records import Choice, ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import TONE, Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import certainty, verdict_told
+from pollex.runs.options import RunOptions
+from pollex.runs.run import cost_so_far
+from pollex.runs.workspace import run_to_end
 from pollex.services.hooks import AskedQuestions
 from pollex.services.named_sets import read_set
-from pollex.services.options import RunOptions
 from pollex.services.results import Result
-from pollex.services.runs import cost_so_far
 from pollex.services.state_told import describe_state
-from pollex.services.workspace import run_to_end
 from pollex.store.resume import conversations_of, find_run, read_originals, runs
 from pollex.store.runs import Run
 from pollex.store.store import Store

@@ -45,22 +45,16 @@ from pollex.measures.intervals import Support
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, judges_wanted
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.roles import embedder_for, embeds_with
+from pollex.runs.usage import ModelUsage, usage_by_stage
+from pollex.runs.workspace import workspace
 from pollex.services.calibrate import write_faults_json
+from pollex.services.dry_run import Planned, plan_scoring
 from pollex.services.logs import Sources, files_of, logs_from, names_of
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import Planned, plan_scoring
-from pollex.services.results import (
-    ModelUsage,
-    Shown,
-    line_of_outcomes,
-    support_json,
-    tabulate_rows,
-    usage_by_stage,
-)
-from pollex.services.roles import embedder_for, embeds_with
+from pollex.services.results import Shown, line_of_outcomes, support_json, tabulate_rows
 from pollex.services.score import read_unedited, scored_by
 from pollex.services.training_record import training_of
-from pollex.services.workspace import workspace
 from pollex.text import TerminalLines, count, notes_told
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
+from pollex.runs.options import RunOptions
+from pollex.runs.run import versions
+from pollex.runs.workspace import workspace
 from pollex.services.logs import Sources, logs_from
-from pollex.services.options import RunOptions
 from pollex.services.results import Result
-from pollex.services.runs import versions
-from pollex.services.workspace import workspace
 from pollex.store.rows import conversation_rows
 from pollex.store.tables import QueueRow, now
 from pollex.text import TerminalLines, count

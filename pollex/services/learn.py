@@ -26,21 +26,11 @@ from pollex.rubrics.records import AdaptedRubric
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import BY
-from pollex.services.few_thumbs import FewThumbs, Thumbs, strip_figures, write_queue
-from pollex.services.learn_result import (
-    LearnResult,
-    learned_result,
-    require_not_edited,
-    require_places,
-)
-from pollex.services.learn_runs import Learning
-from pollex.services.learn_runs import learn as run_learning
-from pollex.services.learn_runs import refit as run_refit
-from pollex.services.logs import Sources, files_of, labeled_logs, names_of, say_repeats
-from pollex.services.named_sets import read_set
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import Planned, plan_learning, plan_scoring
-from pollex.services.pool_review import (
+from pollex.runs.learn_runs import Learning
+from pollex.runs.learn_runs import learn as run_learning
+from pollex.runs.learn_runs import refit as run_refit
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.pool_review import (
     POOL_FILE_ENDING,
     Fork,
     People,
@@ -49,10 +39,20 @@ from pollex.services.pool_review import (
     rows_of,
     write_pool,
 )
-from pollex.services.results import ModelUsage
-from pollex.services.roles import RunRoles, embedded_roles, hire, hire_judge
+from pollex.runs.roles import RunRoles, embedded_roles, hire, hire_judge
+from pollex.runs.usage import ModelUsage
+from pollex.runs.workspace import Workspace, workspace
+from pollex.services.dry_run import Planned, plan_learning, plan_scoring
+from pollex.services.few_thumbs import FewThumbs, Thumbs, strip_figures, write_queue
+from pollex.services.learn_result import (
+    LearnResult,
+    learned_result,
+    require_not_edited,
+    require_places,
+)
+from pollex.services.logs import Sources, files_of, labeled_logs, names_of, say_repeats
+from pollex.services.named_sets import read_set
 from pollex.services.starter import FEWEST, read_starter_answers, starter_of, with_starter
-from pollex.services.workspace import Workspace, workspace
 from pollex.store.rubric_sets import rubric_set_rows
 from pollex.text import count
 

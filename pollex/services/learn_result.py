@@ -29,19 +29,17 @@ from pollex.rubrics.lint import Mark
 from pollex.rubrics.records import CalibratorRecord, guarantee_in_words
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import ANEW
+from pollex.runs.options import RunOptions
+from pollex.runs.usage import ModelUsage, usage_by_stage, usage_json
 from pollex.services.few_thumbs import FewThumbs
 from pollex.services.logs import list_unscorable
-from pollex.services.options import RunOptions
 from pollex.services.results import (
     FIGURES,
-    ModelUsage,
     Shown,
     calibrator_json,
     describe_figures,
     describe_probabilities,
     figures_json,
-    usage_by_stage,
-    usage_json,
 )
 from pollex.services.sets import ID, lint_rubrics, rubric_line, rubrics_told
 from pollex.text import Line, TerminalLines, count, notes_told, some_told

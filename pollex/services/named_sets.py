@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pollex.errors import BadRubrics
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.options import RunOptions
+from pollex.runs.options import RunOptions
 from pollex.store.folder import STORE, VARIABLE
 from pollex.store.rubric_sets import find_set
 from pollex.store.store import Store

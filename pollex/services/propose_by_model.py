@@ -15,12 +15,13 @@ from pollex.formats.proposal import Unmapped, format_table, make_proposal_error,
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import Progress
 from pollex.prompts.data_boundary import Item
-from pollex.services.by_model import by_model
+from pollex.runs.by_model import by_model
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.plan import Plan
+from pollex.runs.run import RunSettings, begin_or_resume_run, digest_json
+from pollex.runs.workspace import workspace
+from pollex.services.dry_run import plan_dry_run
 from pollex.services.logs import Sources, names_of
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import Plan, plan_dry_run
-from pollex.services.runs import RunSettings, begin_or_resume_run, digest_json
-from pollex.services.workspace import workspace
 from pollex.text import count
 
 SEED = 0

@@ -24,9 +24,9 @@ from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
 from pollex.rubrics.worth import Detector, anew_in_words, worth_of
+from pollex.runs.options import ModelOptions
+from pollex.runs.roles import embedded_judge, hire, hire_judge, options_as_before
 from pollex.selection.losses import EVAL_RANGE
-from pollex.services.options import ModelOptions
-from pollex.services.roles import embedded_judge, hire, hire_judge, options_as_before
 from pollex.store.resume import answers_of, conversations_of
 from pollex.store.store import Store
 

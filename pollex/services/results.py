@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pollex.gateway.budget import Price, StageUsage, UsageTable
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import FEWEST, Figure
 from pollex.rubrics.records import ProbabilityFigures
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.usage import usage_json
 from pollex.text import Line, Rows, TerminalLines, count, encode, html_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from pollex.services.roles import RunRoles
 
 MOST_SHOWN_ROWS = 10
 """Rows of a result that a notebook shows."""
@@ -121,178 +119,6 @@ def line_of_outcomes(outcomes: Mapping[str, int]) -> str:
     return ", ".join(
         f"{number} {outcome.replace('_', ' ')}" for outcome, number in outcomes.items()
     )
-
-
-@dataclass(frozen=True)
-class ModelUsage:
-    """Calls, tokens and cost of a model in a run.
-
-    Attributes:
-        price: None where no prices were given: costs are unknown.
-        probe_calls: Calls that found out what the endpoint can do.
-        known_answers: Answers of earlier runs, for which no call was made.
-    """
-
-    table: UsageTable
-    price: Price | None = None
-    probe_calls: int = 0
-    known_answers: int = 0
-
-    @classmethod
-    def of(cls, staff: RunRoles) -> ModelUsage | None:
-        """Return the usage of a run's roles; None where no model worked."""
-        known_answers = staff.known_answers
-        # nobody was asked: the usage is only worth telling if answers were known
-        if staff.gateway is None:
-            if known_answers:
-                return cls(UsageTable(), known_answers=known_answers)
-            return None
-
-        probed = staff.capabilities.calls if staff.capabilities else 0
-        return cls(
-            staff.gateway.used,
-            staff.gateway.limits.price,
-            probed,
-            known_answers,
-        )
-
-    @property
-    def rows(self) -> dict[str, StageUsage]:
-        """The stages and their sum."""
-        return self.table.stages | {"all": self.table.total}
-
-    def by_stage(self) -> dict[str, Any]:
-        """Return the rows as JSON values."""
-        rows: dict[str, Any] = {}
-        for name, row in self.rows.items():
-            rows[name] = {
-                "calls": row.asked,
-                "sent": row.sent,
-                "known": row.known,
-                "prompt_tokens": row.prompt,
-                "completion_tokens": row.completion,
-                "cost": row.cost(self.price),
-                "outcomes": dict(row.outcomes),
-                **_estimated_json(row, self.price),
-            }
-
-        return rows
-
-    def told(self) -> TerminalLines:
-        """Yield a table by stage, with costs if known, and which models answered where these are several."""
-        costs = () if self.price is None else ("cost",)
-        # the sum of all stages is the last row
-        rows: list[tuple[object, ...]] = []
-        for name, row in self.rows.items():
-            outcomes = ", ".join(f"{n} {kind}" for kind, n in sorted(row.outcomes.items()))
-            spent = (_written_cost(row, self.price),) if costs else ()
-            tokens = [_written_tokens(row, name) for name in ("prompt", "completion")]
-            rows.append((name, row.asked, row.sent, row.known, *tokens, *spent, outcomes))
-
-        yield Rows(
-            ("stage", "calls", "sent", "known", "tokens in", "tokens out", *costs, "outcomes"),
-            rows,
-        )
-        # tokens that the endpoint didn't count are estimates, and marked as such
-        if uncounted := self.table.total.uncounted:
-            cost = "" if self.price is None else " and their cost"
-            calls = count(uncounted, "call")
-            yield f"Note: the endpoint didn't count the tokens of {calls}: they{cost} are estimated (≈)"
-
-        if self.known_answers:
-            yield f"{self.known_answers} answers were known from earlier runs: no call was made for them."
-
-        # an endpoint may answer by another model than the one that was named
-        if len(models := self.table.models) > 1:
-            listed = ", ".join(
-                f"{model} {fingerprint} × {n}".strip() for (model, fingerprint), n in models.items()
-            )
-            yield Line(f"Note: several models answered: {listed}", "yellow")
-
-    @property
-    def planned(self) -> str:
-        """Say in a line how many calls and tokens are planned, and at what cost."""
-        total = self.table.total
-        cost = total.cost(self.price)
-        if self.price is None or cost is None:
-            priced = ""
-        else:
-            priced = f", cost {cost:.4g}"
-
-        return (
-            f"{count(total.sent, 'call')}, {total.prompt} tokens in, {total.completion} out{priced}"
-        )
-
-    @property
-    def summary(self) -> str:
-        """Say in a line what was asked, what it cost, and what was known already."""
-        total = self.table.total
-        tokens_in, tokens_out = (_written_tokens(total, name) for name in TOKENS)
-        parts = [count(total.sent, "call"), f"{tokens_in} tokens in, {tokens_out} out"]
-        if self.price is not None:
-            parts.append(f"cost {_written_cost(total, self.price)}")
-        if total.known:
-            # calls whose reply the ledger has, and answers for which no call was made at all
-            parts.append(f"{total.known} more were known already")
-        if self.known_answers:
-            parts.append(f"{self.known_answers} answers of earlier runs were not asked again")
-
-        return f"Model: {'; '.join(parts)}"
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields that a result adds to its own."""
-        return {
-            "usage": self.by_stage(),
-            "probe_calls": self.probe_calls,
-            "known_answers": self.known_answers,
-        }
-
-
-TOKENS: tuple[Literal["prompt", "completion"], ...] = ("prompt", "completion")
-
-
-def _written_tokens(row: StageUsage, name: Literal["prompt", "completion"]) -> str:
-    # what the endpoint counted, and an estimate for calls that it didn't count
-    counted = getattr(row, name)
-    estimated = getattr(row, f"{name}_estimated")
-    if row.uncounted:
-        return f"≈ {counted + estimated}"
-    return str(counted)
-
-
-def _written_cost(row: StageUsage, price: Price | None) -> str:
-    cost = row.cost(price)
-    if cost is not None:
-        return f"{cost:.4f}"
-
-    estimated = row.estimated_cost(price)
-    return "unknown" if estimated is None else f"≈ {estimated:.4f}"
-
-
-def _estimated_json(row: StageUsage, price: Price | None) -> dict[str, Any]:
-    """Return what is estimated of calls whose tokens the endpoint didn't count; empty where it counted all."""
-    if not row.uncounted:
-        return {}
-
-    tokens = {
-        "prompt_tokens": row.prompt_estimated,
-        "completion_tokens": row.completion_estimated,
-    }
-    return {
-        "uncounted": row.uncounted,
-        "estimated": tokens | {"cost": row.estimated_cost(price)},
-    }
-
-
-def usage_by_stage(usage: ModelUsage | None) -> TerminalLines:
-    """Yield calls, tokens and cost by stage, where a model worked."""
-    if usage is not None:
-        yield from usage.told()
-
-
-def usage_json(usage: ModelUsage | None) -> dict[str, Any]:
-    """Return the usage as fields of a result; empty where no model worked."""
-    return {} if usage is None else usage.as_json()
 
 
 def describe_figures(sides: Mapping[str, Assessment | None]) -> TerminalLines:

@@ -31,22 +31,21 @@ from pollex.reports.scores import ScoreTally, scores_page
 from pollex.rubrics.records import SpreadRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns, judges_wanted
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.roles import hire_judge
+from pollex.runs.run import RunSettings, begin_or_resume_run, digest_json, kept_ids
+from pollex.runs.usage import ModelUsage, usage_by_stage
+from pollex.runs.workspace import Workspace, workspace
 from pollex.services.logs import Sources, files_of, logs_from, names_of
 from pollex.services.named_sets import name_of, read_set
-from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import (
-    ModelUsage,
     Shown,
     describe_share,
     describe_unread,
     line_of_outcomes,
     support_json,
-    usage_by_stage,
 )
-from pollex.services.roles import hire_judge
-from pollex.services.runs import RunSettings, begin_or_resume_run, digest_json, kept_ids
 from pollex.services.scorer import BatchScorer, ScoringPool
-from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import BATCH, count_outcomes, count_unread, list_scored_ids, scores_of
 from pollex.store.rows import conversation_rows, rubric_rows
 from pollex.text import TerminalLines
@@ -205,7 +204,7 @@ def score(
     read = logs_from(logs, reading.for_scores(), progress)
     if run.dry_run:
         # the roles of a model come with it
-        from pollex.services.plan import Planned, plan_scoring
+        from pollex.services.dry_run import Planned, plan_scoring
 
         raise Planned(plan_scoring(read.conversations, rubric_set, run, model))
 

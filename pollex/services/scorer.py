@@ -46,10 +46,10 @@ from pollex.rubrics.judge_settings import DEFAULT_MODEL
 from pollex.rubrics.rubric import DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat, Score, ScoreColumns, judges_wanted
+from pollex.runs.options import ModelOptions
+from pollex.runs.roles import embedded_judge, hire_judge
+from pollex.runs.workspace import COLLECTED_AFTER, Background, run_to_end
 from pollex.services.named_sets import read_set
-from pollex.services.options import ModelOptions
-from pollex.services.roles import embedded_judge, hire_judge
-from pollex.services.workspace import COLLECTED_AFTER, Background, run_to_end
 from pollex.store.store import DEFAULT, Store
 
 if TYPE_CHECKING:

@@ -48,12 +48,12 @@ from pollex.rubrics.worth import (
     shares_told,
     signal_in_words,
 )
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.roles import embedder_for, hire
+from pollex.runs.workspace import Workspace, run_to_end, workspace
 from pollex.services.named_sets import read_set, store_of
-from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.rejudging import preview_edits
 from pollex.services.results import Result, figures_json
-from pollex.services.roles import embedder_for, hire
-from pollex.services.workspace import Workspace, run_to_end, workspace
 from pollex.store.store import Store
 from pollex.text import Line, TerminalLines, count
 

@@ -45,9 +45,9 @@ from pollex.measures.share import (
 from pollex.outputs import write_text
 from pollex.reports.share import share_page
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.evaluate import count_seen_before
 from pollex.services.logs import Sources, files_of, logs_from
-from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown, write_interval
 from pollex.services.score import read_unedited, score
 from pollex.text import Rows, TerminalLines, count, notes_told

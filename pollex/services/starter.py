@@ -18,8 +18,8 @@ from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.thumbs import graded_between
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.starter import PREFIX, StarterRecord, standard, with_prefix
+from pollex.runs.options import ModelOptions, RunOptions
 from pollex.selection.threshold import Window
-from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.score import read_unedited, score
 from pollex.store.resume import step
 from pollex.store.rubric_sets import rubric_set_rows

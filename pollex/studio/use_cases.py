@@ -14,7 +14,7 @@ from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.questionnaire import AskContext
 from pollex.graphs.score import ScoreContext
-from pollex.services.options import SYSTEMS, RunOptions
+from pollex.runs.options import SYSTEMS, RunOptions
 from pollex.store.folder import STORE, VARIABLE
 from pollex.usecases.ask import AskQuestionnaire
 from pollex.usecases.learn import LearnRubrics

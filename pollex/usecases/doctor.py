@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pollex.services.options import ModelOptions
+from pollex.runs.options import ModelOptions
 from pollex.usecases.families import Stored, model_option, url_option
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pollex.services.options import ModelOptions, RunOptions
+from pollex.runs.options import ModelOptions, RunOptions
 from pollex.store.folder import STORE, VARIABLE
 from pollex.usecases.use_case import CallContext, opt, options
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pollex.errors import WrongUse
-from pollex.services.options import RunOptions
+from pollex.runs.options import RunOptions
 from pollex.usecases.families import RUBRICS, ByJudge, Reading, Stored, out_option
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 

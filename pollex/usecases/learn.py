@@ -6,16 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.services.options import SYSTEMS, require_model
+from pollex.runs.options import SYSTEMS, require_model
 from pollex.usecases.families import AllLabels, Commented, Grouped, Reading, Writing, out_option
 from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 
 if TYPE_CHECKING:
     from pollex.prompts.domain import DomainProfile
     from pollex.rubrics.learning.settings import LearnSettings
+    from pollex.runs.options import ModelOptions
     from pollex.services.learn_result import LearnResult
     from pollex.services.logs import Data
-    from pollex.services.options import ModelOptions
     from pollex.usecases.families import Rubrics
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.services.options import ModelOptions
+from pollex.runs.options import ModelOptions
 from pollex.usecases.families import Stored, url_option
 from pollex.usecases.use_case import CallContext, UseCase, opt, options, use_case
 

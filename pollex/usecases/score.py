@@ -11,8 +11,8 @@ from pollex.usecases.use_case import CallContext, UseCase, opt, use_case
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pollex.services.dry_run import CallPlan
     from pollex.services.logs import Data
-    from pollex.services.plan import CallPlan
     from pollex.services.score import ScoreResult
     from pollex.usecases.families import Rubrics
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pollex.services.options import MOST_UPLOAD
+from pollex.runs.options import MOST_UPLOAD
 from pollex.store.folder import STORE, VARIABLE
 from pollex.text import size_given
 from pollex.usecases.use_case import AtTerminal, import_named, opt, use_case

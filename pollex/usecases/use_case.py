@@ -25,12 +25,12 @@ from typing import (
 
 from pollex.errors import BadInput, WrongUse
 from pollex.rooms import room_of
-from pollex.services.options import RunOptions
+from pollex.runs.options import RunOptions
 from pollex.store.folder import STORE, VARIABLE
 
 if TYPE_CHECKING:
     from pollex.graphs.context import Progress
-    from pollex.services.plan import CallPlan
+    from pollex.services.dry_run import CallPlan
     from pollex.services.results import Result
 
 BOUNDS: Mapping[str, tuple[float, float]] = {
@@ -238,7 +238,7 @@ class UseCase(Generic[R_co]):
             what = f"nothing counts the calls of {self.verb} before it runs"
             raise WrongUse(what, hint="leave it out", option="dry_run")
 
-        from pollex.services.plan import Planned  # the roles of a model come with it
+        from pollex.services.dry_run import Planned  # the roles of a model come with it
 
         # the run ends by `Planned` where its first call would be made
         try:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pollex.errors import PollexError
 from pollex.prompts.domain import toml_value
-from pollex.services.options import ModelOptions
+from pollex.runs.options import ModelOptions
 from pollex.store.folder import make_private
 from pollex.store.runs import Run
 from pollex.usecases.families import parse_two_numbers

@@ -23,7 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pollex.services.options import MOST_UPLOAD
+from pollex.runs.options import MOST_UPLOAD
 from pollex.text import size_told
 from pollex.web import links
 from pollex.web.frame import refusal

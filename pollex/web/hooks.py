@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from pollex.errors import WrongUse
 from pollex.rooms import hooks_of
-from pollex.services.options import ModelOptions, ModelTable
+from pollex.runs.options import ModelOptions, ModelTable
 from pollex.store.runs import Run
 from pollex.text import count
 from pollex.web import links

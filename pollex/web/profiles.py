@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pollex.rooms import hooks_of
-from pollex.services.options import ModelOptions, ModelTable, tables_in
+from pollex.runs.options import ModelOptions, ModelTable, tables_in
 from pollex.web.hooks import ProfileTable
 
 MEND = (

@@ -18,9 +18,9 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from pollex.errors import WrongUse
+from pollex.runs.recorded import RUBRICS, Recording, sets_in
 from pollex.services.bring import Roots
 from pollex.services.readings import remove_halves
-from pollex.services.recorded import RUBRICS, Recording, sets_in
 from pollex.store.database import FILE
 from pollex.store.folder import STORE, remove_copies
 from pollex.store.store import Store

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from pollex.errors import BadCalibrator, PollexError, WrongUse
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.options import MOST_UPLOAD, ModelOptions
 from pollex.services.bring import Roots
 from pollex.services.named_sets import read_set
-from pollex.services.options import MOST_UPLOAD, ModelOptions
 from pollex.store.columns import RUNS as RUNS_FOLDER
 from pollex.store.resume import find_run, runs
 from pollex.store.rubric_sets import KeptSet, list_kept_sets, set_digest

@@ -32,6 +32,7 @@ MAY_KNOW: dict[str, set[str]] = {
     "store": {"agents", "conversations", "gateway", "rubrics"},
 }
 MAY_KNOW["graphs"] = {*MAY_KNOW}
+MAY_KNOW["runs"] = {*MAY_KNOW}
 for floor in ("formats", "reports", "services", "usecases", "api", "cli", "studio", "web"):
     MAY_KNOW[floor] = {*MAY_KNOW} - {"api", "cli", "studio"}
 MAY_KNOW["cli"] |= {"web"}  # `pollex serve` opens it

@@ -15,10 +15,10 @@ from starlette.responses import JSONResponse, Response
 from pollex.conversations.conversation import list_messages
 from pollex.rubrics.edits import ENDING, Entry, apply_edits, entries_of, toml_of
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.known_answers import count_unasked
-from pollex.services.options import ModelOptions
+from pollex.runs.known_answers import count_unasked
+from pollex.runs.options import ModelOptions
+from pollex.runs.workspace import run_to_end
 from pollex.services.rejudging import find_changed_rubrics, planned_preview, preview_edits
-from pollex.services.workspace import run_to_end
 from pollex.store.folder import COPIES
 from pollex.store.resume import conversations_of
 from pollex.store.runs import Run

@@ -9,7 +9,7 @@ from pollex.errors import PollexError
 from pollex.rubrics.edits import judged_anew
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.options import ModelOptions
+from pollex.runs.options import ModelOptions
 from pollex.services.rejudging import ask_conversation_again, estimate_calls
 from pollex.services.sets import diff_words
 from pollex.store.runs import Run

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from starlette.responses import JSONResponse, Response
 
 from pollex.errors import BadRubrics, PollexError
-from pollex.services.pool_review import Fork, begin_fork, take_pool, waiting_pool
+from pollex.runs.pool_review import Fork, begin_fork, take_pool, waiting_pool
 from pollex.store.database import CHECKPOINTS
 from pollex.store.runs import Run
 from pollex.web import links

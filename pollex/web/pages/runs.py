@@ -10,7 +10,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pollex.services.runs import cost_so_far
+from pollex.runs.run import cost_so_far
 from pollex.store.runs import Run
 from pollex.store.tables import unpack
 from pollex.web import links

@@ -10,7 +10,7 @@ from protocol_server import ProtocolServer
 from visitors import Served, Visitor
 from web_site import made_store
 
-from pollex.services.workspace import run_to_end
+from pollex.runs.workspace import run_to_end
 
 MINUTES_10 = 600_000
 SECONDS_60 = 60_000

@@ -21,9 +21,9 @@ from pollex.rooms.scale.web.live.app import application
 from pollex.rooms.scale.web.live.waiting_line import Figures, WaitingLine, opened
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.score import Score
+from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.compare import score_arms
 from pollex.services.evaluate import measure_likelihoods
-from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.rejudging import score_by_rubrics
 from pollex.services.share import score_probabilities
 from pollex.store.resume import answers_of

@@ -17,7 +17,7 @@ from web_site import client_of, made_app
 
 from pollex.cli.demo import replay
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.recorded import MANIFEST, PACKED, REPLIES, Recording
+from pollex.runs.recorded import MANIFEST, PACKED, REPLIES, Recording
 from pollex.store.store import Store
 
 RECORDED = Path(__file__).parents[3] / "examples" / "recorded"

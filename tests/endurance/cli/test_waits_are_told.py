@@ -11,7 +11,7 @@ import pytest
 
 from pollex.errors import Interrupted
 from pollex.graphs.context import NullProgress
-from pollex.services.workspace import Stoppable
+from pollex.runs.workspace import Stoppable
 
 READ = (
     "import sys; from pollex.formats.fields import ReadOptions; from pollex.services.logs import logs_from; "

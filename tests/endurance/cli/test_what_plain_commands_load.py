@@ -16,7 +16,7 @@ ours = [name for name in sys.modules if name.partition(".")[0] == "pollex"]
 assert sys.argv[2] != "score" or len(ours) <= 205, len(ours)
 """
 UNWANTED = "torch._dynamo,sentence_transformers,transformers,matplotlib"
-LLM = "pollex.agents.llm,pollex.services.plan"
+LLM = "pollex.agents.llm,pollex.runs.plan"
 
 
 def test_learning_from_turns_that_are_embedded_loads_no_embedder_and_scoring_no_torch_at_all(

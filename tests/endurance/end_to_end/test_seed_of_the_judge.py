@@ -2,8 +2,8 @@
 
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import JudgeRecord
-from pollex.services.options import ModelOptions
-from pollex.services.roles import options_as_before, seed_of
+from pollex.runs.options import ModelOptions
+from pollex.runs.roles import options_as_before, seed_of
 
 
 def test_a_judge_is_asked_again_as_it_was_asked() -> None:

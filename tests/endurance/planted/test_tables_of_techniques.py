@@ -15,7 +15,7 @@ from planted.world import World
 from pollex.conversations.splits import split_conversations
 from pollex.formats.read_logs import read_logs
 from pollex.prompts.domain import DomainProfile
-from pollex.services.options import ModelOptions
+from pollex.runs.options import ModelOptions
 from pollex.store.store import Store
 
 pytestmark = pytest.mark.nightly

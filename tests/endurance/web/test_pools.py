@@ -16,7 +16,7 @@ from small_runs import Learnt, run_here
 from web_site import client_of, made_app
 
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.pool_review import Fork, begin_fork
+from pollex.runs.pool_review import Fork, begin_fork
 from pollex.store.database import FILE
 from pollex.store.resume import find_run, read_facts
 from pollex.store.store import Store

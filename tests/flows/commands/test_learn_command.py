@@ -19,7 +19,7 @@ from pollex.rubrics.edits import read_rubrics
 from pollex.rubrics.headlines import turned
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric_set import RubricSet, digest_of
-from pollex.services.options import SYSTEMS
+from pollex.runs.options import SYSTEMS
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07"
 

@@ -20,8 +20,8 @@ from remedy_log import TARGET, read_table_log, table_rubrics
 from small_log import read_rows, small_log, write_log
 from small_runs import run_here
 
+from pollex.runs.options import ModelOptions
 from pollex.services.doctor import Examined
-from pollex.services.options import ModelOptions
 
 ALL = manners()
 IDEAL = "openai_chat"

@@ -15,9 +15,9 @@ from pollex.errors import ModelRefused, ResumeRefused, StoreDamaged
 from pollex.graphs.questionnaire import build
 from pollex.graphs.run import compile_on, thread_of
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
-from pollex.services import runs
+from pollex.runs import run as runs
+from pollex.runs.run import RunSettings
 from pollex.services.ask import ask_all
-from pollex.services.runs import RunSettings
 from pollex.store.database import CHECKPOINTS
 from pollex.store.resume import find_run
 from pollex.store.store import Store

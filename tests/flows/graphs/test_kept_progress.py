@@ -10,7 +10,7 @@ import pytest
 
 from pollex.errors import Interrupted
 from pollex.graphs.context import NullProgress
-from pollex.services.runs import SECONDS_BETWEEN_NOTES, RunSettings, begin_or_resume_run
+from pollex.runs.run import SECONDS_BETWEEN_NOTES, RunSettings, begin_or_resume_run
 from pollex.store.store import Store
 
 

@@ -44,10 +44,10 @@ from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services import learn_runs as runs
-from pollex.services.pool_review import Fork, rows_of
-from pollex.services.roles import RunRoles, embedded_record, embedded_roles
-from pollex.services.runs import RunSettings
+from pollex.runs import learn_runs as runs
+from pollex.runs.pool_review import Fork, rows_of
+from pollex.runs.roles import RunRoles, embedded_record, embedded_roles
+from pollex.runs.run import RunSettings
 from pollex.services.score import Scored, run_scoring
 from pollex.store.resume import count_outcomes, find_run, list_scored_ids, scores_of
 from pollex.store.rows import AnswerCells, score_block

@@ -13,7 +13,7 @@ from httpx2 import AsyncClient
 from web_site import client_of, made_app
 
 from pollex.graphs.context import NullProgress
-from pollex.services.runs import KeptProgress
+from pollex.runs.run import KeptProgress
 from pollex.store.ledger import StoreLedger
 from pollex.store.resume import find_run, runs
 from pollex.store.spans import Tracer

@@ -6,7 +6,7 @@ from pollex.agents.llm.sampling import point
 from pollex.rooms.judge.agents.votes import Rule, Task, make_question, run_question
 from pollex.rooms.judge.store.votes import TASK
 from pollex.rubrics.answers import Answer
-from pollex.services.workspace import run_to_end
+from pollex.runs.workspace import run_to_end
 from pollex.store.rows import AnswerCells, conversation_rows
 from pollex.store.store import Store
 

@@ -14,7 +14,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, digest_of
-from pollex.services.workspace import run_to_end
+from pollex.runs.workspace import run_to_end
 
 FAILS = "The assistant says that it couldn't do something, and offers nothing in its place."
 DONE = "The assistant manages to do something and repeats time, date or price of it."

@@ -17,7 +17,7 @@ from pollex.rubrics.learning.crossfit import NONE_LEFT, Candidates, CrossFit, cr
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric import Rubric
-from pollex.services.roles import embedded_record
+from pollex.runs.roles import embedded_record
 
 OWN = [Rubric(id=f"own{n}", text=f"Own words {n}.", polarity="dsat") for n in range(3)]
 OWN_IDS = [one.id for one in OWN]

@@ -19,9 +19,9 @@ from pollex.rubrics.edits import judged_anew
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import JudgeRecord, StandingRecord
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services import learn_runs as runs
-from pollex.services import runs as running
-from pollex.services.roles import RunRoles
+from pollex.runs import learn_runs as runs
+from pollex.runs import run as running
+from pollex.runs.roles import RunRoles
 from pollex.store.store import Store
 
 WRONG = ("Booked the wrong date!", "again a wrong date", "That's the wrong date, I said.")

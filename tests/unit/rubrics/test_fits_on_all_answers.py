@@ -25,9 +25,9 @@ from pollex.rubrics.learning.measured import (
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import FittedThumbs
 from pollex.rubrics.rubric import Polarity, Quote, Reason, Rubric
+from pollex.runs.roles import embedded_record
 from pollex.selection.losses import theta_c
 from pollex.selection.threshold import fit_window
-from pollex.services.roles import embedded_record
 
 RUBRICS = (
     Rubric(id="good", text="It works.", polarity="sat"),

@@ -27,8 +27,8 @@ from pollex.rubrics.learning.thumbs import toned
 from pollex.rubrics.learning.tone import fit_tone, form_of, tone_of
 from pollex.rubrics.rubric import TONE, Rubric
 from pollex.rubrics.tone import FARTHEST, Form, ToneRecord, ToneScale, as_answers
-from pollex.services.roles import embedded_record
-from pollex.services.workspace import run_to_end
+from pollex.runs.roles import embedded_record
+from pollex.runs.workspace import run_to_end
 
 SIZE = 200
 RUBRICS = [

@@ -13,8 +13,8 @@ from pollex.rooms.exchange.formats.peer_scores import FORMS, Aim, Written, lines
 from pollex.rooms.exchange.formats.peers.targets import EMBEDDED, TARGETS, Target, sheet_of
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
+from pollex.runs.options import RunOptions
 from pollex.services.named_sets import read_set, store_of
-from pollex.services.options import RunOptions
 from pollex.services.results import Result
 from pollex.text import TerminalLines, notes_told
 

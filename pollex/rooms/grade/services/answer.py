@@ -18,13 +18,14 @@ from pollex.rooms.grade.conversations.references import Case, Cases
 from pollex.rooms.grade.formats.references import read_cases
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
 from pollex.rooms.grade.services.grade import note_cases, profile_for
-from pollex.services.by_model import by_model, require_model
+from pollex.runs.by_model import by_model, require_model
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.run import RunSettings, begin_or_resume_run
+from pollex.runs.usage import ModelUsage, usage_by_stage
+from pollex.runs.workspace import workspace
+from pollex.services.dry_run import plan_dry_run
 from pollex.services.logs import Sources, names_of
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import plan_dry_run
-from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_by_stage
-from pollex.services.runs import RunSettings, begin_or_resume_run
-from pollex.services.workspace import workspace
+from pollex.services.results import Shown, line_of_outcomes
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
 from pollex.text import TerminalLines, some_told

@@ -47,13 +47,14 @@ from pollex.rooms.grade.formats.references import (
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
 from pollex.rooms.grade.reports.grades import example, grades_page
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, can_retry
-from pollex.services.by_model import by_model, require_model
+from pollex.runs.by_model import by_model, require_model
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.run import RunSettings, begin_or_resume_run, kept_ids
+from pollex.runs.usage import ModelUsage, usage_by_stage
+from pollex.runs.workspace import workspace
+from pollex.services.dry_run import plan_dry_run
 from pollex.services.logs import Sources, count_and_lines, names_of
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import plan_dry_run
-from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_by_stage
-from pollex.services.runs import RunSettings, begin_or_resume_run, kept_ids
-from pollex.services.workspace import workspace
+from pollex.services.results import Shown, line_of_outcomes
 from pollex.store.resume import BATCH, answers_of, conversations_of, step
 from pollex.store.rows import conversation_rows
 from pollex.store.store import Store

@@ -30,13 +30,14 @@ from pollex.rooms.judge.formats.verdicts import AnswersFile
 from pollex.rooms.judge.graphs.state import Tallied
 from pollex.rooms.judge.services.judge_runs import People, answered_by_people, ask_and_rate
 from pollex.rooms.judge.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.plan import AT_MOST, Plan, Planner
+from pollex.runs.roles import RunRoles, embedded_workers, embedder_for, hire
+from pollex.runs.run import RunSettings
+from pollex.runs.usage import ModelUsage
+from pollex.runs.workspace import Workspace, workspace
+from pollex.services.dry_run import NO_CALLS, CallPlan, Planned, call_plan
 from pollex.services.logs import Sources, files_of, logs_from, names_of
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import AT_MOST, NO_CALLS, CallPlan, Plan, Planned, Planner, call_plan
-from pollex.services.results import ModelUsage
-from pollex.services.roles import RunRoles, embedded_workers, embedder_for, hire
-from pollex.services.runs import RunSettings
-from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import conversations_of, find_run
 from pollex.store.spans import Tracer
 from pollex.text import read_lines

@@ -11,7 +11,7 @@ from pollex.rooms.judge.agents.votes import Ensemble, Task, verdict
 from pollex.rooms.judge.graphs.state import Tallied, count_run
 from pollex.rooms.judge.store.votes import TASK, so_far, task_of, votes_of
 from pollex.rubrics.answers import Question
-from pollex.services.runs import RunSettings, begin_or_resume_run, digest_json, kept_ids
+from pollex.runs.run import RunSettings, begin_or_resume_run, digest_json, kept_ids
 from pollex.store.resume import BATCH, conversations_of, find_run
 from pollex.store.rows import conversation_rows
 from pollex.store.runs import Run

@@ -47,8 +47,9 @@ from pollex.rooms.judge.selection.consensus import (
 from pollex.rooms.judge.services.judge_runs import truth_of
 from pollex.rooms.judge.store.votes import verdicts_of, votes_of
 from pollex.rubrics.answers import RETRYABLE, Answer
+from pollex.runs.usage import ModelUsage, usage_json
 from pollex.services.agreement import agreement, find_texts_of_several
-from pollex.services.results import ModelUsage, Shown, describe_unread, line_of_outcomes, usage_json
+from pollex.services.results import Shown, describe_unread, line_of_outcomes
 from pollex.store.folder import store_option
 from pollex.store.labels import THUMB, Opinion, read_opinions
 from pollex.store.resume import BATCH, count_unread

@@ -17,8 +17,8 @@ from pollex.rooms.remedy.services.assistants import ROLES, AssistantOptions
 from pollex.rooms.remedy.services.run import remedy
 from pollex.rooms.remedy.services.sample import RemedyOptions
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.recorded import RUBRICS
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.recorded import RUBRICS
 
 EXAMPLES = "pollex.rooms.remedy.examples"
 PLANTED = (

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pollex.cli.hooks import DemoSequel
-from pollex.services.options import ModelOptions
+from pollex.runs.options import ModelOptions
 
 
 class RemedySequel(DemoSequel):

@@ -10,7 +10,7 @@ from pydantic import Field
 from pollex.errors import WrongUse
 from pollex.rooms.remedy.agents.assistant import Assistant, assistant_of
 from pollex.rooms.remedy.agents.assistant_process import SECONDS, ProcessAssistant
-from pollex.services.options import ModelOptions, ModelTable, tables_in
+from pollex.runs.options import ModelOptions, ModelTable, tables_in
 
 ROLES = ("assistant", "proposer", "second")
 AS_THE_COMMAND = ("retry_refused", "no_prompts", "by_batch", "batch_files", "batch_api")

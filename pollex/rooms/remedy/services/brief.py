@@ -27,8 +27,8 @@ from pollex.rooms.remedy.services.prompt_text import PromptText
 from pollex.rubrics.headlines import outcomes_of
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.options import RunOptions
 from pollex.services.logs import Sources, files_of
-from pollex.services.options import RunOptions
 from pollex.services.results import Shown
 from pollex.text import Line, TerminalLines, count, printable
 

@@ -17,8 +17,8 @@ from pollex.rooms.remedy.services.contexts import read_held
 from pollex.rooms.remedy.services.prompt_text import PromptText, rendered_for
 from pollex.rooms.remedy.services.sample import CASES, parts_of
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.options import RunOptions
 from pollex.services.logs import Sources, files_of
-from pollex.services.options import RunOptions
 from pollex.services.results import Shown
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, now, pack

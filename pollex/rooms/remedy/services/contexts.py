@@ -20,12 +20,12 @@ from pollex.rubrics.lint import marks_on_words
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.known_answers import answers_by_rubric
+from pollex.runs.known_answers import answers_by_rubric
+from pollex.runs.options import RunOptions
+from pollex.runs.roles import embedded_judge, embedder_for, embeds_with
+from pollex.runs.workspace import run_to_end
 from pollex.services.logs import Sources, logs_from
 from pollex.services.named_sets import read_set
-from pollex.services.options import RunOptions
-from pollex.services.roles import embedded_judge, embedder_for, embeds_with
-from pollex.services.workspace import run_to_end
 from pollex.store.store import Store
 from pollex.text import count
 

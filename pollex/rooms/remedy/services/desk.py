@@ -49,12 +49,12 @@ from pollex.rooms.remedy.services.result import (
 )
 from pollex.rooms.remedy.services.trials import Gathered, require_enough
 from pollex.rubrics.answers import NEUTRAL, Answer
-from pollex.services.by_model import asker_of
-from pollex.services.options import ModelOptions
-from pollex.services.results import ModelUsage
-from pollex.services.roles import RunRoles, hire, hire_judge
-from pollex.services.runs import begin_or_resume_run, digest_json
-from pollex.services.workspace import Workspace
+from pollex.runs.by_model import asker_of
+from pollex.runs.options import ModelOptions
+from pollex.runs.roles import RunRoles, hire, hire_judge
+from pollex.runs.run import begin_or_resume_run, digest_json
+from pollex.runs.usage import ModelUsage
+from pollex.runs.workspace import Workspace
 from pollex.store.resume import runs, step
 from pollex.store.store import Store
 from pollex.store.tables import FactRow, pack

@@ -14,11 +14,11 @@ from pollex.graphs.context import Progress
 from pollex.measures.intervals import LEVEL
 from pollex.rooms.remedy.services.result import COMMAND, RemedyResult
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.workspace import run_to_end
 from pollex.services.compare import compare
 from pollex.services.logs import Sources
-from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown
-from pollex.services.workspace import run_to_end
 from pollex.store.resume import find_run, runs, step
 from pollex.store.store import Store
 from pollex.text import TerminalLines

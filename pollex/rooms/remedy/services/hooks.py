@@ -8,6 +8,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.options import RunOptions
 from pollex.services.hooks import (
     AgentStore,
     AgentTool,
@@ -15,7 +16,6 @@ from pollex.services.hooks import (
     RubricFacts,
     describe_figure,
 )
-from pollex.services.options import RunOptions
 from pollex.store.store import Store
 
 RELEASES = 3

@@ -19,8 +19,8 @@ from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric import Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import share_of
+from pollex.runs.options import RunOptions
 from pollex.services.held import Seen, read_held_rubrics
-from pollex.services.options import RunOptions
 from pollex.services.results import Result
 from pollex.store.database import FILE
 from pollex.store.resume import runs

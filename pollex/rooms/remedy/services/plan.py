@@ -19,10 +19,11 @@ from pollex.rooms.remedy.services.prompt_text import naive_sentence, with_line
 from pollex.rooms.remedy.services.proposals import SHOWN, asked_for, items
 from pollex.rooms.remedy.services.trials import Gathered
 from pollex.rubrics.answers import Question
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import CallPlan, Plan, call_plan
-from pollex.services.results import ModelUsage
-from pollex.services.roles import options_as_before, seed_of
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.plan import Plan
+from pollex.runs.roles import options_as_before, seed_of
+from pollex.runs.usage import ModelUsage
+from pollex.services.dry_run import CallPlan, call_plan
 
 SPREAD = 0.32
 """Standard deviation of a user's difference with two replies an arm, for plans; as in the benchmark's world."""

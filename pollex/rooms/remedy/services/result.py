@@ -19,7 +19,8 @@ from pollex.rooms.remedy.conversations.reply_context import ReplyContext
 from pollex.rooms.remedy.measures.advice import advice_of
 from pollex.rooms.remedy.reports.remedies import remedies_page
 from pollex.rubrics.answers import Answer
-from pollex.services.results import ModelUsage, Shown, usage_json
+from pollex.runs.usage import ModelUsage, usage_json
+from pollex.services.results import Shown
 from pollex.store.store import Store
 from pollex.store.tables import unpack
 from pollex.text import Line, TerminalLines, notes_told, without_nan

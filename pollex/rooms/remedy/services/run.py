@@ -29,10 +29,10 @@ from pollex.rooms.remedy.services.result import COMMAND, RemedyResult
 from pollex.rooms.remedy.services.sample import CASES, RemedyOptions
 from pollex.rooms.remedy.services.trials import Gathered, require_enough, sample_contexts
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.workspace import workspace
+from pollex.services.dry_run import Planned
 from pollex.services.logs import Sources, files_of, names_of
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import Planned
-from pollex.services.workspace import workspace
 from pollex.store.database import FILE
 from pollex.store.resume import read_facts, runs
 from pollex.store.store import Store

@@ -45,8 +45,8 @@ from pollex.rooms.remedy.services.sample import (
 from pollex.rubrics.answers import Question
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.run import digest_json
 from pollex.services.inspect import language_of_text
-from pollex.services.runs import digest_json
 from pollex.text import count
 
 CANDIDATES, REPLIES = 6, {"headroom": 3, "select": 1, "flatter": 2, "prove": 2}

@@ -30,14 +30,15 @@ from pollex.rubrics.rubric import DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, value_of
 from pollex.rubrics.worth import share_of
+from pollex.runs.learn_runs import refit as run_refit
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.roles import RunRoles, embedded_workers, embedder_for, embeds_with, hire_judge
+from pollex.runs.usage import ModelUsage, usage_by_stage
+from pollex.runs.workspace import Workspace, workspace
 from pollex.services.learn_result import require_not_edited, require_places
-from pollex.services.learn_runs import refit as run_refit
 from pollex.services.logs import Sources, files_of, logs_from, names_of, say_repeats
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.results import ModelUsage, Shown, usage_by_stage
-from pollex.services.roles import RunRoles, embedded_workers, embedder_for, embeds_with, hire_judge
+from pollex.services.results import Shown
 from pollex.services.score import read_unedited
-from pollex.services.workspace import Workspace, workspace
 from pollex.store.resume import runs
 from pollex.store.rows import read_answer
 from pollex.store.store import Store

@@ -25,8 +25,8 @@ from pollex.formats.scores import open_score_file
 from pollex.rooms.scale.formats.units import Unit
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
-from pollex.services.options import ModelOptions
-from pollex.services.runs import digest_json
+from pollex.runs.options import ModelOptions
+from pollex.runs.run import digest_json
 
 if TYPE_CHECKING:
     from pollex.gateway.calls import Capabilities

@@ -27,8 +27,8 @@ from pollex.rooms.scale.services.parts import (
     write_manifest,
 )
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.named_sets import store_of
-from pollex.services.options import ModelOptions, RunOptions
 from pollex.services.results import Shown, describe_share, line_of_outcomes, support_json
 from pollex.services.score import read_unedited
 from pollex.store.folder import SECRET, SIZE

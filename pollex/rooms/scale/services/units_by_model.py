@@ -20,10 +20,10 @@ from pollex.outputs import require_output
 from pollex.rooms.scale.services.parts import LEDGER, Job
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
-from pollex.services.options import ModelOptions
-from pollex.services.roles import embedder_for, embeds_with, llm_workers, options_as_before, seed_of
+from pollex.runs.options import ModelOptions
+from pollex.runs.roles import embedder_for, embeds_with, llm_workers, options_as_before, seed_of
+from pollex.runs.workspace import run_to_end
 from pollex.services.scorer import BatchScorer
-from pollex.services.workspace import run_to_end
 
 
 def model_of(options: ModelOptions, rubrics: RubricSet) -> tuple[ModelOptions, Capabilities]:

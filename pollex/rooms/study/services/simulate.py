@@ -25,12 +25,14 @@ from pollex.rooms.study.formats.topics import read_documents, read_topics
 from pollex.rooms.study.graphs import SIMULATED
 from pollex.rooms.study.prompts.simulate.systems import systems_named
 from pollex.rubrics.answers import Unanswered
-from pollex.services.by_model import by_model, require_model
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.plan import Plan, Planner, plan_dry_run
-from pollex.services.results import ModelUsage, Shown, line_of_outcomes, usage_by_stage
-from pollex.services.runs import RunSettings, begin_or_resume_run, digest_json
-from pollex.services.workspace import workspace
+from pollex.runs.by_model import by_model, require_model
+from pollex.runs.options import ModelOptions, RunOptions
+from pollex.runs.plan import Plan, Planner
+from pollex.runs.run import RunSettings, begin_or_resume_run, digest_json
+from pollex.runs.usage import ModelUsage, usage_by_stage
+from pollex.runs.workspace import workspace
+from pollex.services.dry_run import plan_dry_run
+from pollex.services.results import Shown, line_of_outcomes
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
 from pollex.text import TerminalLines, some_told

@@ -8,7 +8,7 @@ from pollex.gateway.calls import Capabilities
 from pollex.rooms.study.agents.llm.simulator import Passages, passages_of
 from pollex.rooms.study.formats.topics import read_documents
 from pollex.rooms.study.prompts.simulate.systems import System, systems_named
-from pollex.services.options import ModelOptions, ModelTable
+from pollex.runs.options import ModelOptions, ModelTable
 from pollex.web.profiles import MAX_WAIT
 
 

@@ -25,7 +25,7 @@ from pollex.rooms.study.agents.llm.simulator import Dialogue, Persona, Scene, Si
 from pollex.rooms.study.store.tables import StudyRow, TalkTurnRow
 from pollex.rooms.study.web.profiles import Speaker
 from pollex.rubrics.answers import Unanswered
-from pollex.services.options import ModelOptions
+from pollex.runs.options import ModelOptions
 from pollex.store.store import Store
 from pollex.store.tables import now, unpack
 from pollex.text import parse_toml, read_lines

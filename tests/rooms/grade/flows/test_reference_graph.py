@@ -17,7 +17,7 @@ from pollex.rooms.grade.prompts.grading.profile import EVIDENCE, ReferencingProf
 from pollex.rooms.grade.services.answer import respond, responses_of
 from pollex.rooms.grade.services.grade import grade_cases, gradings_of
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.services.runs import RunSettings
+from pollex.runs.run import RunSettings
 from pollex.store.store import Store
 
 PROFILE = ReferencingProfile.load("english")

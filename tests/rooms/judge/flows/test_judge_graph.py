@@ -16,7 +16,7 @@ from pollex.rooms.judge.graphs.state import Tallied
 from pollex.rooms.judge.services.judge_runs import People, answered_by_people, ask_and_rate
 from pollex.rooms.judge.store.votes import verdicts_of
 from pollex.rubrics.answers import Answer
-from pollex.services.runs import RunSettings
+from pollex.runs.run import RunSettings
 from pollex.store.resume import answers_of, conversations_of, runs
 from pollex.store.store import Store
 

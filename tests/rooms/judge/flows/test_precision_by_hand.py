@@ -16,7 +16,7 @@ from pollex.rooms.judge.formats.verdicts import vote_rows
 from pollex.rooms.judge.selection.consensus import ends_of
 from pollex.rooms.judge.services.judge_runs import ask_and_rate
 from pollex.rooms.judge.services.verdicts import Precision, precision_of
-from pollex.services.runs import RunSettings
+from pollex.runs.run import RunSettings
 from pollex.store.rows import label_row
 from pollex.store.store import Store
 

@@ -19,7 +19,7 @@ from pollex.rooms.remedy.services.prompt_text import PromptText, apply_diff
 from pollex.rooms.remedy.services.run import require_names, require_places
 from pollex.rooms.remedy.services.sample import RemedyOptions
 from pollex.rooms.remedy.usecases.remedy import ProveRemedy
-from pollex.services.options import ModelOptions
+from pollex.runs.options import ModelOptions
 from pollex.store.tables import pack, unpack
 from pollex.text import without_nan
 

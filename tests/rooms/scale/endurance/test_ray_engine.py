@@ -14,7 +14,7 @@ from small_runs import Learnt
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
 from pollex.rooms.scale.services.score_parts import score_parts
-from pollex.services.options import ModelOptions
+from pollex.runs.options import ModelOptions
 
 pytest.importorskip("ray", reason='pip install "pollex[ray]"')
 
@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import NullProgress
-from pollex.services.options import ModelOptions
+from pollex.runs.options import ModelOptions
 from pollex.rooms.scale.services.score_parts import score_parts
 
 log, rubrics, out, unit_bytes = sys.argv[1:]

@@ -23,7 +23,7 @@ from pollex.graphs.context import NullProgress
 from pollex.rooms.scale.services.score_parts import PartsResult, score_parts
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
-from pollex.services.options import ModelOptions
+from pollex.runs.options import ModelOptions
 from pollex.services.scorer import BatchScorer, packed_turns, unpacked_turns
 
 UNIT_BYTES = 3000

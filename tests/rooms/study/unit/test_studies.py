@@ -8,7 +8,7 @@ import pytest
 from pollex.errors import BadInput
 from pollex.rooms.study.store.tables import StudyRow
 from pollex.rooms.study.web.studies import Study, read_studies, read_study, studies_of
-from pollex.services.options import ModelOptions
+from pollex.runs.options import ModelOptions
 from pollex.store.store import Store
 from pollex.store.tables import now
 from pollex.web.profiles import read_profiles

@@ -21,7 +21,7 @@ from pollex.rooms.remedy.services.result import COMMAND, COMPARED, SHEET, chosen
 from pollex.rooms.remedy.web.hooks import REMEDIES
 from pollex.rooms.remedy.web.waiting import proposals_of, waits_for
 from pollex.rubrics.records import ChosenRubric
-from pollex.services.options import ModelOptions, RunOptions
+from pollex.runs.options import ModelOptions, RunOptions
 from pollex.store.resume import conversations_of, read_facts, step
 from pollex.store.runs import Run
 from pollex.store.tables import LabelRow, SheetRow, pack
@@ -38,7 +38,7 @@ from pollex.web.soon import Soon
 from pollex.web.views import Data, Done, page, post
 
 if TYPE_CHECKING:
-    from pollex.services.plan import CallPlan
+    from pollex.services.dry_run import CallPlan
 
 ON_A_PAGE = 20
 

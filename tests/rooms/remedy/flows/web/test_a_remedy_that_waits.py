@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from web_site import client_of, made_app, made_store
 
-from pollex.services.workspace import run_to_end
+from pollex.runs.workspace import run_to_end
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.web.kept_commands import kept_command

@@ -14,8 +14,8 @@ from web_site import client_of, made_app, made_store
 
 from pollex.gateway.budget import Limits, Price
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.options import ModelOptions
-from pollex.services.workspace import run_to_end
+from pollex.runs.options import ModelOptions
+from pollex.runs.workspace import run_to_end
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows
 from pollex.store.rubric_sets import set_digest

@@ -21,8 +21,8 @@ from pollex.rooms.remedy.services.life import (
 )
 from pollex.rubrics.answers import NEUTRAL, Answer
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.check import check
-from pollex.services.options import ModelOptions, RunOptions
 from pollex.store.forgetting import conversations_to_forget, forget
 from pollex.store.resume import answers_of, read_facts, runs
 from pollex.store.rows import AnswerCells, conversation_rows, rubric_rows

@@ -14,7 +14,7 @@ from pollex.prompts.domain import toml_value
 from pollex.rubrics.edits import Row, edited_pool, read_rubrics
 from pollex.rubrics.merging import merge_equal
 from pollex.rubrics.rubric import Rubric
-from pollex.services.runs import STATE_FORMAT, same_settings, versions
+from pollex.runs.run import STATE_FORMAT, same_settings, versions
 from pollex.store.resume import (
     extractions_of,
     find_run,

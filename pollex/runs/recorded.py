@@ -14,7 +14,7 @@ from pollex.errors import WrongUse
 from pollex.gateway.budget import Limits
 from pollex.gateway.recorded import RecordedEndpoint
 from pollex.outputs import make_folder, write_whole
-from pollex.services.options import ModelOptions
+from pollex.runs.options import ModelOptions
 from pollex.store.folder import keep_secret, make_private
 
 RUBRICS, BUILT_IN = "rubrics.json", "built-in"
@@ -108,7 +108,7 @@ class Recording:
     def changed_prompts(self) -> list[str]:
         """Return the names of prompts that are not as they were."""
         # it brings all roles, which takes a second
-        from pollex.services.roles import prompt_versions
+        from pollex.runs.roles import prompt_versions
 
         now = prompt_versions()
         return sorted(name for name, version in self.prompts.items() if now.get(name) != version)

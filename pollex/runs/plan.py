@@ -1,4 +1,4 @@
-"""`--dry-run`: the calls, tokens and cost of a run, without one call.
+"""The calls, tokens and cost of a run, counted without one call.
 
 The roles on a model are run against a client that records calls instead of making them, so these
 counts are exact.
@@ -8,14 +8,13 @@ as such.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pollex.agents.llm.adapting import adapt_rubrics
 from pollex.agents.llm.asker import Asker
@@ -37,21 +36,14 @@ from pollex.rubrics.judge_settings import MOST_IN_A_CALL
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import Sides, sides_of
 from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id
-from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.known_answers import (
+from pollex.runs.known_answers import (
     CONVERSATIONS_IN_A_QUERY,
     TOKENS_OF_AN_ANSWER,
-    all_answers_known,
-    judge_from_memory,
-    questions_of_model,
 )
-from pollex.services.options import ModelOptions, RunOptions
-from pollex.services.results import ModelUsage, Result
-from pollex.services.roles import embedding_confirmed, options_as_before, seed_of
+from pollex.runs.options import ModelOptions, RunOptions
 from pollex.store.folder import read_secret
 from pollex.store.resume import StoredAnswers
 from pollex.store.store import Store
-from pollex.text import TerminalLines
 
 EXACT_PLAN_WORD = "planned"
 AT_MOST = "at most"
@@ -411,245 +403,6 @@ def keys_paid_for(run: RunOptions) -> set[str]:
             return keys
     except PollexError:
         return set()
-
-
-@dataclass(frozen=True)
-class CallPlan(Result):
-    """The calls of a planned run, and their cost.
-
-    Attributes:
-        models: Names and planned calls of the models; empty for the built-in roles.
-        notes: Notes on the figures.
-        likely: What of it is likely, where the plan itself is an upper bound; None where it is
-            exact.
-    """
-
-    models: tuple[tuple[str, ModelUsage], ...]
-    notes: tuple[str, ...]
-    likely: ModelUsage | None = None
-
-    def told(self, **_asked: object) -> TerminalLines:
-        """Yield what would be asked, and what to know of the figures."""
-        for name, usage in self.models:
-            if len(self.models) > 1:
-                yield f"{name}:"
-            yield from usage.told()
-
-        if self.likely is not None:
-            yield f"Likely: {self.likely.planned}"
-        yield from self.notes
-
-    def as_json(self) -> dict[str, Any]:
-        tables = {name: usage.by_stage() for name, usage in self.models}
-        # the first model's plan, then those of the panel by name
-        first, *others = tables.values() if tables else [{}]
-        if others:
-            panel = {"panel": dict(list(tables.items())[1:])}
-        else:
-            panel = {}
-
-        costs = {"costs": self.costs} if self.costs else {}
-        if self.likely is None:
-            likely = {}
-        else:
-            likely = {"likely": self.likely.by_stage()}
-
-        return {"dry_run": True, "notes": list(self.notes), "plan": first} | likely | costs | panel
-
-    @property
-    def costs(self) -> dict[str, float]:
-        """Return the cost of all models that have a price, asked at once and by batch; empty without prices."""
-        return costs_of([usage for _, usage in self.models])
-
-
-class Planned(Exception):
-    """The end of a dry run, where the first call would have been made."""
-
-    def __init__(self, plan: CallPlan) -> None:
-        super().__init__("nothing was asked")
-        self.plan = plan
-
-
-def costs_of(planned: Sequence[ModelUsage]) -> dict[str, float]:
-    """Return the cost at once and by batch, each model's at its price; empty where none has one."""
-    # each stage with the price of its model, as models cost differently
-    rows = []
-    for model in planned:
-        if model.price:
-            for row in model.table.stages.values():
-                rows.append((row, model.price))
-
-    if not rows:
-        return {}
-
-    at_once = sum(price.cost(row.prompt, row.completion) for row, price in rows)
-    # a discount is for calls that can wait, as they don't need each other's replies
-    saved = sum(
-        price.discount * price.cost(row.prompt, row.completion) for row, price in rows if row.apart
-    )
-    return {"at_once": at_once, "by_batch": at_once - saved}
-
-
-def plan_scoring(
-    conversations: Sequence[Conversation],
-    rubrics: RubricSet,
-    run: RunOptions,
-    model: ModelOptions,
-) -> CallPlan:
-    """Plan what `score` and `evaluate` would ask, or `refit` with the set's own judge."""
-    if rubrics.judge.built_in:
-        embedding_confirmed(model, rubrics.judge)  # refuses what the run would refuse
-        return NO_CALLS
-    if not model.again and (known_count := _all_known(conversations, rubrics, run)):
-        usage = ModelUsage(
-            UsageTable(),
-            model.limits.price,
-            known_answers=known_count,
-        )
-        return CallPlan(((rubrics.judge.name, usage),), (NOTHING_LEFT,))
-
-    # the endpoint is taken to be able to do what it could when θ was fitted
-    model = options_as_before(model, rubrics.judge)
-    able = rubrics.judge.options.capabilities
-    plan = Plan.of(model, rubrics.domain, run, seed_of(rubrics.judge), able)
-    table = asyncio.run(plan.fitting(conversations, rubrics.rubrics))
-
-    return call_plan(
-        model,
-        table,
-        able is not None,
-        known_answers=plan.planner.known_answers,
-    )
-
-
-NOTHING_LEFT = "Nothing is left to ask: all answers are in the store."
-
-
-def _all_known(
-    conversations: Sequence[Conversation],
-    rubrics: RubricSet,
-    run: RunOptions,
-) -> int:
-    """Return how many answers the set's model would give, if all of them are in the store; else 0."""
-    try:
-        with Store.open(run.store, read_only=True) as store:
-            judge = judge_from_memory(rubrics, store)
-            questions = questions_of_model(rubrics)
-            if judge is None or not all_answers_known(judge, conversations, questions):
-                return 0
-            return len(questions) * sum(
-                not conversation.not_scorable for conversation in conversations
-            )
-    except PollexError:  # there is no store yet
-        return 0
-
-
-def plan_learning(
-    logs: Logs,
-    settings: LearnSettings,
-    profile: DomainProfile,
-    run: RunOptions,
-    model: ModelOptions,
-    rubrics: Sequence[Rubric] = (),
-    *,
-    adapt: bool = False,
-) -> CallPlan:
-    """Plan the calls of `learn`.
-
-    Args:
-        given: Rubrics that are fitted and not learnt.
-        adapt: Whether these are put into the terms of the domain first.
-    """
-    if model.name is None:
-        return NO_CALLS
-
-    plan = Plan.of(model, profile, run, settings.seed)
-    # rubrics that exist are adapted or fitted; without them a set is learned
-    if adapt:
-        work = plan.adapting(logs.learnable, rubrics)
-    else:
-        if rubrics:
-            work = plan.fitting(logs.learnable, rubrics)
-        else:
-            work = plan.learning(logs, settings)
-
-    table = asyncio.run(work)
-    planned = call_plan(
-        model,
-        table,
-        probed=False,
-        known_answers=plan.planner.known_answers,
-    )
-    # of rubrics that exist, the plan needs no likely figures beside it
-    if rubrics:
-        likely = None
-    else:
-        likely = ModelUsage(plan.planner.likely, model.limits.price)
-
-    return replace(planned, likely=likely)
-
-
-def plan_dry_run(
-    model: ModelOptions,
-    run: RunOptions,
-    seed: int,
-    work: Callable[[Plan], Coroutine[Any, Any, object]],
-    profile: DomainProfile | None = None,
-) -> Planned:
-    """Return the end of a dry run: the calls that some work makes of a model that only counts them."""
-    plan = Plan.of(model, profile or DomainProfile.neutral(), run, seed)
-    asyncio.run(work(plan))
-    return Planned(call_plan(model, plan.planner.table, probed=False))
-
-
-def call_plan(
-    model: ModelOptions,
-    table: UsageTable,
-    probed: bool,
-    panel: Sequence[tuple[str, ModelUsage]] = (),
-    known_answers: int = 0,
-) -> CallPlan:
-    """Return a plan with what to know of its figures.
-
-    Args:
-        known_answers: Answers of earlier runs, for which no call is made.
-        panel: Names and plans of models that are asked beside the first.
-    """
-    assert model.name is not None, "the built-in roles ask nobody"
-    models = (
-        (model.name, ModelUsage(table, model.limits.price, known_answers=known_answers)),
-        *panel,
-    )
-    notes = [
-        "Nothing was asked. Tokens are estimates; a call is sent again where the endpoint fails."
-    ]
-    # upper bounds are explained only where the plan has some
-    if any(usage.table.total.outcomes[AT_MOST] for _, usage in models):
-        notes.append(
-            "Stages with “at most” depend on answers: their true figures are lower, often several times."
-        )
-
-    if not probed:
-        notes.append("The endpoint was taken to be able to do everything; `pollex doctor` asks it.")
-
-    if not probed and model.settings.samples > 1:
-        notes.append(
-            f"Where it gives no log-probabilities, {model.settings.samples} samples judge so many times as often."
-        )
-
-    # the cost leaves out models without a price, which is said
-    if costs := costs_of([usage for _, usage in models]):
-        cost_text = f"{costs['at_once']:.4g} at once, {costs['by_batch']:.4g} with --batch"
-        unpriced = ", ".join(name for name, usage in models if usage.price is None)
-        without = ""
-        if unpriced:
-            without = f", without that of {unpriced}, which has no price"
-        notes.append(f"Cost: {cost_text}, where answers come within 24 hours{without}.")
-
-    return CallPlan(models, tuple(notes))
-
-
-NO_CALLS = CallPlan((), ("Built-in (no LLM): no calls, no tokens, no cost.",))
 
 
 def _sample_reason(number: int, kind: Polarity) -> Reason:

@@ -23,8 +23,8 @@ from pollex.rubrics.judge_settings import CALLS, DEFAULT_MODEL, JUDGMENTS, Judge
 from pollex.rubrics.records import EMBEDDED, LLM, JudgeRecord
 from pollex.rubrics.rubric import BUILT_IN, DISTILLED, Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.options import ModelOptions
-from pollex.services.runs import RunSettings
+from pollex.runs.options import ModelOptions
+from pollex.runs.run import RunSettings
 from pollex.store.folder import EMBEDDINGS
 from pollex.store.settings_told import CAPABILITIES, writable_setting
 
@@ -297,7 +297,7 @@ async def hire(
     from pollex.gateway.gateway import Gateway
     from pollex.gateway.probe import probe
     from pollex.gateway.recorded import RecordedEndpoint
-    from pollex.services.batches import desk_for
+    from pollex.runs.batches import desk_for
     from pollex.store.ledger import StoreLedger
     from pollex.store.resume import StoredAnswers
 
@@ -602,7 +602,7 @@ async def workers_from_memory(
     """
     # no endpoint is reached: either every answer is known, or nothing is done here
     record = rubric_set.judge
-    from pollex.services.known_answers import (  # sets of a model alone need it
+    from pollex.runs.known_answers import (  # sets of a model alone need it
         all_answers_known,
         judge_from_memory,
         questions_of_model,

@@ -20,13 +20,13 @@ from pollex.conversations.logs import Logs
 from pollex.errors import Interrupted, WrongUse
 from pollex.gateway.endpoint import Endpoint
 from pollex.graphs.context import Progress
-from pollex.services.options import RunOptions
+from pollex.runs.options import RunOptions
 from pollex.store.resume import keep_originals
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
-    from pollex.services.roles import RunRoles
-    from pollex.services.runs import RunSettings
+    from pollex.runs.roles import RunRoles
+    from pollex.runs.run import RunSettings
 
 T = TypeVar("T")
 

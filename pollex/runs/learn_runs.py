@@ -38,16 +38,16 @@ from pollex.rubrics.records import ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import BUILT_IN, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet, digest_of
 from pollex.rubrics.worth import anew_told
-from pollex.selection.policies import DEFAULT, POLICIES
-from pollex.services.pool_review import Fork, People, PoolWaits, ask_until_accepted, begin_fork
-from pollex.services.roles import RunRoles
-from pollex.services.runs import (
+from pollex.runs.pool_review import Fork, People, PoolWaits, ask_until_accepted, begin_fork
+from pollex.runs.roles import RunRoles
+from pollex.runs.run import (
     RunSettings,
     begin_or_resume_run,
     digest_json,
     kept_ids,
     same_settings,
 )
+from pollex.selection.policies import DEFAULT, POLICIES
 from pollex.store.resume import answers_of, extractions_of, find_run, step
 from pollex.store.rows import conversation_rows
 from pollex.store.rubric_sets import rubric_set_rows

@@ -6,11 +6,11 @@ from typing import Any, TypeVar
 from pollex.agents.llm.asker import Asker
 from pollex.errors import WrongUse
 from pollex.prompts.domain import DomainProfile
-from pollex.services.options import ModelOptions
-from pollex.services.results import ModelUsage
-from pollex.services.roles import RunRoles, hire
-from pollex.services.runs import RunSettings
-from pollex.services.workspace import Workspace
+from pollex.runs.options import ModelOptions
+from pollex.runs.roles import RunRoles, hire
+from pollex.runs.run import RunSettings
+from pollex.runs.usage import ModelUsage
+from pollex.runs.workspace import Workspace
 from pollex.store.store import Store
 
 T = TypeVar("T")

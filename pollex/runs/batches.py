@@ -16,7 +16,7 @@ from pollex.store.ledger import StoreBook
 if TYPE_CHECKING:
     from pollex.gateway.calls import Ledger
     from pollex.gateway.transport import ChatModel
-    from pollex.services.options import ModelOptions
+    from pollex.runs.options import ModelOptions
     from pollex.store.store import Store
 
 ANTHROPIC = "api.anthropic.com"
