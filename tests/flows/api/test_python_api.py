@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,13 @@ def test_every_public_name_is_there_and_no_other() -> None:
         assert getattr(pollex, name) is not None
     with pytest.raises(AttributeError, match="nonsense"):
         pollex.nonsense  # noqa: B018
+
+
+def test_a_verb_with_the_name_of_a_folder_is_a_function_all_the_same(learnt: Learnt) -> None:
+    assert import_module("pollex.runs.options"), "which makes `pollex.runs` the folder"
+    assert [run["command"] for run in pollex.runs(store=learnt.store).as_json()["runs"]][:1] == [
+        "learn"
+    ]
 
 
 async def test_learning_from_python_gives_what_the_command_gives_also_inside_a_running_event_loop(
