@@ -67,6 +67,7 @@ def tell_webhook(
                 headers=headers,
                 timeout=WEBHOOK_TIMEOUT_SECONDS,
                 follow_redirects=False,
+                trust_env=False,  # no proxy of the environment
             )
         except PollexError as error:
             return f"not told: {error.what}"

@@ -194,11 +194,14 @@ def _pages(
         yield from _about(client, stream, state, scope)
         return
 
+    used_cursors: set[str] = set()
     while (cursor := state.cursors.get(stream.name, "")) != "end":
         where = Where(scope, cursor, state.since.get(stream.name, ""))
         page = stream.page(_answer(client, stream.ask(where)))
-        # a cursor that comes back unchanged would go on for ever
-        state.cursors[stream.name] = page.cursor if page.cursor and page.cursor != cursor else "end"
+        # a cursor that comes back would go on for ever
+        used_cursors.add(cursor)
+        is_new = page.cursor and page.cursor not in used_cursors
+        state.cursors[stream.name] = page.cursor if is_new else "end"
         # interfaces that ignore the time are filtered here; rows without a time stay
         begin = parse_moment(where.since) or 0.0
         rows = [row for row in page.rows if (parse_moment(row.get(stream.time)) or begin) >= begin]
@@ -234,6 +237,7 @@ def _about(
     while ids := tuple(state.ids.get(stream.name, [])[:PAGE]):
         rows = []
         cursor = ""
+        used_cursors: set[str] = set()
         while True:
             page = stream.page(
                 _answer(
@@ -248,7 +252,8 @@ def _about(
             else:
                 following = page.cursor
 
-            if not following or following == cursor:
+            used_cursors.add(cursor)
+            if not following or following in used_cursors:
                 break
             cursor = following
 
@@ -283,6 +288,8 @@ def _client(interface: Interface, environment: Mapping[str, str]) -> httpx2.Clie
         base_url=url.rstrip("/"),
         headers=interface.headers(environment),
         timeout=SECONDS,
+        # a proxy of the environment would see keys and conversations
+        trust_env=False,
     )
 
 
@@ -304,6 +311,8 @@ def _answer(client: httpx2.Client, ask: Ask) -> Any:
                 params=list(ask.query),
                 json=ask.body,
             )
+        except httpx2.InvalidURL as error:
+            raise WrongUse(f"no address: {error}", hint="check the project's name") from None
         # no connection, or it broke off: worth another try
         except httpx2.HTTPError as error:
             failure = f"no answer: {error}"
@@ -332,9 +341,10 @@ def _json(response: httpx2.Response, path: str) -> Any:
 
     try:
         return response.json()
-    except ValueError:
+    # nested deeper than Python reads
+    except (ValueError, RecursionError):
         raise BadInput(
-            "the answer isn't JSON",
+            "the answer isn't JSON that can be read",
             where=path,
             hint="check the address of the interface",
         ) from None
@@ -380,15 +390,7 @@ def _state(
             since=dict.fromkeys(streams, since) if since else {},
         )
 
-    # a state that another version wrote has other fields
-    try:
-        state = FetchState(**json.loads(_beside(out).read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise BadInput(
-            f"its state can't be read: {error}",
-            where=str(_beside(out)),
-            hint="remove both files",
-        ) from None
+    state = _read_state(_beside(out))
 
     # rows of two projects in one file could not be told apart
     if (state.tool, state.project) != (tool, project):
@@ -399,6 +401,28 @@ def _state(
             hint="give another name",
             option="out",
         )
+
+    return state
+
+
+def _read_state(path: Path) -> FetchState:
+    """Read the progress of a file.
+
+    Raises:
+        BadInput: Another version wrote it, or it is damaged.
+    """
+    from pydantic import NonNegativeInt, TypeAdapter, ValidationError  # only where a fetch goes on
+
+    try:
+        state = TypeAdapter(FetchState).validate_json(path.read_bytes(), strict=True)
+        TypeAdapter(NonNegativeInt).validate_python(state.size)
+    except (OSError, ValidationError) as error:
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise BadInput(
+            f"its state can't be read: {reason}",
+            where=str(path),
+            hint="remove both files",
+        ) from None
 
     return state
 
@@ -441,17 +465,14 @@ def push(
     """
     interface = interface_of(to, pushing=True)
     assert interface.push is not None
-    requests = _requests(file)
-    asks = list(interface.push(requests))
+    entries = _read_entries(file, interface)
+    asks = list(interface.push(entries))
     progress.start("send", len(asks))
 
     # what an earlier sending left is removed first, where the tool keeps every copy
     with _client(interface, environment or os.environ) as client:
-        stale = interface.stale
-        for request in requests if isinstance(requests, list) else ():
-            if stale is None:
-                break
-            about, removals = stale(request)
+        for entry in entries if interface.stale else ():
+            about, removals = interface.stale(entry)
             for removal in removals(_answer(client, about)):
                 _answer(client, removal)
 
@@ -462,7 +483,12 @@ def push(
     return Transferred(tool=to, file=file, rows={"requests": len(asks)})
 
 
-def _requests(file: Path) -> Any:
+def _read_entries(file: Path, interface: Interface) -> list[Row]:
+    """Read what is to be sent: one JSON value, or one a line.
+
+    Raises:
+        BadInput: It can't be read, or an entry isn't one that the tool takes.
+    """
     try:
         text = read_lines(file)
     except (OSError, UnicodeDecodeError) as error:
@@ -472,21 +498,50 @@ def _requests(file: Path) -> Any:
             hint="check the path",
         ) from None
 
-    # one JSON value, else one a line
+    hint = f"write it with `pollex score --as {interface.name}`"
     try:
-        return json.loads(text)
-    except ValueError:
-        pass
+        entries = _parse_entries(text)
+    # nested deeper than Python reads, too
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"not JSON: {error}", where=str(file), hint=hint) from None
 
+    for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, dict):
+            raise BadInput(f"entry {number} is no object", where=str(file), hint=hint)
+        if lacking := interface.lacks(entry):
+            what = f"entry {number} has no {lacking}"
+            raise BadInput(what, where=str(file), hint=hint)
+
+    return entries
+
+
+def _parse_entries(text: str) -> list[Any]:
+    """Return the entries of a text: a list, what stands under `data`, or values, one a line."""
     try:
-        requests = []
+        values = [_parse_json(text)]
+    except ValueError:
+        values = []
         for line in text.splitlines():
             if line.strip():
-                requests.append(json.loads(line))
-        return requests
-    except ValueError as error:
-        raise BadInput(
-            f"not JSON: {error}",
-            where=str(file),
-            hint="write it with `pollex score --as`",
-        ) from None
+                values.append(_parse_json(line))
+
+    if len(values) != 1:
+        return values
+
+    # the whole body as the tool takes it, or its list alone
+    (value,) = values
+    if isinstance(value, dict) and isinstance(value.get("data"), list):
+        value = value["data"]
+    return value if isinstance(value, list) else [value]
+
+
+def _parse_json(text: str) -> Any:
+    """Parse a text as JSON that can be sent again: numbers that it has, and characters that UTF-8 has."""
+    value = json.loads(text, parse_constant=_refuse_constant)
+    # half a character (a lone surrogate) can't be sent
+    json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")

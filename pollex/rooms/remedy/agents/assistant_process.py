@@ -27,6 +27,8 @@ SECONDS = 120.0
 """That one reply may take, and that an import may."""
 LONGEST_LINE = 16_000_000
 """Bytes; the host sends none that is longer."""
+LONGEST_REPLY = 1_000_000
+"""Characters of a reply, its calls included; the host makes a longer one a failure."""
 KEPT = 4_000
 """Bytes of what the user's code printed last, for messages."""
 HANGING = 3
@@ -68,8 +70,16 @@ def message_of(line: bytes) -> dict[str, Any]:
     return message
 
 
+def name_signal(number: int) -> str:
+    """Return a signal's name; its number for one without, as real-time signals are."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
 def is_reply(values: Any) -> bool:
-    """Tell whether values are a reply, or say why there is none."""
+    """Tell whether values are a reply of a length that the host sends, or say why there is none."""
     if not isinstance(values, dict):
         return False
     # a reason in place of a reply, of a kind that is known
@@ -79,6 +89,7 @@ def is_reply(values: Any) -> bool:
     calls = values.get("calls")
     return (
         isinstance(values.get("text"), str)
+        and len(values["text"]) <= LONGEST_REPLY
         and isinstance(calls, list)
         and all(map(is_call, calls))
         and all(is_amount(values.get(name)) for name in ("cost", "seconds"))
@@ -99,6 +110,7 @@ def is_call(values: Any) -> bool:
         and values.keys() == {"name", "arguments", "id"}
         and isinstance(values["name"], str)
         and isinstance(values["arguments"], str)
+        and len(values["arguments"]) <= LONGEST_REPLY
         and isinstance(values["id"], str | None)
     )
 
@@ -305,7 +317,7 @@ class Host:
         """Say how it ended, and what it printed last."""
         code = self.process.returncode
         if code < 0:
-            how = f"signal {signal.Signals(-code).name}"
+            how = f"signal {name_signal(-code)}"
         else:
             how = f"exit code {code}"
 

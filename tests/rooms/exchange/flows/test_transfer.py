@@ -32,12 +32,14 @@ class Tool:
     Attributes:
         fixed: Answers by address.
         broken: Errors that come first, by the beginning of an address.
+        cycle: Cursors that scores name one after another.
     """
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, dict[str, list[str]], Any]] = []
         self.headers: list[dict[str, str]] = []
         self.broken: dict[str, list[int]] = {}
+        self.cycle: list[str] = []
         self.fixed: dict[str, Any] = {SCORES: {"data": [THUMB], "meta": {}}}
         self.rows: list[dict[str, Any]] = [
             {
@@ -52,6 +54,8 @@ class Tool:
 
     def answer(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> Any:
         self.asked.append((method, path, query, body))
+        if self.cycle and path == SCORES:
+            return {"data": [THUMB], "meta": {"cursor": self.cycle.pop(0)}}
         if path in self.fixed:
             return self.fixed[path]
         if path == "/api/public/v2/observations":
@@ -375,3 +379,74 @@ def test_a_thumb_that_was_changed_counts_as_it_is_now_and_one_of_another_person_
     assert [one.label.value for one in read_logs(log("x")) if one.id == "s1"] == ["negative"]
     with pytest.raises(BadInput, match="2 thumbs that differ: 1 up, 1 down"):
         read_logs(log("y"))
+
+
+@pytest.mark.parametrize("to", ["langfuse", "langsmith", "phoenix", "mlflow", "opik", "otel"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "5",
+        "null",
+        '"x"',
+        "[1]",
+        '{"a": 1}',
+        '{"data": 5}',
+        '[{"trace_id": "t", "value": NaN}]',
+        '[{"trace_id": "\\ud800"}]',
+        "[" * 100_000,
+        '{"id": "c", "netsat": 1.5, "rubrics": {}}',
+    ],
+)
+def test_what_a_tool_does_not_take_is_told_before_anything_is_sent(
+    tool: tuple[Tool, str], tmp_path: Path, to: str, content: str
+) -> None:
+    known, _ = tool
+    (tmp_path / "scores.json").write_text(content)
+    with pytest.raises(BadInput, match=r"entry 1 |not JSON"):
+        push(tmp_path / "scores.json", to=to, progress=NullProgress(), environment={})
+    assert known.asked == []
+
+
+def test_ids_stay_below_their_addresses(tool: tuple[Tool, str], tmp_path: Path) -> None:
+    known, url = tool
+    environment = {"MLFLOW_TRACKING_URI": url}
+    entry = {"trace_id": "../../admin", "assessment_name": "x", "metadata": {"id": "i"}}
+    stale = [{"metadata": {"id": "i"}, "assessment_id": "../../danger"}, {"metadata": {"id": "i"}}]
+    known.fixed = {
+        "/api/3.0/mlflow/traces/batchGet": {"traces": [{"trace_info": {"assessments": stale}}]}
+    }
+    (tmp_path / "a.json").write_text(json.dumps([entry]))
+    push(tmp_path / "a.json", to="mlflow", progress=NullProgress(), environment=environment)
+    place = "/api/3.0/mlflow/traces/..%2F..%2Fadmin/assessments"
+    assert [path for method, path, *_ in known.asked if method != "GET"] == [
+        f"{place}/..%2F..%2Fdanger",
+        place,
+    ]
+
+
+def test_cursors_that_come_back_end_a_fetch_and_no_proxy_of_the_environment_is_used(
+    tool: tuple[Tool, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, url = tool
+    # nobody listens there: a request through it would fail
+    for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    known.cycle = ["a", "b", "a", "b", "a", "b"]
+    made = fetched("langfuse", tmp_path / "log.jsonl", keys(url))
+    assert made.rows["scores"] == 3
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"size": -5}, {"size": "x"}, {"size": 1e400}, {"cursors": []}, {"since": [1]}],
+)
+def test_a_damaged_state_of_a_fetch_is_told(
+    tool: tuple[Tool, str], tmp_path: Path, damage: dict[str, Any]
+) -> None:
+    _, url = tool
+    out = tmp_path / "log.jsonl"
+    fetched("langfuse", out, keys(url))
+    state = out.with_name("log.jsonl.state")
+    state.write_text(json.dumps(json.loads(state.read_text()) | damage))
+    with pytest.raises(BadInput, match="state can't be read"):
+        fetched("langfuse", out, keys(url))

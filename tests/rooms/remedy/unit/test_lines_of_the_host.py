@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pollex.rooms.remedy.agents.assistant_process import message_of
+from pollex.rooms.remedy.agents.assistant_process import message_of, name_signal
 
 CALL = {"name": "look", "arguments": "{}", "id": "a"}
 REPLY = {"text": "Yes.", "calls": [CALL], "cost": 0.0, "seconds": 0.1}
@@ -29,6 +29,7 @@ REPLY = {"text": "Yes.", "calls": [CALL], "cost": 0.0, "seconds": 0.1}
         {"id": 1, "found": REPLY | {"calls": [CALL | {"id": {}}]}},
         {"id": 1, "found": {"kind": 3, "detail": "x"}},
         {"id": 1, "found": {"kind": "\x1b[31m", "detail": "x"}},
+        {"id": 1, "found": REPLY | {"text": "x" * 1_000_001}},
         {"ready": "shop"},
         {"failed": 3},
     ],
@@ -50,3 +51,7 @@ def test_foreign_lines_are_refused(line: Any) -> None:
 )
 def test_lines_of_the_host_are_taken(line: Any) -> None:
     assert message_of(json.dumps(line).encode()) == line
+
+
+def test_a_signal_without_a_name_is_told_by_its_number() -> None:
+    assert (name_signal(9), name_signal(40)) == ("SIGKILL", "40")

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 from uuid import UUID
 
+from pollex.errors import WrongUse
 from pollex.formats.assembly.log_parts import parse_moment
 
 Row = dict[str, Any]
@@ -98,6 +100,7 @@ class Interface:
     Attributes:
         keys: Variables of keys that have to be there, and `optional` those that may be.
         push: Makes requests of what is sent; None where nothing can be.
+        sent: What each entry that is sent must have: a value under one name of each group.
         headers: Made from the variables with keys.
         stale: Of a request, what to ask about it first, and what then to send to take an older one
             away.
@@ -109,10 +112,18 @@ class Interface:
     optional: tuple[str, ...] = ()
     streams: tuple[Stream, ...] = ()
     project: bool = False
-    push: Callable[[Any], Iterator[Ask]] | None = None
+    push: Callable[[list[Row]], Iterator[Ask]] | None = None
+    sent: Sequence[Sequence[str]] = ()
     headers: Callable[[Environment], dict[str, str]] = lambda _: {}
     named: Callable[[str], tuple[Ask, Callable[[Any], str]] | None] = lambda _: None
     stale: Callable[[Row], tuple[Ask, Callable[[Any], list[Ask]]]] | None = None
+
+    def lacks(self, entry: Row) -> str:
+        """Return the names of which an entry that is to be sent has none; empty where it has all."""
+        for names in self.sent:
+            if not any(entry.get(name) for name in names):
+                return " or ".join(names)
+        return ""
 
 
 def _fill_places(value: Any, where: Where) -> Any:
@@ -178,7 +189,7 @@ def _bearer_auth(name: str) -> Callable[[Environment], dict[str, str]]:
     )
 
 
-def _langfuse_scores(requests: Any) -> Iterator[Ask]:
+def _langfuse_scores(requests: list[Row]) -> Iterator[Ask]:
     for begin in range(0, len(requests), PAGE):
         yield Ask("/api/public/scores", body=requests[begin : begin + PAGE])
 
@@ -187,24 +198,17 @@ def _langsmith_project(name: str) -> tuple[Ask, Callable[[Any], str]] | None:
     try:
         UUID(name)
     except ValueError:
-        return Ask("/api/v1/sessions", [("name", name), ("limit", "1")]), lambda answer: str(
-            rows_in(answer)[0]["id"]
-        )
+        ask = Ask("/api/v1/sessions", [("name", name), ("limit", "1")])
+        return ask, lambda answer: str(rows_in(answer)[0]["id"])
 
     return None
 
 
-def _phoenix_annotations(requests: Any) -> Iterator[Ask]:
+def _phoenix_annotations(annotations: list[Row]) -> Iterator[Ask]:
     """Yield requests by kind of target; an identifier makes a repeat an update."""
-    # either the whole body as it was written, or its list alone
-    if isinstance(requests, Mapping):
-        listed = requests["data"]
-    else:
-        listed = requests
-
     for name in ("session", "trace", "span"):
         # an annotation has the id of exactly one kind of target
-        of_kind = [annotation for annotation in listed if annotation.get(f"{name}_id")]
+        of_kind = [annotation for annotation in annotations if annotation.get(f"{name}_id")]
         for begin in range(0, len(of_kind), PAGE):
             yield Ask(
                 f"/v1/{name}_annotations",
@@ -213,7 +217,7 @@ def _phoenix_annotations(requests: Any) -> Iterator[Ask]:
             )
 
 
-def _opik_scores(requests: Any) -> Iterator[Ask]:
+def _opik_scores(requests: list[Row]) -> Iterator[Ask]:
     # scores of threads and of traces go to different addresses
     for key, path in (("thread_id", "threads"), ("id", "traces")):
         scores = []
@@ -246,57 +250,80 @@ def _stale_assessments(request: Row) -> tuple[Ask, Callable[[Any], list[Ask]]]:
 
     MLflow keeps every assessment, so the earlier ones are deleted before one is sent again.
     """
-    trace = str(request.get("trace_id"))
+    trace = str(request["trace_id"])
     # the id that an earlier sending wrote into the metadata
-    id_ = (request.get("metadata") or {}).get("id")
+    id_ = text_inside(request, "metadata", "id")
 
     def removals(answer: Any) -> list[Ask]:
-        assessments = []
         # assessments stand within the traces of the answer
+        assessments = []
         for row in rows_in(answer, "traces"):
-            assessments.extend(rows_in((row.get("trace_info") or {}), "assessments"))
+            assessments.extend(rows_in(row.get("trace_info"), "assessments"))
 
         # those that an earlier sending made
-        same = []
-        for assessment in assessments:
-            if id_ is not None and (assessment.get("metadata") or {}).get("id") == id_:
-                same.append(assessment)
-
         removals: list[Ask] = []
-        for assessment in same:
-            removals.append(
-                Ask(
-                    f"{TRACES}/{trace}/assessments/{assessment['assessment_id']}",
-                    method="DELETE",
-                )
-            )
+        for assessment in assessments:
+            number = text_inside(assessment, "assessment_id")
+            if id_ and number and text_inside(assessment, "metadata", "id") == id_:
+                path = f"{_assessments_of(trace)}/{quote(number, safe='')}"
+                removals.append(Ask(path, method="DELETE"))
 
         return removals
 
     return Ask(f"{TRACES}/batchGet", [("trace_ids", trace)]), removals
 
 
-def _sent_assessments(requests: Any) -> Iterator[Ask]:
-    return (
-        Ask(f"{TRACES}/{assessment['trace_id']}/assessments", body={"assessment": assessment})
-        for assessment in requests
-    )
+def _sent_assessments(assessments: list[Row]) -> Iterator[Ask]:
+    for assessment in assessments:
+        path = _assessments_of(str(assessment["trace_id"]))
+        yield Ask(path, body={"assessment": assessment})
+
+
+def _assessments_of(trace: str) -> str:
+    """Return the address of a trace's assessments; an id of dots would climb out of it.
+
+    Raises:
+        WrongUse: The id is no name.
+    """
+    if trace.strip(".") == "":
+        raise WrongUse(f"a trace's id is {trace!r}", hint="take the entry out of the file")
+    return f"{TRACES}/{quote(trace, safe='')}/assessments"
+
+
+def _sent_whole(path: str) -> Callable[[list[Row]], Iterator[Ask]]:
+    """Return what sends each entry as it stands to a path."""
+
+    def requests_of(entries: list[Row]) -> Iterator[Ask]:
+        for entry in entries:
+            yield Ask(path, body=entry)
+
+    return requests_of
 
 
 ROWS: Mapping[str, Callable[[Row], Row]] = {
     "traces": lambda row: {"info": row.get("trace_info"), "data": {"spans": row.get("spans") or []}}
 }
 CODE: Mapping[str, Mapping[str, Any]] = {
-    "langfuse": {"headers": _basic_auth, "push": _langfuse_scores},
+    "langfuse": {
+        "headers": _basic_auth,
+        "push": _langfuse_scores,
+        "sent": (("name",), ("sessionId", "traceId", "observationId")),
+    },
     "langsmith": {
         "headers": lambda environment: {"x-api-key": environment.get("LANGSMITH_API_KEY", "")},
-        "push": lambda requests: (Ask("/api/v1/feedback", body=request) for request in requests),
+        "push": _sent_whole("/api/v1/feedback"),
+        "sent": (("key",), ("run_id", "trace_id", "session_id")),
         "named": _langsmith_project,
     },
-    "phoenix": {"headers": _bearer_auth("PHOENIX_API_KEY"), "push": _phoenix_annotations},
+    "phoenix": {
+        "headers": _bearer_auth("PHOENIX_API_KEY"),
+        "push": _phoenix_annotations,
+        "sent": (("name",), ("session_id", "trace_id", "span_id")),
+    },
     "mlflow": {
         "headers": _bearer_auth("MLFLOW_TRACKING_TOKEN"),
         "push": _sent_assessments,
+        "sent": (("trace_id",), ("assessment_name",)),
         "named": _ask_for_experiment,
         "stale": _stale_assessments,
     },
@@ -304,8 +331,9 @@ CODE: Mapping[str, Mapping[str, Any]] = {
     "opik": {
         "headers": lambda environment: {"authorization": environment.get("OPIK_API_KEY", "")},
         "push": _opik_scores,
+        "sent": (("name",), ("thread_id", "id")),
     },
-    "otel": {"push": lambda requests: iter([Ask("/v1/logs", body=requests)])},
+    "otel": {"push": _sent_whole("/v1/logs"), "sent": (("resourceLogs",),)},
 }
 """What no table can say of an interface."""
 

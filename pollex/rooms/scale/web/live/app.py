@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -50,6 +50,7 @@ def application(line: WaitingLine, token: str | None) -> Starlette:
     # errors that have an answer of their own; others are a status of 500
     handlers: dict[Any, Any] = {
         HTTPException: _refused,
+        ClientDisconnect: _cut_off,
         WrongUse: _wrong,
         Full: _full,
     }
@@ -383,6 +384,11 @@ def _refused(_: Request, error: HTTPException) -> Response:
 
 def _wrong(_: Request, error: WrongUse) -> Response:
     return JSONResponse({"error": str(error)}, 422)
+
+
+def _cut_off(_: Request, error: ClientDisconnect) -> Response:  # noqa: ARG001 - its contract
+    # nobody reads it: whoever asked went away, and that is no fault of ours
+    return JSONResponse({"error": "the request was cut off"}, 400)
 
 
 def _full(_: Request, error: Full) -> Response:
