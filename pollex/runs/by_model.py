@@ -32,8 +32,13 @@ def asker_of(
     model: ModelOptions,
     store: Store,
     seed: int,
+    profile: DomainProfile | None = None,
 ) -> Asker:
-    """Return what judges and the model under test ask with."""
+    """Return what judges and the model under test ask with.
+
+    Args:
+        profile: What prompts tell of the domain; None for the neutral one.
+    """
     assert staff.gateway is not None
     assert staff.capabilities is not None
     settings = model.settings.but(seed=seed)
@@ -41,7 +46,7 @@ def asker_of(
     return Asker(
         staff.gateway,
         staff.capabilities,
-        DomainProfile.neutral(),
+        profile or DomainProfile.neutral(),
         settings,
         store.secret,
     )
@@ -61,12 +66,12 @@ def by_model(
         profile: What prompts tell of the domain; None for the neutral one.
     """
 
+    domain = profile or DomainProfile.neutral()
+
     async def done() -> tuple[T, ModelUsage | None]:
-        async with await hire(
-            model, profile or DomainProfile.neutral(), opened.store, seed
-        ) as staff:
+        async with await hire(model, domain, opened.store, seed) as staff:
             opened.announce(staff)
-            asker = asker_of(staff, model, opened.store, seed)
+            asker = asker_of(staff, model, opened.store, seed, domain)
             return await work(asker, opened.setting(arguments, staff)), ModelUsage.of(staff)
 
     return opened.run(done())

@@ -8,6 +8,7 @@ from typing import Any
 
 from pollex.agents.by_rule import ByRule
 from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.evidence import note_cut_sources
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.roles import Judge, answer_each
 from pollex.conversations.conversation import Conversation
@@ -147,6 +148,9 @@ def ask(
     # a word that is wrong in it is told before a long log is read
     questions = questionnaire_at(questionnaire)
     read = logs_from(logs, reading.for_scores(), progress)
+    if note := note_cut_sources(read, model.settings.sources):
+        progress.note(note)
+
     # a dry run counts the calls that the same settings would make
     if run.dry_run:
         counted = pose_questions_singly(model, with_domain=domain is not None)

@@ -10,6 +10,7 @@ from pollex.agents.embedded.evidence import say_judged_by
 from pollex.agents.embedded.there import write_rubrics_of_deeds
 from pollex.agents.llm.adapting import adapt_rubrics
 from pollex.agents.llm.asker import Asker
+from pollex.agents.llm.evidence import note_cut_sources
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
@@ -159,6 +160,9 @@ def learn(
 
     if note := grades_told(read):
         progress.note(f"Note: {note}")
+
+    if model.name and (note := note_cut_sources(read, model.settings.sources)):
+        progress.note(note)
 
     say_repeats(read, progress)
     if run.dry_run:

@@ -202,6 +202,13 @@ def score(
 
     # labels are not needed for scores
     read = logs_from(logs, reading.for_scores(), progress)
+    # what a judge on a model is shown is settled by the set
+    if not rubric_set.judge.built_in:
+        from pollex.agents.llm.evidence import note_cut_sources  # the roles of a model come with it
+
+        if note := note_cut_sources(read, rubric_set.judge.options.sources):
+            progress.note(note)
+
     if run.dry_run:
         # the roles of a model come with it
         from pollex.services.dry_run import Planned, plan_scoring

@@ -568,6 +568,7 @@ class AllRoles(CallsByBatch):
     canary: bool | None = declare_judge_setting()
     straight_lining: bool | None = declare_judge_setting()
     closing: str | None = declare_judge_setting()
+    sources: int | None = declare_judge_setting()
     value: Literal["auto", "expected", "mode"] | None = declare_judge_setting()
     embedding_model: str | None = declare_judge_setting()
 
@@ -590,6 +591,7 @@ class Rater(CallsByBatch):
 
     model: str | BaseChatModel | None = model_option("LLM to ask; default: built-in (no LLM).")
     closing: str | None = declare_judge_setting()
+    sources: int | None = declare_judge_setting()
     embedding_model: str | None = declare_judge_setting()
     temperature: float | None = declare_judge_setting()
 
@@ -602,6 +604,7 @@ class Grader(CallsByBatch):
     samples: int = samples_option()
     require: Literal["logprobs"] | None = declare_judge_setting()
     closing: str | None = declare_judge_setting()
+    sources: int | None = declare_judge_setting()
     value: Literal["auto", "expected", "mode"] | None = declare_judge_setting()
 
 

@@ -1,12 +1,13 @@
 """A conversation as data of a prompt: turns, documents that were shown, and what was said of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pollex.conversations.conversation import Conversation, Source
 from pollex.prompts.data_boundary import Item
 from pollex.prompts.data_boundary import conversation as items_of
+from pollex.text import count
 
 SOURCES = frozenset({"sources"})
 """The block of a prompt that tells of documents."""
@@ -45,13 +46,8 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
 
     # results of tools are numbered like documents, but stay in their turns
     results = [n for n, turn in enumerate(turns) if turn["role"] == "tool" and turn["text"].strip()]
-    texts = [
-        *(source.text for source in conversation.sources),
-        *(turns[n]["text"] for n in results),
-    ]
-    shown: list[Item] = [
-        {"source": number, **cut} for number, cut in enumerate(cut_to(texts, most), 1)
-    ]
+    cuts = cut_to(_texts_shown(conversation), most)
+    shown: list[Item] = [{"source": number, **cut} for number, cut in enumerate(cuts, 1)]
     # documents have the first numbers, results the next ones
     documents = shown[: len(conversation.sources)]
     for n, cut in zip(results, shown[len(documents) :], strict=True):
@@ -63,6 +59,25 @@ def evidence_of(conversation: Conversation, most: int) -> Evidence:
         turns.append({"source": item["source"], **about, **item})
 
     return Evidence(turns, frozenset())
+
+
+def _texts_shown(conversation: Conversation) -> list[str]:
+    """Return what the assistant was shown: documents, then what its tools returned."""
+    documents = [source.text for source in conversation.sources]
+    results = [turn.shown for turn in conversation.turns if turn.role == "tool"]
+    return documents + [text for text in results if text.strip()]
+
+
+def note_cut_sources(conversations: Iterable[Conversation], most: int) -> str:
+    """Say in how many conversations documents are cut for the judge; empty where none are."""
+    cut = sum(sum(map(len, _texts_shown(conversation))) > most for conversation in conversations)
+    if not cut:
+        return ""
+
+    return (
+        f"Note: in {count(cut, 'conversation')} the judge is shown documents and results of tools cut, "
+        f"to {most:,} characters together (setting `sources`)"
+    )
 
 
 def cut_to(texts: Sequence[str], most: int) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.agents.embedded import NAME
+from pollex.agents.llm.evidence import note_cut_sources
 from pollex.agents.llm.judge import LlmJudge
 from pollex.agents.llm.parsing import as_read
 from pollex.conversations.conversation import Conversation
@@ -228,6 +229,9 @@ def judge(
     profile = options.profile()
     task = options.task(members)
     read = logs_from(logs, reading, progress)
+    if members and (note := note_cut_sources(read, model.settings.sources)):
+        progress.note(note)
+
     # all runs would be paid for, and nothing would pass
     if task.precision is not None and not read.learnable:
         what = "no conversation has a thumb that τ could be fitted to"

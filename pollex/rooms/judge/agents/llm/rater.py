@@ -20,7 +20,6 @@ from dataclasses import replace
 from typing import Literal, Self, get_args
 
 from pollex.agents.llm.asker import Asker, Role, failure, judge_id
-from pollex.agents.llm.evidence import turns_as_items
 from pollex.agents.llm.parsing import not_an_option, object_in, option_named
 from pollex.agents.llm.sampling import asker_of_run, point
 from pollex.agents.roles import Judge, no_answers
@@ -107,7 +106,12 @@ class LlmRater(Role, Judge):
 
     async def _described(self, conversation: Conversation) -> list[Item] | Unanswered:
         """Describe the end states that the variant uses, as data; a failure if one fails."""
-        turns = turns_as_items(conversation)
+        # an end state comes from the turns alone: documents stay out, and nothing cites their numbers
+        turns: list[Item] = []
+        for part in self.asker.evidence(conversation).items:
+            if "i" in part:
+                turns.append({name: value for name, value in part.items() if name != "source"})
+
         item = conversation.id
         # both end states come from the same turns, independently of each other
         values = await asyncio.gather(
