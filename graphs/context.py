@@ -104,7 +104,8 @@ class LogContext(Context):
     Attributes:
         label_field: Of the thumb or rating, where it isn't found by itself; what follows is as in
             `ReadOptions`.
-        positive: Values that are positive: `>=4`, or words between commas; `negative` likewise.
+        positive: Values that are positive: `>=4`, or words between commas; `negative` likewise, and
+            `unrated`, which are no rating.
         columns: Which column is which part of a conversation: `{"role": "sender"}`.
         roles: Whose turns the log's names mean: `{"user": "Kunde"}`.
     """
@@ -113,6 +114,7 @@ class LogContext(Context):
     label_field: str = ""
     positive: str = ""
     negative: str = ""
+    unrated: str = ""
     id_field: str = ""
     messages_field: str = ""
     group_field: str = ""
@@ -122,6 +124,8 @@ class LogContext(Context):
     encoding: str = ""
     on_duplicate: str = ""
     thumbs: str = ""
+    pairs: bool = False
+    query_seconds: int = 0
     max_bad: int = 0
 
 

@@ -26,6 +26,7 @@ class AskContext(LogContext):
     questionnaire: str = ""
     domain: str = ""
     samples: int = 0
+    sources: int = 0
     require: str = ""
 
 

@@ -32,10 +32,12 @@ class ScoreContext(LogContext):
     Attributes:
         rubrics: A rubric set: its file, the run that made it, or its digest; `cascade` likewise.
         judges: Annotators whose own probabilities are wanted.
+        embedding_model: Of a set whose built-in judge embeds with another model than the bundled one.
     """
 
     rubrics: str = ""
     cascade: str = ""
+    embedding_model: str = ""
     judges: list[str] = field(default_factory=list)
 
 

@@ -25,6 +25,8 @@ class RefitChoice(LogContext):
     test_fraction: float | None = None
     seed: int | None = None
     samples: int = 0
+    sources: int = 0
+    embedding_model: str = ""
 
 
 def build() -> LearnGraph:

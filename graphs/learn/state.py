@@ -129,6 +129,8 @@ class LearnChoice(LogContext):
     without: str = ""
     reasons: int = 0
     starter: str = ""
+    sources: int = 0
+    embedding_model: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Graphs of `langgraph.json`, run by their context as a server runs them."""
 
+import ast
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,8 @@ async def test_learn_waits_at_the_pool_and_a_pool_that_is_wrong_is_refused_while
     ]
 
 
-BIKES = str(Path(__file__).parents[3] / "examples" / "bikes.jsonl")
+ROOT = Path(__file__).parents[3]
+BIKES = str(ROOT / "examples" / "bikes.jsonl")
 
 FORMS = {
     AnswerContext: AnswerQuestions,
@@ -105,6 +107,52 @@ def test_a_field_of_a_form_is_an_option_of_its_use_case(form: type[Context]) -> 
     assert {one.name for one in fields(form)} <= options
     needed = {option.name for option in options_of(FORMS[form]) if option.default is NEEDED}
     assert needed <= {one.name for one in fields(form)}
+
+
+NOT_ON_A_FORM = {
+    "out": "runs of a server are kept in the store",
+    "again": "what was answered is in the store",
+    "max_cost": "max_calls caps a run",
+    "price": "asked for beside max_cost alone",
+    "batch_discount": "likewise",
+    "engine": "a server scores in its own process",
+    "require": "asked for by who set it",
+    "rubrics": "what other verbs ask for",
+    "rubrics_from": "rubrics that are given are the graph `refit`'s",
+    "category_field": "of `grade` and `answer`",
+}
+"""Options that errors ask for and forms lack, and why."""
+
+
+def options_that_errors_ask_for() -> set[str]:
+    """Options that an error names as `option=`, or spells, anywhere in the code."""
+    asked = set[str]()
+    folders = ("pollex", "graphs", "prompts", "selection", "calibration")
+    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.py")):
+        for call in (
+            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
+        ):
+            if getattr(call.func, "id", "") == "spell":
+                asked.update(keyword.arg for keyword in call.keywords if keyword.arg)
+            for keyword in call.keywords:
+                if keyword.arg == "option":
+                    asked.update(
+                        node.value
+                        for node in ast.walk(keyword.value)
+                        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+                    )
+    return asked
+
+
+def test_a_form_has_what_errors_of_its_use_case_ask_for() -> None:
+    asked = options_that_errors_ask_for() - NOT_ON_A_FORM.keys()
+    assert {"label_field", "unrated", "encoding"} <= asked
+    lacking = {}
+    for form, use_case in FORMS.items():
+        options = {option.name for option in options_of(use_case)}
+        if missing := (asked & options) - {field.name for field in fields(form)}:
+            lacking[form.__name__] = missing
+    assert not lacking
 
 
 @pytest.mark.parametrize(

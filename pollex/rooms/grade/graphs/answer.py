@@ -30,6 +30,7 @@ class AnswerContext(Context):
     seed: int = 0
     category_field: str = ""
     id_field: str = ""
+    encoding: str = ""
     max_bad: int = 0
 
 

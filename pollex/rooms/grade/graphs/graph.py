@@ -39,6 +39,8 @@ class GradeContext(Context):
     category_field: str = ""
     id_field: str = ""
     samples: int = 0
+    sources: int = 0
+    encoding: str = ""
     max_bad: int = 0
 
 

@@ -69,6 +69,8 @@ class JudgeContext(LogContext):
     domain: str = ""
     instructions: str = ""
     temperature: float | None = None
+    sources: int = 0
+    embedding_model: str = ""
     seed: int = 0
 
 

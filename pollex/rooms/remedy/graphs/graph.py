@@ -107,6 +107,8 @@ class RemedyContext(LogContext):
     accept: str = ""
     keep: list[str] = field(default_factory=list)
     any_prompt: bool = False
+    live_tools: str = ""
+    embedding_model: str = ""
     people: int = 0
     tried: int = 0
     others: int = 0
