@@ -29,9 +29,13 @@ TEXT_NAMES = (
     "chunk",
     "body",
     "document.content",
+    "node.text",
     "document",
 )
-TITLE_NAMES = ("name", "title", "file", "url", "source", "document.id", "id")
+TITLE_NAMES = (
+    *("name", "title", "file", "url", "source", "document_name", "metadata.title"),
+    *("metadata.source", "document.id", "id"),
+)
 
 
 def take_sources(fields: Mapping[str, Any]) -> tuple[tuple[Source, ...], dict[str, Any]]:

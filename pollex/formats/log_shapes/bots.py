@@ -327,6 +327,7 @@ def read_dify_message(fields: Fields) -> Iterator[LogPart]:
     message_facts = keep_filled_facts(
         user=id_as_text(fields.get("from_end_user_id")),
         model=fields.get("model_id"),
+        retrieved_documents=list_objects(fields.get("retriever_resources")),
     )
     turns = _dify_exchange(
         fields.get("query"),

@@ -32,6 +32,7 @@ from pollex.formats.log_shapes.payloads import (
     of_sides,
     output_of,
     parse,
+    retrieved_by,
     sides,
 )
 from pollex.formats.log_shapes.spans import silent_kind
@@ -535,6 +536,7 @@ def _span(span: Fields, trace: str, around: str) -> Iterator[LogPart]:
         **sides(_first(span, SENT), _first(span, CAME), silent=silent_kind(kind)),
         model=_folded(kind) in MODELS,
         error=_failure(span) if is_true(span.get("error")) else "",
+        facts=keep_filled_facts(retrieved_documents=retrieved_by(kind, _first(span, CAME))),
     )
     for name in SPAN_LISTS:
         for inner in list_objects(span.get(name)):

@@ -82,6 +82,26 @@ def parse(value: object, times: int = 2) -> Any:
     return value
 
 
+RETRIEVERS = frozenset(("retriever", "retrieval"))
+"""Kinds of spans that look for documents, in lower case."""
+
+DOCUMENT_LISTS = ("documents", "output", "outputs", "results", "result", "nodes")
+"""Fields in which the output of such a span may have them, if it is no list itself."""
+
+
+def retrieved_by(kind: str, output: object) -> list[Any]:
+    """Return the documents that a span looked for and found; nothing of spans of other kinds."""
+    if kind.casefold() not in RETRIEVERS:
+        return []
+
+    documents = parse(output)
+    if isinstance(documents, Mapping):
+        inner = (parse(documents.get(name)) for name in DOCUMENT_LISTS)
+        documents = next((value for value in inner if isinstance(value, list)), [])
+
+    return documents if isinstance(documents, list) else []
+
+
 def _literal(text: str) -> Any:
     """Parse what Python writes for objects and lists, as data frames do in the cells of a CSV file."""
     if _PYTHON.match(text) is None:

@@ -29,6 +29,7 @@ from pollex.formats.log_shapes.exports import (
     unwrap,
 )
 from pollex.formats.log_shapes.payloads import (
+    RETRIEVERS,
     RunSide,
     Written,
     flatten,
@@ -37,6 +38,7 @@ from pollex.formats.log_shapes.payloads import (
     of_sides,
     output_of,
     parse,
+    retrieved_by,
     system_of,
 )
 from pollex.formats.log_shapes.turns import is_part, turns_of
@@ -93,7 +95,7 @@ KIND_NAMES = (
 _SILENT = frozenset(
     [
         "tool",
-        "retriever",
+        *RETRIEVERS,
         "embedding",
         "embeddings",
         "reranker",
@@ -158,9 +160,12 @@ def call_of(
             release=_first(attributes, ("langfuse.release",)),
             version=_first(attributes, ("langfuse.version",)),
             retrieved_documents=[
-                dict(document)
-                for document in _listed(attributes, "retrieval.documents")
-                if isinstance(document, Mapping)
+                *(
+                    dict(document)
+                    for document in _listed(attributes, "retrieval.documents")
+                    if isinstance(document, Mapping)
+                ),
+                *retrieved_by(kind, attributes.get(MLFLOW_SIDES[1])),
             ],
             metadata={
                 k: v

@@ -27,6 +27,7 @@ from pollex.formats.log_shapes.payloads import (
     of_sides,
     output_of,
     parse,
+    retrieved_by,
     sides,
 )
 from pollex.formats.log_shapes.spans import field_of, silent_kind
@@ -170,6 +171,7 @@ def _langfuse_call(
         release=fields.get("release"),
         version=fields.get("version"),
         metadata=unwrap(fields.get("metadata")),
+        retrieved_documents=retrieved_by(kind, fields.get("output")),
     )
     return ModelCall(
         trace,
@@ -275,6 +277,7 @@ def read_langsmith_run(fields: Fields) -> Iterator[LogPart]:
             model=id_as_text(metadata.get("ls_model_name")),
             tags=fields.get("tags"),
             metadata=metadata,
+            retrieved_documents=retrieved_by(kind, received),
         ),
     )
     # runs inside this one get its trace and its id
@@ -550,6 +553,7 @@ def read_datadog_span(fields: Fields) -> Iterator[LogPart]:
             user=id_as_text(tags.get("user_id")),
             model=id_as_text(attributes.get("model_name")),
             metadata=tags,
+            retrieved_documents=retrieved_by(kind, attributes.get("output")),
         ),
         beside=attributes,
     )

@@ -54,6 +54,73 @@ def test_documents_are_found_in_the_fields_that_tools_write(
     )
 
 
+DOCUMENTS = [{"page_content": "Trams run until one.", "metadata": {"source": "night.md"}}]
+WORDS = {"input": "When do trams run?", "output": "Until one [1]."}
+SPAN = {"trace_id": "t", "start_time": "2026-11-02T10:00:00Z", "end_time": "2026-11-02T10:00:01Z"}
+LANGSMITH = [
+    {
+        **SPAN,
+        "id": "t",
+        "run_type": "chain",
+        "inputs": {"input": WORDS["input"]},
+        "outputs": {"output": WORDS["output"]},
+    },
+    {
+        **SPAN,
+        "id": "r",
+        "parent_run_id": "t",
+        "run_type": "retriever",
+        "inputs": {"query": "trams"},
+        "outputs": {"documents": DOCUMENTS},
+    },
+]
+LANGFUSE = [
+    {
+        "id": "t",
+        "timestamp": "2026-11-02T10:00:00Z",
+        "projectId": "p",
+        "environment": "e",
+        **WORDS,
+        "observations": [
+            {
+                "id": "r",
+                "type": "RETRIEVER",
+                "startTime": "2026-11-02T10:00:00Z",
+                "input": "trams",
+                "output": DOCUMENTS,
+            },
+        ],
+    },
+]
+DIFY = [
+    {
+        "id": "m",
+        "conversation_id": "t",
+        "query": WORDS["input"],
+        "answer": WORDS["output"],
+        "created_at": 1795345000,
+        "inputs": {},
+        "message_files": [],
+        "feedback": None,
+        "agent_thoughts": [],
+        "status": "normal",
+        "error": None,
+        "retriever_resources": [
+            {"position": 1, "document_name": "night.md", "content": "Trams run until one."}
+        ],
+    },
+]
+
+
+@pytest.mark.parametrize("rows", [LANGSMITH, LANGFUSE, DIFY], ids=["langsmith", "langfuse", "dify"])
+def test_what_a_traced_search_found_is_what_the_assistant_was_shown(rows: list[Any]) -> None:
+    (found,) = read_rows(rows)
+    assert [(source.name, source.text) for source in found.sources] == [
+        ("night.md", "Trams run until one.")
+    ]
+    assert [turn.content for turn in found.turns] == [WORDS["input"], WORDS["output"]]
+
+
 def test_a_column_of_any_name_may_hold_them() -> None:
     found = read(ReadOptions(columns=(("sources", "passages"),)), passages=["A."])
     assert [source.text for source in found.sources] == ["A."]
