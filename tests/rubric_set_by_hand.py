@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from pollex.calibration.thumbs import fit_one
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
 from pollex.reports.learning import LeftOut, learning_page
+from pollex.rubrics.answers import LIKERT, Answer
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.records import (
     Baseline,
@@ -20,6 +22,7 @@ from pollex.rubrics.records import (
 )
 from pollex.rubrics.rubric import Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.score import ThumbModel
 from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import Calibration, Window
 
@@ -174,3 +177,25 @@ def page(words: Words = plain, **changes: Any) -> str:
         means={rubric.id: (6.5, 4.25) for rubric in rubrics.rubrics},
         path=words("rubrics.json"),
     )
+
+
+def point_answer(rubric_id: str, chosen: int, turns: tuple[int, ...] = ()) -> Answer:
+    """An answer of one option for sure; the one past the last says that it never came up."""
+    return Answer(
+        question_id=rubric_id,
+        probabilities=tuple(float(option == chosen) for option in range(len(LIKERT))),
+        chosen=chosen,
+        source="built-in",
+        turns=turns,
+        judge="built-in",
+    )
+
+
+def model_that_goes_by_the_second_rubric() -> ThumbModel:
+    """A model of the probability, fitted to thumbs that are up where rubric2 holds, of whatever side it is."""
+    rng = np.random.default_rng(0)
+    chosen = rng.integers(0, len(LIKERT), (200, 2))
+    answers = np.eye(len(LIKERT))[chosen]
+    ids = ("rubric1", "rubric2")
+    model = fit_one("ordinal mixed effects", answers, (1.0, -1.0), chosen[:, 1] > 1, rubrics=ids)
+    return ThumbModel(ids, model)

@@ -42,7 +42,8 @@ class WorstRow:
         goodness: Its probability, negated for a heap that drops the best.
         lowered_by: Id of the rubric that lowered it most; empty where none did.
         why: Id of the rubric that spoke most for what was decided; empty where none did.
-        turns: What that answer rests on.
+        so: Whether that rubric holds; one that doesn't may speak, too.
+        turns: What the answer that lowered it most rests on.
         place: Of the conversation, among those that were scored.
     """
 
@@ -51,6 +52,7 @@ class WorstRow:
     decision: str
     lowered_by: str
     why: str
+    so: bool
     turns: tuple[int, ...]
     place: int = 0
 
@@ -81,6 +83,8 @@ class ScoreTally:
     def __init__(self, rubrics: RubricSet) -> None:
         self.rubrics = {rubric.id: rubric for rubric in rubrics.rubrics}
         self.value = rubrics.judge.options.value
+        # what an answer does to the score, the model of the probability says
+        self.scorer = rubrics.explainer
         self.scored: Counter[str] = Counter()
         self.error = rubrics.calibration_error
         self.doubt = rubrics.at_chance
@@ -88,7 +92,7 @@ class ScoreTally:
         self.probabilities = 0
         self.total = 0.0
         self.squares = 0.0
-        self.points: defaultdict[tuple[str, str], float] = defaultdict(float)
+        self.moves: defaultdict[tuple[str, str], float] = defaultdict(float)
         self.held: Counter[tuple[str, str]] = Counter()
         self.unscored = 0
         self._worst: list[WorstRow] = []
@@ -99,18 +103,16 @@ class ScoreTally:
         ids = scores.answers.rubrics
         # each different answer is read once; `index` says where it stands [conversation, rubric]
         value = []
+        move = []
         for answer in scores.answers.different:
             value.append(value_of(answer, self.value) if isinstance(answer, Answer) else MIDDLE)
+            # the set that a cascade asks has rubrics of its own: they move nothing here
+            move.append(self.scorer.move_of(answer) if answer.question_id in self.rubrics else 0.0)
 
-        # unanswered lowers nothing, nor does the set that a cascade asks
-        values = np.array([*value, MIDDLE])[index]
-        signs = []
-        for id_ in ids:
-            signs.append(self.rubrics[id_].sign if id_ in self.rubrics else 0)
-
+        # behind them stands what nobody answered: it holds nowhere, and moves nothing
+        held = np.array([*value, MIDDLE])[index] > MIDDLE
         # over 0 it speaks for a good conversation [conversation, rubric]
-        points = (values - MIDDLE) * signs
-        held = values > MIDDLE
+        moves = np.array([*move, 0.0])[index]
         probabilities = np.array(
             [
                 probability
@@ -127,13 +129,24 @@ class ScoreTally:
             rows = np.array([scored_as == decision for scored_as in decisions], bool)
             self.scored[decision] += int(rows.sum())
             for place, id_ in enumerate(ids):
-                self.points[decision, id_] += float(points[rows, place].sum())
+                self.moves[decision, id_] += float(moves[rows, place].sum())
                 self.held[decision, id_] += int(held[rows, place].sum())
 
-        self._keep_worst(scores, points)
+        self._keep_worst(scores, moves, held)
         self.unscored += decisions.count(None)
 
-    def _keep_worst(self, scores: ScoreColumns, points: npt.NDArray[np.float64]) -> None:
+    def _keep_worst(
+        self,
+        scores: ScoreColumns,
+        moves: npt.NDArray[np.float64],
+        held: npt.NDArray[np.bool_],
+    ) -> None:
+        """Keep the worst conversations of a batch beside those of before.
+
+        Args:
+            moves: What each answer did to the score `[conversation, rubric]`.
+            held: Whether the rubric holds `[conversation, rubric]`.
+        """
         # conversations before this batch, which `scored` has already and `unscored` hasn't
         before = (
             self.scored.total()
@@ -142,15 +155,10 @@ class ScoreTally:
             + scores.column("decision").count(None)
         )
         # what lowered each conversation most, and what raised it most; without rubrics, nothing did
-        if points.size:
-            lowest = points.argmin(axis=1).tolist()
-        else:
-            lowest = [0] * len(scores)
-
-        if points.size:
-            highest = points.argmax(axis=1).tolist()
-        else:
-            highest = [0] * len(scores)
+        lowest = highest = [0] * len(scores)
+        if moves.size:
+            lowest = moves.argmin(axis=1).tolist()
+            highest = moves.argmax(axis=1).tolist()
 
         figures = zip(
             scores.column("probability"),
@@ -165,27 +173,29 @@ class ScoreTally:
             ):
                 continue
 
-            by = ""
-            turns = tuple[int, ...]()
-            if points.size and points[place, lowest[place]] < 0:
-                by = scores.answers.rubrics[lowest[place]]
+            lowered_by = ""
+            turns: tuple[int, ...] = ()
+            if moves.size and moves[place, lowest[place]] < 0:
+                lowered_by = scores.answers.rubrics[lowest[place]]
                 answer = scores.answers.different[scores.answers.index[place, lowest[place]]]
                 if isinstance(answer, Answer):
                     turns = tuple(answer.turns)
-                else:
-                    turns = ()
 
             # what was decided good is explained by what raised it, anything else by what lowered it
-            why = by
+            why = lowered_by
+            column = lowest[place]
             if decision == "positive":
-                raised = points.size and points[place, highest[place]] > 0
-                why = scores.answers.rubrics[highest[place]] if raised else ""
+                column = highest[place]
+                raised = moves.size and moves[place, column] > 0
+                why = scores.answers.rubrics[column] if raised else ""
+
             row = WorstRow(
                 -probability,
                 scores.ids[place],
                 decision,
-                by,
+                lowered_by,
                 why,
+                bool(why and held[place, column]),
                 turns,
                 before + place,
             )
@@ -232,15 +242,15 @@ class ScoreTally:
         """Rank the rubrics that set bad conversations apart most.
 
         Returns:
-            Each `rubric` with its `gap`, mean points of good conversations less those of bad ones,
-            and the share of `bad` and of `good` conversations in which it holds.
+            Each `rubric` with its `gap`, how much more it raised good conversations than bad ones in
+            the mean, and the share of `bad` and of `good` conversations in which it holds.
         """
         n_good = self.scored["positive"]
         n_bad = self.scored["negative"]
         gaps: list[dict[str, Any]] = []
         # without both classes there is no gap
         for id_, rubric in self.rubrics.items() if n_good and n_bad else ():
-            gap = self.points["positive", id_] / n_good - self.points["negative", id_] / n_bad
+            gap = self.moves["positive", id_] / n_good - self.moves["negative", id_] / n_bad
             bad = share_of(self.held["negative", id_], n_bad)
             good = share_of(self.held["positive", id_], n_good)
             gaps.append(

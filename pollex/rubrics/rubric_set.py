@@ -672,6 +672,13 @@ class RubricSet(Record):
             decide_at=decide_at(costs),
         )
 
+    @property
+    def explainer(self) -> NetSat:
+        """What tells by how much each answer moves a score; NetSAT alone where the model's arrays are lost."""
+        if self.calibrator is None or self.has_arrays:
+            return self.scorer_of()
+        return self.model_copy(update={"calibrator": None}).scorer_of()
+
 
 def digest_of(rubrics: Sequence[Rubric]) -> str:
     """Hash of what a judge is asked: texts, kinds and evidence, not their order."""

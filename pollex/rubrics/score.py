@@ -601,25 +601,33 @@ class NetSat:
             self.never.get(answer.question_id, NEUTRAL),
         )
 
-    def moves(self, answers: Sequence[Answer | Unanswered]) -> dict[str, float]:
-        """Return by how much each answer raised the score, or lowered it below 0, by rubric.
+    @cached_property
+    def weights(self) -> Mapping[str, float]:
+        """What each rubric weighs, from its lowest answer to its highest, by id.
 
-        That is the rubric's weight times the answer's distance from the middle: in log-odds of the
-        model of the probability, and in points of NetSAT where there is none.
+        In log-odds of the model of the probability; where there is none, its whole scale in points
+        of NetSAT.
         """
-        # without a model a rubric weighs its whole scale, of 10 points
         if self.thumb_model is None:
-            weights: Mapping[str, float] = {id_: 10.0 * sign for id_, sign in self.signs.items()}
-        else:
-            weights = self.thumb_model.weight_by_rubric
+            return {id_: 10.0 * sign for id_, sign in self.signs.items()}
+        return self.thumb_model.weight_by_rubric
 
+    def move_of(self, answer: Answer | Unanswered) -> float:
+        """Return by how much an answer raised the score, or lowered it below 0: in the unit of `weights`.
+
+        That is the rubric's weight times the answer's distance from the middle. What has no answer,
+        or never came up, moves nothing.
+        """
+        if isinstance(answer, Unanswered) or answer.never_came_up:
+            return 0.0
+        return self.weights.get(answer.question_id, 0.0) * (self.counted(answer) - NEUTRAL) / 10
+
+    def moves(self, answers: Sequence[Answer | Unanswered]) -> dict[str, float]:
+        """Return by how much each answer to a rubric moved the score; see `move_of`."""
         moves: dict[str, float] = {}
         for answer in answers:
-            if isinstance(answer, Answer) and answer.question_id in weights:
-                moves[answer.question_id] = (
-                    weights[answer.question_id] * (self.counted(answer) - NEUTRAL) / 10
-                )
-
+            if isinstance(answer, Answer) and answer.question_id in self.weights:
+                moves[answer.question_id] = self.move_of(answer)
         return moves
 
     def _likelihoods(self, rows: Floats, judges: Sequence[str]) -> dict[str, list[Any]]:

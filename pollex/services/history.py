@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.conversations.conversation import Conversation
-from pollex.errors import BadRubrics, PollexError
+from pollex.errors import BadCalibrator, BadRubrics, PollexError
 from pollex.rooms import hooks_of
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.records import Choice, ChosenRubric, DroppedRubric
@@ -212,16 +212,19 @@ class Origin(Result):
         roles: Names of the agents that made the set.
         conversations: The quoted conversations that the store still has, by id.
         learned_in: The run that made the set.
+        weight: What the rubric weighs in the probability, from its lowest answer to its highest, in
+            log-odds; None where no model gives it.
         tone: What is told of the set's tone, where that is asked about; else empty.
     """
 
-    json_fields = ("rubric", "reasons", "conversations")
+    json_fields = ("rubric", "weight", "reasons", "conversations")
 
     rubric: ChosenRubric | DroppedRubric
     roles: tuple[str, ...]
     reasons: tuple[Reason, ...]
     conversations: Mapping[str, Conversation]
     learned_in: str
+    weight: float | None = None
     tone: str = ""
 
     def told(self) -> TerminalLines:
@@ -246,6 +249,8 @@ class Origin(Result):
             yield from _standing(rubric)
             if rubric.choice:
                 yield _choice(rubric.choice)
+            if self.weight is not None:
+                yield Line(say_weight(self.weight), limit=LONGEST_SHOWN_LINE)
 
         for reason in self.reasons[:MOST_REASONS]:
             yield ""
@@ -372,7 +377,12 @@ def trace_conversation(
 
 def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
     """Return a rubric's reasons, quotes and conversations; `name` is a prefix of its id."""
-    rubrics = read_set(path, run.store, arrays=False)
+    # without the model's arrays all but the weight is told
+    try:
+        rubrics = read_set(path, run.store)
+    except BadCalibrator:
+        rubrics = read_set(path, run.store, arrays=False)
+
     rubric = find_rubric_named(rubrics, name, path)
     reasons, choice = find_rubric_origin(run, rubrics, rubric)
     tone = ""
@@ -385,8 +395,22 @@ def explain_rubric(run: RunOptions, path: Path, name: str) -> Origin:
         tuple(reasons),
         choice,
         rubrics.run,
+        weight_of(rubrics, rubric.id),
         tone,
     )
+
+
+def weight_of(rubrics: RubricSet, rubric_id: str) -> float | None:
+    """Return what a rubric weighs in the model of the probability; None where there is none."""
+    explainer = rubrics.explainer
+    if explainer.thumb_model is None:
+        return None
+    return explainer.weights.get(rubric_id)
+
+
+def say_weight(weight: float) -> str:
+    """Say what a rubric weighs in the probability of a thumb up."""
+    return f"in the probability it weighs {weight:+.2f} log-odds, from its lowest answer to its highest"
 
 
 def questions_of(store: Store, run: Run) -> Mapping[str, Question]:

@@ -149,8 +149,7 @@ def score_by_rubrics(
     """
     rubrics_left = tuple(rubrics)
     # without its arrays the model can't be restored: the curve over NetSAT gives probabilities
-    as_edited = {"rubrics": rubrics_left} | ({} if rubric_set.has_arrays else {"calibrator": None})
-    scorer = rubric_set.model_copy(update=as_edited).scorer_of()
+    scorer = rubric_set.model_copy(update={"rubrics": rubrics_left}).explainer
     # What was answered about a rubric that is off now counts for nothing: the model knows it still.
     off = {rubric.id for rubric in (*rubric_set.rubrics, *rubric_set.off)} - {
         rubric.id for rubric in rubrics_left

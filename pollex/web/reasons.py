@@ -2,70 +2,57 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
 from pollex.rubrics.rubric import Rubric
+from pollex.rubrics.score import NetSat
+from pollex.store.resume import answers_of
 from pollex.store.store import Store
 from pollex.web.listing import Listed
-
-MIDDLE = 0.5
-"""Of an answer that neither agrees nor disagrees, as a share of the scale."""
-
-ANSWERS = """
-    SELECT conversation, question, list_dot_product(
-            probabilities, list_transform(range(len(probabilities)), lambda place: place * 1.0)
-        ) / (len(probabilities) - 1) AS share
-    FROM (
-        SELECT DISTINCT ON (conversation, question) * FROM answers WHERE list_contains(?, conversation)
-        ORDER BY conversation, question, seq DESC
-    )
-    WHERE outcome = '' AND chosen < len(probabilities)
-"""
-"""How far each rubric holds, as a share of its scale; of one whose occasion never came up nothing."""
 
 
 def reasons_of(
     store: Store,
     run: str,
     rubrics: Sequence[Rubric],
+    scorer: NetSat,
     rows: Iterable[Listed],
 ) -> dict[str, str]:
-    """Return the sentence that spoke most for each verdict, by conversation; of one without any, nothing."""
-    verdicts = {row.id: row.good for row in rows if row.good is not None}
-    by_id = {rubric.id: rubric for rubric in rubrics}
-    spoken: dict[str, dict[str, float]] = {}
-    for answer in store.ask(run, ANSWERS, [list(verdicts)]) if verdicts else ():
-        # rubrics that the set doesn't have say nothing
-        if answer["question"] in by_id:
-            shares = spoken.setdefault(answer["conversation"], {})
-            shares[answer["question"]] = answer["share"] - MIDDLE
+    """Return the sentence that spoke most for each verdict, by conversation; of one without any, nothing.
 
-    return {
-        id_: text
-        for id_, shares in spoken.items()
-        if (text := first_reason(shares, by_id, good=verdicts[id_]))
-    }
+    Args:
+        scorer: Of the rubrics; it knows what each answer does to the score.
+    """
+    verdicts = {row.id: row.good for row in rows if row.good is not None}
+    if not verdicts:
+        return {}
+
+    by_id = {rubric.id: rubric for rubric in rubrics}
+    reasons = {}
+    for id_, answers in answers_of(store, run, ids=list(verdicts)).items():
+        text = first_reason(list(answers.values()), by_id, scorer, good=verdicts[id_])
+        if text:
+            reasons[id_] = text
+
+    return reasons
 
 
 def first_reason(
-    shares: Mapping[str, float],
+    answers: Sequence[Answer | Unanswered],
     rubrics: Mapping[str, Rubric],
+    scorer: NetSat,
     *,
     good: bool,
 ) -> str:
-    """Return the sentence that speaks most for a verdict; empty where none does.
-
-    Args:
-        shares: By rubric, how far it holds beyond the middle of its scale.
-    """
+    """Return the sentence that speaks most for a verdict; empty where none does."""
     side = 1 if good else -1
-    # points for the verdict: a SAT rubric that holds speaks for good, a DSAT rubric against
-    points = {}
-    for id_, share in shares.items():
-        points[id_] = side * rubrics[id_].sign * share
-
-    best = max(points, key=points.__getitem__, default="")
-    if not best or points[best] <= 0:
+    # rubrics that the set doesn't have say nothing
+    known = [a for a in answers if isinstance(a, Answer) and a.question_id in rubrics]
+    strongest = max(known, key=lambda answer: side * scorer.move_of(answer), default=None)
+    if strongest is None or side * scorer.move_of(strongest) <= 0:
         return ""
+
     # a sentence that doesn't hold may speak for the verdict, too
-    if shares[best] > 0:
-        return rubrics[best].text
-    return f"Not so: {rubrics[best].text}"
+    text = rubrics[strongest.question_id].text
+    if scorer.counted(strongest) > NEUTRAL:
+        return text
+    return f"Not so: {text}"

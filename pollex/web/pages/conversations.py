@@ -125,8 +125,13 @@ def conversations(
 def _reasons(site: Site, listing: Listing) -> dict[str, str]:
     """Return which sentence spoke most for each verdict of the window, by conversation."""
     named = site.set_of(listing.run)
-    rubrics = named.rubric_set.rubrics if named else ()
-    return reasons_of(site.store, listing.run.id, rubrics, listing.rows())
+    if named is None:
+        return {}
+
+    rubric_set = named.rubric_set
+    # what rubrics weigh is worked out once a set
+    scorer = site.kept(("explainer", named.id), lambda: rubric_set.explainer)
+    return reasons_of(site.store, listing.run.id, rubric_set.rubrics, scorer, listing.rows())
 
 
 @page("/api/conversations/file")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,18 @@ import pytest
 from httpx2 import AsyncClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rubric_set_by_hand import rubric, rubric_set
+from rubric_set_by_hand import (
+    model_that_goes_by_the_second_rubric,
+    point_answer,
+    rubric,
+    rubric_set,
+)
 from web_site import PORT, client_of, made_app, made_store
 
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
 from pollex.measures.intervals import Figure
 from pollex.rubrics.records import RubricEvidence
+from pollex.rubrics.score import NetSat
 from pollex.services.sets import diff_words
 from pollex.store.resume import runs
 from pollex.store.rows import conversation_rows
@@ -487,11 +494,26 @@ async def test_each_row_of_the_list_says_which_sentence_spoke_most_for_its_verdi
     assert re.findall(r'<td class="reason" dir="auto" title="([^"]*)">', rows) == reasons
 
 
-def test_what_speaks_most_for_a_verdict_holds_on_its_side_or_fails_to_hold_on_the_other() -> None:
-    rubrics = {"good": rubric(1, "sat"), "bad": rubric(2, "dsat")}
-    assert first_reason({"good": 0.4, "bad": 0.3}, rubrics, good=True) == rubrics["good"].text
-    assert first_reason({"good": 0.4, "bad": 0.3}, rubrics, good=False) == rubrics["bad"].text
-    not_so = first_reason({"bad": -0.4, "good": 0.1}, rubrics, good=True)
-    assert not_so == f"Not so: {rubrics['bad'].text}"
-    assert first_reason({"good": -0.4}, rubrics, good=True) == ""
-    assert first_reason({}, rubrics, good=False) == ""
+def test_what_speaks_most_for_a_verdict_is_what_moved_the_score_most() -> None:
+    by_hand = rubric_set(rubrics=(rubric(1, "sat"), rubric(2, "dsat")))
+    rubrics = {rubric.id: rubric for rubric in by_hand.rubrics}
+    sat, dsat = (rubric.text for rubric in by_hand.rubrics)
+
+    def reason(answers: dict[str, int], *, good: bool, scorer: NetSat = by_hand.explainer) -> str:
+        answered = [point_answer(id_, chosen) for id_, chosen in answers.items()]
+        return first_reason(answered, rubrics, scorer, good=good)
+
+    both = {"rubric1": 4, "rubric2": 3}
+    assert reason(both, good=True) == sat
+    assert reason(both, good=False) == dsat
+    assert reason({"rubric1": 3, "rubric2": 0}, good=True) == f"Not so: {dsat}"
+    assert reason({"rubric1": 0}, good=True) == ""
+    assert reason({"rubric1": 5, "rubric2": 2}, good=False) == "", (
+        "what never came up moves nothing"
+    )
+    assert reason({}, good=False) == ""
+
+    # a model that learned that the second rubric speaks for a thumb up, whatever side it is of
+    learned = replace(by_hand.explainer, thumb_model=model_that_goes_by_the_second_rubric())
+    assert reason(both, good=True, scorer=learned) == dsat
+    assert reason({"rubric2": 0}, good=False, scorer=learned) == f"Not so: {dsat}"

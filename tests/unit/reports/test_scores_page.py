@@ -1,28 +1,22 @@
 """The page of scored conversations: the share of good ones, what lowers scores, the worst, a list that filters."""
 
+from dataclasses import replace
+
 import pytest
 from pages_read import HOSTILE, Reader, loud
-from rubric_set_by_hand import rubric, rubric_set
+from rubric_set_by_hand import (
+    model_that_goes_by_the_second_rubric,
+    point_answer,
+    rubric,
+    rubric_set,
+)
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.reports import scores as page_of_scores
 from pollex.reports.scores import ScoreTally, scores_page
-from pollex.rubrics.answers import LIKERT, Answer
 from pollex.rubrics.score import Score, ScoreColumns
 
 RUBRICS = rubric_set(rubrics=(rubric(1, "sat"), rubric(2, "dsat")))
-
-
-def answer(id_: str, chosen: int) -> Answer:
-    shares = tuple(float(option == chosen) for option in range(len(LIKERT)))
-    return Answer(
-        question_id=id_,
-        probabilities=shares,
-        chosen=chosen,
-        source="built-in",
-        turns=(1,),
-        judge="built-in",
-    )
 
 
 def scored(number: int, probability: float, sat: int = 4, dsat: int = 0) -> Score:
@@ -33,7 +27,7 @@ def scored(number: int, probability: float, sat: int = 4, dsat: int = 0) -> Scor
         confident=probability != 0.5,
         probability=probability,
         decision="positive" if probability >= 0.5 else "negative",
-        answers=(answer("rubric1", sat), answer("rubric2", dsat)),
+        answers=(point_answer("rubric1", sat, (1,)), point_answer("rubric2", dsat, (1,))),
     )
 
 
@@ -71,6 +65,17 @@ def test_what_sets_bad_conversations_apart_most_comes_first() -> None:
     assert (second["rubric"].id, second["bad"].value, second["good"].value) == ("rubric1", 0.5, 1.0)
     assert first["gap"] == pytest.approx(10)
     assert second["gap"] == pytest.approx(5)
+
+
+def test_where_a_model_gives_the_probability_its_weights_say_what_lowered_a_score() -> None:
+    tally = ScoreTally(RUBRICS)
+    tally.scorer = replace(tally.scorer, thumb_model=model_that_goes_by_the_second_rubric())
+    scores = [scored(1, 0.9, sat=0, dsat=4), scored(2, 0.1, sat=4, dsat=0)]
+    tally.count(ScoreColumns.of(scores, [rubric.id for rubric in RUBRICS.rubrics]))
+    bad, good = tally.worst
+    assert (bad.lowered_by, bad.why, bad.so) == ("rubric2", "rubric2", False)
+    assert (good.why, good.so) == ("rubric2", True)
+    assert tally.lowering()[0]["rubric"].id == "rubric2"
 
 
 def test_the_share_of_good_ones_the_worst_first_and_filters_are_told() -> None:
