@@ -203,7 +203,7 @@ def multi_split(
         blocks: Number of each conversation's user or other unit `[conversation]`.
         came_up: As in `find_holding`.
     """
-    held = find_holding(values)
+    held = find_holding(values, came_up)
     # p-values `[halving, rubric]`; a rubric that isn't chosen has 1
     p = np.ones((SPLITS, len(ids)))
     was_chosen = np.zeros((SPLITS, len(ids)))

@@ -49,6 +49,8 @@ class GivenAnswers:
         values = self.values.setdefault(conversation_id, {})
         distributions = self.distributions.setdefault(conversation_id, {})
         for answer in answers:
+            # the newest answer says whether its occasion came up
+            self.never.discard((conversation_id, answer.question_id))
             if isinstance(answer, Unanswered):
                 # the newest word counts: a failed question takes an earlier answer away
                 values[answer.question_id] = None

@@ -471,10 +471,11 @@ def push(
 
     # what an earlier sending left is removed first, where the tool keeps every copy
     with _client(interface, environment or os.environ) as client:
-        for entry in entries if interface.stale else ():
-            about, removals = interface.stale(entry)
-            for removal in removals(_answer(client, about)):
-                _answer(client, removal)
+        if interface.stale is not None:
+            for entry in entries:
+                about, removals = interface.stale(entry)
+                for removal in removals(_answer(client, about)):
+                    _answer(client, removal)
 
         for ask in asks:
             _answer(client, ask)
