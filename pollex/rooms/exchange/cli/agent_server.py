@@ -84,13 +84,19 @@ class MendedLines(RawIOBase):
 
     def _next_line(self) -> bytes:
         """Return the next request, or what refuses one that is too long."""
-        # a request that is complete within the limit, or the end of the input
-        line = self._source.readline(LONGEST)
-        if len(line) < LONGEST or line.endswith(b"\n"):
-            return mended(line)
+        while True:
+            # a request that is complete within the limit, or the end of the input
+            line = self._source.readline(LONGEST)
+            if len(line) < LONGEST or line.endswith(b"\n"):
+                return mended(line)
 
-        # too long: its ids are looked for in its beginning, and the rest is read past
-        ids = written_ids(line)
+            # without an id no reply is due, so the next request takes its place
+            if refusals := self._refuse_rest(line):
+                return refusals
+
+    def _refuse_rest(self, beginning: bytes) -> bytes:
+        """Read past the rest of a request that is too long; return what refuses it, by its ids."""
+        ids = written_ids(beginning)
         end = b""
         while piece := self._source.readline(LONGEST):
             # only the end is kept: some clients write the id last
@@ -100,8 +106,7 @@ class MendedLines(RawIOBase):
 
         last = _LAST_ID.search(end)
         ids = ids or ([last[1]] if last else [])
-        # without an id no reply is due, so the next request takes its place
-        return refused([_id_of(written) for written in ids]) or self._next_line()
+        return refused([_id_of(written) for written in ids])
 
 
 UNREADABLE = (
