@@ -3,10 +3,12 @@
 from pollex.rubrics.headlines import (
     along_with,
     also_borne_out,
+    habits_of,
     headlines,
     outcomes_of,
     said_of,
     strongest_hints,
+    to_check,
     topics_apart,
     why_beside,
 )
@@ -35,27 +37,6 @@ def home(site: Site) -> Data:
     run_ids = {run.id for run, _ in every}
     named = site.set_at_home()
     rubric_set = named.rubric_set if named else None
-    # headlines of both sides, of the set that is in front
-    if rubric_set:
-        sides = {}
-        for kind, title in SIDES:
-            sides[title] = leading(rubric_set, kind)
-    else:
-        sides = {}
-
-    if rubric_set:
-        words_said = said_of(rubric_set.rubrics)
-    else:
-        words_said = []
-
-    found_anything = any(sides.values())
-    if rubric_set:
-        strongest = {}
-        for kind, title in SIDES:
-            strongest[title] = strongest_hints(rubric_set.rubrics, kind)
-    else:
-        strongest = {}
-
     return {
         "runs": [(run, status_shown(site, run, status)) for run, status in every[:LAST]],
         "total": len(every),
@@ -85,20 +66,33 @@ def home(site: Site) -> Data:
         if named is not None and named.run in run_ids
         else None,
         "panels": panels_on("home.html", site, named=named),
+    } | findings_of(rubric_set)
+
+
+def findings_of(rubric_set: RubricSet | None) -> Data:
+    """Return what was learned, by the sections of the page; empty ones where nothing was."""
+    rubrics = rubric_set.rubrics if rubric_set else ()
+    sides = {}
+    strongest = {}
+    nothing = ""
+    if rubric_set is not None:
+        for kind, title in SIDES:
+            sides[title] = leading(rubric_set, kind)
+            strongest[title] = strongest_hints(rubrics, kind)
+        if not any(sides.values()):
+            nothing = nothing_leads(rubrics, rubric_set.data)
+
+    return {
         "sides": sides,
         "strongest": strongest,
-        "outcomes": outcomes_of(rubric_set.rubrics) if rubric_set else [],
-        "said": words_said,
+        "nothing": nothing,
+        "habits": habits_of(rubrics),
+        "outcomes": outcomes_of(rubrics),
+        "said": said_of(rubrics),
+        "along": along_with(rubrics),
+        "beside_findings": [(rubric, why_beside(rubric)) for rubric in also_borne_out(rubrics)],
+        "to_check": to_check(rubrics),
         "topics": topics_apart(rubric_set.segments)[:LAST] if rubric_set else [],
-        "beside_findings": [
-            (rubric, why_beside(rubric)) for rubric in also_borne_out(rubric_set.rubrics)
-        ]
-        if rubric_set
-        else [],
-        "along": along_with(rubric_set.rubrics) if rubric_set else [],
-        "nothing": nothing_leads(rubric_set.rubrics, rubric_set.data)
-        if rubric_set and not found_anything
-        else "",
     }
 
 
