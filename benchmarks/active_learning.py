@@ -33,7 +33,11 @@ from small_form import FEW, OTHERS, Findings, arguments_of, run
 
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.calibration.active_learning import predictive_variance, select_queries, vectors_of
+from pollex.calibration.active_learning import (
+    make_text_vectors,
+    measure_predictive_variance,
+    select_queries,
+)
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
@@ -42,7 +46,7 @@ from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import log_losses
+from pollex.measures.distributions import compute_answer_log_losses
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.learning.settings import LearnSettings
@@ -213,7 +217,7 @@ def curve(
         model = fit(pool, labelled)
         proba = model.predict_proba(held_out.X)
         auc = roc_auc_score(held_out.positive, proba[:, 1])
-        found.append((auc, log_losses(proba, held_out.positive).mean()))
+        found.append((auc, compute_answer_log_losses(proba, held_out.positive).mean()))
         if more := following - size:
             bought = rule(pool, labelled, model.predict_proba(pool.X), more, rng)
             labelled = np.concatenate([labelled, bought])
@@ -238,9 +242,11 @@ def telling(
 ) -> Ints:
     """Our rule, as `pollex label next` has it."""
     sheet = pool.questions
-    vectors = vectors_of(sheet.expected(pool.X), pool.embeddings)
+    vectors = make_text_vectors(sheet.expected(pool.X), pool.embeddings)
     known = np.isin(np.arange(len(proba)), labelled)[:, None]
-    return select_queries(vectors, predictive_variance(proba, sheet)[:, None], known, count).row
+    return select_queries(
+        vectors, measure_predictive_variance(proba, sheet)[:, None], known, count
+    ).row
 
 
 def uncertain(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pollex.measures.distributions import Predictions, figures_of
-from pollex.measures.intervals import RESAMPLES, Figure, Measure, Statistic, estimate
+from pollex.measures.distributions import Predictions, make_measures
+from pollex.measures.intervals import RESAMPLES, Figure, Measure, Statistic, estimate_figures
 
 
 def averaged(
@@ -21,9 +21,9 @@ def averaged(
 
     Args:
         runs: One at least.
-        measures: As in `difference`.
+        measures: As in `estimate_difference`.
     """
-    each = [figures_of(run) for run in runs]
+    each = [make_measures(run) for run in runs]
     figures = {
         name: Measure(
             _mean([of[name].statistic for of in each]),
@@ -31,7 +31,7 @@ def averaged(
         )
         for name in measures
     }
-    return estimate(figures, runs[0].text, rng, resamples)
+    return estimate_figures(figures, runs[0].text, rng, resamples)
 
 
 def _mean(statistics: Sequence[Statistic]) -> Statistic:

@@ -32,15 +32,15 @@ from small_form import BIKES, Findings, arguments_of, run, table
 
 from pollex.calibration import grades as _grades  # noqa: F401 - before `thumbs` is without the network for a while
 from pollex.calibration import thumbs
-from pollex.calibration.candidates import NETWORK, START
+from pollex.calibration.candidates import DECORRELATED, NETWORK
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.models.weighted_sum import WeightedSum
-from pollex.calibration.thumbs import fit_one, probability_positive
+from pollex.calibration.thumbs import fit_candidate, predict_thumb_up
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.classification import auc
+from pollex.measures.classification import compute_auc
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
@@ -86,7 +86,7 @@ def measure_all(given: argparse.Namespace) -> Findings:
 
 SHOWN = {
     "NetSAT": "NetSAT",
-    START: "decorrelated NetSAT",
+    DECORRELATED: "decorrelated NetSAT",
     "ordinal mixed effects": "ordinal mixed effects",
     NETWORK: "network",
 }
@@ -166,7 +166,7 @@ def of_log(path: Path, halvings: int) -> list[object]:
     best = min(
         (key for key in found if key in CANDIDATES - {NETWORK}), key=lambda key: np.mean(found[key])
     )
-    for other, bar in ((best, 0.004), (START, 0.002)):
+    for other, bar in ((best, 0.004), (DECORRELATED, 0.002)):
         behind = np.subtract(found[NETWORK], found[other])
         judged(f"{name}, log-loss behind {other}", behind, most=bar)
     judged(
@@ -179,13 +179,17 @@ def of_log(path: Path, halvings: int) -> list[object]:
     for record in grades:
         rows = {row.name: row for row in record.compared}
         for figure, sign in (("rmse", 1), ("pearson", -1)):
-            one, linear = (getattr(rows[key], figure) for key in (NETWORK, START))
+            one, linear = (getattr(rows[key], figure) for key in (NETWORK, DECORRELATED))
             bar = f"linear {linear.value:.3f} [{linear.low:.3f}, {linear.high:.3f}]"
             said = f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
             told(f"{path.stem} grades (n = {rows[NETWORK].n}), {figure}", said, bar,
                  sign * (one.value - linear.value) <= 0.005)  # fmt: skip
     losses = [f"{np.mean(found[key]):.3f}" for key in SHOWN]
-    return [f"{path.stem} ({n})", *losses, interval(np.subtract(found[NETWORK], found[START]))]
+    return [
+        f"{path.stem} ({n})",
+        *losses,
+        interval(np.subtract(found[NETWORK], found[DECORRELATED])),
+    ]
 
 
 def timed(logs: Logs, settings: LearnSettings, embeddings: Path) -> tuple[Learned, float]:
@@ -198,26 +202,26 @@ def timed(logs: Logs, settings: LearnSettings, embeddings: Path) -> tuple[Learne
 @contextmanager
 def without_network() -> Iterator[None]:
     """Learn as before there was a network: the other models, and the best of them."""
-    every = thumbs.thumb_models
-    thumbs.thumb_models = lambda signs: {
+    every = thumbs.make_candidates
+    thumbs.make_candidates = lambda signs: {
         name: one for name, one in every(signs).items() if name != NETWORK
     }
     try:
         yield
     finally:
-        thumbs.thumb_models = every
+        thumbs.make_candidates = every
 
 
 def held_out_auc(run: Learned) -> float:
     """AUC of the probability on the held-out half."""
     rows = [one for one in run.scores if one.side == "held_out" and one.probability is not None]
-    return auc(
+    return compute_auc(
         np.array([one.probability for one in rows]), np.array([one.positive for one in rows])
     )
 
 
 CANDIDATES = frozenset(
-    {NETWORK, START, "NetSAT", "NetSAT with learned weights", "ordinal mixed effects"}
+    {NETWORK, DECORRELATED, "NetSAT", "NetSAT with learned weights", "ordinal mixed effects"}
 ) | {"decorrelated NetSAT with learned weights"}
 
 
@@ -259,8 +263,8 @@ def of_world(labels: int, worlds: int) -> list[object]:
         linear = (
             LogisticRegression(C=1.0).fit(held[known], up[known]).predict_proba(held[others])[:, 1]
         )
-        network = probability_positive(
-            fit_one(NETWORK, answers[known], SIGNS, up[known]), answers[others]
+        network = predict_thumb_up(
+            fit_candidate(NETWORK, answers[known], SIGNS, up[known]), answers[others]
         )
         line, net, least = (
             -np.log(np.where(up[others], p, 1 - p)).mean() for p in (linear, network, true[others])
@@ -278,10 +282,10 @@ def of_world(labels: int, worlds: int) -> list[object]:
 SCORED = """
 import sys, time, tempfile, numpy as np
 from pathlib import Path
-from pollex.calibration.storage import unpack
+from pollex.calibration.storage import unpack_calibrator
 pack = (Path(sys.argv[1]) / "facts.json").read_text(), (Path(sys.argv[1]) / "arrays").read_bytes()
 import json
-model = unpack(json.loads(pack[0]), pack[1])
+model = unpack_calibrator(json.loads(pack[0]), pack[1])
 X = np.random.default_rng(0).dirichlet(np.ones(5), (2000, 12)).reshape(2000, -1)
 def ms(one):
     one.predict_proba(X)
@@ -296,11 +300,11 @@ def no_torch() -> None:
     """Print what the network costs a score, in a process that only reads it."""
     import json
 
-    from pollex.calibration.storage import pack_up
+    from pollex.calibration.storage import pack_calibrator
 
     held, up, _ = planted(200, np.random.default_rng(0))
     answers = np.clip(1 - np.abs(held[:200, :, None] - np.linspace(0, 1, 5)) / 0.25, 0, 1)
-    pack = pack_up(fit_one(NETWORK, answers, SIGNS, up[:200]))
+    pack = pack_calibrator(fit_candidate(NETWORK, answers, SIGNS, up[:200]))
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "facts.json").write_text(json.dumps(pack.facts), encoding="utf-8")
         (Path(folder) / "arrays").write_bytes(pack.arrays)
@@ -349,22 +353,24 @@ def numpy_beside_torch() -> None:
     begun._Stack.losses = lambda stack: stacks.append(stack) or losses(stack)  # type: ignore[func-returns-value]
     try:
         network = CalibrationNetwork(
-            thumbs.UNITS, thumbs.UNITS, start=WeightedSum(SIGNS), strengths=(20.0,)
+            thumbs.HIDDEN_UNITS, thumbs.HIDDEN_UNITS, start=WeightedSum(SIGNS), strengths=(20.0,)
         )
         rubrics = [str(number) for number in range(len(SIGNS))]
         network.fit(
-            thumbs.flatten(answers), up[:200].astype(float), questions=thumbs.questionnaire(rubrics)
+            thumbs.flatten_answers(answers),
+            up[:200].astype(float),
+            questions=thumbs.make_thumb_questionnaire(rubrics),
         )
     finally:
         begun._Stack.losses = losses
-    begins = np.log(network.starts_[0].predict_proba(thumbs.flatten(answers)))
+    begins = np.log(network.starts_[0].predict_proba(thumbs.flatten_answers(answers)))
     stack = stacks[0]
     stack.begins = torch.tensor(begins, dtype=torch.float32)[None, :, None].expand(
         stack.count, -1, 1, -1
     )
     with torch.no_grad():
         by_torch = torch.softmax(stack.logits(0), -1).mean(0)[:, 1].numpy()
-    apart = float(np.abs(probability_positive(network, answers) - by_torch).max())
+    apart = float(np.abs(predict_thumb_up(network, answers) - by_torch).max())
     told(
         "NumPy's forward pass less torch's, at most (n = 200)",
         f"{apart:.1e}",

@@ -14,7 +14,13 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools
-from pollex.rubrics.learning.crossfit import Candidates, CrossFit, Weighed, cross_fit, pool_of
+from pollex.rubrics.learning.crossfit import (
+    Candidates,
+    CrossFit,
+    WeighedPool,
+    cross_fit,
+    make_candidates,
+)
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import LIKELY
@@ -28,7 +34,7 @@ sys.path[:0] = [str(TESTS), str(TESTS / "events")]
 class Chosen:
     """What some conversations of a log chose: the pool with its values of all of them, and columns of the set."""
 
-    weighed: Weighed
+    weighed: WeighedPool
     leads: Bools
     p: np.ndarray
     order: np.ndarray
@@ -73,6 +79,8 @@ def chosen_on(study: StudiedLog, up: Bools, rows: Bools, seed: int) -> Chosen:
     nothing = np.zeros((len(mine), 0))
     fit = cross_fit(material, Candidates(mine, [], nothing, nothing.astype(bool), {}))
     made = study.made(up, rows)
-    weighed = Weighed.of(pool_of(made, log, "expected"), settings, name_family, study.words)
+    weighed = WeighedPool.of(
+        make_candidates(made, log, "expected"), settings, name_family, study.words
+    )
     order = weighed.order(rows, fit.alpha, hints=fit.hints)
     return Chosen(weighed, made.leads, weighed.weigh(rows)[0].p, order, fit)

@@ -30,7 +30,7 @@ from protocol_server import ProtocolServer
 import pollex
 from pollex.cli.session import Screen, show_result
 from pollex.formats.fields import ReadOptions
-from pollex.gateway.recorded import PLACE
+from pollex.gateway.recorded import RECORDED_URL
 from pollex.graphs.context import NullProgress
 from pollex.rooms.scale.services.distill import DistillResult, distill
 from pollex.runs.options import ModelOptions, RunOptions
@@ -101,7 +101,7 @@ def recorded() -> DistillResult:
         demo = Path(folder) / "demo"
         command = [sys.executable, "-m", "pollex", "demo", "--recorded", "--out", str(demo)]
         subprocess.run(command, check=True, capture_output=True, cwd=folder)  # noqa: S603 - ours
-        return distilled([BIKES], demo / "rubrics.json", demo / ".pollex", PLACE, "user_id")
+        return distilled([BIKES], demo / "rubrics.json", demo / ".pollex", RECORDED_URL, "user_id")
 
 
 def simulated(conversations: int, seed: int) -> DistillResult:

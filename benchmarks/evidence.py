@@ -36,9 +36,9 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.conversations.logs import flag_positives
 from pollex.conversations.splits import split_conversations
 from pollex.formats.read_logs import read_logs
-from pollex.measures.classification import auc
+from pollex.measures.classification import compute_auc
 from pollex.rubrics.records import LIKELY, PROVEN
-from pollex.rubrics.worth import share_of
+from pollex.rubrics.worth import measure_share
 
 HOLDS_UP = 0.05
 SEEDS = 5
@@ -60,7 +60,7 @@ class Figures:
         """Return each figure with its interval and n, by its name."""
         rows = {}
         for name, hits in self.shares.items():
-            one = share_of(sum(hits), len(hits))
+            one = measure_share(sum(hits), len(hits))
             rows[name] = (
                 f"{one.value or 0:.2f} [{one.low or 0:.2f}, {one.high or 0:.2f}], n = {len(hits)}"
             )
@@ -176,10 +176,10 @@ def halved(study: StudiedLog, seed: int, figures: Figures) -> None:
     )
     figures.means["thumbs up in which one holds: false alarms"].append(float(covered[truth].mean()))
     figures.means["AUC of what is proven or likely alone"].append(
-        auc(pool.values[~rows][:, sure].sum(axis=1), truth)
+        compute_auc(pool.values[~rows][:, sure].sum(axis=1), truth)
     )
     figures.means["AUC of the set"].append(
-        auc(pool.values[~rows][:, found.order].sum(axis=1), truth)
+        compute_auc(pool.values[~rows][:, found.order].sum(axis=1), truth)
     )
     figures.means["rubrics in the set"].append(len(found.order))
     figures.means["of them leading"].append(len(found.leading))
@@ -199,7 +199,7 @@ def again(study: StudiedLog, figures: Figures, seeds: int) -> None:
         }
         proven.append(families)
         figures.means["all labels: families proven"].append(len(families))
-        figures.means["all labels: cross-fitted AUC"].append(auc(found.fit.above, up))
+        figures.means["all labels: cross-fitted AUC"].append(compute_auc(found.fit.above, up))
         figures.means["all labels: leading rubrics"].append(len(found.leading))
     for one, other in combinations(proven, 2):
         figures.shares["families proven that another seed proves"] += [
@@ -216,7 +216,7 @@ def shuffled(study: StudiedLog, seed: int, figures: Figures) -> None:
         bool((found.p <= LIKELY).any())
     )
     figures.shares["labels shuffled: runs in which anything leads"].append(bool(found.leading))
-    figures.means["labels shuffled: cross-fitted AUC"].append(auc(found.fit.above, up))
+    figures.means["labels shuffled: cross-fitted AUC"].append(compute_auc(found.fit.above, up))
 
 
 def timed(path: str, before: Path, figures: Figures) -> None:

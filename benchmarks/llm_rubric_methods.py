@@ -17,9 +17,9 @@ from llm_rubric_data import (
 
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.models import model_named
+from pollex.calibration.models import get_model_class
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.thumbs import STRENGTHS, UNITS
+from pollex.calibration.thumbs import HIDDEN_UNITS, PENALTY_STRENGTHS
 from pollex.measures.arrays import Floats, Ints
 from pollex.services.calibrate import BEGUN_SEEDS
 
@@ -120,7 +120,7 @@ class Fixed(JudgedEstimator):
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:
         self.members_ = [
-            model_named(name)(**settings).fit(
+            get_model_class(name)(**settings).fit(
                 X, y, questions=self.questionnaire_, groups=groups.tolist()
             )
             for name, settings in self.members
@@ -150,7 +150,7 @@ def kind(name: str, **settings: Any) -> Make:
     """A model of `calibration/models`; the seed is passed on where it takes one."""
 
     def make(seed: int) -> JudgedEstimator:
-        made = model_named(name)
+        made = get_model_class(name)
         takes_seed = "seed" in made().get_params()
         return made(**settings | ({"seed": seed} if takes_seed else {}))
 
@@ -172,8 +172,12 @@ AUTHORS: dict[str, Any] = {
 """What they publish as best in cross-validation on the synthetic dialogues."""
 
 BEGUN_SETTINGS: dict[str, Any] = {
-    "start": OrdinalMixedEffects(), "h1": UNITS, "h2": UNITS, "strengths": STRENGTHS, "seeds": BEGUN_SEEDS,
-}  # fmt: skip
+    "start": OrdinalMixedEffects(),
+    "h1": HIDDEN_UNITS,
+    "h2": HIDDEN_UNITS,
+    "strengths": PENALTY_STRENGTHS,
+    "seeds": BEGUN_SEEDS,
+}
 """As `calibrate fit` has it."""
 
 BEGUN_RUNS = 2

@@ -16,8 +16,8 @@ from leftovers import end_with_parent
 from llm_rubric_data import AnswerMatrix, folds_of, read_sheets, systems_of
 from llm_rubric_methods import CHOSEN_ONCE, CURVE, CV, REAL, chosen_once, everything
 
-from pollex.calibration.crossfit import Point, learning_curve
-from pollex.calibration.judgments import judgments
+from pollex.calibration.crossfit import LearningCurvePoint, compute_learning_curve
+from pollex.calibration.judgments import encode_judgments
 from pollex.measures.arrays import Floats
 from pollex.measures.distributions import Predictions
 
@@ -54,7 +54,7 @@ class Done:
     predictions: Predictions | None = None
     seconds: float = 0.0
     note: str = ""
-    curve: tuple[Point, ...] = ()
+    curve: tuple[LearningCurvePoint, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +122,13 @@ def beside(proba: Floats, sheets: AnswerMatrix) -> Predictions:
     return Predictions(proba, sheets.main, sheets.dialogue, sheets.questions.scale().values)
 
 
-def curve(task: Task, sheets: AnswerMatrix) -> list[Point]:
+def curve(task: Task, sheets: AnswerMatrix) -> list[LearningCurvePoint]:
     """Cross-validation with a growing share of each fold's training dialogues."""
     model = everything()[task.key].make(task.seed)
-    y = judgments(sheets.said, questions=sheets.questions)
+    y = encode_judgments(sheets.said, questions=sheets.questions)
     rng = np.random.default_rng(task.seed)
     folds = folds_of(sheets, task.split)
-    return learning_curve(
+    return compute_learning_curve(
         model,
         sheets.X,
         y,

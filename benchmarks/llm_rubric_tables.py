@@ -31,9 +31,14 @@ from permutation import Tested, compared_losses
 from small_form import table
 
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import Predictions, Quality, assess, log_losses
-from pollex.measures.intervals import Figure, Measure, estimate
-from pollex.measures.intervals import mean_of as mean_over
+from pollex.measures.distributions import (
+    Predictions,
+    Quality,
+    assess_predictions,
+    compute_answer_log_losses,
+)
+from pollex.measures.intervals import Figure, Measure, estimate_figures
+from pollex.measures.intervals import make_mean_statistic as mean_over
 
 WITH_INTERVAL = ("rmse", "pearson", "log_loss")
 SHOWN = ("rmse", "pearson", "spearman", "kendall", "log_loss", "smece")
@@ -64,7 +69,7 @@ class Row:
         runs = tuple(one.predictions for one in ordered if one.predictions is not None)
         return cls(
             runs,
-            tuple(assess(run) for run in runs),
+            tuple(assess_predictions(run) for run in runs),
             averaged(runs, WITH_INTERVAL, np.random.default_rng(seed), RESAMPLES),
             sum(one.seconds for one in ordered),
             tuple(one.note for one in ordered),
@@ -226,13 +231,15 @@ def _over_runs(row: Row, measure: str) -> str:
 
 def _losses(runs: Sequence[Predictions]) -> Floats:
     """−log p of each judgment, mean over the runs."""
-    return np.asarray(np.mean([log_losses(run.proba, run.answer) for run in runs], axis=0))
+    return np.asarray(
+        np.mean([compute_answer_log_losses(run.proba, run.answer) for run in runs], axis=0)
+    )
 
 
 def _gap(losses: Floats, text: Ints) -> Figure:
     """Mean of differences, with its interval."""
     figure = Measure(mean_over(losses), "" if np.isfinite(losses).all() else "a loss is infinite")
-    return estimate({"gap": figure}, text, np.random.default_rng(0), RESAMPLES)["gap"]
+    return estimate_figures({"gap": figure}, text, np.random.default_rng(0), RESAMPLES)["gap"]
 
 
 def calibration_table(rows: Rows, where: str) -> str:

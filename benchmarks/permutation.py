@@ -15,8 +15,8 @@ import numpy as np
 
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.correlations import pearson_statistic
-from pollex.measures.intervals import BLOCK
+from pollex.measures.correlations import make_pearson_statistic
+from pollex.measures.intervals import CELLS_A_BLOCK
 
 DRAWS = 10_000
 SAME = 1e-9
@@ -87,7 +87,7 @@ def compared_correlations(
     # Both models' predictions below each other; a swap is then a choice of weights, 1 or 0.
     numbers = np.concatenate([first, second])
     answers = np.concatenate([given, given])
-    pearson = pearson_statistic(numbers, answers)
+    pearson = make_pearson_statistic(numbers, answers)
     codes = np.unique(text, return_inverse=True)[1]
     differing = np.flatnonzero(np.bincount(codes, np.abs(first - second)) > 0)
     signs, exact = _signs(len(differing), draws, rng, width=2 * len(first))
@@ -120,7 +120,7 @@ def _signs(
     Args:
         width: Columns of what the caller makes of them, if more.
     """
-    step = max(1, BLOCK // max(1, texts, width))
+    step = max(1, CELLS_A_BLOCK // max(1, texts, width))
     exact = 2**texts <= draws
     if exact:
         bits = (np.arange(2**texts)[:, None] >> np.arange(texts)) & 1

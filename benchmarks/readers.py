@@ -37,7 +37,7 @@ from small_form import BIKES, ROOT, Findings, arguments_of, run
 from pollex.conversations.conversation import Conversation
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
-from pollex.measures.distributions import wilson
+from pollex.measures.distributions import compute_wilson_bounds
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Quote
 from pollex.rubrics.rubric_set import RubricSet
@@ -323,7 +323,7 @@ def share(said: Sequence[bool]) -> str:
     """Return a share of yes with its 95 % interval."""
     if not said:
         return "no answers"
-    low, high = wilson(sum(said) / len(said), len(said))
+    low, high = compute_wilson_bounds(sum(said) / len(said), len(said))
     return f"{sum(said) / len(said):.2f} [{low:.2f}, {high:.2f}] of {len(said)}"
 
 

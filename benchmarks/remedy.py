@@ -22,7 +22,7 @@ from small_form import ROOT, Findings, arguments_of, run, table
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.share import Labeled, share_at_random
+from pollex.measures.share import Labeled, estimate_share_at_random
 from pollex.rooms.remedy.measures.looks import ALPHA, LOOKS, alpha_of, bounds_at_equal_steps
 from pollex.rooms.remedy.measures.proofs import (
     ProofEnd,
@@ -376,7 +376,9 @@ def people() -> Iterator[Line]:
             for _ in range(1000):
                 prefers = rng.random(160) < truth
                 reader = np.where(rng.random(160) < agrees, prefers, ~prefers).astype(float)
-                found = share_at_random(Labeled(prefers[:asked], reader[:asked], reader[asked:]))
+                found = estimate_share_at_random(
+                    Labeled(prefers[:asked], reader[:asked], reader[asked:])
+                )
                 hits += found.low <= truth <= found.high
                 width = width + found.high - found.low
                 alone = alone + 2 * 1.96 * np.sqrt(0.24 / asked)

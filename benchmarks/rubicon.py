@@ -35,7 +35,7 @@ from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split_conversations
 from pollex.formats.read_logs import read_logs
-from pollex.measures.classification import Assessment, assess, auc
+from pollex.measures.classification import Assessment, assess_scores, compute_auc
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
@@ -227,7 +227,9 @@ def compared(logs: Logs, settings: LearnSettings, rubrics: RubricSet) -> Mapping
         "held-out": rubrics.held_out,
         "training": rubrics.training,
         "TF-IDF": tfidf,
-        "13 counts": assess(counts, truth, 0.0, np.zeros(len(counts), bool), rng, resamples=2),
+        "13 counts": assess_scores(
+            counts, truth, 0.0, np.zeros(len(counts), bool), rng, resamples=2
+        ),
     }
 
 
@@ -249,7 +251,7 @@ def likely(found: Learned) -> dict[str, dict[str, float | None]]:
     share = {"auc": 0.5, "log_loss": truth.share_log_loss.value, "brier": truth.share_brier.value}
     return {
         PROBABILITY: {
-            "auc": auc(probability, positive),
+            "auc": compute_auc(probability, positive),
             "log_loss": truth.log_loss.value,
             "brier": truth.brier.value,
         },

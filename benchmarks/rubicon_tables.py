@@ -42,13 +42,13 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split_conversations
 from pollex.errors import Interrupted, PollexError
 from pollex.formats.read_logs import read_logs
-from pollex.measures.classification import assess
+from pollex.measures.classification import assess_scores
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.runs.options import ModelOptions
 from pollex.selection.alpha import choose_alpha
-from pollex.selection.losses import theta_c
-from pollex.selection.policies import ALPHAS, DEFAULT, POLICIES
+from pollex.selection.losses import compute_theta_c
+from pollex.selection.policies import ALPHAS, DEFAULT_POLICY, POLICIES
 from pollex.selection.pool import Pool
 from pollex.selection.threshold import fit_window
 from pollex.store.store import Store
@@ -110,7 +110,7 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
                 )
                 print(behind_in_words(report["behind"]))
             reports.append(report)
-    over_all = {name: _mean_ahead(reports, name) for name in POLICIES if name != DEFAULT}
+    over_all = {name: _mean_ahead(reports, name) for name in POLICIES if name != DEFAULT_POLICY}
     print(all_in_words(over_all, len(reports)))
     if not arguments.model:
         print(needing_a_model())
@@ -164,11 +164,11 @@ def policies(
         "alphas": alphas,
         "ahead": {
             name: {
-                metric: difference(values[DEFAULT][metric], values[name][metric], ratio)
+                metric: difference(values[DEFAULT_POLICY][metric], values[name][metric], ratio)
                 for metric in ("auc", "yield_rate")
             }
             for name in POLICIES
-            if name != DEFAULT
+            if name != DEFAULT_POLICY
         },
     }
 
@@ -198,9 +198,9 @@ def measured(pool: JudgedPool, policy: str, alpha: float, seed: int) -> dict[str
 def _figures(pool: JudgedPool, chosen: npt.NDArray[np.intp]) -> dict[str, float | None]:
     scores = pool.values[:, chosen].sum(1)
     tested = pool.held_out[:, chosen].sum(1)
-    theta = theta_c(scores, pool.positive)
+    theta = compute_theta_c(scores, pool.positive)
     window = fit_window(scores, pool.positive, theta)
-    found = assess(
+    found = assess_scores(
         tested, pool.truth, theta, window.confident(tested), np.random.default_rng(0), resamples=2
     )
     return {metric: getattr(found, metric).value for metric in SHOWN}
@@ -319,12 +319,15 @@ def in_words(report: Mapping[str, Any]) -> str:
         f"{report['held_out']} held out; {BUDGET[0]} + {BUDGET[1]} rubrics, embedded pool",
         _header("Table 3, policies: mean ± sd"),
     ]
-    for name in sorted(POLICIES, key=lambda name: (name != DEFAULT, name)):
-        lines.append(_row(f"{name} (default)" if name == DEFAULT else name, report["values"][name]))
+    for name in sorted(POLICIES, key=lambda name: (name != DEFAULT_POLICY, name)):
+        lines.append(
+            _row(f"{name} (default)" if name == DEFAULT_POLICY else name, report["values"][name])
+        )
         lines += [_published(SAME[name])] if name in SAME else []
     for name, ahead in report["ahead"].items():
         lines.append(
-            f"{DEFAULT} less {name}: " + "; ".join(_told(SHOWN[m], one) for m, one in ahead.items())
+            f"{DEFAULT_POLICY} less {name}: "
+            + "; ".join(_told(SHOWN[m], one) for m, one in ahead.items())
         )
     return "\n".join(lines)
 
@@ -389,7 +392,7 @@ def _signed(value: float | None) -> str:
 def all_in_words(over_all: Mapping[str, Difference], logs: int) -> str:
     """What the default is ahead by on average over the logs."""
     title = f"mean over {logs} logs" if logs > 1 else "on the one log"
-    lines = [f"\n{DEFAULT} less each, {title}:"]
+    lines = [f"\n{DEFAULT_POLICY} less each, {title}:"]
     for name, one in over_all.items():
         lines.append(f"  {name:<16}AUC {_signed(one['auc'])}  YR@90 {_signed(one['yield_rate'])}")
     return "\n".join(lines)

@@ -17,8 +17,8 @@ from typing import TypeVar
 import numpy as np
 from small_form import Findings, arguments_of, run
 
-from pollex.selection.losses import GRID
-from pollex.selection.policies import DEFAULT, select
+from pollex.selection.losses import GRID_POINTS
+from pollex.selection.policies import DEFAULT_POLICY, select_rubrics
 
 # The plain loop that is timed is the one that the tests hold the arrays to.
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit" / "selection"))
@@ -54,17 +54,17 @@ def growth(sizes: list[tuple[int, int]], rng: np.random.Generator) -> None:
     """At growing sizes; the last one is the size that the project promises."""
     for conversations, rubrics in sizes:
         problem = pool(conversations, rubrics, rng)
-        _, seconds = timed(partial(select, *problem, BUDGET, ALPHA, rng, DEFAULT))
+        _, seconds = timed(partial(select_rubrics, *problem, BUDGET, ALPHA, rng, DEFAULT_POLICY))
         print(
-            f"{DEFAULT:<10} {conversations:>6} conversations × {rubrics} rubrics, {BUDGET[0]} + {BUDGET[1]} steps, "
-            f"{GRID} thresholds: {seconds:6.2f} s of CPU, peak {peak_megabytes():5.0f} MB"
+            f"{DEFAULT_POLICY:<10} {conversations:>6} conversations × {rubrics} rubrics, {BUDGET[0]} + {BUDGET[1]} "
+            f"steps, {GRID_POINTS} thresholds: {seconds:6.2f} s of CPU, peak {peak_megabytes():5.0f} MB"
         )
 
 
 def ratio(conversations: int, rubrics: int, rng: np.random.Generator) -> bool:
     """Time arrays against the plain loop, and return whether both choose the same."""
     values, positive, sat, ids = problem = pool(conversations, rubrics, rng)
-    selection, fast = timed(partial(select, *problem, (3, 3), ALPHA, rng, DEFAULT))
+    selection, fast = timed(partial(select_rubrics, *problem, (3, 3), ALPHA, rng, DEFAULT_POLICY))
     chosen, slow = timed(
         partial(plain_greedy, values.tolist(), positive.tolist(), sat.tolist(), ids, (3, 3), ALPHA)
     )

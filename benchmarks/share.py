@@ -38,12 +38,12 @@ from pollex.formats.read_logs import logs_of
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.share import (
     Labeled,
-    adjusted_share,
-    bounds_of_share,
-    difference_at_random,
-    labels_for_difference,
-    share_at_random,
-    wilson_share,
+    bound_share,
+    count_labels_for_difference,
+    estimate_adjusted_share,
+    estimate_difference_at_random,
+    estimate_share_at_random,
+    estimate_wilson_share,
 )
 from pollex.runs.options import RunOptions
 from pollex.services.share import crossfit_answers
@@ -168,8 +168,8 @@ def at_random(
         rest = people.draw(REST, rng)
         known = np.isin(np.arange(len(people.good)), labeled)
         p = predict(known, people.good)
-        found = share_at_random(Labeled(people.good[labeled], p[labeled], p[rest]))
-        classical = wilson_share(people.good[labeled], "labels alone")
+        found = estimate_share_at_random(Labeled(people.good[labeled], p[labeled], p[rest]))
+        classical = estimate_wilson_share(people.good[labeled], "labels alone")
         hits.append(found.low <= truth <= found.high)
         plain.append(classical.low <= truth <= classical.high)
         widths.append(found.high - found.low)
@@ -219,8 +219,8 @@ def voluntary(
         x = np.column_stack([people.features[seen], odds])
         outcome = crossfit_answers(x, voted, good, rng, seen)
         propensity = crossfit_answers(x, np.ones(SEEN, dtype=bool), voted, rng, seen)
-        adjusted = adjusted_share(voted, good, outcome, propensity)
-        bound = bounds_of_share(voted, good, outcome, propensity, [2.0])[0]
+        adjusted = estimate_adjusted_share(voted, good, outcome, propensity)
+        bound = bound_share(voted, good, outcome, propensity, [2.0])[0]
         rows.append(
             [
                 float(good[voted].mean() - truth),
@@ -242,8 +242,8 @@ def two_releases(
     better = chances(people, DIFFERENCE)
     even = chances(people, 0.0)
     shift = float(better[people.good].sum()) - share
-    with_scores = labels_for_difference(shift, share, correlation)
-    without = labels_for_difference(shift, share)
+    with_scores = count_labels_for_difference(shift, share, correlation)
+    without = count_labels_for_difference(shift, share)
     return {
         "difference": shift,
         "labels_a_side": with_scores,
@@ -256,7 +256,7 @@ def two_releases(
 
 
 def chances(people: Population, difference: float) -> Floats:
-    """The chance of each conversation in a release that is better by `difference` `[conversation]`."""
+    """The chance of each conversation in a release that is better by `estimate_difference` `[conversation]`."""
     share = people.good.mean()
     good = np.where(
         people.good, (share + difference) / share, (1 - share - difference) / (1 - share)
@@ -277,7 +277,7 @@ def found_rate(
             others = rng.choice(len(people.good), rest, p=chance)
             p = people.score if scores else np.full(len(people.good), 0.5)
             sides.append(Labeled(people.good[mine], p[mine], p[others]))
-        found = difference_at_random(*sides)
+        found = estimate_difference_at_random(*sides)
         hits += not found.low <= 0 <= found.high
     return hits / runs
 

@@ -41,7 +41,7 @@ from pollex.calibration.candidates import NETWORK
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
-from pollex.measures.classification import auc
+from pollex.measures.classification import compute_auc
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
@@ -141,7 +141,7 @@ def measure_noise(path: str, draws: int, share: float, embeddings: Path) -> dict
         unseen = [
             score for score in run.scores if score.side == "held_out" and score.netsat is not None
         ]
-        return auc(
+        return compute_auc(
             np.array([one.netsat for one in unseen]),
             np.array([known[one.conversation_id] for one in unseen]),
         )
@@ -167,14 +167,14 @@ def measure_noise(path: str, draws: int, share: float, embeddings: Path) -> dict
 @contextmanager
 def plain_probability() -> Iterator[None]:
     """Compare no network as a model of the probability, which nothing here looks at: it takes most of the time."""
-    every = thumbs.thumb_models
-    thumbs.thumb_models = lambda signs: {
+    every = thumbs.make_candidates
+    thumbs.make_candidates = lambda signs: {
         name: one for name, one in every(signs).items() if name != NETWORK
     }
     try:
         yield
     finally:
-        thumbs.thumb_models = every
+        thumbs.make_candidates = every
 
 
 def with_flipped(logs: Logs, share: float, rng: np.random.Generator) -> Logs:

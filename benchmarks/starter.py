@@ -25,7 +25,7 @@ import pollex
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import flag_positives
 from pollex.formats.read_logs import logs_of
-from pollex.measures.classification import auc
+from pollex.measures.classification import compute_auc
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import RunOptions
 
@@ -117,7 +117,7 @@ class Bench:
                 ranked["starter"] = known
                 for kind, scores in ranked.items():
                     column = np.array([scores[c.id] for c in rest], dtype=float)
-                    found[size][kind].append(auc(column, flag_positives(rest)))
+                    found[size][kind].append(compute_auc(column, flag_positives(rest)))
         return found
 
     def learned(

@@ -20,23 +20,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pollex.calibration.features import mean_and_spread
+from pollex.calibration.features import measure_columns
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.measures.arrays import Bools, Floats, Ints
 
-REACH = 3.0
+EMBEDDING_WEIGHT = 3.0
 """Standard deviation that the log-odds of a typical text have before any label, by each part of its vector."""
 
-FARTHEST = 3.0
+FARTHEST_STANDARD_SCORE = 3.0
 """Vectors are cut off at so many standard deviations: an odd text is not worth more for being odder."""
 
-DIRECTIONS = 10
+EMBEDDING_DIRECTIONS = 10
 """Principal components of embeddings that tell texts apart."""
 
-INTERCEPT = 0.1
+INTERCEPT_PRECISION = 0.1
 """Prior precision of the share of positive answers."""
 
-PERSONAL = 2.0
+JUDGE_PRECISION = 2.0
 """Prior precision of a judge's own intercept, as in `models.ordinal`."""
 
 
@@ -59,7 +59,7 @@ class LabelQueries:
         return len(self.row)
 
 
-def vectors_of(columns: Floats, embeddings: Floats | None = None) -> Floats:
+def make_text_vectors(columns: Floats, embeddings: Floats | None = None) -> Floats:
     """Make vectors of texts `[row, column + direction]` from predictors and embeddings.
 
     Args:
@@ -73,12 +73,12 @@ def vectors_of(columns: Floats, embeddings: Floats | None = None) -> Floats:
         parts.append(_project_on_components(np.asarray(embeddings, dtype=np.float64)))
 
     return np.concatenate(
-        [REACH * part / np.sqrt(max(1, part.shape[1])) for part in parts],
+        [EMBEDDING_WEIGHT * part / np.sqrt(max(1, part.shape[1])) for part in parts],
         axis=1,
     )
 
 
-def predictive_variance(proba: Floats, sheet: Questionnaire) -> Floats:
+def measure_predictive_variance(proba: Floats, sheet: Questionnaire) -> Floats:
     """Compute the variance of the main answer relative to its squared range, ≤ 1/4.
 
     Args:
@@ -106,8 +106,8 @@ def select_queries(
     """Return the labels to ask for next, each text at most once.
 
     Args:
-        vectors: Of the texts, labeled or not `[row, width]`; see `vectors_of`.
-        doubt: Of each judge's answer about each text `[row, judge]`, see `predictive_variance`; one
+        vectors: Of the texts, labeled or not `[row, width]`; see `make_text_vectors`.
+        doubt: Of each judge's answer about each text `[row, judge]`, see `measure_predictive_variance`; one
             column where judges are not told apart.
         labeled: Which labels there are `[row, judge]`.
         count: How many to pick; fewer are where fewer are left.
@@ -140,7 +140,7 @@ def select_queries(
     )
 
 
-def rank(
+def rank_unlabeled_texts(
     vectors: Floats,
     doubt: Floats,
     labeled: Bools,
@@ -189,7 +189,9 @@ class _Design:
         A = np.concatenate([np.ones((len(vectors), 1)), vectors], axis=1)
         judges = doubt.shape[1] if doubt.shape[1] > 1 else 0
         # prior precisions of the intercept, the texts' weights, and the judges' own intercepts
-        prior = np.concatenate([[INTERCEPT], np.ones(vectors.shape[1]), np.full(judges, PERSONAL)])
+        prior = np.concatenate(
+            [[INTERCEPT_PRECISION], np.ones(vectors.shape[1]), np.full(judges, JUDGE_PRECISION)]
+        )
         precision = np.diag(prior) + _sum_moments(A, doubt * labeled)
 
         return cls(
@@ -242,11 +244,11 @@ def _sum_moments(A: Floats, weights: Floats) -> Floats:
 
 
 def _standardize(columns: Floats) -> Floats:
-    mean, spread = mean_and_spread(columns)
+    mean, spread = measure_columns(columns)
     standardized: Floats = np.nan_to_num(
         (columns - mean) / np.where(spread > 1e-12, spread, np.inf)
     )
-    return np.clip(standardized, -FARTHEST, FARTHEST)
+    return np.clip(standardized, -FARTHEST_STANDARD_SCORE, FARTHEST_STANDARD_SCORE)
 
 
 def _project_on_components(embeddings: Floats) -> Floats:
@@ -263,7 +265,7 @@ def _project_on_components(embeddings: Floats) -> Floats:
 
     # the largest that aren't rounding, largest first
     least = 1e-9 * max(1e-9, float(sizes.max(initial=0.0)))
-    leading = np.flatnonzero(sizes > least)[::-1][:DIRECTIONS]
+    leading = np.flatnonzero(sizes > least)[::-1][:EMBEDDING_DIRECTIONS]
     if more_columns_than_rows:
         components = axes[:, leading] * np.sqrt(sizes[leading])
     else:

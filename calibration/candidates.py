@@ -8,22 +8,22 @@ from pollex.errors import WrongUse
 PLAIN = "NetSAT"
 """The one that learns least."""
 
-START = "decorrelated NetSAT"
+DECORRELATED = "decorrelated NetSAT"
 """What the network began as in sets of before, and the linear model of grades."""
 
 NETWORK = "calibration network"
 """What gives the probability, always, unless the user names another."""
 
 BEGINNING = "what the network begins as"
-BEGINS = (
+BEGINNING_IN_WORDS = (
     "the mean of ordinal mixed effects and of NetSAT with learned weights, plain and decorrelated"
 )
 BEST = "best"
 """Stands for the one with the least log-loss."""
 
-NAMES = (
+CANDIDATE_NAMES = (
     PLAIN,
-    START,
+    DECORRELATED,
     "NetSAT with learned weights",
     "decorrelated NetSAT with learned weights",
     "ordinal mixed effects",
@@ -76,21 +76,21 @@ class LabelsPoint:
     error: float
 
 
-def candidate(name: str) -> str:
+def find_candidate_name(name: str) -> str:
     """Return the candidate of a name, however it is written, or `best`; `network` is the calibration network.
 
     Raises:
         WrongUse: There is none.
     """
     by_spelling = {}
-    for known_name in (*NAMES, BEST):
+    for known_name in (*CANDIDATE_NAMES, BEST):
         by_spelling[known_name.casefold()] = known_name
 
     by_spelling["network"] = NETWORK
     # underscores, hyphens and capitals make no difference
     plain = " ".join(name.replace("_", " ").replace("-", " ").casefold().split())
     if plain not in by_spelling:
-        others = [known_name for known_name in NAMES if known_name != NETWORK]
+        others = [known_name for known_name in CANDIDATE_NAMES if known_name != NETWORK]
         names = ", ".join(("network", BEST, *others))
         raise WrongUse(
             f"no model of the probability is called {name!r}",

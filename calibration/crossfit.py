@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.base import clone
 
 from pollex.calibration.estimator import ConstantLabelsWarning, JudgedEstimator
-from pollex.calibration.judgments import Judgments, predictions_beside
+from pollex.calibration.judgments import Judgments, pair_predictions
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import Predictions, Quality, assess
+from pollex.measures.distributions import Predictions, Quality, assess_predictions
 
 
 def assign_folds(groups: Ints, folds: int, rng: np.random.Generator) -> list[Ints]:
@@ -35,7 +35,7 @@ def assign_folds(groups: Ints, folds: int, rng: np.random.Generator) -> list[Int
     return [np.flatnonzero(np.isin(groups, part)) for part in parts]
 
 
-def folds_of(
+def assign_judged_folds(
     groups: Ints,
     judged: Ints,
     folds: int,
@@ -55,7 +55,7 @@ def folds_of(
     )
 
 
-def one_group_out(groups: Ints) -> list[Ints]:
+def leave_one_group_out(groups: Ints) -> list[Ints]:
     """Return the rows of each fold, one fold for each group."""
     rows: list[Ints] = []
     for group in np.unique(groups):
@@ -82,7 +82,7 @@ def take_rows(X: Floats, y: Judgments, rows: Ints) -> tuple[Floats, Judgments]:
     )
 
 
-def crossfit(
+def predict_out_of_fold(
     model: JudgedEstimator,
     X: Floats,
     y: Judgments,
@@ -141,11 +141,11 @@ def fit_quietly(
         )
 
 
-SHARES = tuple(percent / 100 for percent in range(10, 101, 10))
+LEARNING_CURVE_SHARES = tuple(percent / 100 for percent in range(10, 101, 10))
 
 
 @dataclass(frozen=True)
-class Point:
+class LearningCurvePoint:
     """Figures at one share of the training texts.
 
     Attributes:
@@ -186,17 +186,17 @@ class Point:
         return None
 
 
-def learning_curve(
+def compute_learning_curve(
     model: JudgedEstimator,
     X: Floats,
     y: Judgments,
     questions: Questionnaire,
     folds: Sequence[Ints],
     rng: np.random.Generator,
-    shares: Sequence[float] = SHARES,
+    shares: Sequence[float] = LEARNING_CURVE_SHARES,
     repeats: int = 10,
     groups: Ints | None = None,
-) -> list[Point]:
+) -> list[LearningCurvePoint]:
     """Compute cross-fitted figures for growing shares of each fold's training texts.
 
     Args:
@@ -248,8 +248,8 @@ def learning_curve(
         else:
             labels = 0.0
 
-        figures = tuple(assess(predictions, smooth=False) for predictions, _ in fitted)
-        points.append(Point(share, labels, figures, len(draws) - len(fitted)))
+        figures = tuple(assess_predictions(predictions, smooth=False) for predictions, _ in fitted)
+        points.append(LearningCurvePoint(share, labels, figures, len(draws) - len(fitted)))
 
     return points
 
@@ -292,4 +292,4 @@ def _predict_held_out(
             main_judgments.names()[held_out],
         )
 
-    return predictions_beside(proba, main_judgments, questions.scale()), float(np.mean(counts))
+    return pair_predictions(proba, main_judgments, questions.scale()), float(np.mean(counts))

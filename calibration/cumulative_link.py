@@ -18,20 +18,20 @@ from scipy.special import expit, log_expit
 
 from pollex.measures.arrays import Floats, Ints
 
-LEAST_GAP = 1e-9
+LEAST_CUT_GAP = 1e-9
 """In training, neighboring bounds are kept so far apart that no answer has probability 0."""
 
-CURVATURE = 0.2
+CURVATURE_A_JUDGMENT = 0.2
 """Of minus the log-likelihood of one judgment by its location, about; of a yes or no at even odds it is 1/4."""
 
-SEARCH = {
+LBFGS_OPTIONS = {
     "maxiter": 1000,
     "maxcor": 20,
     "ftol": 1e-10,
     "gtol": 1e-5,
 }
 
-LEAST = 1e-9
+LEAST_PROBABILITY = 1e-9
 """No answer is given a smaller probability: far outside of what was seen in training nothing is that sure."""
 
 
@@ -79,7 +79,7 @@ class LinkTerms:
         return self.start, self.gaps, self.slopes, self.intercepts, self.scales, self.judge_slopes
 
 
-def flat_terms(shares: Floats, inputs: int, judges: int) -> LinkTerms:
+def make_flat_terms(shares: Floats, inputs: int, judges: int) -> LinkTerms:
     """Make terms that give every judge the same distribution.
 
     Args:
@@ -98,7 +98,7 @@ def flat_terms(shares: Floats, inputs: int, judges: int) -> LinkTerms:
     )
 
 
-def precisions(shape: LinkTerms, strengths: Sequence[float | None]) -> LinkTerms:
+def make_precisions(shape: LinkTerms, strengths: Sequence[float | None]) -> LinkTerms:
     """Make precisions in the shape of the terms; None fixes a kind of terms."""
     arrays = []
     for part, strength in zip(shape._parts(), strengths, strict=True):
@@ -128,7 +128,7 @@ def locate_rows(terms: LinkTerms, F: Floats, judges: Ints) -> tuple[Floats, Floa
     return place, scale
 
 
-def distribution(
+def predict_distributions(
     terms: LinkTerms,
     F: Floats,
     judges: Ints,
@@ -149,14 +149,14 @@ def distribution(
         scale = scale / np.sqrt(1 + np.pi / 8 * scale**2 * spread)
 
     below = expit(scale[:, None] * (terms.cuts[None, :] - place[:, None]))
-    return probabilities_between(below)
+    return compute_option_probabilities(below)
 
 
-def probabilities_between(below: Floats) -> Floats:
+def compute_option_probabilities(below: Floats) -> Floats:
     """Return the probability of each option `[row, option]` from that of all below each bound `[row, option − 1]`."""
     # nothing lies below the first option, and everything below a bound after the last
     ends = np.zeros((len(below), 1)), below, np.ones((len(below), 1))
-    proba = np.maximum(np.diff(np.concatenate(ends, axis=1), axis=1), LEAST)
+    proba = np.maximum(np.diff(np.concatenate(ends, axis=1), axis=1), LEAST_PROBABILITY)
     return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
 
@@ -210,7 +210,7 @@ def fit_terms(
         first,
         jac=True,
         method="L-BFGS-B",
-        options=SEARCH,
+        options=LBFGS_OPTIONS,
     )
     full = middle.copy()
     full[free] = optimum.x * unit
@@ -264,7 +264,7 @@ class _NegativeLogLikelihood:
                 (self.who @ squares).ravel(),
             ]
         )
-        return CURVATURE * by_term + 1e-3
+        return CURVATURE_A_JUDGMENT * by_term + 1e-3
 
     def loss(self, values: Floats) -> tuple[float, Floats]:
         terms = self.shape.like(values)
@@ -273,7 +273,7 @@ class _NegativeLogLikelihood:
         cuts = terms.cuts
         high = np.where(self.top, np.inf, scale * (cuts[self.upper] - place))
         low = np.where(self.bottom, -np.inf, scale * (cuts[self.lower] - place))
-        gap = np.maximum(high - low, LEAST_GAP)
+        gap = np.maximum(high - low, LEAST_CUT_GAP)
         # log(σ(high) − σ(low)) without the difference of two numbers near 1
         value = log_expit(high) + log_expit(-low) + np.log(-np.expm1(-gap))
         # derivatives of the log-likelihood by the upper and by the lower bound `[judgment]`

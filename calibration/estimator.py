@@ -19,12 +19,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pollex.calibration.judgments import (
-    NOBODY,
+    UNKNOWN_JUDGE,
     Judgments,
-    codes_of,
+    encode_judges,
+    encode_judgments,
     is_missing,
-    judgments,
-    one_a_row,
+    list_judge_per_row,
 )
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
@@ -84,11 +84,11 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         # everything is checked before anything is learned
         _require_valid_settings(self)
         fitted = copy.copy(self)
-        fitted.questionnaire_ = _questionnaire(X, questions)
+        fitted.questionnaire_ = _require_questionnaire(X, questions)
         checked = fitted.questionnaire_.checked(X)
-        labels = judgments(y, judges, fitted.questionnaire_, len(checked))
+        labels = encode_judgments(y, judges, fitted.questionnaire_, len(checked))
         _require_answers(labels, fitted.questionnaire_)
-        codes_with_labels = [code for code in np.unique(labels.judge) if code != NOBODY]
+        codes_with_labels = [code for code in np.unique(labels.judge) if code != UNKNOWN_JUDGE]
         fitted.judges_ = tuple(sorted({labels.judges[code] for code in codes_with_labels}))
         # learned in a copy: where it fails, this estimator is what it was
         fitted._learn(
@@ -120,7 +120,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """
         check_is_fitted(self, "questionnaire_")
         checked = self.questionnaire_.checked(X)
-        codes = codes_of(one_a_row(judges, len(checked)), self.judges_)
+        codes = encode_judges(list_judge_per_row(judges, len(checked)), self.judges_)
 
         return self._distribution(
             checked,
@@ -275,7 +275,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         )
 
 
-def _questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
+def _require_questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
     if questions is None:
         shape = np.shape(X)
         if len(shape) != 2:
@@ -284,7 +284,7 @@ def _questionnaire(X: Any, questions: Questionnaire | None) -> Questionnaire:
                 hint="give [row, option], or a questionnaire",
             )
 
-        return single_question(shape[1])
+        return make_single_question(shape[1])
 
     if not isinstance(questions, Questionnaire):
         raise WrongUse(
@@ -371,7 +371,7 @@ def _require_answers(labels: Judgments, questions: Questionnaire) -> None:
         )
 
 
-def single_question(options: int) -> Questionnaire:
+def make_single_question(options: int) -> Questionnaire:
     """Make a question whose options are worth 0, 1, 2 and so on."""
     return Questionnaire(
         (Scale("main", tuple(float(place) for place in range(options))),),

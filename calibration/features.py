@@ -24,7 +24,7 @@ LEAST_MASS_SPREAD = 5e-3
 """Likewise of masses. Those of a table whose probabilities were rounded differ, too, but in nothing that another table
 repeats: standardized, they would outweigh everything else there."""
 
-FARTHEST = 10.0
+FARTHEST_STANDARD_SCORE = 10.0
 """Standard deviations from the mean that a text can be at most: nothing was learned about what lies beyond."""
 
 
@@ -84,14 +84,14 @@ class Inputs:
         }
 
 
-def mean_and_spread(columns: Floats) -> tuple[Floats, Floats]:
+def measure_columns(columns: Floats) -> tuple[Floats, Floats]:
     """Compute mean and standard deviation of each column `[column]`; NaN is missing."""
     counts = np.maximum((~np.isnan(columns)).sum(axis=0), 1)
     mean = np.nansum(columns, axis=0) / counts
     return mean, np.sqrt(np.nansum((columns - mean) ** 2, axis=0) / counts)
 
 
-def inputs_of(
+def fit_inputs(
     X: Floats,
     questionnaire: Questionnaire,
     only: Sequence[str] | None = None,
@@ -103,7 +103,7 @@ def inputs_of(
     """
     # which columns vary enough, and belong to a question that is looked at
     columns, absent = _compute_columns(X, questionnaire)
-    mean, spread = mean_and_spread(np.where(absent, np.nan, columns))
+    mean, spread = measure_columns(np.where(absent, np.nan, columns))
     selected = []
     for name in _list_column_questions(questionnaire):
         selected.append(only is None or name in only)
@@ -141,7 +141,7 @@ def inputs_of(
     )
 
 
-def inputs_from(questionnaire: Questionnaire, arrays: dict[str, Any]) -> Inputs:
+def restore_inputs(questionnaire: Questionnaire, arrays: dict[str, Any]) -> Inputs:
     """Restore inputs from the result of `Inputs.arrays`.
 
     Raises:
@@ -209,7 +209,9 @@ def _standardize(
     spread: Floats,
 ) -> Floats:
     """Kept columns, standardized; 0 where they don't apply."""
-    standard = np.clip((columns[:, varying] - mean) / spread, -FARTHEST, FARTHEST)
+    standard = np.clip(
+        (columns[:, varying] - mean) / spread, -FARTHEST_STANDARD_SCORE, FARTHEST_STANDARD_SCORE
+    )
     return np.asarray(np.where(absent[:, varying], 0.0, standard))
 
 
@@ -230,7 +232,7 @@ def _count_columns(scale: Scale) -> int:
     return len(scale.values)
 
 
-ROUNDS = 25
+IMPUTATION_ROUNDS = 25
 """Of expectation-maximisation; with few gaps it stands still after five."""
 
 
@@ -279,7 +281,7 @@ class Gaussian:
         size = rows.shape[1]
         gaussian = cls(np.zeros(size), np.eye(size))
         # without gaps one round is exact
-        for _ in range(ROUNDS if np.isnan(rows).any() else 1):
+        for _ in range(IMPUTATION_ROUNDS if np.isnan(rows).any() else 1):
             full = gaussian.filled(rows)
             mean = full.rows.mean(axis=0)
             away = full.rows - mean

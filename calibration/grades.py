@@ -5,17 +5,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pollex.calibration.candidates import NETWORK, START
+from pollex.calibration.candidates import DECORRELATED, NETWORK
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.thumbs import Fold, Judges, flatten, questionnaire, thumb_models
+from pollex.calibration.thumbs import (
+    Fold,
+    Judges,
+    flatten_answers,
+    make_candidates,
+    make_thumb_questionnaire,
+)
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import Predictions, Quality, assess
+from pollex.measures.distributions import Predictions, Quality, assess_predictions
 
 FIFTHS = 5
-ALWAYS = "it is the model of every rating"
+WHY_CHOSEN = "it is the model of every rating"
 
-MOST = 11
+MOST_GRADES = 11
 """Different grades of one question; where there are more, they are rounded."""
 
 
@@ -37,38 +43,38 @@ class GradeComparison:
     reliability: tuple[tuple[float, float, int], ...]
 
 
-def scale_of(question: str, grades: Floats) -> Scale | None:
+def make_grade_scale(question: str, grades: Floats) -> Scale | None:
     """Make the scale of a rated question; None where fewer than two different grades were given.
 
     Args:
         grades: NaN where none was given `[row]`.
     """
     distinct = np.unique(round_grades(grades[~np.isnan(grades)]))
-    if not 2 <= len(distinct) <= MOST:
+    if not 2 <= len(distinct) <= MOST_GRADES:
         return None
     return Scale(question, tuple(distinct.tolist()), asked=False)
 
 
 def round_grades(grades: Floats) -> Floats:
     """Round grades to whole ones where there are too many different ones to learn each."""
-    if len(np.unique(grades[~np.isnan(grades)])) > MOST:
+    if len(np.unique(grades[~np.isnan(grades)])) > MOST_GRADES:
         return np.round(grades)
     return grades
 
 
-def rated(
+def make_rating_questionnaire(
     rubrics: Sequence[str],
     options: int,
     scales: Sequence[Scale],
 ) -> Questionnaire:
     """Make the questionnaire: rubrics, and what people rated, the main question first."""
     return Questionnaire(
-        (*questionnaire(rubrics, options).asked, *scales),
+        (*make_thumb_questionnaire(rubrics, options).asked, *scales),
         scales[0].question,
     )
 
 
-def fitted_grades(
+def fit_to_grades(
     name: str,
     answers: Floats,
     signs: Sequence[float],
@@ -89,7 +95,7 @@ def fitted_grades(
         groups: What goes together in its own cross-validation `[row]`.
     """
     ids = rubrics or [str(number) for number in range(len(signs))]
-    questions = rated(ids, answers.shape[2], scales)
+    questions = make_rating_questionnaire(ids, answers.shape[2], scales)
     who: Sequence[str | None] = judges or [None] * len(grades)
 
     # the network learns every question, the linear models the main one alone
@@ -99,8 +105,8 @@ def fitted_grades(
         for row in np.flatnonzero(~np.isnan(grades[:, place])).tolist():
             labels.append((row, scale.question, who[row], float(grades[row, place])))
 
-    return thumb_models(signs)[name].fit(
-        flatten(answers),
+    return make_candidates(signs)[name].fit(
+        flatten_answers(answers),
         labels,
         None,
         questions,
@@ -120,14 +126,14 @@ def compare_grades(
 
     Args:
         folds: Together all rows.
-        grades: `[row, question]`, as in `fitted_grades`.
+        grades: `[row, question]`, as in `fit_to_grades`.
         together: What goes together bears one number `[row]`.
         rng: Of the intervals.
     """
     # predicted distributions of the main grade, by candidate `[row, grade]`
     there = ~np.isnan(grades[:, 0])
     proba = {}
-    for name in (START, NETWORK):
+    for name in (DECORRELATED, NETWORK):
         proba[name] = np.full((len(grades), len(scales[0].values)), np.nan)
 
     for fold in folds:
@@ -136,7 +142,7 @@ def compare_grades(
         if judges is not None:
             who = [judge for judge, inside in zip(judges, training, strict=True) if inside]
         for name, column in proba.items():
-            model = fitted_grades(
+            model = fit_to_grades(
                 name,
                 fold.answers[training],
                 fold.signs,
@@ -145,7 +151,7 @@ def compare_grades(
                 who,
                 groups=together[training],
             )
-            column[fold.out] = model.predict_proba(flatten(fold.answers[fold.out]))
+            column[fold.out] = model.predict_proba(flatten_answers(fold.answers[fold.out]))
 
     # the figures of both, on the rows that have a grade
     answers = np.searchsorted(scales[0].values, grades[there, 0])
@@ -160,7 +166,7 @@ def compare_grades(
 
     figures = {}
     for name, held_out in predictions.items():
-        figures[name] = assess(held_out, rng, smooth=False)
+        figures[name] = assess_predictions(held_out, rng, smooth=False)
 
     network = predictions[NETWORK]
     # mean predicted and mean given grade in each fifth of the predictions
@@ -174,4 +180,4 @@ def compare_grades(
             (float(network.expected[part].mean()), float(network.given[part].mean()), len(part))
         )
 
-    return GradeComparison(NETWORK, ALWAYS, figures, tuple(fifths))
+    return GradeComparison(NETWORK, WHY_CHOSEN, figures, tuple(fifths))

@@ -14,7 +14,7 @@ from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import Predictions
 
-NOBODY = -1
+UNKNOWN_JUDGE = -1
 """Code of a judge who is not known: the shared part of a model answers for them."""
 
 
@@ -57,7 +57,7 @@ class Judgments:
     def labels(self) -> int:
         """Number of labels as evidence; repeated judgments by a known judge count once."""
         # a judge who answers again says nothing new; answers of nobody known can't be compared
-        has_judge = self.judge != NOBODY
+        has_judge = self.judge != UNKNOWN_JUDGE
         triples = np.stack([self.row, self.question, self.judge], axis=1)[has_judge]
         return len(np.unique(triples, axis=0)) + int((~has_judge).sum())
 
@@ -69,7 +69,7 @@ class Judgments:
     def coded(self, judges: Sequence[str]) -> Judgments:
         """Recode judges for other names; judges not among them become unknown."""
         # name by name, not judgment by judgment: those are many more
-        codes = codes_of([*self.judges, None], judges)
+        codes = encode_judges([*self.judges, None], judges)
         return Judgments(
             self.row,
             self.question,
@@ -79,13 +79,13 @@ class Judgments:
         )
 
 
-def codes_of(names: Iterable[Any], judges: Sequence[str]) -> Ints:
+def encode_judges(names: Iterable[Any], judges: Sequence[str]) -> Ints:
     """Return indices of names in `judges` `[name]`; −1 for unknown names."""
     places: dict[str | None, int] = {name: place for place, name in enumerate(judges)}
-    return np.array([places.get(name_of(n), NOBODY) for n in names], dtype=np.int64)
+    return np.array([places.get(get_judge_name(n), UNKNOWN_JUDGE) for n in names], dtype=np.int64)
 
 
-def name_of(judge: Any) -> str | None:
+def get_judge_name(judge: Any) -> str | None:
     """Return a judge's name; None for an unknown judge: None, NaN, or empty.
 
     1 and 1.0 are the same name: one gap turns a column of integers into floats.
@@ -105,7 +105,7 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def one_a_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
+def list_judge_per_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
     """Return the judge of each row; None for unknown judges.
 
     Raises:
@@ -131,7 +131,7 @@ def one_a_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
     return who
 
 
-def judgments(
+def encode_judgments(
     y: Any,
     judges: Sequence[Any] | None = None,
     questions: Questionnaire | None = None,
@@ -196,7 +196,7 @@ def _records_of_rows(
         hint = "give one a row, NaN where there is none"
         raise WrongUse(f"answers for {len(values)} rows, X has {rows}", hint=hint)
 
-    who = one_a_row(judges, len(values))
+    who = list_judge_per_row(judges, len(values))
     records: list[Record] = []
     for row, value in enumerate(values):
         if not is_missing(value):
@@ -213,7 +213,7 @@ def _check_records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list
         )
 
     odd = [entry for entry in entries if not (isinstance(entry, (list, tuple)) and len(entry) == 4)]
-    _refuse(
+    _refuse_records(
         odd,
         entries,
         "that are no (row, question, judge, answer)",
@@ -225,7 +225,7 @@ def _check_records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list
         if not str(entry[0]).removesuffix(".0").removeprefix("-").isdecimal():
             odd.append(entry)
 
-    _refuse(
+    _refuse_records(
         odd,
         entries,
         "of rows that are no whole numbers",
@@ -238,7 +238,7 @@ def _check_records(entries: Sequence[Any], judges: Sequence[Any] | None) -> list
     return records
 
 
-def _refuse(
+def _refuse_records(
     odd: Sequence[Any],
     entries: Sequence[Any],
     what: str,
@@ -286,11 +286,13 @@ def _encode_records(records: Sequence[Record], questions: Questionnaire) -> Judg
         )
 
     # names become codes, in alphabetical order
-    names = sorted({name for _, _, judge, _ in records if (name := name_of(judge)) is not None})
+    names = sorted(
+        {name for _, _, judge, _ in records if (name := get_judge_name(judge)) is not None}
+    )
     return Judgments(
         row=np.array([row for row, *_ in records], dtype=np.int64),
         question=np.array([places[question] for _, question, *_ in records], dtype=np.int64),
-        judge=codes_of([judge for *_, judge, _ in records], names),
+        judge=encode_judges([judge for *_, judge, _ in records], names),
         answer=np.array(
             [options[places[question]][value] for _, question, _, value in records], dtype=np.int64
         ),
@@ -298,7 +300,7 @@ def _encode_records(records: Sequence[Record], questions: Questionnaire) -> Judg
     )
 
 
-def predictions_beside(
+def pair_predictions(
     proba: Floats,
     labels: Judgments,
     scale: Scale,
@@ -343,7 +345,7 @@ class AnswerMatrix:
         )
 
 
-def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
+def make_answer_matrix(y: Judgments, questions: Ints) -> AnswerMatrix:
     """Make a matrix with one column for each of the questions; drop other judgments.
 
     A second answer of the same (or an unknown) judge to the same question about the same text
@@ -355,7 +357,7 @@ def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
     in_matrix = y.where(column[y.question] >= 0)
     # one sheet for each row, judge and repetition, in the order in which they first come
     keys = np.stack(
-        [in_matrix.row, in_matrix.judge, _times_before(in_matrix)],
+        [in_matrix.row, in_matrix.judge, _count_earlier_answers(in_matrix)],
         axis=1,
     )
     unique, first, sheet = np.unique(
@@ -372,7 +374,7 @@ def answer_matrix_of(y: Judgments, questions: Ints) -> AnswerMatrix:
     return AnswerMatrix(unique[order, 0], unique[order, 1], answer)
 
 
-def _times_before(y: Judgments) -> Ints:
+def _count_earlier_answers(y: Judgments) -> Ints:
     """Count earlier answers of the same judge to the same question and text `[judgment]`."""
     # number of each (row, judge, question) `[judgment]`
     keys = np.stack([y.row, y.judge, y.question], axis=1)

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.calibration.judgments import NOBODY
+from pollex.calibration.judgments import UNKNOWN_JUDGE
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Floats
-from pollex.measures.intervals import FEWEST, interval_bounds
+from pollex.measures.intervals import FEWEST, compute_interval_bounds
 
 if TYPE_CHECKING:
     # scikit-learn comes with it, and takes a second to import
     from pollex.calibration.estimator import JudgedEstimator
 
-STEP = 1e-3
+DIFFERENCE_STEP = 1e-3
 """How far a probability is moved to either side; errors are of the order of its square."""
 
-CELLS = 4_000_000
+MOST_CELLS_A_CALL = 4_000_000
 """Numbers of X that are in memory at once while they are moved."""
 
 RESAMPLES = 1000
@@ -54,7 +54,7 @@ class Leverage:
     undefined: str = ""
 
 
-def leverages(
+def compute_leverages(
     model: JudgedEstimator,
     X: Any,
     rng: np.random.Generator,
@@ -67,16 +67,16 @@ def leverages(
     """
     sheet = model.questionnaire_
     rows = sheet.checked(X)
-    main = gradient(model, rows)
+    main = compute_main_gradient(model, rows)
 
     return [
-        _leverage(sheet, rows, main, scale, rng)
+        _measure_leverage(sheet, rows, main, scale, rng)
         for scale in sheet.scales
         if scale.question != sheet.main
     ]
 
 
-def per_text(main: Floats, other: Floats) -> Floats:
+def compute_leverage_per_text(main: Floats, other: Floats) -> Floats:
     """Compute (∇ŷ0·∇ŷi)/(∇ŷi·∇ŷi) `[row]` from gradients; NaN if ŷi is constant."""
     norm = (other**2).sum(axis=1)
     ratio: Floats = np.divide(
@@ -88,15 +88,15 @@ def per_text(main: Floats, other: Floats) -> Floats:
     return ratio
 
 
-def gradient(model: JudgedEstimator, X: Floats) -> Floats:
+def compute_main_gradient(model: JudgedEstimator, X: Floats) -> Floats:
     """Compute ∇x of the expected main answer `[row, column]`, by differences.
 
     Columns of a question that is missing in a row, or does not apply, have none: 0.
     """
     # X is moved in each column, up and down: width² numbers a row and side
-    batch = max(1, CELLS // (2 * max(1, model.questionnaire_.width) ** 2))
+    batch = max(1, MOST_CELLS_A_CALL // (2 * max(1, model.questionnaire_.width) ** 2))
     parts = [X[start : start + batch] for start in range(0, len(X), batch)] or [X]
-    slopes = np.concatenate([_differences(model, part) for part in parts])
+    slopes = np.concatenate([_compute_central_differences(model, part) for part in parts])
     lengths = []
     for scale in model.questionnaire_.asked:
         lengths.append(len(scale.values))
@@ -108,7 +108,7 @@ def gradient(model: JudgedEstimator, X: Floats) -> Floats:
     )
 
 
-def asked_gradient(sheet: Questionnaire, X: Floats, question: str) -> Floats:
+def compute_own_gradient(sheet: Questionnaire, X: Floats, question: str) -> Floats:
     """Compute ∇x of the expected answer that X itself has."""
     # ∂/∂p of Σ p·value / Z is (value − expected) / Z
     place = [scale.question for scale in sheet.asked].index(question)
@@ -127,7 +127,7 @@ def asked_gradient(sheet: Questionnaire, X: Floats, question: str) -> Floats:
     return out
 
 
-def _leverage(
+def _measure_leverage(
     sheet: Questionnaire,
     X: Floats,
     main: Floats,
@@ -150,7 +150,7 @@ def _leverage(
         return Leverage(question, undefined="it is not asked")
 
     # texts on which the ratio is defined
-    values = per_text(main, asked_gradient(sheet, X, question))
+    values = compute_leverage_per_text(main, compute_own_gradient(sheet, X, question))
     values = values[~np.isnan(values)]
     n = len(values)
     if n < 2:
@@ -162,7 +162,7 @@ def _leverage(
 
     # the mean over texts, drawn again with replacement
     drawn = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
-    low, high = interval_bounds(drawn @ values / n, n) if n >= FEWEST else (None, None)
+    low, high = compute_interval_bounds(drawn @ values / n, n) if n >= FEWEST else (None, None)
     return Leverage(
         question,
         float(values.mean()),
@@ -173,7 +173,7 @@ def _leverage(
     )
 
 
-def _differences(model: JudgedEstimator, X: Floats) -> Floats:
+def _compute_central_differences(model: JudgedEstimator, X: Floats) -> Floats:
     """Compute central differences in one call; one-sided near probability 0.
 
     Past the checks of `predict`: a block that sums to 1 must be let a little over it.
@@ -182,10 +182,10 @@ def _differences(model: JudgedEstimator, X: Floats) -> Floats:
     width = X.shape[1]
     moved = np.repeat(X[:, None, None, :], 2, axis=1).repeat(width, axis=2)
     diagonal = np.arange(width)
-    moved[:, 0, diagonal, diagonal] = np.maximum(X - STEP, 0.0)
-    moved[:, 1, diagonal, diagonal] = X + STEP
+    moved[:, 0, diagonal, diagonal] = np.maximum(X - DIFFERENCE_STEP, 0.0)
+    moved[:, 1, diagonal, diagonal] = X + DIFFERENCE_STEP
     # the main answer's expected value after each move `[row, side, column]`, for nobody known
-    nobody = np.full(2 * width * len(X), NOBODY)
+    nobody = np.full(2 * width * len(X), UNKNOWN_JUDGE)
     distribution = model._distribution(
         moved.reshape(-1, width),
         nobody,
@@ -193,6 +193,6 @@ def _differences(model: JudgedEstimator, X: Floats) -> Floats:
     )
     values = distribution @ np.array(model.questionnaire_.scale().values)
     below, above = values.reshape(len(X), 2, width).transpose(1, 0, 2)
-    slopes: Floats = (above - below) / (X + STEP - np.maximum(X - STEP, 0.0))
+    slopes: Floats = (above - below) / (X + DIFFERENCE_STEP - np.maximum(X - DIFFERENCE_STEP, 0.0))
 
     return slopes

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import log_losses
+from pollex.measures.distributions import compute_answer_log_losses
 
 Candidate = tuple[str, dict[str, Any]]
 """Name of a model in `models/`, and its settings."""
@@ -75,7 +75,7 @@ class ModelChoice:
 
     def ranking(self) -> list[CandidateFigures]:
         """Sort trials by loss; those that could not be fitted come last."""
-        return sorted(self.trials, key=_loss)
+        return sorted(self.trials, key=_get_loss)
 
     def refusals(self) -> dict[str, list[CandidateFigures]]:
         """Return those that could not be fitted, by why."""
@@ -101,7 +101,9 @@ class ModelChoice:
         if other is None:
             refused = [trial for trial in self.trials if trial.loss is None]
             return f"{start}; " + (
-                f"not fitted: {names_of(refused)}" if refused else "there was no other candidate"
+                f"not fitted: {join_trial_names(refused)}"
+                if refused
+                else "there was no other candidate"
             )
 
         return f"{start}, next {other.name} with {other.behind:.3f} ± {other.behind_error:.3f} more"
@@ -110,7 +112,7 @@ class ModelChoice:
         chosen = [self.trials[place] for place in self.weights]
         if len(chosen) == 1:
             return chosen[0].name
-        return f"{len(chosen)} together ({names_of(chosen)})"
+        return f"{len(chosen)} together ({join_trial_names(chosen)})"
 
     def facts(self) -> dict[str, Any]:
         """Return the choice as JSON values."""
@@ -132,10 +134,10 @@ class ModelChoice:
 
         others = [trial for place, trial in enumerate(self.trials) if place not in selected]
         fitted = [trial for trial in others if trial.loss is not None]
-        return min(fitted, key=_loss, default=None)
+        return min(fitted, key=_get_loss, default=None)
 
 
-def names_of(trials: Sequence[CandidateFigures]) -> str:
+def join_trial_names(trials: Sequence[CandidateFigures]) -> str:
     """Their names; of many, how many there are of each kind."""
     if len(trials) <= FEW_NAMES:
         return ", ".join(trial.name for trial in trials)
@@ -144,7 +146,7 @@ def names_of(trials: Sequence[CandidateFigures]) -> str:
     return ", ".join(kind if count == 1 else f"{count} of {kind}" for kind, count in kinds.items())
 
 
-def choice_from(facts: dict[str, Any]) -> ModelChoice:
+def restore_choice(facts: dict[str, Any]) -> ModelChoice:
     """Restore a choice from the result of `ModelChoice.facts`."""
     weights = {}
     for place, weight in facts["weights"].items():
@@ -177,7 +179,9 @@ def try_candidates(
     # losses `[judgment]` of each candidate, None where it could not be fitted
     losses = []
     for proba in held_out:
-        losses.append(None if isinstance(proba, str) else clipped_log_losses(proba, answers))
+        losses.append(
+            None if isinstance(proba, str) else compute_clipped_log_losses(proba, answers)
+        )
 
     means = []
     for loss in losses:
@@ -204,24 +208,24 @@ def try_candidates(
                 settings,
                 len(answers),
                 loss=float(loss.mean()),
-                error=standard_error(loss, texts),
+                error=compute_standard_error(loss, texts),
                 behind=float((loss - best).mean()),
-                behind_error=standard_error(loss - best, texts),
+                behind_error=compute_standard_error(loss - best, texts),
             )
         )
 
     return trials
 
 
-TINY = 1e-15
+LEAST_PROBABILITY = 1e-15
 
 
-def clipped_log_losses(proba: Floats, answers: Ints) -> Floats:
+def compute_clipped_log_losses(proba: Floats, answers: Ints) -> Floats:
     """Compute −log p of the given answer `[judgment]`; probability 0 counts as 1e-15."""
-    return log_losses(np.maximum(proba, TINY), answers)
+    return compute_answer_log_losses(np.maximum(proba, LEAST_PROBABILITY), answers)
 
 
-def standard_error(values: Floats, texts: Ints) -> float:
+def compute_standard_error(values: Floats, texts: Ints) -> float:
     """Compute the cluster-robust standard error of a mean over judgments; clusters are texts.
 
     The sum over texts of the squared summed deviations, over the squared count; 0 with one text
@@ -234,11 +238,11 @@ def standard_error(values: Floats, texts: Ints) -> float:
     return float(np.sqrt((sums**2).sum() * count / max(count - 1, 1)) / len(values))
 
 
-DRAWS = 2000
+SIGN_DRAWS = 2000
 """Of signs, for intervals that allow for several comparisons."""
 
 
-def joint_intervals(
+def compute_joint_intervals(
     gains: Floats,
     blocks: Ints,
     rng: np.random.Generator,
@@ -259,10 +263,10 @@ def joint_intervals(
     _, places = np.unique(blocks, return_inverse=True)
     sums = np.zeros((places.max() + 1, gains.shape[1]))
     np.add.at(sums, places, gains - mean)
-    errors = np.array([standard_error(column, blocks) for column in gains.T])
+    errors = np.array([compute_standard_error(column, blocks) for column in gains.T])
 
     # A comparison without any spread is what it is: it widens nothing.
-    signs = rng.choice((-1.0, 1.0), size=(DRAWS, len(sums)))
+    signs = rng.choice((-1.0, 1.0), size=(SIGN_DRAWS, len(sums)))
     drawn = signs @ sums
     spread = np.sqrt(np.maximum((sums**2).sum(axis=0) - drawn**2 / len(sums), 0.0))
     # the largest |t| of all comparisons in each draw; its 95 % point widens every interval
@@ -280,12 +284,12 @@ def joint_intervals(
 LEAST_SPREAD = 1e-12
 
 
-def best_of(trials: Sequence[CandidateFigures]) -> int:
+def find_best_trial(trials: Sequence[CandidateFigures]) -> int:
     """Place of the trial with the smallest loss; of equals, the first."""
-    return min(range(len(trials)), key=lambda place: _loss(trials[place]))
+    return min(range(len(trials)), key=lambda place: _get_loss(trials[place]))
 
 
-def close_to_best(trials: Sequence[CandidateFigures]) -> list[int]:
+def list_trials_near_best(trials: Sequence[CandidateFigures]) -> list[int]:
     """List the trials within one standard error of the best."""
     fitted = []
     for place, trial in enumerate(trials):
@@ -299,11 +303,11 @@ def close_to_best(trials: Sequence[CandidateFigures]) -> list[int]:
     return places
 
 
-def _loss(trial: CandidateFigures) -> float:
+def _get_loss(trial: CandidateFigures) -> float:
     return np.inf if trial.loss is None else trial.loss
 
 
-def mixture_weights(
+def fit_mixture_weights(
     held_out: Sequence[Floats],
     answers: Ints,
     rounds: int = 200,
@@ -316,7 +320,7 @@ def mixture_weights(
     """
     # probability of each given answer, by candidate `[judgment, candidate]`
     likely = np.stack(
-        [np.maximum(p[np.arange(len(answers)), answers], TINY) for p in held_out],
+        [np.maximum(p[np.arange(len(answers)), answers], LEAST_PROBABILITY) for p in held_out],
         axis=1,
     )
     weights = np.full(len(held_out), 1 / len(held_out))

@@ -15,7 +15,7 @@ SUM_TOLERANCE = 1e-6 + 1e-12
 """By so much the probabilities of one question may exceed 1: 1e-6, and what adding them up in any order rounds off, or
 a table of six decimals whose rows sum to 1.000001 would be read here and refused there."""
 
-LARGEST = 1e9
+LARGEST_VALUE = 1e9
 """No value of an option lies further from 0: sums of squares of figures must not lose small ones, or overflow."""
 
 
@@ -55,14 +55,14 @@ class Scale:
         odd = []
         for place, value in enumerate(self.values):
             # nor NaN
-            is_number = isinstance(value, Real) and abs(float(value)) <= LARGEST
+            is_number = isinstance(value, Real) and abs(float(value)) <= LARGEST_VALUE
             if not is_number or value in self.values[:place]:
                 odd.append(value)
 
         if odd:
             raise WrongUse(
                 f"an option of question {self.question!r} can't have the value {odd[0]!r}",
-                hint=f"give each of its options a number of its own, none beyond ±{LARGEST:g}",
+                hint=f"give each of its options a number of its own, none beyond ±{LARGEST_VALUE:g}",
             )
 
         if self.ordinal and any(b <= a for a, b in zip(self.values, self.values[1:], strict=False)):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     # scikit-learn comes with it, and takes a second to import
     from pollex.calibration.estimator import JudgedEstimator
 
-MESH = 25
+MESH_POINTS = 25
 """Points of a curve."""
 
 
@@ -35,7 +35,7 @@ class ResponseCurve:
     predicted: tuple[float, ...]
 
 
-def response_curves(
+def compute_response_curves(
     model: JudgedEstimator,
     X: Floats,
     labels: Judgments,
@@ -64,7 +64,7 @@ def response_curves(
 
     # the mesh spans the middle 95 % of them
     low, high = np.quantile(llm_answers[there], [0.025, 0.975]).tolist()
-    mesh = np.linspace(low, high, MESH)
+    mesh = np.linspace(low, high, MESH_POINTS)
     # Gaussian weights of the texts at each point `[point, text]`, that sum to 1
     width = 0.9 * llm_answers[there].std() * there.sum() ** -0.2
     logs = -(((mesh[:, None] - llm_answers[there]) / width) ** 2) / 2
@@ -85,12 +85,14 @@ def response_curves(
     theirs = [labels, *(labels.where(names == judge) for judge in judges)]
 
     return tuple(mesh.tolist()), tuple(
-        ResponseCurve(judge, judged.labels, _mean(worth[judged.answer]), tuple(curve.tolist()))
+        ResponseCurve(
+            judge, judged.labels, _average_answers(worth[judged.answer]), tuple(curve.tolist())
+        )
         for judge, judged, curve in zip([None, *judges], theirs, curves, strict=True)
     )
 
 
-def _mean(answers: Floats) -> float | None:
+def _average_answers(answers: Floats) -> float | None:
     if len(answers):
         return float(answers.mean())
     return None

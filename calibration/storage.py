@@ -22,7 +22,7 @@ from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as bytes_of
 
 from pollex.calibration.estimator import State
-from pollex.calibration.models import model_named, name_of
+from pollex.calibration.models import get_model_class, get_model_name
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.outputs import write_whole
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
 
 
-FORMAT = 1
-BESIDE = "beside."
-QUESTION = "question.{}."
+CALIBRATOR_FORMAT = 1
+BESIDE_PREFIX = "beside."
+QUESTION_PREFIX = "question.{}."
 """Before the arrays' names of what was fitted for another question, by its place in the questionnaire."""
 JSON_NAME = "calibrator.json"
-REMEDY = "fit it again: pollex calibrate fit"
+FIT_AGAIN = "fit it again: pollex calibrate fit"
 
-UNFIT = (
+UNFIT_ERRORS = (
     SafetensorError,
     LookupError,
     TypeError,
@@ -50,7 +50,7 @@ UNFIT = (
 )
 """What comes of facts and arrays that don't fit each other; a RuntimeError where they are nested without end, too."""
 
-GONE = {"drift", "memory", "adapting_decay", "coding", "questions", "only", "mixture"}
+RETIRED_SETTINGS = {"drift", "memory", "adapting_decay", "coding", "questions", "only", "mixture"}
 """Settings that calibrators had of an earlier pollex: no command set them, or they changed no prediction."""
 
 
@@ -68,7 +68,7 @@ class CalibratorFiles:
     arrays: bytes
 
 
-def pack_up(
+def pack_calibrator(
     model: JudgedEstimator,
     beside: JudgedEstimator | None = None,
     others: Sequence[JudgedEstimator] = (),
@@ -84,17 +84,17 @@ def pack_up(
         WrongUse: A setting or a fact can't be written as JSON.
     """
     # arrays of all calibrators go into one file; names tell whose they are
-    state = state_of(model)
+    state = get_state(model)
     if beside is None:
         other = State({}, {})
     else:
-        other = state_of(beside, BESIDE)
+        other = get_state(beside, BESIDE_PREFIX)
 
     other_states = {}
     for other_model in others:
         questions = other_model.questionnaire_
-        prefix = QUESTION.format(questions.index())
-        other_states[questions.main] = state_of(other_model, prefix)
+        prefix = QUESTION_PREFIX.format(questions.index())
+        other_states[questions.main] = get_state(other_model, prefix)
 
     arrays_by_name = state.arrays | other.arrays
     for other_state in other_states.values():
@@ -104,7 +104,7 @@ def pack_up(
     arrays = bytes_of({name: np.array(value, order="C") for name, value in every})
 
     # the facts say which arrays belong to them, by their hash
-    facts: dict[str, Any] = {"format": FORMAT, "pollex": version("pollex")}
+    facts: dict[str, Any] = {"format": CALIBRATOR_FORMAT, "pollex": version("pollex")}
     if beside:
         facts["beside"] = other.facts
     if other_states:
@@ -116,7 +116,7 @@ def pack_up(
     )
 
 
-def unpack(
+def unpack_calibrator(
     facts: Mapping[str, Any],
     arrays: bytes,
     where: str = "calibrator",
@@ -126,40 +126,40 @@ def unpack(
 
     Args:
         where: The file, for messages.
-        prefix: `BESIDE` for the one beside it.
+        prefix: `BESIDE_PREFIX` for the one beside it.
 
     Raises:
         BadCalibrator: Another format, an unknown model, arrays that aren't the ones written, facts
             that don't fit.
     """
     # a format that this pollex reads, and the arrays that were written with it
-    if facts.get("format") != FORMAT:
+    if facts.get("format") != CALIBRATOR_FORMAT:
         raise BadCalibrator(
-            f"a calibrator of format {facts.get('format')!r}; this pollex reads format {FORMAT}",
+            f"a calibrator of format {facts.get('format')!r}; this pollex reads format {CALIBRATOR_FORMAT}",
             where=where,
-            hint=f"use pollex {facts.get('pollex', 'of its time')}, or {REMEDY}",
+            hint=f"use pollex {facts.get('pollex', 'of its time')}, or {FIT_AGAIN}",
         )
 
     if hashlib.sha256(arrays).hexdigest() != facts.get("arrays_sha256"):
         raise BadCalibrator(
             "the arrays are not the ones that were written with it",
             where=where,
-            hint=REMEDY,
+            hint=FIT_AGAIN,
         )
 
     # facts and arrays that don't fit each other fail here, in many ways
     try:
-        model = rebuild(State(dict(facts), arrays_of(arrays)), prefix)
+        model = restore_state(State(dict(facts), arrays_of(arrays)), prefix)
         _require_predictions(model)
     except WrongUse as error:  # a model or a questionnaire that there is not
         raise BadCalibrator(
             error.what,
             where=where,
-            hint=f"{error.hint}, or {REMEDY}",
+            hint=f"{error.hint}, or {FIT_AGAIN}",
         ) from error
-    except UNFIT as error:
+    except UNFIT_ERRORS as error:
         what = f"it can't be restored from this file ({type(error).__name__}: {error})"
-        raise BadCalibrator(what, where=where, hint=REMEDY) from error
+        raise BadCalibrator(what, where=where, hint=FIT_AGAIN) from error
 
     return model
 
@@ -178,7 +178,7 @@ def _require_predictions(model: JudgedEstimator) -> None:
         raise ValueError("it gives no probabilities")
 
 
-def state_of(model: JudgedEstimator, prefix: str = "") -> State:
+def get_state(model: JudgedEstimator, prefix: str = "") -> State:
     """Return the full state of a fitted calibrator, so that another may contain it.
 
     Args:
@@ -190,7 +190,7 @@ def state_of(model: JudgedEstimator, prefix: str = "") -> State:
     state = model.state()
     questions = model.questionnaire_
     facts = {
-        "model": name_of(model),
+        "model": get_model_name(model),
         "settings": _to_json(model.get_params(deep=False)),
         "questionnaire": {
             "main": questions.main,
@@ -205,7 +205,7 @@ def state_of(model: JudgedEstimator, prefix: str = "") -> State:
     )
 
 
-def rebuild(state: State, prefix: str = "") -> JudgedEstimator:
+def restore_state(state: State, prefix: str = "") -> JudgedEstimator:
     """Return the calibrator that `described` was given; arrays of other prefixes are left alone.
 
     Raises:
@@ -225,7 +225,7 @@ def rebuild(state: State, prefix: str = "") -> JudgedEstimator:
         scales.append(Scale(**{**scale, "values": values}))
 
     questions = Questionnaire(tuple(scales), questionnaire["main"])
-    kind = model_named(facts["model"])
+    kind = get_model_class(facts["model"])
     return kind.from_state(
         _restore_settings(kind, facts["settings"]),
         questions,
@@ -247,7 +247,7 @@ def save(
         WrongUse: The folder can't be written.
     """
     # the arrays first, the JSON that names them last
-    pack = pack_up(model, others=others)
+    pack = pack_calibrator(model, others=others)
     arrays = f"calibrator-{pack.facts['arrays_sha256'][:12]}.safetensors"
     text = json.dumps(
         pack.facts | {"arrays": arrays},
@@ -279,13 +279,13 @@ def load(path: Path) -> JudgedEstimator:
     Raises:
         BadCalibrator: Nothing is there, or it can't be trusted; says what to do.
     """
-    return unpack(*_read(path))
+    return unpack_calibrator(*_read_files(path))
 
 
 def load_each(path: Path) -> dict[str, JudgedEstimator]:
     """Load the calibrator of every question that one was fitted for, the main one first; see `load`."""
-    facts, arrays, where = _read(path)
-    main = unpack(facts, arrays, where)
+    facts, arrays, where = _read_files(path)
+    main = unpack_calibrator(facts, arrays, where)
     others = facts.get("questions", {})
     # each other question is one of the questionnaire
     if not isinstance(others, dict) or not all(
@@ -294,23 +294,23 @@ def load_each(path: Path) -> dict[str, JudgedEstimator]:
         raise BadCalibrator(
             "its questions are no objects",
             where=where,
-            hint=REMEDY,
+            hint=FIT_AGAIN,
         )
 
     places = {}
     for n, scale in enumerate(main.questionnaire_.scales):
-        places[scale.question] = QUESTION.format(n)
+        places[scale.question] = QUESTION_PREFIX.format(n)
 
     if strange := sorted(others.keys() - places.keys()):
         raise BadCalibrator(
             f"it has no question {strange[0]!r}",
             where=where,
-            hint=REMEDY,
+            hint=FIT_AGAIN,
         )
 
     calibrators = {}
     for name, other_facts in others.items():
-        calibrators[name] = unpack(
+        calibrators[name] = unpack_calibrator(
             facts | other_facts,
             arrays,
             where,
@@ -320,7 +320,7 @@ def load_each(path: Path) -> dict[str, JudgedEstimator]:
     return {main.questionnaire_.main: main} | calibrators
 
 
-def _read(path: Path) -> tuple[dict[str, Any], bytes, str]:
+def _read_files(path: Path) -> tuple[dict[str, Any], bytes, str]:
     """Return the facts of a calibrator, its arrays, and its file for messages."""
     # the JSON, and then the arrays that it names
     file = path / JSON_NAME if path.is_dir() else path
@@ -337,24 +337,24 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes, str]:
         raise BadCalibrator(
             f"not JSON: {error}",
             where=str(file),
-            hint=REMEDY,
+            hint=FIT_AGAIN,
         ) from error
 
     if not isinstance(facts, dict):
-        raise BadCalibrator("not a JSON object", where=str(file), hint=REMEDY)
+        raise BadCalibrator("not a JSON object", where=str(file), hint=FIT_AGAIN)
 
     name = facts.pop("arrays", None)
     if not isinstance(name, str) or Path(name).name != name:
         raise BadCalibrator(
             f"its arrays' file is called {name!r:.60}",
             where=str(file),
-            hint=REMEDY,
+            hint=FIT_AGAIN,
         )
 
     try:
         arrays = read_content(file.parent / name)
     except OSError as error:
-        hint = f"put {name} beside it again, or {REMEDY}"
+        hint = f"put {name} beside it again, or {FIT_AGAIN}"
         raise BadCalibrator(
             f"its arrays can't be read: {error.strerror}",
             where=str(file.parent / name),
@@ -375,7 +375,7 @@ def _to_json(value: Any) -> Any:
 
     if isinstance(value, JudgedEstimator):
         return {
-            "estimator": name_of(value),
+            "estimator": get_model_name(value),
             "settings": _to_json(value.get_params(deep=False)),
         }
     if isinstance(value, Mapping):
@@ -405,7 +405,7 @@ def _restore_settings(kind: type[JudgedEstimator], stored: Mapping[str, Any]) ->
     }
     restored = {}
     for name, value in stored.items():
-        if name not in GONE:
+        if name not in RETIRED_SETTINGS:
             restored[name] = _restore_value(value)
 
     settings = {}
@@ -418,7 +418,7 @@ def _restore_settings(kind: type[JudgedEstimator], stored: Mapping[str, Any]) ->
 
 def _restore_value(value: Any) -> Any:
     if isinstance(value, dict) and value.keys() == {"estimator", "settings"}:
-        kind = model_named(value["estimator"])
+        kind = get_model_class(value["estimator"])
         return kind(**_restore_settings(kind, value["settings"]))
     if isinstance(value, dict):
         values = {}

@@ -16,31 +16,31 @@ import numpy as np
 from pollex.calibration.candidates import (
     BEGINNING,
     BEST,
+    DECORRELATED,
     NETWORK,
     PLAIN,
-    START,
     CandidateScore,
     LabelsPoint,
 )
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.model_choice import joint_intervals, standard_error
+from pollex.calibration.model_choice import compute_joint_intervals, compute_standard_error
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Bools, Floats, Ints
 
 THUMB = "thumb"
-LIKERT = 5
+LIKERT_OPTIONS = 5
 
-SHRUNK = 100.0
+SHRUNK_PRECISION = 100.0
 """Precision of the prior on what single rubrics deviate by: it takes some hundred conversations to move them far."""
 
-UNITS = 8
+HIDDEN_UNITS = 8
 """Of each layer of the network: with 16 it needs twice as many labels for the same gain in the planted world."""
 
-STRENGTHS = (5.0, 20.0)
+PENALTY_STRENGTHS = (5.0, 20.0)
 """λ, how strongly the network is shrunk to its beginning: the second, unless thousands of labels show that less is
 better."""
 
-FEWEST_OF_CURVE = 100
+FEWEST_LABELS_OF_CURVE = 100
 """Labels from which on the network is measured with fewer, too."""
 
 Judges = Sequence[str | None] | None
@@ -79,7 +79,7 @@ class ModelComparison:
     curve: tuple[LabelsPoint, ...] = ()
 
 
-def thumb_models(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
+def make_candidates(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
     """Return what is compared, by name; users have intercepts, and nothing else, of their own."""
     # who scores needs one of them
     from pollex.calibration.models.network import CalibrationNetwork
@@ -90,17 +90,21 @@ def thumb_models(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
 
     return {
         PLAIN: WeightedSum(signs, independence=1.0),
-        START: WeightedSum(signs),
-        "NetSAT with learned weights": WeightedSum(signs, independence=1.0, deviations=SHRUNK),
-        "decorrelated NetSAT with learned weights": WeightedSum(signs, deviations=SHRUNK),
+        DECORRELATED: WeightedSum(signs),
+        "NetSAT with learned weights": WeightedSum(
+            signs, independence=1.0, deviations=SHRUNK_PRECISION
+        ),
+        "decorrelated NetSAT with learned weights": WeightedSum(signs, deviations=SHRUNK_PRECISION),
         "ordinal mixed effects": OrdinalMixedEffects(
             shared=30.0, intercepts=4.0, scales=None, slopes=None
         ),
-        NETWORK: CalibrationNetwork(UNITS, UNITS, start=beginning(signs), strengths=STRENGTHS),
+        NETWORK: CalibrationNetwork(
+            HIDDEN_UNITS, HIDDEN_UNITS, start=make_beginning(signs), strengths=PENALTY_STRENGTHS
+        ),
     }
 
 
-def beginning(signs: Sequence[float]) -> JudgedEstimator:
+def make_beginning(signs: Sequence[float]) -> JudgedEstimator:
     """Return what the network begins as: the mean of what it contains, each fitted by itself.
 
     Ordinal mixed effects follow labels whatever side a rubric is said to be of; NetSAT with learned
@@ -113,13 +117,13 @@ def beginning(signs: Sequence[float]) -> JudgedEstimator:
     return LogPool(
         (
             OrdinalMixedEffects(shared=30.0, intercepts=4.0, scales=None, slopes=None),
-            WeightedSum(signs, deviations=SHRUNK),
-            WeightedSum(signs, independence=1.0, deviations=SHRUNK),
+            WeightedSum(signs, deviations=SHRUNK_PRECISION),
+            WeightedSum(signs, independence=1.0, deviations=SHRUNK_PRECISION),
         )
     )
 
 
-def compare_models(
+def compare_candidates(
     folds: Sequence[Fold],
     positive: Bools,
     judges: Judges = None,
@@ -151,8 +155,8 @@ def compare_models(
         who = None
         if judges is not None:
             who = [judge for judge, inside in zip(judges, training, strict=True) if inside]
-        for name in (*thumb_models(fold.signs), BEGINNING):
-            model = fit_one(
+        for name in (*make_candidates(fold.signs), BEGINNING):
+            model = fit_candidate(
                 name,
                 fold.answers[training],
                 fold.signs,
@@ -160,7 +164,7 @@ def compare_models(
                 who,
                 groups=blocks[training],
             )
-            predicted = probability_positive(model, fold.answers[fold.out])
+            predicted = predict_thumb_up(model, fold.answers[fold.out])
             proba.setdefault(name, np.full(len(positive), np.nan))[fold.out] = predicted
 
         progress()
@@ -174,24 +178,27 @@ def compare_models(
     chosen, why = _choose_candidate(losses, requested)
     # what the network adds with a quarter, a half and all of the labels
     curve: tuple[LabelsPoint, ...] = ()
-    if NETWORK in losses and len(positive) >= FEWEST_OF_CURVE:
+    if NETWORK in losses and len(positive) >= FEWEST_LABELS_OF_CURVE:
         whole = _measure_point(
             round(len(positive) * (1 - 1 / len(folds))),
             every,
             blocks,
         )
-        curve = (*(_measure_with_fewer(folds, positive, blocks, share) for share in SHARES), whole)
+        curve = (
+            *(_measure_with_fewer(folds, positive, blocks, share) for share in CURVE_SHARES),
+            whole,
+        )
 
     return ModelComparison(
         chosen,
         why,
-        scores_of(losses, chosen, blocks),
+        make_candidate_scores(losses, chosen, blocks),
         proba[chosen],
         curve,
     )
 
 
-SHARES = (0.25, 0.5)
+CURVE_SHARES = (0.25, 0.5)
 """Of the labels, for the curve."""
 
 
@@ -216,7 +223,7 @@ def _measure_with_fewer(
 
         for name, loss in losses.items():
             smaller = {"seeds": 5} if name == NETWORK else {}
-            model = fit_one(
+            model = fit_candidate(
                 name,
                 fold.answers[part],
                 fold.signs,
@@ -224,7 +231,7 @@ def _measure_with_fewer(
                 groups=blocks[part],
                 changes=smaller,
             )
-            p = probability_positive(model, fold.answers[fold.out])
+            p = predict_thumb_up(model, fold.answers[fold.out])
             loss[fold.out] = -np.log(np.where(positive[fold.out], p, 1 - p))
 
     return _measure_point(round(float(np.mean(counts))), losses, blocks)
@@ -244,17 +251,17 @@ def _measure_point(
         start,
         network,
         float(gain.mean()),
-        standard_error(gain, blocks),
+        compute_standard_error(gain, blocks),
     )
 
 
-def _name_of_least(losses: Mapping[str, Floats]) -> str:
+def _find_least_loss(losses: Mapping[str, Floats]) -> str:
     return min(losses, key=lambda name: float(losses[name].mean()))
 
 
 def _choose_candidate(losses: Mapping[str, Floats], requested: str) -> tuple[str, str]:
     """Return what is taken and why: what the user wants, whatever the figures say."""
-    least = _name_of_least(losses)
+    least = _find_least_loss(losses)
     if requested == BEST:
         return least, f"{least} has the least log-loss"
     if requested == NETWORK:
@@ -262,7 +269,7 @@ def _choose_candidate(losses: Mapping[str, Floats], requested: str) -> tuple[str
     return requested, f"{requested} was asked for; {least} has the least log-loss"
 
 
-def scores_of(
+def make_candidate_scores(
     losses: Mapping[str, Floats],
     chosen: str,
     blocks: Ints,
@@ -274,12 +281,12 @@ def scores_of(
         blocks: What goes together bears one number `[row]`.
     """
     # by how much each candidate is ahead of the chosen one, with intervals that hold together
-    least = losses[_name_of_least(losses)]
+    least = losses[_find_least_loss(losses)]
     others = [name for name in losses if name != chosen]
     gains = np.array([losses[chosen] - losses[name] for name in others]).reshape(len(others), -1).T
     ends = np.zeros((0, 2))
     if others:
-        ends = joint_intervals(gains, blocks, np.random.default_rng(SEED))
+        ends = compute_joint_intervals(gains, blocks, np.random.default_rng(FIT_SEED))
 
     ahead = dict(
         zip(
@@ -293,7 +300,7 @@ def scores_of(
             name,
             float(loss.mean()),
             float((loss - least).mean()),
-            standard_error(loss - least, blocks),
+            compute_standard_error(loss - least, blocks),
             len(loss),
             *ahead.get(name, ()),
         )
@@ -301,11 +308,11 @@ def scores_of(
     )
 
 
-SEED = 11
+FIT_SEED = 11
 """Of the intervals."""
 
 
-def fit_one(
+def fit_candidate(
     name: str,
     answers: Floats,
     signs: Sequence[float],
@@ -328,15 +335,15 @@ def fit_one(
         changes: Parameters of its own.
     """
     ids = rubrics or [str(number) for number in range(len(signs))]
-    questions = questionnaire(ids, answers.shape[2])
+    questions = make_thumb_questionnaire(ids, answers.shape[2])
     if name == BEGINNING:
-        unfitted = beginning(signs)
+        unfitted = make_beginning(signs)
     else:
-        unfitted = thumb_models(signs)[name]
+        unfitted = make_candidates(signs)[name]
 
     model: JudgedEstimator = unfitted.set_params(**changes or {})
     return model.fit(
-        flatten(answers),
+        flatten_answers(answers),
         positive.astype(np.float64),
         judges,
         questions,
@@ -344,23 +351,25 @@ def fit_one(
     )
 
 
-def questionnaire(rubrics: Sequence[str], options: int = LIKERT) -> Questionnaire:
+def make_thumb_questionnaire(
+    rubrics: Sequence[str], options: int = LIKERT_OPTIONS
+) -> Questionnaire:
     """Make the questionnaire: rubrics with values from 0 to 10, and the thumb."""
     values = tuple(np.linspace(0.0, 10.0, options).tolist())
     scales = tuple(Scale(rubric, values) for rubric in rubrics)
     return Questionnaire((*scales, Scale(THUMB, (0.0, 1.0), asked=False)), THUMB)
 
 
-def probability_positive(
+def predict_thumb_up(
     model: JudgedEstimator,
     answers: Floats,
     judges: Judges = None,
 ) -> Floats:
     """P(thumb up) `[row]` from probabilities `[row, rubric, option]`."""
-    column: Floats = model.predict_proba(flatten(answers), judges)[:, 1]
+    column: Floats = model.predict_proba(flatten_answers(answers), judges)[:, 1]
     return column
 
 
-def flatten(answers: Floats) -> Floats:
+def flatten_answers(answers: Floats) -> Floats:
     """Reshape `[row, rubric, option]` to X, `[row, rubric × option]`."""
     return answers.reshape(len(answers), -1)

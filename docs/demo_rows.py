@@ -9,11 +9,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from pollex.rubrics.headlines import headlines
+from pollex.rubrics.headlines import list_headlines
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import FEW, doubt, percent, when
+from pollex.rubrics.worth import (
+    FEW_CONVERSATIONS,
+    describe_doubt,
+    describe_occasion_of_worth,
+    format_percent,
+)
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
@@ -69,7 +74,7 @@ def rows_of(found: RubricSet, most: int, *, by_model: bool) -> list[list[str]]:
     chosen: list[ChosenRubric] = []
     sides: tuple[tuple[Polarity, int], ...] = (("sat", most // 2), ("dsat", most))
     for side, room in sides:
-        listed = headlines(found.rubrics, side)
+        listed = list_headlines(found.rubrics, side)
         own = [
             each
             for one in listed
@@ -93,8 +98,8 @@ def told(one: ChosenRubric) -> str | None:
     """Return what is said of a rubric's figures: nothing, or that they are few; None where README doesn't quote it."""
     if one.worth is None or one.worth.down_with.value is None:
         return None
-    why = doubt(one.worth, one.polarity).partition(":")[0]
-    return None if why and one.worth.down_with.n >= FEW else why
+    why = describe_doubt(one.worth, one.polarity).partition(":")[0]
+    return None if why and one.worth.down_with.n >= FEW_CONVERSATIONS else why
 
 
 def gap(one: ChosenRubric) -> float:
@@ -110,8 +115,12 @@ def figures(one: ChosenRubric) -> str:
     others = one.worth.down_others
     place = "elsewhere"
     if one.worth.compared == "occasion":
-        place = f"of {others.n} others {when(one.worth)}"
-    shares = (f"{percent(there)} of {there.n}", f"{percent(others)} {place}", told(one))
+        place = f"of {others.n} others {describe_occasion_of_worth(one.worth)}"
+    shares = (
+        f"{format_percent(there)} of {there.n}",
+        f"{format_percent(others)} {place}",
+        told(one),
+    )
     return "; ".join(filter(None, shares))
 
 

@@ -30,7 +30,7 @@ from pollex.agents.roles import (
 )
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
-from pollex.graphs.context import Resources, resources
+from pollex.graphs.context import Resources, get_resources
 from pollex.graphs.findings import Findings
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.store.rows import make_fact_row
@@ -123,7 +123,7 @@ class BatchWork(Resources):
         return {"outcomes": dict(self.outcomes)}
 
 
-async def at_once(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+async def await_all(work: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Await all; the first exception cancels the others."""
     tasks = [asyncio.ensure_future(step) for step in work]
     try:
@@ -138,12 +138,14 @@ Node = Callable[[BatchState, Runtime[Any]], Awaitable[BatchState]]
 W = TypeVar("W", bound=BatchWork)
 
 
-def on_batch(kind: type[W]) -> Callable[[Callable[[W, Sequence[str]], Awaitable[None]]], Node]:
+def make_batch_node(
+    kind: type[W],
+) -> Callable[[Callable[[W, Sequence[str]], Awaitable[None]]], Node]:
     """Make a node of a function that works on those items of a batch that are not settled."""
 
     def made(work: Callable[[W, Sequence[str]], Awaitable[None]]) -> Node:
         async def node(state: BatchState, runtime: Runtime[Any]) -> BatchState:
-            live = await resources(runtime, kind)
+            live = await get_resources(runtime, kind)
             # a state of before names a batch that this process did not plan: nothing is done
             pending = live.pending if live.planned == state["batch"] else ()
             left = [id_ for id_ in state["batch"] if id_ in pending]
@@ -167,23 +169,25 @@ def on_batch(kind: type[W]) -> Callable[[Callable[[W, Sequence[str]], Awaitable[
     return made
 
 
-def on_each(kind: type[W]) -> Callable[[Callable[[W, str], Coroutine[Any, Any, None]]], Node]:
+def make_item_node(
+    kind: type[W],
+) -> Callable[[Callable[[W, str], Coroutine[Any, Any, None]]], Node]:
     """Make a node of a function that works on one item: it works on all of a batch at once."""
 
     def made(work: Callable[[W, str], Coroutine[Any, Any, None]]) -> Node:
         async def every(live: W, ids: Sequence[str]) -> None:
-            await at_once(work(live, id_) for id_ in ids)
+            await await_all(work(live, id_) for id_ in ids)
 
         every.__name__ = work.__name__
         every.__doc__ = work.__doc__
-        return on_batch(kind)(every)
+        return make_batch_node(kind)(every)
 
     return made
 
 
 async def plan_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:  # noqa: ARG001
     """Plan the next batch of what is left."""
-    live = await resources(runtime, BatchWork)
+    live = await get_resources(runtime, BatchWork)
     with live.tracer.span("plan_batch", kind="node") as span:
         # what nodes need of the batch is in memory before the state names it
         batch = list(live.pending)[: live.batch]
@@ -205,7 +209,7 @@ async def plan_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:  #
 
 async def commit_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     """Commit the batch's results, which bounds the cost of a kill."""
-    live = await resources(runtime, BatchWork)
+    live = await get_resources(runtime, BatchWork)
     with live.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
         await live.store.settle()
 
@@ -218,7 +222,7 @@ async def commit_batch(state: BatchState, runtime: Runtime[Any]) -> BatchState:
 
 async def finish(state: BatchState, runtime: Runtime[Any]) -> BatchState:
     """Record what the run came to."""
-    live = await resources(runtime, BatchWork)
+    live = await get_resources(runtime, BatchWork)
     # anything else than a fine outcome makes the run partial
     result = live.result(state)
     status: Literal["partial", "done"]
@@ -274,7 +278,7 @@ def add_batches(
     return graph
 
 
-async def ask(
+async def ask_judge(
     context: Resources,
     name: str,
     judge: Judge,
@@ -316,7 +320,7 @@ async def ask(
     return answers
 
 
-async def extract_from(
+async def extract_reasons(
     context: Resources,
     extractor: Extractor,
     conversation: Conversation,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph import StateGraph
 
-DEEPEST = 100
+MOST_DEPTH = 100
 """Levels of lists and objects in a value; ours have less than ten."""
 
 
@@ -102,7 +102,7 @@ def require_shallow(value: Any) -> None:
         ValueError: It is.
     """
     level = [value]
-    for _ in range(DEEPEST):
+    for _ in range(MOST_DEPTH):
         lists = [inner for inner in level if isinstance(inner, list)]
         dicts = [inner for inner in level if isinstance(inner, dict)]
         # what lies one level deeper
@@ -114,7 +114,7 @@ def require_shallow(value: Any) -> None:
         if not level:
             return
 
-    raise ValueError(f"a value is nested deeper than {DEEPEST} levels")
+    raise ValueError(f"a value is nested deeper than {MOST_DEPTH} levels")
 
 
 Version = Annotated[str, StringConstraints(pattern=r"^\d{1,40}(\.[\d.e-]{0,40})?$")]
@@ -152,7 +152,7 @@ _NEEDED = {"id", "channel_values", "channel_versions", "versions_seen"}
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def explain_damage(path: Path) -> Iterator[None]:
     """Turn whatever a damaged checkpoint leads to into one error.
 
     Raises:
@@ -194,7 +194,7 @@ class Checkpoints(AsyncSqliteSaver):
         Raises:
             StoreDamaged: It isn't what a run wrote.
         """
-        with reading(self._path):
+        with explain_damage(self._path):
             checkpoint = await super().aget_tuple(config)
             return checkpoint and self._checked(checkpoint)
 
@@ -202,7 +202,7 @@ class Checkpoints(AsyncSqliteSaver):
         self, config: RunnableConfig | None, **which: Any
     ) -> AsyncIterator[CheckpointTuple]:
         """Yield checkpoints; see LangGraph's. Raises as `aget_tuple` does."""
-        with reading(self._path):
+        with explain_damage(self._path):
             # closed at once when a check fails: left open, it ends after the database, with a traceback
             listed = super().alist(config, **which)
             generator = cast("AsyncGenerator[CheckpointTuple, None]", listed)

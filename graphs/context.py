@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 
-BATCH = 1024
+CONVERSATIONS_A_BATCH = 1024
 """Conversations in flight at once. How many calls are, the gateway's limiter decides; this bounds memory."""
 
 
@@ -152,8 +152,10 @@ class Resources:
     progress: Progress = field(default_factory=NullProgress)
     total: int = 0
     pending: dict[str, None] = field(default_factory=dict)
-    batch: int = BATCH
-    semaphore: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(BATCH))
+    batch: int = CONVERSATIONS_A_BATCH
+    semaphore: asyncio.Semaphore = field(
+        default_factory=lambda: asyncio.Semaphore(CONVERSATIONS_A_BATCH)
+    )
 
     def begin(self) -> None:
         """Show how far an earlier session came."""
@@ -164,7 +166,7 @@ class Resources:
         return AnswerCells(self.run)
 
 
-GONE_ON: ContextVar[str] = ContextVar("gone_on", default="")
+SERVED_RUN_ID: ContextVar[str] = ContextVar("gone_on", default="")
 """Id of the run that a server's thread is of, in a server that was started again."""
 
 FORKED: ContextVar[bool] = ContextVar("forked", default=False)
@@ -184,7 +186,7 @@ def hold_resources(thread: str, live: Resources) -> Iterator[None]:
         _held.pop(thread, None)
 
 
-async def resources(runtime: Runtime[Any], kind: type[R]) -> R:
+async def get_resources(runtime: Runtime[Any], kind: type[R]) -> R:
     """Return the resources of the node's thread.
 
     Raises:

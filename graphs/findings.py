@@ -9,16 +9,16 @@ from typing import Any
 
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
-FIRST, WORST = 20, 10
+MOST_SHOWN, MOST_WORST = 20, 10
 """Results that the state shows of a batch, and of all."""
 
-LONGEST = 160
+LONGEST_TEXT = 160
 """Characters of a text in a result: a state with sixty questions a conversation stays far below 200 kB."""
 
-REASON = 400
+LONGEST_REASON = 400
 """Characters of why a result is what it is."""
 
-ANSWERS = 40
+MOST_ANSWERS = 40
 """Answers of one result that the state shows."""
 
 Row = dict[str, Any]
@@ -47,7 +47,7 @@ class Findings:
 
     def begin(self, batch: Sequence[str]) -> None:
         """Begin a batch."""
-        self.shown_ids = dict.fromkeys(batch[:FIRST])
+        self.shown_ids = dict.fromkeys(batch[:MOST_SHOWN])
         self.batch = {}
         self.steps = {}
 
@@ -84,7 +84,9 @@ class Findings:
                 self.sums[name] = n + 1, total + value
 
         # only rows that the state shows are made
-        among_worst = rank is not None and (len(self.ranked) < WORST or rank < self.ranked[-1][0])
+        among_worst = rank is not None and (
+            len(self.ranked) < MOST_WORST or rank < self.ranked[-1][0]
+        )
         if id_ not in self.shown_ids and not among_worst:
             return
 
@@ -96,7 +98,7 @@ class Findings:
         if among_worst and rank is not None:
             others = [finding for finding in self.ranked if finding[1] != id_]
             self.ranked = sorted([*others, (rank, id_, shown)], key=lambda finding: finding[0])[
-                :WORST
+                :MOST_WORST
             ]
 
     def update(self, node: str) -> dict[str, Any]:
@@ -128,7 +130,7 @@ class Findings:
         }
 
 
-def in_short(text: str, longest: int = LONGEST) -> str:
+def shorten_text(text: str, longest: int = LONGEST_TEXT) -> str:
     """Return a text as a line that a state can hold."""
     line = " ".join(text.split())
     if len(line) <= longest:
@@ -136,63 +138,65 @@ def in_short(text: str, longest: int = LONGEST) -> str:
     return f"{line[: longest - 1]}…"
 
 
-def questions_in_short(questions: Sequence[Question]) -> dict[str, str]:
+def shorten_questions(questions: Sequence[Question]) -> dict[str, str]:
     """Return the texts of questions by id: what a state calls by an id."""
     texts: dict[str, str] = {}
-    for question in questions[:ANSWERS]:
-        texts[question.id] = in_short(question.text)
+    for question in questions[:MOST_ANSWERS]:
+        texts[question.id] = shorten_text(question.text)
     return texts
 
 
-def applies(answer: Answer | Unanswered) -> bool:
+def is_applicable(answer: Answer | Unanswered) -> bool:
     """Tell whether a question was answered, and not put aside because its occasion never came up."""
     return isinstance(answer, Answer) and not answer.never_came_up
 
 
-def answers_in_words(
+def describe_answers(
     questions: Sequence[Question], answers: Sequence[Answer | Unanswered]
 ) -> dict[str, str]:
     """Return what was answered to each question, in the words of its options; those that don't apply are left out."""
     by_id = {question.id: question for question in questions}
     words = {}
     for answer in answers:
-        if isinstance(answer, Unanswered) or applies(answer):
-            words[answer.question_id] = word_of(by_id.get(answer.question_id), answer)
+        if isinstance(answer, Unanswered) or is_applicable(answer):
+            words[answer.question_id] = describe_answer(by_id.get(answer.question_id), answer)
 
-    return dict(list(words.items())[:ANSWERS])
+    return dict(list(words.items())[:MOST_ANSWERS])
 
 
-def word_of(question: Question | None, answer: Answer | Unanswered) -> str:
+def describe_answer(question: Question | None, answer: Answer | Unanswered) -> str:
     """Return an answer in the words of its option, or why there is none."""
     if isinstance(answer, Unanswered):
-        return in_short(failure_of(answer))
+        return shorten_text(describe_failure(answer))
     if question is None or answer.chosen >= len(question.options):
         if answer.never_came_up:
             return answer.word
         return str(answer.chosen)
-    return in_short(question.options[answer.chosen].text)
+    return shorten_text(question.options[answer.chosen].text)
 
 
-def failure_of(answer: Unanswered) -> str:
+def describe_failure(answer: Unanswered) -> str:
     """Return why there is no answer, in a line."""
     if answer.detail:
         return f"{answer.outcome}: {answer.detail}"
     return str(answer.outcome)
 
 
-def first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> str:
+def get_first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> str:
     """Return why a question wasn't answered, or else the first justification, where texts are kept.
 
     Of questions that don't apply nothing is told, where another one was answered.
     """
-    if failures := [failure_of(answer) for answer in answers if isinstance(answer, Unanswered)]:
-        return in_short(failures[0], REASON)
+    if failures := [
+        describe_failure(answer) for answer in answers if isinstance(answer, Unanswered)
+    ]:
+        return shorten_text(failures[0], LONGEST_REASON)
     if not texts:
         return ""
 
     answered = [answer for answer in answers if isinstance(answer, Answer)]
-    told = [answer for answer in answered if applies(answer)] or answered
+    told = [answer for answer in answered if is_applicable(answer)] or answered
     justifications = [answer.justification for answer in told if answer.justification]
     if justifications:
-        return in_short(justifications[0], REASON)
+        return shorten_text(justifications[0], LONGEST_REASON)
     return ""

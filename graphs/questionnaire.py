@@ -8,13 +8,13 @@ from typing import Any
 from langgraph.graph import StateGraph
 
 from pollex.agents.roles import Judge
-from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_each
+from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask_judge, make_item_node
 from pollex.graphs.context import ConversationIndex, LogContext
 from pollex.graphs.findings import (
-    ANSWERS,
-    answers_in_words,
-    first_reason,
-    questions_in_short,
+    MOST_ANSWERS,
+    describe_answers,
+    get_first_reason,
+    shorten_questions,
 )
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
@@ -48,7 +48,7 @@ class AskWork(BatchWork):
 
     def legend(self) -> dict[str, str]:
         """Return the questions' texts by id."""
-        return questions_in_short(self.questions)
+        return shorten_questions(self.questions)
 
     def tell(self, id_: str, answers: Sequence[Answer | Unanswered]) -> None:
         """Tell of a conversation in the state; the worst are those with the lowest main answer, none at all first.
@@ -88,16 +88,16 @@ class AskWork(BatchWork):
         """Return what the state tells of a conversation's answers, that to the main question first."""
         skipped = [answer for answer in answers if self.is_skipped(answer)]
         applying = [answer for answer in reversed(answers) if answer not in skipped]
-        words = answers_in_words(self.questions, applying)
+        words = describe_answers(self.questions, applying)
         for question_id, share in sureness.items():
             if question_id in words:
                 words[question_id] += f" ({share:.0%})"
 
         return {
-            "why": first_reason(applying, texts=self.store.texts),
+            "why": get_first_reason(applying, texts=self.store.texts),
             "answers": words,
-            "values": {id_: round(value, 2) for id_, value in list(values.items())[:ANSWERS]},
-            "not_applicable": [answer.question_id for answer in skipped[:ANSWERS]],
+            "values": {id_: round(value, 2) for id_, value in list(values.items())[:MOST_ANSWERS]},
+            "not_applicable": [answer.question_id for answer in skipped[:MOST_ANSWERS]],
         }
 
     def is_skipped(self, answer: Answer | Unanswered) -> bool:
@@ -120,10 +120,10 @@ class AskWork(BatchWork):
         return shares
 
 
-@on_each(AskWork)
+@make_item_node(AskWork)
 async def ask_questions(live: AskWork, id_: str) -> None:
     """Ask all questions about each conversation of the batch."""
-    answers = await ask(
+    answers = await ask_judge(
         live,
         "ask_questions",
         live.judge,
@@ -131,10 +131,10 @@ async def ask_questions(live: AskWork, id_: str) -> None:
         live.questions,
     )
     live.tell(id_, answers)
-    live.end(id_, *map(source_of, answers))
+    live.end(id_, *map(describe_source, answers))
 
 
-def source_of(answer: Answer | Unanswered) -> str:
+def describe_source(answer: Answer | Unanswered) -> str:
     """Return where an answer's probabilities come from, or why there is none."""
     if isinstance(answer, Answer):
         return answer.source

@@ -69,7 +69,7 @@ async def compile_on(
         raise describe_database_error(path, failure) from failure
 
 
-def thread_of(run: str, steps: int = 0) -> RunnableConfig:
+def make_thread_config(run: str, steps: int = 0) -> RunnableConfig:
     """Return LangGraph's settings for a run: its thread, and a recursion limit that fits.
 
     LangGraph's default of 10,007 would let an endless loop run on.
@@ -77,7 +77,7 @@ def thread_of(run: str, steps: int = 0) -> RunnableConfig:
     return {"configurable": {"thread_id": run}, "recursion_limit": steps + 60}
 
 
-def graph_of(run: Run) -> AnyGraph:
+def build_run_graph(run: Run) -> AnyGraph:
     """Build the graph of a run."""
     modules = {graph.command: graph.module for graph in hooks_of(RunGraph)}
     module = modules.get(run.command, "pollex.graphs.score")
@@ -88,14 +88,15 @@ def graph_of(run: Run) -> AnyGraph:
     return graph
 
 
-async def states_of(store: Store, run: Run) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
+async def list_states(store: Store, run: Run) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
     """Return the states of a run after its nodes, the first one first: which nodes had run, and the state."""
-    from pollex.graphs.checkpoints import reading  # as in `compile_on`
+    from pollex.graphs.checkpoints import explain_damage  # as in `compile_on`
 
-    async with compile_on(graph_of(run), store) as compiled:
-        with reading(store.folder / CHECKPOINTS):
+    async with compile_on(build_run_graph(run), store) as compiled:
+        with explain_damage(store.folder / CHECKPOINTS):
             newest_first = [
-                snapshot async for snapshot in compiled.aget_state_history(thread_of(run.id))
+                snapshot
+                async for snapshot in compiled.aget_state_history(make_thread_config(run.id))
             ]
 
     states: list[tuple[tuple[str, ...], dict[str, Any]]] = []
@@ -105,32 +106,34 @@ async def states_of(store: Store, run: Run) -> list[tuple[tuple[str, ...], dict[
     return states
 
 
-async def state_now(store: Store, run: Run) -> StateSnapshot:
+async def get_current_state(store: Store, run: Run) -> StateSnapshot:
     """Return the state that a run has, and what waits there.
 
     Raises:
         StoreDamaged: It isn't what a run wrote.
     """
-    from pollex.graphs.checkpoints import reading  # as in `compile_on`
+    from pollex.graphs.checkpoints import explain_damage  # as in `compile_on`
 
-    async with compile_on(graph_of(run), store) as compiled:
-        with reading(store.folder / CHECKPOINTS):
-            return await compiled.aget_state(thread_of(run.id))
+    async with compile_on(build_run_graph(run), store) as compiled:
+        with explain_damage(store.folder / CHECKPOINTS):
+            return await compiled.aget_state(make_thread_config(run.id))
 
 
-async def state_after(store: Store, run: Run, node: str) -> dict[str, Any]:
-    """Return the last state of a run after a node; raise as `state_around`."""
-    _, after = await state_around(store, run, node)
+async def get_state_after(store: Store, run: Run, node: str) -> dict[str, Any]:
+    """Return the last state of a run after a node; raise as `get_states_around`."""
+    _, after = await get_states_around(store, run, node)
     return after
 
 
-async def state_around(store: Store, run: Run, node: str) -> tuple[dict[str, Any], dict[str, Any]]:
+async def get_states_around(
+    store: Store, run: Run, node: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the state that a node of a run began with the last time, and the state after it.
 
     Raises:
         WrongUse: The node didn't run, or the run has no checkpoints.
     """
-    states = await states_of(store, run)
+    states = await list_states(store, run)
     # the last time that the node ran
     place = next(
         (number for number, (nodes, _) in reversed([*enumerate(states)]) if node in nodes),
@@ -139,16 +142,16 @@ async def state_around(store: Store, run: Run, node: str) -> tuple[dict[str, Any
     if place is None:
         raise WrongUse(
             f"{run.id} has no state after {node!r}",
-            hint=_nodes_in_words(run, states),
+            hint=_name_nodes(run, states),
         )
 
     before: dict[str, Any] = states[place - 1][1] if place else {}
     return before, states[place][1]
 
 
-def _nodes_in_words(run: Run, states: Sequence[tuple[tuple[str, ...], Mapping[str, Any]]]) -> str:
+def _name_nodes(run: Run, states: Sequence[tuple[tuple[str, ...], Mapping[str, Any]]]) -> str:
     """Name the nodes of a run's graph, those that ran first; or say where its states are."""
-    nodes = [name for name in graph_of(run).nodes if not name.startswith("__")]
+    nodes = [name for name in build_run_graph(run).nodes if not name.startswith("__")]
     ran = list(dict.fromkeys(name for names, _ in states for name in names if name in nodes))
     others = ", ".join(name for name in nodes if name not in ran)
     if not ran:
@@ -160,7 +163,7 @@ def _nodes_in_words(run: Run, states: Sequence[tuple[tuple[str, ...], Mapping[st
     return f"name one of its nodes: {', '.join(ran)}" + (f"; not run: {others}" if others else "")
 
 
-async def carry_out(
+async def carry_out_run(
     graph: AnyGraph,
     live: Resources,
     context: Any,
@@ -182,13 +185,13 @@ async def carry_out(
 
     from langgraph.types import Command  # as in `compile_on`
 
-    from pollex.graphs.checkpoints import reading
+    from pollex.graphs.checkpoints import explain_damage
 
     # as many steps as the batches take, with room
-    settings = thread_of(live.run, 8 * (live.total // live.batch + 2))
+    settings = make_thread_config(live.run, 8 * (live.total // live.batch + 2))
     live.begin()
     async with compile_on(graph, live.store) as compiled:
-        with reading(live.store.folder / CHECKPOINTS):
+        with explain_damage(live.store.folder / CHECKPOINTS):
             at = await compiled.aget_state(settings)
         # not `next`: it leaves out a node that a kill cut off after its writes
         left = {task.name for task in at.tasks}
@@ -204,7 +207,7 @@ async def carry_out(
         with (
             hold_resources(live.run, live),
             live.tracer.span(live.run.partition("-")[0], kind="graph"),
-            _from_a_state(live.run, goes_on=goes_on),
+            _explain_unfit_state(live.run, goes_on=goes_on),
         ):
             # until nobody has an answer to what the graph asks
             while True:
@@ -227,7 +230,7 @@ async def carry_out(
 
 
 @contextmanager
-def _from_a_state(run: str, *, goes_on: bool) -> Iterator[None]:
+def _explain_unfit_state(run: str, *, goes_on: bool) -> Iterator[None]:
     """Say that it is the kept state that nodes can't work with, where they began with one."""
     try:
         yield

@@ -13,15 +13,28 @@ from langgraph.graph import StateGraph
 
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
-from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_batch, on_each
+from pollex.graphs.batches import (
+    BatchState,
+    BatchWork,
+    add_batches,
+    ask_judge,
+    make_batch_node,
+    make_item_node,
+)
 from pollex.graphs.context import ConversationIndex, LogContext
-from pollex.graphs.findings import ANSWERS, REASON, failure_of, in_short, questions_in_short
+from pollex.graphs.findings import (
+    LONGEST_REASON,
+    MOST_ANSWERS,
+    describe_failure,
+    shorten_questions,
+    shorten_text,
+)
 from pollex.rubrics.answers import NEUTRAL, Answer, Question, Unanswered
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.score import NetSat, ScoreColumns
 from pollex.store.rows import conversation_rows, score_block
 
-AT_ONCE = "the built-in judge answers a batch at once: its answers stand with the scores, after compute_netsat"
+WHY_AT_ONCE = "the built-in judge answers a batch at once: its answers stand with the scores, after compute_netsat"
 """What nodes say that have nothing to do then."""
 
 
@@ -71,7 +84,7 @@ class ScoreWork(BatchWork):
 
     def legend(self) -> dict[str, str]:
         """Return the rubrics' texts by id."""
-        return questions_in_short(self.questions)
+        return shorten_questions(self.questions)
 
     @property
     def idle(self) -> frozenset[str]:
@@ -84,7 +97,7 @@ class ScoreWork(BatchWork):
         """Ask about one conversation, and keep the answers until it is scored."""
         node = f"judge_{polarity}"
         if self.whole is not None:
-            self.findings.steps[node] = AT_ONCE
+            self.findings.steps[node] = WHY_AT_ONCE
             return
 
         questions = []
@@ -93,7 +106,7 @@ class ScoreWork(BatchWork):
                 questions.append(q)
 
         if questions:
-            answers = await ask(
+            answers = await ask_judge(
                 self,
                 node,
                 self.judge,
@@ -105,13 +118,13 @@ class ScoreWork(BatchWork):
 
     def answers_in_short(self, answers: Sequence[Answer | Unanswered]) -> dict[str, Any]:
         """Return what the state tells of answers before they are a score."""
-        why = reasons_in_words(answers, self.rubrics, self.netsat, raised=None)
-        return {"why": in_short(why, REASON), "answers": self.values_of(answers)}
+        why = describe_moves(answers, self.rubrics, self.netsat, raised=None)
+        return {"why": shorten_text(why, LONGEST_REASON), "answers": self.values_of(answers)}
 
     def values_of(self, answers: Sequence[Answer | Unanswered]) -> dict[str, float | str]:
         """Return each rubric's value, or why it has none."""
         values: dict[str, float | str] = {}
-        for answer in answers[:ANSWERS]:
+        for answer in answers[:MOST_ANSWERS]:
             values[answer.question_id] = (
                 answer.outcome
                 if isinstance(answer, Unanswered)
@@ -133,12 +146,12 @@ class ScoreWork(BatchWork):
         failures = []
         for answer in answers:
             if isinstance(answer, Unanswered):
-                failures.append(failure_of(answer))
+                failures.append(describe_failure(answer))
 
         why = failures[0] if failures else score.outcome
         if score.netsat is not None:
             raised = (score.decision or score.label) != "negative"
-            why = reasons_in_words(
+            why = describe_moves(
                 answers,
                 self.rubrics,
                 self.netsat,
@@ -146,7 +159,7 @@ class ScoreWork(BatchWork):
             )
 
         return {
-            "why": in_short(why, REASON),
+            "why": shorten_text(why, LONGEST_REASON),
             "probability": score.probability,
             "netsat": score.netsat,
             "decision": score.decision or score.label,
@@ -171,11 +184,11 @@ class ScoreWork(BatchWork):
             self.end(id_, outcome)
 
 
-REASONS = 3
+MOST_REASONS = 3
 """Answers that a reason names."""
 
 
-def reasons_in_words(
+def describe_moves(
     answers: Sequence[Answer | Unanswered],
     rubrics: Mapping[str, Rubric],
     netsat: NetSat,
@@ -194,7 +207,7 @@ def reasons_in_words(
     for id_, move in moves.items():
         strength[id_] = abs(move) if raised is None else ways[raised] * move
 
-    strongest = sorted(strength, key=strength.__getitem__, reverse=True)[:REASONS]
+    strongest = sorted(strength, key=strength.__getitem__, reverse=True)[:MOST_REASONS]
     named = [id_ for id_ in strongest if strength[id_] > 0]
     values = {}
     for answer in answers:
@@ -208,32 +221,32 @@ def reasons_in_words(
         )
         if failed is None:
             return "no answer moved it"
-        return failure_of(failed)
+        return describe_failure(failed)
 
     return "; ".join(
-        reason_in_words(rubrics[id_], values[id_], f"{moves[id_]:+.2f} {unit}") for id_ in named
+        describe_move(rubrics[id_], values[id_], f"{moves[id_]:+.2f} {unit}") for id_ in named
     )
 
 
-def reason_in_words(rubric: Rubric, value: float, move: str) -> str:
+def describe_move(rubric: Rubric, value: float, move: str) -> str:
     """Tell of an answer whether the rubric holds, and by how much that moved the score."""
     holds = "so" if value > NEUTRAL else "not so"
     return f"{rubric.polarity.upper()} {holds} ({value:.1f} of 10, {move}): {rubric.text}"
 
 
-@on_each(ScoreWork)
+@make_item_node(ScoreWork)
 async def judge_sat(live: ScoreWork, id_: str) -> None:
     """Judge each conversation of the batch on the SAT rubrics."""
     await live.ask("sat", id_)
 
 
-@on_each(ScoreWork)
+@make_item_node(ScoreWork)
 async def judge_dsat(live: ScoreWork, id_: str) -> None:
     """Judge each conversation of the batch on the DSAT rubrics."""
     await live.ask("dsat", id_)
 
 
-@on_batch(ScoreWork)
+@make_batch_node(ScoreWork)
 async def compute_netsat(live: ScoreWork, ids: Sequence[str]) -> None:
     """Compute the batch's scores from its answers; where no model is asked, do all of it at once."""
     with live.tracer.span("compute_netsat", kind="node", inputs=ids):

@@ -1,6 +1,6 @@
 """The boundary around foreign data in a prompt: readable, and never more than data.
 
-`seal` writes items as a JSON array, one item a line, between two lines that bear the same boundary
+`seal_items` writes items as a JSON array, one item a line, between two lines that bear the same boundary
 code.
 
 - Inside JSON strings a turn can't begin a line, so it can't forge a role or an item.
@@ -34,7 +34,7 @@ _ESCAPED = re.compile(
 )
 
 
-def conversation(turns: Iterable[tuple[str, str]]) -> list[Item]:
+def make_turn_items(turns: Iterable[tuple[str, str]]) -> list[Item]:
     """Return a conversation's (role, text) pairs as items, numbered from 0.
 
     System text before the user's first turn is the product's own instructions, and isn't judged. A
@@ -62,12 +62,12 @@ def write_items(items: Sequence[Item]) -> str:
     return "[\n" + ",\n".join(map(escape_line, items)) + "\n]"
 
 
-def boundary(data: str, salt: bytes) -> str:
+def make_boundary(data: str, salt: bytes) -> str:
     """Return the boundary code, 32 hex digits; see the module."""
     return hmac.digest(salt, data.encode(), hashlib.sha256)[:16].hex()
 
 
-def enclose(data: str, code: str) -> str:
+def enclose_data(data: str, code: str) -> str:
     """Put `data` between its two boundary lines.
 
     Raises:
@@ -78,10 +78,10 @@ def enclose(data: str, code: str) -> str:
     return f"{_MARK} {code}\n{data}\n{_MARK} {code}"
 
 
-def seal(items: Sequence[Item], salt: bytes) -> str:
+def seal_items(items: Sequence[Item], salt: bytes) -> str:
     """Return the message that holds `items` as data; see the module."""
     data = write_items(items)
-    return enclose(data, boundary(data, salt))
+    return enclose_data(data, make_boundary(data, salt))
 
 
 def _escape(match: re.Match[str]) -> str:

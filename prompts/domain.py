@@ -14,8 +14,8 @@ from pydantic.fields import FieldInfo
 from pollex.errors import UNREADABLE, WrongUse
 from pollex.text import parse_toml, read_content, read_lines
 
-NEUTRAL = Path(__file__).with_name("neutral.toml")
-REMEDY = "correct it; `pollex domain new` writes a complete one"
+NEUTRAL_PROFILE = Path(__file__).with_name("neutral.toml")
+CORRECT_PROFILE = "correct it; `pollex domain new` writes a complete one"
 _WORD = re.compile(r"[^\W\d_][\w-]*[#+]*")
 
 Closing = Literal["system", "user", "merged"]
@@ -85,19 +85,19 @@ class DomainProfile(BaseModel):
                 (cls.neutral().model_dump() if profile.keys() == {"log"} else {}) | profile
             )
         except ValidationError as error:
-            raise WrongUse(complaint(error), where=where, hint=REMEDY) from error
+            raise WrongUse(describe_faults(error), where=where, hint=CORRECT_PROFILE) from error
         except ValueError as error:
-            raise WrongUse(f"not valid TOML: {error}", where=where, hint=REMEDY) from error
+            raise WrongUse(f"not valid TOML: {error}", where=where, hint=CORRECT_PROFILE) from error
 
     @classmethod
     def neutral(cls) -> DomainProfile:
         """Return what is used when no profile is given; it holds for any assistant."""
-        return cls.load(NEUTRAL)
+        return cls.load(NEUTRAL_PROFILE)
 
     def toml(self) -> str:
         """Return the text that `parse` turns back into this profile, each field under its question."""
         return "\n".join(
-            f"# {field.description}\n{name} = {toml_value(getattr(self, name))}\n"
+            f"# {field.description}\n{name} = {write_toml_value(getattr(self, name))}\n"
             for name, field in type(self).questions().items()
         )
 
@@ -132,7 +132,7 @@ class DomainProfile(BaseModel):
         )
 
 
-def log_of(rubrics: object) -> dict[str, Any]:
+def get_log_table(rubrics: object) -> dict[str, Any]:
     """Return the table `[log]` of the profile in a rubric set or its file; empty where nothing is said or read."""
     # a file is read as plain JSON: to load the set takes longer, and may fail
     if isinstance(rubrics, str | Path):
@@ -154,14 +154,14 @@ def log_of(rubrics: object) -> dict[str, Any]:
     return getattr(getattr(rubrics, "domain", None), "log", None) or {}
 
 
-def profile_at(path: Path | None) -> DomainProfile:
+def load_profile(path: Path | None) -> DomainProfile:
     """Return the domain profile of a file, or the neutral one."""
     if path is None:
         return DomainProfile.neutral()
     return DomainProfile.load(path)
 
 
-def complaint(error: ValidationError) -> str:
+def describe_faults(error: ValidationError) -> str:
     """Return all that is missing or wrong, in one clause a field."""
     # fields by the kind of their fault, so that each is said once
     names: dict[str, list[str]] = {}
@@ -186,12 +186,12 @@ _FAULTS = {
 }
 
 
-def toml_value(value: str | tuple[str, ...]) -> str:
+def write_toml_value(value: str | tuple[str, ...]) -> str:
     """Return a TOML string or list, using JSON's escapes, and DEL escaped."""
     if isinstance(value, str):
         # a bare DEL is valid in JSON, and an error in TOML
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return "[\n" + "".join(f"    {toml_value(item)},\n" for item in value) + "]"
+    return "[\n" + "".join(f"    {write_toml_value(item)},\n" for item in value) + "]"
 
 
 STOPWORDS = frozenset(
@@ -211,7 +211,7 @@ STOPWORDS = frozenset(
 )
 
 
-def switched_off(switches: Sequence[str] | Set[str]) -> frozenset[str]:
+def parse_switches(switches: Sequence[str] | Set[str]) -> frozenset[str]:
     """Return the blocks that a user wants left out.
 
     Raises:

@@ -9,14 +9,14 @@ from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import escape_line
 
 
-def numbered(texts: Sequence[str]) -> str:
+def number_texts(texts: Sequence[str]) -> str:
     """Return one line a text, from 1, each an escaped JSON string."""
     return "\n".join(f"{i}. {_asked(text)}" for i, text in enumerate(texts, 1))
 
 
 def join_options(options: Sequence[str]) -> str:
     """Return the options in one line."""
-    return ", ".join(map(plain, options))
+    return ", ".join(map(write_option, options))
 
 
 def code_options(options: Sequence[str]) -> list[str]:
@@ -37,12 +37,12 @@ def code_options(options: Sequence[str]) -> list[str]:
     lines: list[str] = []
     # letters beyond the last option are left over
     for letter, option in zip(ascii_uppercase, options, strict=False):
-        lines.append(f"{letter}. {plain(option)}")
+        lines.append(f"{letter}. {write_option(option)}")
 
     return lines
 
 
-def by_letter(options: Sequence[str]) -> str:
+def list_coded_options(options: Sequence[str]) -> str:
     """Return the coded options, one a line."""
     return "\n".join(code_options(options))
 
@@ -53,7 +53,7 @@ def _asked(text: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def plain(option: str) -> str:
+def write_option(option: str) -> str:
     """Write an option for a prompt, unquoted if it is only words."""
     written = escape_line(option)
     # quotes stay where a comma or an escape could be misread
@@ -62,7 +62,7 @@ def plain(option: str) -> str:
     return written
 
 
-def meaning(options: Sequence[str]) -> dict[str, str]:
+def explain_options(options: Sequence[str]) -> dict[str, str]:
     """Explain what a statement's options mean, for the gaps `ends` and `middle`.
 
     Words speak for themselves; grades don't.
@@ -89,29 +89,30 @@ GLOSSES = (
     "plainly true",
 )
 """What the five options of agreement mean, in their order."""
-OCCASION = "the conversation has no occasion for it"
+NO_OCCASION = "the conversation has no occasion for it"
 """What the option for what never came up means."""
 
 
-def glossed(options: Sequence[str]) -> str:
+def list_glossed_options(options: Sequence[str]) -> str:
     """List the options of a statement that may never come up with their meanings, one a line.
 
     Args:
         options: Five of agreement, from none to full, then the one for what never came up.
     """
     # the last option is for what never came up, however many there are before
-    meanings = [*GLOSSES[: len(options) - 1], OCCASION]
+    meanings = [*GLOSSES[: len(options) - 1], NO_OCCASION]
     return "\n".join(
-        f"  - {plain(option)}: {gloss}" for option, gloss in zip(options, meanings, strict=True)
+        f"  - {write_option(option)}: {gloss}"
+        for option, gloss in zip(options, meanings, strict=True)
     )
 
 
-def one_a_line(options: Sequence[str]) -> str:
+def list_options(options: Sequence[str]) -> str:
     """List options without meanings, one a line."""
-    return "\n".join(f"  - {plain(option)}" for option in options)
+    return "\n".join(f"  - {write_option(option)}" for option in options)
 
 
-def batch_schema(
+def make_batch_schema(
     schema: Mapping[str, Any],
     count: int,
     options: Sequence[str],
@@ -137,7 +138,7 @@ def batch_schema(
     }
 
 
-def rating_schema(schema: Mapping[str, Any], options: Sequence[str]) -> dict[str, Any]:
+def make_rating_schema(schema: Mapping[str, Any], options: Sequence[str]) -> dict[str, Any]:
     """Return the schema of one answer with these options.
 
     Args:

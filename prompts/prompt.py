@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import WrongUse
-from pollex.prompts.data_boundary import Item, escape_line, seal
+from pollex.prompts.data_boundary import Item, escape_line, seal_items
 from pollex.prompts.domain import Closing
 from pollex.rooms import file_named, folders_of
 
-HOME = Path(__file__).parent
+PROMPTS_FOLDER = Path(__file__).parent
 _FILE = re.compile(r"\+\+\+\n(?P<head>.*?)\+\+\+\n(?P<body>.*)", re.DOTALL)
 _SECTION = re.compile(r"^# (\w+)\n", re.MULTILINE)
 _MARK = re.compile(r"\{(?P<open>\w+)\?\}|\{/(?P<close>\w+)\}|\{(?P<gap>\w+)\}")
@@ -99,19 +99,19 @@ class Prompt:
         return "".join(values[part.text] if part.gap else part.text for part in parts)
 
 
-def load(name: str) -> Prompt:
+def load_prompt(name: str) -> Prompt:
     """Return the prompt of that name."""
     # where there is none, the error names the file that is missing
-    file = file_named("prompts", f"{name}.md") or HOME / f"{name}.md"
-    return parse(name, file.read_text(encoding="utf-8"))
+    file = file_named("prompts", f"{name}.md") or PROMPTS_FOLDER / f"{name}.md"
+    return parse_prompt(name, file.read_text(encoding="utf-8"))
 
 
-def names() -> list[str]:
+def list_prompt_names() -> list[str]:
     """Return all prompts there are."""
     return sorted(file.stem for folder in folders_of("prompts") for file in folder.glob("*.md"))
 
 
-def parse(name: str, text: str) -> Prompt:
+def parse_prompt(name: str, text: str) -> Prompt:
     """Return the prompt that a file's text holds.
 
     Raises:
@@ -129,7 +129,7 @@ def parse(name: str, text: str) -> Prompt:
     schema = json.loads(fence[1]) if fence else None
     sections = {}
     for title, body in texts.items():
-        sections[title] = tuple(_parts(name, body))
+        sections[title] = tuple(_split_parts(name, body))
 
     prompt = Prompt(
         name=name,
@@ -165,7 +165,7 @@ def parse(name: str, text: str) -> Prompt:
     return prompt
 
 
-def _parts(name: str, text: str) -> list[PromptPart]:
+def _split_parts(name: str, text: str) -> list[PromptPart]:
     parts = []
     block = ""
     end = 0
@@ -218,7 +218,7 @@ class Layout:
     without: frozenset[str] = frozenset()
 
 
-def messages(
+def build_messages(
     prompt: Prompt,
     values: Mapping[str, str],
     items: Sequence[Item],
@@ -238,7 +238,7 @@ def messages(
     """
     off = layout.without | without
     rules = {"role": "system", "content": prompt.render("system", values, off)}
-    data = {"role": "user", "content": seal(items, layout.salt)}
+    data = {"role": "user", "content": seal_items(items, layout.salt)}
     task = prompt.render("closing", values, off)
     schema = prompt.schema if schema is None else schema
     # a schema that the endpoint doesn't enforce is told in words

@@ -12,9 +12,9 @@ import numpy as np
 
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.classification import auc
-from pollex.selection.losses import RESOLUTION, AlphaScore
-from pollex.selection.policies import ALPHAS, DEFAULT, policy_named
+from pollex.measures.classification import compute_auc
+from pollex.selection.losses import SCORE_RESOLUTION, AlphaScore
+from pollex.selection.policies import ALPHAS, DEFAULT_POLICY, get_policy
 from pollex.selection.pool import Budget, Pool
 
 
@@ -41,7 +41,7 @@ def choose_alpha(
     ids: Sequence[str],
     budget: Budget,
     folds: Ints,
-    policy: str = DEFAULT,
+    policy: str = DEFAULT_POLICY,
     alphas: Sequence[float] | None = None,
     seed: int = 0,
 ) -> AlphaChoice:
@@ -62,7 +62,7 @@ def choose_alpha(
         BadLabels: A fold leaves one class to learn from, or no fold has both classes.
         WrongUse: There is no such policy.
     """
-    choose = policy_named(policy)
+    choose = get_policy(policy)
     alphas = ALPHAS[policy] if alphas is None else alphas
     values = np.asarray(values, float)
     positive = np.asarray(positive, bool)
@@ -79,7 +79,7 @@ def choose_alpha(
             held_out[row, out] = values[np.ix_(out, np.sort(chosen))].sum(1)
         if 0 < positive[out].sum() < out.sum():
             # a fold of one class has no AUC
-            aucs.append([auc(scores[out], positive[out]) for scores in held_out])
+            aucs.append([compute_auc(scores[out], positive[out]) for scores in held_out])
 
     if not aucs:
         raise BadLabels(
@@ -99,7 +99,7 @@ def choose_alpha(
     # of αs that do equally well, the smallest
     best = max(score.mean_auc for score in table)
     row = min(
-        (row for row, score in enumerate(table) if score.mean_auc >= best - RESOLUTION),
+        (row for row, score in enumerate(table) if score.mean_auc >= best - SCORE_RESOLUTION),
         key=lambda row: alphas[row],
     )
     return AlphaChoice(alphas[row], table, held_out[row])

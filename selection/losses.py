@@ -20,13 +20,13 @@ from pollex.measures.classification import require_both_classes
 EVAL_RANGE = 10.0
 """How far apart two evals of one rubric can be: Likert values run from 0 to 10."""
 
-GRID = 101
+GRID_POINTS = 101
 """Thresholds from the lowest to the highest score of a rubric set."""
 
-RESOLUTION = 1e-9
+SCORE_RESOLUTION = 1e-9
 """Below this, two losses are tied, scores are constant, and a score lies on its threshold (in grid steps)."""
 
-BLOCK = 1 << 18
+CELLS_A_BLOCK = 1 << 18
 """Scores handled at once: 2 MB, so that the passes over them stay in the cache."""
 
 
@@ -41,7 +41,7 @@ class AlphaScore:
     folds: int
 
 
-class Terms(NamedTuple):
+class LossTerms(NamedTuple):
     """LC and LS, each `[set]`.
 
     LC is in score units, larger is better; LS is an error in 0 … 2.
@@ -62,7 +62,7 @@ class Terms(NamedTuple):
         )
 
 
-class Curves(NamedTuple):
+class PrecisionCurves(NamedTuple):
     """Precision curves and their targets on the grid, one row for each rubric set.
 
     Attributes:
@@ -89,11 +89,11 @@ class Curves(NamedTuple):
     def sharpness(self) -> Floats:
         """LS `[set]`: the mean squared error of both curves over the grid."""
         errors = self.plus - self.target_plus, self.minus - self.target_minus
-        total = _sum_of_squares(errors[0]) + _sum_of_squares(errors[1])
+        total = _sum_squares(errors[0]) + _sum_squares(errors[1])
         return np.divide(total, self.plus.shape[1])
 
 
-def by_class(values: Floats, positive: Bools) -> tuple[Floats, Floats]:
+def split_by_class(values: Floats, positive: Bools) -> tuple[Floats, Floats]:
     """Transpose evals `[conversation, rubric]` and split them into positives and negatives."""
     positives, negatives = (
         np.ascontiguousarray(values[side].T, dtype=float) for side in (positive, ~positive)
@@ -101,12 +101,12 @@ def by_class(values: Floats, positive: Bools) -> tuple[Floats, Floats]:
     return positives, negatives
 
 
-def candidate_terms(
+def compute_candidate_terms(
     base: tuple[Floats, Floats],
     evals: tuple[Floats, Floats],
     rows: Ints,
-    grid: int = GRID,
-) -> Terms:
+    grid: int = GRID_POINTS,
+) -> LossTerms:
     """Compute LC and LS of a set with each candidate added in turn.
 
     Args:
@@ -115,19 +115,19 @@ def candidate_terms(
         rows: Which rubrics are candidates `[candidate]`.
     """
     # some candidates at a time, so that their scores stay in the cache
-    terms = Terms(np.empty(len(rows)), np.empty(len(rows)))
-    for block in _blocks(len(rows), len(base[0]) + len(base[1])):
+    terms = LossTerms(np.empty(len(rows)), np.empty(len(rows)))
+    for block in _iterate_blocks(len(rows), len(base[0]) + len(base[1])):
         positive, negative = (
             eval_[rows[block]] + scores for eval_, scores in zip(evals, base, strict=True)
         )
-        curves = precision_curves(positive, negative, grid)
+        curves = compute_precision_curves(positive, negative, grid)
         terms.correctness[block] = curves.correctness
         terms.sharpness[block] = curves.sharpness
 
     return terms
 
 
-def theta_c(scores: Floats, positive: Bools) -> float:
+def compute_theta_c(scores: Floats, positive: Bools) -> float:
     """Compute θ_c: half way between the mean scores of the two classes.
 
     Args:
@@ -140,7 +140,9 @@ def theta_c(scores: Floats, positive: Bools) -> float:
     return float(scores[positive].mean() + scores[~positive].mean()) / 2
 
 
-def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Curves:
+def compute_precision_curves(
+    positive: Floats, negative: Floats, grid: int = GRID_POINTS
+) -> PrecisionCurves:
     """Compute precision curves of rubric sets with targets, LC, θ_c and s.
 
     Args:
@@ -151,7 +153,7 @@ def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Cu
     classes = positive, negative
     low = np.minimum(positive.min(1), negative.min(1))
     span = np.maximum(positive.max(1), negative.max(1)) - low
-    span[span <= RESOLUTION] = 0.0
+    span[span <= SCORE_RESOLUTION] = 0.0
     # θ_c, and the pooled standard deviation within the classes
     means = positive.mean(1), negative.mean(1)
     theta = (means[0] + means[1]) / 2
@@ -159,11 +161,11 @@ def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Cu
     freedom = max(positive.shape[1] + negative.shape[1] - 2, 1)
     of_classes = []
     for scores, mean in zip(classes, means, strict=True):
-        of_classes.append(_sum_of_squares(scores - mean[:, None]))
+        of_classes.append(_sum_squares(scores - mean[:, None]))
 
     spread = np.sqrt((of_classes[0] + of_classes[1]) / freedom)
     # conversations at or under each threshold, and over it `[class, set, grid]`
-    under = np.stack([_at_or_under(scores, low, span, grid) for scores in classes])
+    under = np.stack([_count_at_or_under(scores, low, span, grid) for scores in classes])
     over = np.array([scores.shape[1] for scores in classes])[:, None, None] - under
     thresholds = low[:, None] + span[:, None] * np.linspace(0.0, 1.0, grid)
     # Prec+ `[set, grid]`, the base rate where nothing scores over a threshold
@@ -187,7 +189,7 @@ def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Cu
     )
     rise = (1 + np.tanh((thresholds - theta[:, None]) / width[:, None])) / 2
 
-    return Curves(
+    return PrecisionCurves(
         thresholds=thresholds,
         plus=plus,
         # the lowest score is at or under every threshold: never empty
@@ -200,12 +202,12 @@ def precision_curves(positive: Floats, negative: Floats, grid: int = GRID) -> Cu
     )
 
 
-def _blocks(rows: int, width: int) -> Iterator[slice]:
-    step = max(1, BLOCK // width)
+def _iterate_blocks(rows: int, width: int) -> Iterator[slice]:
+    step = max(1, CELLS_A_BLOCK // width)
     return (slice(start, start + step) for start in range(0, rows, step))
 
 
-def _at_or_under(
+def _count_at_or_under(
     scores: Floats,
     low: Floats,
     span: Floats,
@@ -222,11 +224,11 @@ def _at_or_under(
     place *= per_step[:, None]
     # Cut to a whole number, `place + 1 − ε` counts the thresholds that a score is over; each row
     # has its own bins.
-    place += (np.arange(len(scores)) * grid + (1 - RESOLUTION))[:, None]
+    place += (np.arange(len(scores)) * grid + (1 - SCORE_RESOLUTION))[:, None]
     bins = np.bincount(place.astype(np.intp).ravel(), minlength=len(scores) * grid)
 
     return bins.reshape(-1, grid).cumsum(1, dtype=float)
 
 
-def _sum_of_squares(rows: Floats) -> Floats:
+def _sum_squares(rows: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", rows, rows))

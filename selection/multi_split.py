@@ -16,9 +16,9 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.selection.losses import EVAL_RANGE
-from pollex.selection.policies import DEFAULT, select
+from pollex.selection.policies import DEFAULT_POLICY, select_rubrics
 
-SPLITS = 20
+HALVINGS = 20
 LEAST_GAMMA = 0.05
 """The lowest quantile that the rule tries."""
 
@@ -29,13 +29,13 @@ FEWEST, LEAST_SHARE = 4, 0.03
 """Conversations in which a rubric has to hold, on the half that chooses, as a number and as a share."""
 
 PROVEN_P = 0.05
-ALIKE = 0.7
+ALIKE_CORRELATION = 0.7
 """Correlation of answers from which on two rubrics of a side are one family."""
 
 EVENT, SHOWN, TONE = 2, 1, 0
 """How easy a rubric is to act on: an event; a deed or words that a quote shows; a length or a mood."""
 
-A_SIDE = 10
+RUBRICS_A_SIDE = 10
 ALPHA = 1.0
 """Weight of sharpness in the choices that are made anew: the middle of what cross-validation tries."""
 
@@ -64,7 +64,7 @@ def find_holding(values: Floats, came_up: Bools | None = None) -> Bools:
     return np.asarray(beyond if came_up is None else beyond & came_up)
 
 
-def one_sided(held: Bools, up: Bools, sat: Bools) -> Floats:
+def compute_one_sided_p(held: Bools, up: Bools, sat: Bools) -> Floats:
     """Compute Fisher's exact p that a rubric's thumbs differ as its side says `[rubric]`.
 
     Args:
@@ -90,7 +90,7 @@ def one_sided(held: Bools, up: Bools, sat: Bools) -> Floats:
     )
 
 
-def holm(p: Floats) -> Floats:
+def adjust_by_holm(p: Floats) -> Floats:
     """Adjust the p-values of rubrics that were fixed before `[rubric]`."""
     order = np.argsort(p)
     if len(p):
@@ -103,7 +103,7 @@ def holm(p: Floats) -> Floats:
     return adjusted
 
 
-def over_halvings(p: Floats) -> Floats:
+def combine_halvings(p: Floats) -> Floats:
     """Make one p-value of those of all halvings `[halving, rubric]`: the adaptive quantile rule."""
     splits = len(p)
     ranks = np.arange(max(1, int(np.ceil(LEAST_GAMMA * splits))), splits + 1)
@@ -118,18 +118,18 @@ def over_halvings(p: Floats) -> Floats:
     )
 
 
-def halvings(up: Bools, blocks: Ints, rng: np.random.Generator) -> list[Bools]:
+def draw_halvings(up: Bools, blocks: Ints, rng: np.random.Generator) -> list[Bools]:
     """Deal conversations into halves, each class evenly, and a block (a user) into one half.
 
     Returns:
-        `SPLITS` masks `[conversation]` of the halves that choose.
+        `HALVINGS` masks `[conversation]` of the halves that choose.
     """
     # a block counts by the label of its first conversation
     first = np.unique(blocks, return_index=True)[1]
     of_up = up[first]
     names = blocks[first]
     masks = []
-    for _ in range(SPLITS):
+    for _ in range(HALVINGS):
         first_half: list[int] = []
         for label in (True, False):
             dealt = rng.permutation(names[of_up == label])
@@ -139,7 +139,7 @@ def halvings(up: Bools, blocks: Ints, rng: np.random.Generator) -> list[Bools]:
     return masks
 
 
-def one_each(rows: Bools, blocks: Ints, rng: np.random.Generator) -> Bools:
+def keep_one_a_block(rows: Bools, blocks: Ints, rng: np.random.Generator) -> Bools:
     """Keep one conversation of each block (a user) among some: a test takes those that don't depend on each other."""
     drawn = rng.permutation(np.flatnonzero(rows))
     independent = np.zeros(len(rows), dtype=bool)
@@ -148,12 +148,12 @@ def one_each(rows: Bools, blocks: Ints, rng: np.random.Generator) -> Bools:
     return independent
 
 
-def chosen_of(
+def choose_rubrics(
     values: Floats,
     up: Bools,
     sat: Bools,
     ids: Sequence[str],
-    policy: str = DEFAULT,
+    policy: str = DEFAULT_POLICY,
     came_up: Bools | None = None,
 ) -> Ints:
     """Choose rubrics on some of the conversations: columns in the order of choice.
@@ -165,18 +165,18 @@ def chosen_of(
     held = find_holding(values, came_up)
     # and whose thumbs differ as their side says
     enough = held.sum(axis=0) >= max(FEWEST, LEAST_SHARE * len(up))
-    columns = np.flatnonzero(enough & (one_sided(held, up, sat) < OPEN_P))
+    columns = np.flatnonzero(enough & (compute_one_sided_p(held, up, sat) < OPEN_P))
     if not len(columns) or up.all() or not up.any():
         return np.zeros(0, dtype=np.intp)
 
     names = [ids[column] for column in columns.tolist()]
     rng = np.random.default_rng(0)
-    selection = select(
+    selection = select_rubrics(
         values[:, columns],
         up,
         sat[columns],
         names,
-        (A_SIDE, A_SIDE),
+        (RUBRICS_A_SIDE, RUBRICS_A_SIDE),
         ALPHA,
         rng,
         policy,
@@ -184,14 +184,14 @@ def chosen_of(
     return np.asarray(columns[selection.chosen])
 
 
-def multi_split(
+def prove_rubrics(
     values: Floats,
     up: Bools,
     sat: Bools,
     ids: Sequence[str],
     blocks: Ints,
     rng: np.random.Generator,
-    policy: str = DEFAULT,
+    policy: str = DEFAULT_POLICY,
     came_up: Bools | None = None,
 ) -> MultiSplit:
     """Say what the labels prove of each rubric of a pool.
@@ -205,11 +205,11 @@ def multi_split(
     """
     held = find_holding(values, came_up)
     # p-values `[halving, rubric]`; a rubric that isn't chosen has 1
-    p = np.ones((SPLITS, len(ids)))
-    was_chosen = np.zeros((SPLITS, len(ids)))
-    for row, choosing in enumerate(halvings(up, blocks, rng)):
+    p = np.ones((HALVINGS, len(ids)))
+    was_chosen = np.zeros((HALVINGS, len(ids)))
+    for row, choosing in enumerate(draw_halvings(up, blocks, rng)):
         occasions = None if came_up is None else came_up[choosing]
-        chosen = chosen_of(
+        chosen = choose_rubrics(
             values[choosing],
             up[choosing],
             sat,
@@ -218,8 +218,8 @@ def multi_split(
             occasions,
         )
         if len(chosen):
-            other = one_each(~choosing, blocks, rng)
-            p_values = one_sided(
+            other = keep_one_a_block(~choosing, blocks, rng)
+            p_values = compute_one_sided_p(
                 held[np.ix_(other, chosen)],
                 up[other],
                 sat[chosen],
@@ -227,7 +227,7 @@ def multi_split(
             p[row, chosen] = np.minimum(1.0, p_values * len(chosen))
             was_chosen[row, chosen] = 1.0
 
-    return MultiSplit(over_halvings(p), was_chosen.mean(axis=0))
+    return MultiSplit(combine_halvings(p), was_chosen.mean(axis=0))
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def keep_one_a_family(
     """
     held = find_holding(values, came_up)
     events = ranks == EVENT
-    alike = correlations(values) >= ALIKE
+    alike = correlate_rubrics(values) >= ALIKE_CORRELATION
     members: dict[int, Ints] = {}
     # the surest rubric first; whatever is of its family goes with it
     gone = np.zeros(len(p), dtype=bool)
@@ -293,7 +293,7 @@ def keep_one_a_family(
                 key=lambda candidate: (ranks[candidate], held[:, candidate].sum()),
             )
         )
-        within = proven_within(
+        within = prove_narrower_rubrics(
             held,
             up,
             sat,
@@ -312,7 +312,7 @@ def keep_one_a_family(
     )
 
 
-def proven_within(
+def prove_narrower_rubrics(
     held: Bools,
     up: Bools,
     sat: Bools,
@@ -324,11 +324,14 @@ def proven_within(
     # narrower ones hold in some of the conversations where the first holds
     narrower = columns[held[rows][:, columns].sum(axis=0) < rows.sum()]
     narrower = narrower[held[:, narrower].sum(axis=0) < rows.sum()]
-    proven = holm(one_sided(held[rows][:, narrower], up[rows], sat[narrower])) <= PROVEN_P
+    proven = (
+        adjust_by_holm(compute_one_sided_p(held[rows][:, narrower], up[rows], sat[narrower]))
+        <= PROVEN_P
+    )
     return np.asarray(narrower[proven], dtype=np.intp)
 
 
-def correlations(values: Floats) -> Floats:
+def correlate_rubrics(values: Floats) -> Floats:
     """Correlate the answers of rubrics `[rubric, rubric]`; 0 where one is constant."""
     # constant answers correlate with nothing
     spread = values.std(axis=0)
@@ -336,7 +339,7 @@ def correlations(values: Floats) -> Floats:
     return np.asarray(standard.T @ standard / max(len(values), 1))
 
 
-def with_hints(
+def add_hints(
     values: Floats,
     up: Bools,
     sat: Bools,
@@ -344,7 +347,7 @@ def with_hints(
     narrowed: Narrowed,
     alpha: float,
     most: int,
-    policy: str = DEFAULT,
+    policy: str = DEFAULT_POLICY,
 ) -> Ints:
     """Add hints that a policy chooses to those that are borne out: columns in their order, `most` in all."""
     columns = narrowed.open
@@ -355,7 +358,14 @@ def with_hints(
 
     names = [ids[column] for column in columns.tolist()]
     rng = np.random.default_rng(0)
-    chosen = select(
-        values[:, columns], up, sat[columns], names, (A_SIDE, A_SIDE), alpha, rng, policy
+    chosen = select_rubrics(
+        values[:, columns],
+        up,
+        sat[columns],
+        names,
+        (RUBRICS_A_SIDE, RUBRICS_A_SIDE),
+        alpha,
+        rng,
+        policy,
     ).chosen
     return np.concatenate([narrowed.base, columns[chosen[:room]]]).astype(np.intp)

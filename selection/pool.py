@@ -9,7 +9,12 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import require_both_classes
-from pollex.selection.losses import RESOLUTION, Terms, by_class, candidate_terms
+from pollex.selection.losses import (
+    SCORE_RESOLUTION,
+    LossTerms,
+    compute_candidate_terms,
+    split_by_class,
+)
 
 Budget = tuple[int, ...]
 """How many SAT and how many DSAT rubrics to choose at most; for a second list of rubrics two numbers more."""
@@ -81,7 +86,7 @@ class Pool:
     kinds: Ints
     rank: Ints
     budget: Budget
-    _known: dict[frozenset[int], Terms] = field(default_factory=dict, repr=False)
+    _known: dict[frozenset[int], LossTerms] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -114,7 +119,7 @@ class Pool:
 
         require_both_classes(positive)
         rank = np.argsort(sorted(range(len(ids)), key=ids.__getitem__))
-        return cls(by_class(values, positive), kinds, rank, budget)
+        return cls(split_by_class(values, positive), kinds, rank, budget)
 
     def open(self, chosen: frozenset[int]) -> Ints:
         """Return columns that may be added: not chosen, and within their kind's budget."""
@@ -126,12 +131,12 @@ class Pool:
         )
         return np.flatnonzero(~in_set & has_room[self.kinds])
 
-    def terms(self, chosen: frozenset[int]) -> Terms:
+    def terms(self, chosen: frozenset[int]) -> LossTerms:
         """Compute LC and LS of `chosen` with each open rubric added; cached for all α."""
         if chosen not in self._known:
             rows = sorted(chosen)
             base = self.evals[0][rows].sum(0), self.evals[1][rows].sum(0)
-            self._known[chosen] = candidate_terms(
+            self._known[chosen] = compute_candidate_terms(
                 base,
                 self.evals,
                 self.open(chosen),
@@ -145,11 +150,11 @@ class Pool:
 
     def cheapest(self, candidates: Ints, costs: Floats) -> int:
         """Return the position of the cheapest candidate; ties go to the smallest id."""
-        ties = np.flatnonzero(costs <= costs.min() + RESOLUTION)
+        ties = np.flatnonzero(costs <= costs.min() + SCORE_RESOLUTION)
         return int(ties[np.argmin(self.rank[candidates[ties]])])
 
 
-def walk(pool: Pool, costs: Callable[[frozenset[int]], Floats]) -> Ints:
+def add_by_cost(pool: Pool, costs: Callable[[frozenset[int]], Floats]) -> Ints:
     """Add the cheapest open rubric until the budgets are used: columns `[step]`.
 
     Args:
@@ -163,10 +168,10 @@ def walk(pool: Pool, costs: Callable[[frozenset[int]], Floats]) -> Ints:
 
 def rank_by_worth(pool: Pool, worth: Floats) -> Ints:
     """Return the rubrics of most worth `[rubric]`, each by itself: columns `[step]`."""
-    return walk(pool, lambda chosen: -worth[pool.open(chosen)])
+    return add_by_cost(pool, lambda chosen: -worth[pool.open(chosen)])
 
 
-def in_order(pool: Pool, alpha: float, order: Ints) -> Selection:
+def trace_selection(pool: Pool, alpha: float, order: Ints) -> Selection:
     """Return losses at every step of rubrics in this order, and of the others."""
     steps: list[Step] = []
     # the last step at which each rubric was open, and the loss that it would have had

@@ -7,17 +7,17 @@ suits these labels by chance.
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
-from pollex.selection.threshold import logistic
+from pollex.selection.threshold import compute_logistic
 
-STEPS = 25
-SURE = 2.0
+NEWTON_STEPS = 25
+SURE_STANDARD_ERRORS = 2.0
 """Standard errors of the gain that stand for more than chance."""
 
 RIDGE = 1e-2
 """Keeps the slope finite where scores part the classes."""
 
 
-def log_losses(scores: Floats, positive: Bools) -> Floats:
+def compute_log_losses(scores: Floats, positive: Bools) -> Floats:
     """Compute the log-loss of each conversation by a logistic curve over its score `[conversation]`.
 
     The curve never falls: scores that point the wrong way say as much as none.
@@ -34,8 +34,8 @@ def log_losses(scores: Floats, positive: Bools) -> Floats:
     # Newton's method for slope and intercept, with a little ridge on the slope
     x = np.column_stack([(scores - scores.mean()) / spread, np.ones(len(scores))])
     beta = np.array([0.0, np.log(share / (1 - share))])
-    for _ in range(STEPS):
-        p = logistic(x @ beta)
+    for _ in range(NEWTON_STEPS):
+        p = compute_logistic(x @ beta)
         curvature = (x * (p * (1 - p))[:, None]).T @ x + np.diag([RIDGE, 1e-9])
         step = np.linalg.solve(
             curvature,
@@ -50,7 +50,7 @@ def log_losses(scores: Floats, positive: Bools) -> Floats:
     return np.asarray(np.logaddexp(0, np.where(positive, -1, 1) * (x @ beta)))
 
 
-def worth_following(losses: Floats, *, instead: bool) -> int:
+def find_best_length(losses: Floats, *, instead: bool) -> int:
     """Return the length with the least mean loss; 0 where labels don't bear out that it is better than none.
 
     Args:
@@ -62,7 +62,7 @@ def worth_following(losses: Floats, *, instead: bool) -> int:
     # paired gains over following nothing `[conversation]`
     gain = losses[0] - losses[best]
     if instead:
-        least = SURE * gain.std(ddof=1) / len(gain) ** 0.5
+        least = SURE_STANDARD_ERRORS * gain.std(ddof=1) / len(gain) ** 0.5
     else:
         least = 0.0
 

@@ -27,8 +27,8 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import require_both_classes
-from pollex.measures.distributions import platt_targets
-from pollex.selection.losses import RESOLUTION
+from pollex.measures.distributions import compute_platt_targets
+from pollex.selection.losses import SCORE_RESOLUTION
 
 PRECISION = 0.9
 """P of YieldRate@P: how often a score outside the window has to be right."""
@@ -84,13 +84,13 @@ class Window:
         return scores > self.upper
 
 
-CLEAR = 0.2
+CLEAR_DISTANCE = 0.2
 """How far a probability is from one half at least where a score may be called confident."""
 
 
 def is_clear(probability: Floats) -> Bools:
     """Tell which probabilities are no toss-up `[conversation]`."""
-    return np.asarray(np.abs(np.asarray(probability, float) - 0.5) >= CLEAR)
+    return np.asarray(np.abs(np.asarray(probability, float) - 0.5) >= CLEAR_DISTANCE)
 
 
 def fit_window(
@@ -140,7 +140,7 @@ def fit_window(
 DELTA = 0.1
 """How often the guarantee may fail, over logs like this one."""
 
-FORGIVEN = 1
+FORGIVEN_ERRORS = 1
 """Wrong labels that the strictest threshold may have: with none, a single odd conversation would end it at once."""
 
 MOST_LABELS = 1_000_000
@@ -198,7 +198,7 @@ class GuaranteedWindow:
         return Window(self.lower.threshold, self.upper.threshold, self.precision)
 
 
-def guaranteed_window(
+def fit_guaranteed_window(
     scores: Floats,
     positive: Bools,
     theta: float,
@@ -232,7 +232,7 @@ def guaranteed_window(
 
 
 @lru_cache
-def least_confident(precision: float, delta: float, wrong: int = 0) -> int:
+def count_labels_needed(precision: float, delta: float, wrong: int = 0) -> int:
     """Return the labels beyond a threshold needed to reject with `wrong` errors.
 
     29 with none at P = 0.9, δ = 0.05.
@@ -268,7 +268,7 @@ def _find_side(
     # Which thresholds are tried depends on how many scores lie over them, never on labels. That
     # takes nothing from the tests: labels of those over a threshold are drawn alike, however many
     # they are.
-    tried = over >= least_confident(precision, delta, FORGIVEN)
+    tried = over >= count_labels_needed(precision, delta, FORGIVEN_ERRORS)
     p = binom.cdf(errors, over, 1 - precision)  # of "wrong more often than 1 − P", one-sided
     passed = np.logical_and.accumulate(p[tried] <= delta)
     if not passed.any():
@@ -334,7 +334,7 @@ def _labels_needed(
     beyond = (norm.ppf(1 - delta) ** 2 * precision * (1 - precision)) / np.maximum(gap, 1e-12) ** 2
     labels = np.where(
         gap > 0,
-        np.maximum(beyond, least_confident(precision, delta)) / share,
+        np.maximum(beyond, count_labels_needed(precision, delta)) / share,
         np.inf,
     )
     fewest = labels.min(initial=np.inf)
@@ -357,7 +357,7 @@ class Calibration:
 
     def probability(self, scores: Floats) -> Floats:
         """Compute probabilities `[conversation]` of scores `[conversation]`."""
-        return logistic(self.intercept + self.slope * np.asarray(scores, float))
+        return compute_logistic(self.intercept + self.slope * np.asarray(scores, float))
 
 
 def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
@@ -372,10 +372,10 @@ def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
     """
     require_both_classes(positive)
     # Newton's method on standardized scores
-    targets = platt_targets(positive.astype(np.int64), 2)[:, 1]
+    targets = compute_platt_targets(positive.astype(np.int64), 2)[:, 1]
     mean = float(np.mean(scores))
     deviation = float(np.std(scores))
-    if deviation <= RESOLUTION:
+    if deviation <= SCORE_RESOLUTION:
         rate = float(targets.mean())
         return Calibration(0.0, float(np.log(rate / (1 - rate))))
 
@@ -387,9 +387,9 @@ def _fit_by_newton(z: Floats, targets: Floats) -> tuple[float, float]:
     design = np.stack([z, np.ones_like(z)], axis=1)
     weights: Floats = np.zeros(2)
     for _ in range(STEPS):
-        p = logistic(design @ weights)
+        p = compute_logistic(design @ weights)
         gradient = design.T @ (p - targets)
-        if np.abs(gradient).max() <= RESOLUTION * len(z):
+        if np.abs(gradient).max() <= SCORE_RESOLUTION * len(z):
             break
         # A ridge far below any real curvature keeps the step finite where all probabilities are at
         # 0 or 1.
@@ -421,6 +421,6 @@ def _cross_entropy(logits: Floats, targets: Floats) -> float:
     return float(np.sum(np.logaddexp(0.0, logits) - targets * logits))
 
 
-def logistic(logits: Floats) -> Floats:
+def compute_logistic(logits: Floats) -> Floats:
     """Convert log-odds to probabilities, without importing SciPy."""
     return np.asarray(np.exp(-np.logaddexp(0.0, -logits)))

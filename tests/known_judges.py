@@ -3,8 +3,8 @@
 import numpy as np
 
 from pollex.calibration.candidates import PLAIN
-from pollex.calibration.storage import pack_up
-from pollex.calibration.thumbs import fit_one
+from pollex.calibration.storage import pack_calibrator
+from pollex.calibration.thumbs import fit_candidate
 from pollex.rubrics.rubric_set import RubricSet
 
 
@@ -16,7 +16,7 @@ def with_judges(rubrics: RubricSet, judges: list[str]) -> RubricSet:
     signs = [1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubrics.rubrics]
     positive = np.arange(40) % len(judges) > 0  # the first judge is never content
     who = [judges[number % len(judges)] for number in range(40)]
-    pack = pack_up(fit_one(PLAIN, answers, signs, positive, who, ids))
+    pack = pack_calibrator(fit_candidate(PLAIN, answers, signs, positive, who, ids))
     facts = {name: value for name, value in pack.facts.items() if name != "questionnaire"}
     assert rubrics.calibrator is not None
     record = rubrics.calibrator.model_copy(update={"facts": facts, "rubrics": tuple(ids)})

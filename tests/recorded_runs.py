@@ -8,7 +8,7 @@ from pollex.agents.llm.sampling import point
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.rubric import content_id
+from pollex.rubrics.rubric import make_content_id
 
 
 class Recorded(Judge):
@@ -35,7 +35,7 @@ class Recorded(Judge):
             for id_, answers in sorted(self.table.items())
             for answer in answers
         )
-        return content_id("recorded", self.name, *rows)
+        return make_content_id("recorded", self.name, *rows)
 
     def again(self, replicate: int) -> Self:
         """Return the recorded run with that number; see `agents.votes.Repeatable`."""

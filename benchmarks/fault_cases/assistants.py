@@ -19,7 +19,7 @@ from pollex.rooms.exchange.formats.peers.targets import TARGETS, sheet_of
 from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply, ReplyRequest, assistant_of
 from pollex.rooms.remedy.agents.assistant_process import ProcessAssistant
 from pollex.rooms.remedy.formats.cases import CASE_FORMS, CaseCheck, ReplyCase, case_files
-from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 
 HOSTILE = (
     '"); import os; os.system("id"); ("""\nimport os\n"""\r\u2028\x85import os',
@@ -36,7 +36,7 @@ def changed(rubrics: RubricSet, field: str, words: str) -> RubricSet:
     if field in ("id", "text"):
         first, *rest = rubrics.rubrics
         every = (first.model_copy(update={field: words}), *rest)
-        return rubrics.model_copy(update={"rubrics": every, "rubrics_digest": digest_of(every)})
+        return rubrics.model_copy(update={"rubrics": every, "rubrics_digest": hash_rubrics(every)})
     if field == "task":
         return rubrics.model_copy(
             update={"domain": rubrics.domain.model_copy(update={field: words})}

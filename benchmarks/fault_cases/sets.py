@@ -15,10 +15,10 @@ import httpx2
 from fault_cases import case
 from fault_cases.commands import learned
 from fault_cases.commands import run as ended
-from pollex.rubrics.headlines import headlines
+from pollex.rubrics.headlines import list_headlines
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import nothing_leads
+from pollex.rubrics.worth import describe_nothing_leading
 
 SIDES: tuple[Polarity, ...] = ("dsat", "sat")
 EVIL = {"Host": "evil.example:8765"}
@@ -99,11 +99,11 @@ def home(folder: Path) -> str:
     found = learned(folder)
     with served(folder, "--rubrics", "r.json", "--store", "s", "--no-token") as url:
         text = html.unescape(httpx2.get(url, follow_redirects=True).text)
-    shown = [one.rubric for side in SIDES for one in headlines(found.rubrics, side)[:5]]
+    shown = [one.rubric for side in SIDES for one in list_headlines(found.rubrics, side)[:5]]
     assert Counter(re.findall("<strong>(proven|likely|hint)</strong>", text)) == Counter(
         one.stands for one in shown
     )
-    assert bool(shown) != (nothing_leads(found.rubrics, found.data) in text)
+    assert bool(shown) != (describe_nothing_leading(found.rubrics, found.data) in text)
     return f"{len(shown)} of {len(found.rubrics)} rubrics lead"
 
 

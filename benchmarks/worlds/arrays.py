@@ -8,10 +8,10 @@ import numpy as np
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.splits import deal_folds, number_blocks
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.rubrics.learning.crossfit import Candidates, Weighed
+from pollex.rubrics.learning.crossfit import Candidates, WeighedPool
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric import Rubric
-from pollex.selection.losses import theta_c
+from pollex.selection.losses import compute_theta_c
 from pollex.selection.multi_split import ALPHA
 
 FOLDS = 5
@@ -59,7 +59,7 @@ class ArrayWorld:
             for row, (label, user) in enumerate(zip(labels, users, strict=True))
         ]
 
-    def weighed(self, *, grouped: bool = False) -> Weighed:
+    def weighed(self, *, grouped: bool = False) -> WeighedPool:
         """Lay out the pool as `learn` does."""
         rubrics = [
             Rubric(
@@ -72,7 +72,7 @@ class ArrayWorld:
         ]
         answered = np.ones(self.held.shape, dtype=bool)
         pool = Candidates(self.conversations(grouped=grouped), rubrics, self.values, answered, {})
-        return Weighed.of(pool, LearnSettings(), lambda source: source)
+        return WeighedPool.of(pool, LearnSettings(), lambda source: source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ def learned(world: ArrayWorld, *, grouped: bool = False) -> LearnedArrays:
         out = dealt == number
         order = weighed.order(~out, ALPHA, hints=True)
         netsat = world.values[:, order].sum(axis=1)
-        above[out] = netsat[out] - theta_c(netsat[~out], world.up[~out])
+        above[out] = netsat[out] - compute_theta_c(netsat[~out], world.up[~out])
         known[np.ix_(out, order)] = True
     order = weighed.order(every, ALPHA, hints=True)
     return LearnedArrays(

@@ -10,16 +10,20 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import expit
 
-from pollex.graphs.learn.assemble import CHOICE, in_one_voice
+from pollex.graphs.learn.assemble import WIDENED_BY_CHOICE, reconcile_standings
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.classification import assess, auc
-from pollex.measures.drift import counts_of, edges_of, is_unlike, stability_of_counts
-from pollex.measures.intervals import widened
-from pollex.measures.share import share_of_probabilities
-from pollex.rubrics.learning.circumstances import Circumstance, binned, explained_by
+from pollex.measures.classification import assess_scores, compute_auc
+from pollex.measures.drift import count_in_bins, is_unlike, make_bin_edges, measure_count_stability
+from pollex.measures.intervals import widen_interval
+from pollex.measures.share import estimate_mean_probability
+from pollex.rubrics.learning.circumstances import (
+    Circumstance,
+    bin_numbers,
+    find_explaining_circumstance,
+)
 from pollex.rubrics.records import LIKELY, PROVEN, StandingRecord
 from pollex.rubrics.rubric import Rubric
-from pollex.rubrics.worth import share_of, worth_of
+from pollex.rubrics.worth import measure_share, measure_worth
 from worlds import Outcome, world
 from worlds.arrays import RUBRICS, ArrayWorld, learned
 
@@ -38,7 +42,7 @@ def runs_of(quick: bool, full: int) -> range:
 
 def share_told(hits: list[bool]) -> str:
     """Return a share with Wilson's interval."""
-    found = share_of(sum(hits), len(hits))
+    found = measure_share(sum(hits), len(hits))
     return f"{found.value or 0:.3f} [{found.low or 0:.3f}, {found.high or 0:.3f}], n = {found.n}"
 
 
@@ -71,8 +75,10 @@ def intervals(quick: bool) -> Outcome:
         netsat = ArrayWorld(further, thumbs).values[:, found.order].sum(axis=1)
         own = small.values[:, found.order].sum(axis=1)
 
-        figure = assess(found.above, up, 0.0, np.zeros(LABELS, dtype=bool), rng).auc
-        hits["AUC"].append(within(widened(figure, CHOICE), auc(netsat, thumbs)))
+        figure = assess_scores(found.above, up, 0.0, np.zeros(LABELS, dtype=bool), rng).auc
+        hits["AUC"].append(
+            within(widen_interval(figure, WIDENED_BY_CHOICE), compute_auc(netsat, thumbs))
+        )
         for column in found.order.tolist():
             told = told_of(small, found.p, found.known, column)
             if told is None:
@@ -87,9 +93,9 @@ def intervals(quick: bool) -> Outcome:
         hits["good"].append(
             within(good_of(found.above, up, own, netsat[:1000]), float(thumbs.mean()))
         )
-        edges = edges_of(own)
-        counts = [counts_of(values, edges) for values in (own, netsat[:LABELS])]
-        hits["alarm"].append(is_unlike(stability_of_counts(*counts, np.random.default_rng(0))))
+        edges = make_bin_edges(own)
+        counts = [count_in_bins(values, edges) for values in (own, netsat[:LABELS])]
+        hits["alarm"].append(is_unlike(measure_count_stability(*counts, np.random.default_rng(0))))
 
     said, true = np.mean(gaps, axis=0) if gaps else (0.0, 0.0)
     rows = [
@@ -130,8 +136,8 @@ def told_of(small: ArrayWorld, p: Floats, known: Bools, column: int):  # type: i
     side = "sat" if small.sat[column] else "dsat"
     rubric = Rubric(id=f"r{column}", polarity=side, text=f"r{column}")
     standing = StandingRecord(p=float(p[column]), n=len(small.up), by="halvings")
-    worth = worth_of(small.held[rows, column], small.up[rows])
-    told, shrunk = in_one_voice([rubric], {rubric.id: standing}, {rubric.id: worth})
+    worth = measure_worth(small.held[rows, column], small.up[rows])
+    told, shrunk = reconcile_standings([rubric], {rubric.id: standing}, {rubric.id: worth})
     return shrunk[rubric.id] if told[rubric.id].word == "proven" else None
 
 
@@ -142,7 +148,7 @@ def good_of(above: Floats, up: Bools, own: Floats, further: Floats):  # type: ig
     model = LogisticRegression(C=1.0).fit(own[:, None], up)
     honest = LogisticRegression(C=1.0).fit(above[:, None], up).predict_proba(above[:, None])[:, 1]
     error = float(np.sqrt(np.square(honest - up).mean() / len(up)))
-    return share_of_probabilities(model.predict_proba(further[:, None])[:, 1], error)
+    return estimate_mean_probability(model.predict_proba(further[:, None])[:, 1], error)
 
 
 @world("users that come back")
@@ -164,13 +170,13 @@ def users_that_come_back(quick: bool) -> Outcome:
             found = learned(
                 ArrayWorld(rng.random((LABELS, RUBRICS)) < habit, up, user), grouped=grouped
             )
-            figure = assess(
+            figure = assess_scores(
                 found.above, up, 0.0, np.zeros(LABELS, dtype=bool), rng, together=found.blocks
             ).auc  # of users that nobody has seen, it is that of guessing
             false.append(bool((found.p <= PROVEN).any()))
             likely.append(bool((found.p <= LIKELY).any()))
             aucs.append(figure.value or 0.5)
-            held.append(within(widened(figure, CHOICE), 0.5))
+            held.append(within(widen_interval(figure, WIDENED_BY_CHOICE), 0.5))
         rows += [
             (f"users {name}: a false proven rubric", share_told(false)),
             (f"users {name}: a false proven or likely one", share_told(likely)),
@@ -204,7 +210,7 @@ def of_length(rng: Rng) -> tuple[Bools, Bools, Ints]:
     """Longer conversations go wrong, and have the rubric more often."""
     length = rng.lognormal(size=LABELS)
     place = length.argsort().argsort() / LABELS
-    return by_stratum(0.15 + 0.65 * place, 0.05 + 0.6 * place, binned(length), rng)
+    return by_stratum(0.15 + 0.65 * place, 0.05 + 0.6 * place, bin_numbers(length), rng)
 
 
 def of_time(rng: Rng) -> tuple[Bools, Bools, Ints]:
@@ -255,9 +261,14 @@ def confounds(quick: bool) -> Outcome:
         for number in range(20 if quick else 200):
             rng = np.random.default_rng([9, number])
             held, up, stratum = draw(rng)
-            found.append(explained_by(held, up, [Circumstance(name, stratum)]) is not None)
+            found.append(
+                find_explaining_circumstance(held, up, [Circumstance(name, stratum)]) is not None
+            )
             caused = rng.random(LABELS) >= np.where(held, 0.7, 0.3)
-            wrong.append(explained_by(held, caused, [Circumstance(name, stratum)]) is not None)
+            wrong.append(
+                find_explaining_circumstance(held, caused, [Circumstance(name, stratum)])
+                is not None
+            )
         rows.append((f"thumbs by {name} alone: the rubric goes along with it", share_told(found)))
         rows.append(
             (f"thumbs by the rubric, which comes with {name}: taken from it", share_told(wrong))

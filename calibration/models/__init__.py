@@ -25,22 +25,22 @@ BASELINES = {
 }
 """Names and classes of those in `baselines`."""
 
-NAMES = (
+MODEL_NAMES = (
     *BASELINES,
     *(module.name for module in pkgutil.iter_modules(__path__) if module.name != "baselines"),
 )
 
 
-def model_named(name: str) -> type[JudgedEstimator]:
+def get_model_class(name: str) -> type[JudgedEstimator]:
     """Return the estimator class of a name; PyTorch is imported only if needed.
 
     Raises:
         WrongUse: There is none.
     """
-    if name not in NAMES:
+    if name not in MODEL_NAMES:
         raise WrongUse(
             f"no calibrator is called {name!r}",
-            hint=f"use one of {', '.join(NAMES)}",
+            hint=f"use one of {', '.join(MODEL_NAMES)}",
         )
 
     # scikit-learn comes with it, and takes a second to import
@@ -63,13 +63,13 @@ def model_named(name: str) -> type[JudgedEstimator]:
     return estimator
 
 
-def model_with(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
+def make_model(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
     """Return an estimator that has not learned yet.
 
     Raises:
         WrongUse: There is none of that name, or it has no such setting.
     """
-    kind = model_named(name)
+    kind = get_model_class(name)
     settings_of_kind = kind().get_params(deep=False)
     if unknown := sorted(set(settings) - set(settings_of_kind)):
         raise WrongUse(
@@ -80,7 +80,7 @@ def model_with(name: str, settings: Mapping[str, Any]) -> JudgedEstimator:
     return kind(**settings)
 
 
-def name_of(model: JudgedEstimator) -> str:
-    """Return the name that `model_named` finds its class by."""
+def get_model_name(model: JudgedEstimator) -> str:
+    """Return the name that `get_model_class` finds its class by."""
     names_by_class = {kind: name for name, kind in BASELINES.items()}
     return names_by_class.get(type(model).__name__) or type(model).__module__.rpartition(".")[2]

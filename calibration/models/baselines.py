@@ -22,10 +22,10 @@ class AsIs(JudgedEstimator):
     uses_labels: ClassVar[bool] = False
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002
-        own_block(self, self.questionnaire_.index())
+        find_own_block(self, self.questionnaire_.index())
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
-        block = X[:, own_block(self, question)]
+        block = X[:, find_own_block(self, question)]
         mass = block.sum(axis=1, keepdims=True)
         shares: Floats = np.divide(
             block,
@@ -52,7 +52,7 @@ class Argmax(AsIs):
     title: ClassVar[str] = "answer as it is, most probable"
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:  # noqa: ARG002
-        block = np.nan_to_num(X[:, own_block(self, question)])
+        block = np.nan_to_num(X[:, find_own_block(self, question)])
         points = np.eye(block.shape[1])[block.argmax(axis=1)]
         answered = block.sum(axis=1, keepdims=True) > 0
         return np.asarray(np.where(answered, points, 1 / block.shape[1]))
@@ -84,7 +84,7 @@ class MainAlone(OrdinalMixedEffects):
         )
 
     def _only(self) -> Sequence[str]:
-        own_block(self, self.questionnaire_.index())
+        find_own_block(self, self.questionnaire_.index())
         return (self.questionnaire_.main,)
 
 
@@ -169,7 +169,7 @@ class Constant(JudgeMean):
         return np.broadcast_to(towards, counts.shape).copy()
 
 
-def own_block(model: JudgedEstimator, question: int) -> slice:
+def find_own_block(model: JudgedEstimator, question: int) -> slice:
     """Return the columns of X with the judge's own answer to a question.
 
     Raises:

@@ -5,30 +5,35 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pollex.calibration.crossfit import crossfit, fit_quietly, folds_of, one_group_out
+from pollex.calibration.crossfit import (
+    assign_judged_folds,
+    fit_quietly,
+    leave_one_group_out,
+    predict_out_of_fold,
+)
 from pollex.calibration.estimator import JudgedEstimator, State
-from pollex.calibration.judgments import NOBODY, Judgments
+from pollex.calibration.judgments import UNKNOWN_JUDGE, Judgments
 from pollex.calibration.model_choice import (
     FEW,
     Candidate,
     CandidateFigures,
     ModelChoice,
     Rule,
-    best_of,
-    choice_from,
-    close_to_best,
-    mixture_weights,
+    find_best_trial,
+    fit_mixture_weights,
+    list_trials_near_best,
+    restore_choice,
     try_candidates,
 )
-from pollex.calibration.models import model_with
-from pollex.calibration.storage import rebuild, state_of
+from pollex.calibration.models import make_model
+from pollex.calibration.storage import get_state, restore_state
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 
-LEAST_WEIGHT = 0.02
+LEAST_MIXTURE_WEIGHT = 0.02
 """A member of a mixture with less is left out."""
 
-BASELINES: tuple[Candidate, ...] = (
+BASELINE_CANDIDATES: tuple[Candidate, ...] = (
     ("constant", {}),
     ("judge_mean", {}),
     ("main_alone", {}),
@@ -37,7 +42,7 @@ BASELINES: tuple[Candidate, ...] = (
     ("ridge", {}),
 )
 
-ORDINAL: tuple[Candidate, ...] = (
+ORDINAL_CANDIDATES: tuple[Candidate, ...] = (
     *(("ordinal", {"slopes": None, "scales": None, "shared": shared}) for shared in (300.0, 30.0)),
     *(
         ("ordinal", {"slopes": slopes, "shared": shared, "intercepts": intercepts})
@@ -47,13 +52,13 @@ ORDINAL: tuple[Candidate, ...] = (
     ),
 )
 
-PLAIN: tuple[Candidate, ...] = tuple(
+PLAIN_CANDIDATES: tuple[Candidate, ...] = tuple(
     ("ordinal", {"slopes": None, "scales": None, "shared": shared})
     for shared in (300.0, 100.0, 30.0, 10.0)
 )
 """Where nobody is known, or judges have few labels each: there is nothing to learn about a judge but an intercept."""
 
-NETWORK: tuple[Candidate, ...] = (("network", {"seeds": 3}),)
+NETWORK_CANDIDATES: tuple[Candidate, ...] = (("network", {"seeds": 3}),)
 
 
 class Calibrator(JudgedEstimator):
@@ -127,11 +132,11 @@ class Calibrator(JudgedEstimator):
 
         # the chosen ones are fitted to everything
         rule: Rule = self.rule or ("stacked" if self.shift else "average")
-        weights = _weights(rule, trials, held_out, main.answer)
+        weights = _weigh_candidates(rule, trials, held_out, main.answer)
         self.choice_ = ModelChoice(
             how,
             rule,
-            best_of(trials),
+            find_best_trial(trials),
             tuple(trials),
             weights,
         )
@@ -146,15 +151,15 @@ class Calibrator(JudgedEstimator):
 
         main = y.of_question(self.questionnaire_.index())
         # judges with few labels can have an intercept of their own and no more
-        labels = np.bincount(main.judge[main.judge != NOBODY], minlength=1)
+        labels = np.bincount(main.judge[main.judge != UNKNOWN_JUDGE], minlength=1)
         labels = labels[labels > 0]
         judges_have_labels = len(labels) > 0 and float(np.median(labels)) >= FEW
-        ordinal = ORDINAL if judges_have_labels else PLAIN
+        ordinal = ORDINAL_CANDIDATES if judges_have_labels else PLAIN_CANDIDATES
 
         with_network = self.network or not self.questionnaire_.scale().ordinal
-        network = NETWORK if with_network else ()
+        network = NETWORK_CANDIDATES if with_network else ()
 
-        return [*BASELINES, *ordinal, *network]
+        return [*BASELINE_CANDIDATES, *ordinal, *network]
 
     def _make_folds(self, y: Judgments, groups: Ints) -> tuple[list[Ints], str]:
         """Return the rows of each fold, and a description of the folds."""
@@ -170,13 +175,13 @@ class Calibrator(JudgedEstimator):
             # rows of groups without judgments belong to no group of their own
             judged_groups = np.where(np.isin(groups, present), groups, -1)
             how = f"leaving out one of {len(present)} groups in turn"
-            return one_group_out(judged_groups), how
+            return leave_one_group_out(judged_groups), how
         if self.folds < 2:
             raise WrongUse(f"folds={self.folds}", hint="give two or more")
 
         count = min(self.folds, len(present))
         rng = np.random.default_rng(self.seed)
-        return folds_of(groups, judged, count, rng), f"{count}-fold cross-validation"
+        return assign_judged_folds(groups, judged, count, rng), f"{count}-fold cross-validation"
 
     def _predict_held_out(
         self,
@@ -186,9 +191,9 @@ class Calibrator(JudgedEstimator):
         parts: Sequence[Ints],
     ) -> Floats | str:
         """Held-out distributions of a candidate, or why there are none."""
-        model = model_with(*candidate)
+        model = make_model(*candidate)
         try:
-            return crossfit(model, X, y, self.questionnaire_, parts)
+            return predict_out_of_fold(model, X, y, self.questionnaire_, parts)
         except WrongUse as error:
             return str(error)
 
@@ -200,7 +205,7 @@ class Calibrator(JudgedEstimator):
         groups: Ints,
     ) -> JudgedEstimator:
         return fit_quietly(
-            model_with(*candidate),
+            make_model(*candidate),
             X,
             y,
             self.questionnaire_,
@@ -217,22 +222,22 @@ class Calibrator(JudgedEstimator):
         arrays: dict[str, Any] = {"weights": self.weights_}
         members = []
         for place, member in enumerate(self.members_):
-            state = state_of(member, f"member.{place}.")
+            state = get_state(member, f"member.{place}.")
             members.append(state.facts)
             arrays |= state.arrays
 
         return State({"choice": self.choice_.facts(), "members": members}, arrays)
 
     def _restore(self, state: State) -> None:
-        self.choice_ = choice_from(state.facts["choice"])
+        self.choice_ = restore_choice(state.facts["choice"])
         self.weights_ = state.arrays["weights"]
         self.members_ = tuple(
-            rebuild(State(facts, state.arrays), f"member.{place}.")
+            restore_state(State(facts, state.arrays), f"member.{place}.")
             for place, facts in enumerate(state.facts["members"])
         )
 
 
-def _weights(
+def _weigh_candidates(
     rule: Rule,
     trials: Sequence[CandidateFigures],
     held_out: Sequence[Floats | str],
@@ -244,9 +249,9 @@ def _weights(
     distributions", doi:10.1214/17-BA1091, eq. 4 with the logarithmic score.
     """
     if rule == "best":
-        return {best_of(trials): 1.0}
+        return {find_best_trial(trials): 1.0}
     if rule == "average":
-        close = close_to_best(trials)
+        close = list_trials_near_best(trials)
         return dict.fromkeys(close, 1 / len(close))
 
     # `stacked`: the mixture of all that could be fitted
@@ -254,12 +259,12 @@ def _weights(
     weights = dict(
         zip(
             fitted,
-            mixture_weights([*fitted.values()], answers).tolist(),
+            fit_mixture_weights([*fitted.values()], answers).tolist(),
             strict=True,
         )
     )
     # Of very many alike, none may be left.
-    large = {place: weight for place, weight in weights.items() if weight >= LEAST_WEIGHT}
+    large = {place: weight for place, weight in weights.items() if weight >= LEAST_MIXTURE_WEIGHT}
     if not large:
         large = {max(weights, key=weights.__getitem__): 1.0}
 

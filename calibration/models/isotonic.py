@@ -7,7 +7,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from pollex.calibration.estimator import JudgedEstimator, State
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.models.baselines import own_block
+from pollex.calibration.models.baselines import find_own_block
 from pollex.measures.arrays import Floats, Ints
 
 Curves = tuple[Floats, Floats]
@@ -52,13 +52,14 @@ class IsotonicByJudge(JudgedEstimator):
         self.trust_: Floats = counts / np.maximum(counts + self.strength, 1e-12)
         # one curve a judge, and everybody's last
         self.curves_: list[Curves] = [
-            _curves(scores[judges == j], targets[judges == j]) for j in range(len(counts))
+            _fit_isotonic_curves(scores[judges == j], targets[judges == j])
+            for j in range(len(counts))
         ]
-        self.curves_.append(_curves(scores, targets))
+        self.curves_.append(_fit_isotonic_curves(scores, targets))
         self.share_ = np.array([len(scores) / max(len(scores) + self.smoothing, 1e-12)])
 
     def _scores(self, X: Floats, question: int) -> Floats:
-        own_block(self, question)
+        find_own_block(self, question)
         place = [scale.question for scale in self.questionnaire_.asked].index(
             self.questionnaire_.main
         )
@@ -73,14 +74,14 @@ class IsotonicByJudge(JudgedEstimator):
         self._require_main(question)
         scores = self._scores(X, question)
         # everybody's curve, mixed with everybody's shares `[row, options − 1]`
-        everybody = _read(self.curves_[-1], scores, self.above_)
+        everybody = _interpolate_levels(self.curves_[-1], scores, self.above_)
         above = self.share_ * everybody + (1 - self.share_) * self.above_
 
         # a known judge's own curve takes its part of the weight
         for judge in np.unique(judges[judges >= 0]).tolist():
             rows = judges == judge
             trust = np.where(np.isnan(scores[rows]), 0.0, self.trust_[judge])[:, None]
-            of_judge = _read(self.curves_[judge], scores[rows], self.above_)
+            of_judge = _interpolate_levels(self.curves_[judge], scores[rows], self.above_)
             above[rows] = trust * of_judge + (1 - trust) * above[rows]
 
         # probabilities are the differences of neighbouring levels, from 1 down to 0
@@ -110,7 +111,7 @@ class IsotonicByJudge(JudgedEstimator):
         ]
 
 
-def _curves(scores: Floats, targets: Floats) -> Curves:
+def _fit_isotonic_curves(scores: Floats, targets: Floats) -> Curves:
     """Isotonic fits of all columns of the targets, read off at each score that occurs."""
     knots = np.unique(scores)
     if not len(knots):
@@ -123,7 +124,7 @@ def _curves(scores: Floats, targets: Floats) -> Curves:
     return knots, np.stack(fits, axis=1)
 
 
-def _read(curves: Curves, scores: Floats, otherwise: Floats) -> Floats:
+def _interpolate_levels(curves: Curves, scores: Floats, otherwise: Floats) -> Floats:
     """Interpolate levels at the scores `[row, options − 1]`; `otherwise` where undefined."""
     knots, levels = curves
     if not len(knots):

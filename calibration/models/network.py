@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from pollex.calibration.estimator import JudgedEstimator, State
-from pollex.calibration.judgments import NOBODY, AnswerMatrix, Judgments, answer_matrix_of
+from pollex.calibration.judgments import UNKNOWN_JUDGE, AnswerMatrix, Judgments, make_answer_matrix
 from pollex.calibration.network.weights import Array, Weights, join_seeds
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
@@ -26,7 +26,7 @@ Recipe = Literal["shrunk", "authors"]
 FOLDS = 5
 """By which λ is chosen."""
 
-LEAST = 1e-9
+LEAST_PROBABILITY = 1e-9
 """Of a probability that a network begins with."""
 
 
@@ -155,7 +155,7 @@ class CalibrationNetwork(JudgedEstimator):
 
         # one sheet for each text and judge, with the answers to every question there is
         self.learned_ = np.unique(y.question)
-        sheets = answer_matrix_of(y, self.learned_)
+        sheets = make_answer_matrix(y, self.learned_)
         inputs = self.inputs(X)[sheets.row]
         self.starts_ = ()
 
@@ -275,7 +275,7 @@ class CalibrationNetwork(JudgedEstimator):
         from pollex.calibration.network import training
 
         # networks of all seeds begin alike in shape, and at the answers' shares
-        heads = training.heads_of(sheets, self._options(), self._ordinal())
+        heads = training.make_heads(sheets, self._options(), self._ordinal())
         judge_count = len(self.judges_)
         judges = {
             "all": (judge_count, judge_count),
@@ -301,7 +301,7 @@ class CalibrationNetwork(JudgedEstimator):
         )
         penalties = self.decay, self.shrinkage, self.dropout
         plan = training.TrainingConfig(self.pretraining, self.rate, *penalties)
-        general = training.train(first, lesson, plan, self.seed + 1)
+        general = training.train_weights(first, lesson, plan, self.seed + 1)
         plan = training.TrainingConfig(
             self.finetuning,
             self.finetuning_rate,
@@ -309,7 +309,9 @@ class CalibrationNetwork(JudgedEstimator):
         )
         main = self._main_place()
 
-        return general, training.train(general.only(main), lesson.only(main), plan, self.seed + 2)
+        return general, training.train_weights(
+            general.only(main), lesson.only(main), plan, self.seed + 2
+        )
 
     def _learn_by_search(
         self,
@@ -348,7 +350,7 @@ class CalibrationNetwork(JudgedEstimator):
     def _train_by_paper(self, inputs: Floats, sheets: AnswerMatrix) -> Weights:
         from pollex.calibration.network import paper_recipe as authors
 
-        if strangers := int((sheets.judge == NOBODY).sum()):
+        if strangers := int((sheets.judge == UNKNOWN_JUDGE).sum()):
             raise WrongUse(
                 f"the authors' recipe has no place for answers by nobody known, and there are {strangers} such sheets",
                 hint="name their judges, or use the recipe `shrunk`",
@@ -451,8 +453,8 @@ class CalibrationNetwork(JudgedEstimator):
     def _restore(self, state: State) -> None:
         self.learned_ = np.array(state.facts["learned"], dtype=np.int64)
         self.strength_ = state.facts.get("strength")
-        self.tuned_ = Weights(**_arrays(state, "tuned."))
-        general = _arrays(state, "general.")
+        self.tuned_ = Weights(**_select_arrays(state, "tuned."))
+        general = _select_arrays(state, "general.")
         if general:
             self.general_ = Weights(**general)
         else:
@@ -493,7 +495,7 @@ class CalibrationNetwork(JudgedEstimator):
             self.questionnaire_,
             main=self.questionnaire_.scales[question].question,
         )
-        start_state = State(facts, _arrays(state, f"start.{number}."))
+        start_state = State(facts, _select_arrays(state, f"start.{number}."))
 
         return type(start).from_state(
             start.get_params(deep=False),
@@ -502,7 +504,7 @@ class CalibrationNetwork(JudgedEstimator):
         )
 
 
-def _arrays(state: State, prefix: str) -> dict[str, Array]:
+def _select_arrays(state: State, prefix: str) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     for name, array in state.arrays.items():
         if name.startswith(prefix):
@@ -511,4 +513,4 @@ def _arrays(state: State, prefix: str) -> dict[str, Array]:
 
 
 def _clip_logs(proba: Floats) -> Floats:
-    return np.asarray(np.log(np.maximum(proba, LEAST)))
+    return np.asarray(np.log(np.maximum(proba, LEAST_PROBABILITY)))

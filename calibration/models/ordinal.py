@@ -7,20 +7,20 @@ import numpy as np
 
 from pollex.calibration.cumulative_link import (
     LinkTerms,
-    distribution,
     fit_terms,
-    flat_terms,
-    precisions,
+    make_flat_terms,
+    make_precisions,
+    predict_distributions,
 )
 from pollex.calibration.estimator import JudgedEstimator, State
-from pollex.calibration.features import Inputs, inputs_from, inputs_of
+from pollex.calibration.features import Inputs, fit_inputs, restore_inputs
 from pollex.calibration.judgments import Judgments
 from pollex.measures.arrays import Floats, Ints
 
 SMOOTHING = 1.0
 """So many judgments more, spread evenly over the options, stand behind the cuts that are the priors' means."""
 
-PARTS = tuple(LinkTerms.__dataclass_fields__)
+TERM_NAMES = tuple(LinkTerms.__dataclass_fields__)
 
 
 class OrdinalMixedEffects(JudgedEstimator):
@@ -52,7 +52,7 @@ class OrdinalMixedEffects(JudgedEstimator):
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         self._require_order("a cumulative link needs an order")
-        self.inputs_: Inputs = inputs_of(
+        self.inputs_: Inputs = fit_inputs(
             X[np.unique(y.row)],
             self.questionnaire_,
             self._only(),
@@ -61,12 +61,12 @@ class OrdinalMixedEffects(JudgedEstimator):
         labels = y.of_question(self.questionnaire_.index())
         options = len(self.questionnaire_.scale().values)
         shares = np.bincount(labels.answer, minlength=options) + SMOOTHING / options
-        center = flat_terms(
+        center = make_flat_terms(
             shares / shares.sum(),
             self.inputs_.width,
             len(self.judges_),
         )
-        precision = precisions(
+        precision = make_precisions(
             center,
             (self.cuts, self.cuts, self.shared, self.intercepts, self.scales, self.slopes),
         )
@@ -96,17 +96,17 @@ class OrdinalMixedEffects(JudgedEstimator):
 
         # gaps were filled with what is expected: doubt about it widens the distribution
         slopes = terms.slopes + judge_slopes + np.zeros_like(filled.rows)
-        return distribution(terms, filled.rows, judges, filled.variance(slopes))
+        return predict_distributions(terms, filled.rows, judges, filled.variance(slopes))
 
     def _state(self) -> State:
         main = self.questionnaire_.index()
         return State(
             {},
             self.inputs_.arrays()
-            | {f"{main}.{part}": getattr(self.terms_, part) for part in PARTS},
+            | {f"{main}.{part}": getattr(self.terms_, part) for part in TERM_NAMES},
         )
 
     def _restore(self, state: State) -> None:
-        self.inputs_ = inputs_from(self.questionnaire_, state.arrays)
+        self.inputs_ = restore_inputs(self.questionnaire_, state.arrays)
         main = self.questionnaire_.index()
-        self.terms_ = LinkTerms(*(state.arrays[f"{main}.{part}"] for part in PARTS))
+        self.terms_ = LinkTerms(*(state.arrays[f"{main}.{part}"] for part in TERM_NAMES))

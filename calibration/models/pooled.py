@@ -17,7 +17,7 @@ from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.models.weighted_sum import WeightedSum
 from pollex.measures.arrays import Floats, Ints
 
-LEAST = 1e-9
+LEAST_PROBABILITY = 1e-9
 """Of a probability that is averaged."""
 
 
@@ -54,7 +54,7 @@ class LogPool(JudgedEstimator):
         for member in self.members_:
             by_member.append(member._distribution(X, judges, question))
 
-        mean = np.exp(np.log(np.maximum(by_member, LEAST)).mean(axis=0))
+        mean = np.exp(np.log(np.maximum(by_member, LEAST_PROBABILITY)).mean(axis=0))
         return np.asarray(mean / mean.sum(axis=1, keepdims=True))
 
     def _state(self) -> State:

@@ -6,16 +6,16 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
-from pollex.calibration.cumulative_link import probabilities_between
+from pollex.calibration.cumulative_link import compute_option_probabilities
 from pollex.calibration.estimator import JudgedEstimator, State
-from pollex.calibration.features import Inputs, inputs_from, inputs_of
+from pollex.calibration.features import Inputs, fit_inputs, restore_inputs
 from pollex.calibration.judgments import Judgments
 from pollex.measures.arrays import Floats, Ints
 
-LEAST = 1e-9
+LEAST_PROBABILITY = 1e-9
 """No answer is given a smaller probability."""
 
-LEARNT = ("weights", "deviation")
+FITTED_ARRAYS = ("weights", "deviation")
 
 
 class RidgeWithJudge(JudgedEstimator):
@@ -38,7 +38,7 @@ class RidgeWithJudge(JudgedEstimator):
 
     def _learn(self, X: Floats, y: Judgments, groups: Ints) -> None:  # noqa: ARG002 (cross-validates nothing)
         self._require_order("its answers have no mean")
-        self.inputs_: Inputs = inputs_of(X[np.unique(y.row)], self.questionnaire_)
+        self.inputs_: Inputs = fit_inputs(X[np.unique(y.row)], self.questionnaire_)
         # least squares with a penalty, in closed form
         labels = y.of_question(self.questionnaire_.index())
         target = self._values()[labels.answer]
@@ -51,8 +51,10 @@ class RidgeWithJudge(JudgedEstimator):
         )
         # each judgment's prediction without itself, by the diagonal of the hat matrix
         hat = ((D @ np.linalg.inv(gram)) * D).sum(axis=1)
-        left_out = target - (target - D @ self.weights_) / np.maximum(1 - hat, LEAST)
-        self.deviation_: Floats = np.array([_deviation(left_out, labels.answer, self._midpoints())])
+        left_out = target - (target - D @ self.weights_) / np.maximum(1 - hat, LEAST_PROBABILITY)
+        self.deviation_: Floats = np.array(
+            [_fit_deviation(left_out, labels.answer, self._midpoints())]
+        )
 
     def _design(self, F: Floats, judges: Ints) -> Floats:
         who = (judges[:, None] == np.arange(len(self.judges_))).astype(np.float64)
@@ -75,33 +77,33 @@ class RidgeWithJudge(JudgedEstimator):
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         self._require_main(question)
         mean = self._design(self.inputs_.of(X).rows, judges) @ self.weights_
-        return cut_normal(
+        return integrate_normal_between(
             mean,
             float(self.deviation_[0]),
             self._midpoints(),
         )
 
     def _state(self) -> State:
-        learned = {name: getattr(self, f"{name}_") for name in LEARNT}
+        learned = {name: getattr(self, f"{name}_") for name in FITTED_ARRAYS}
         return State({}, self.inputs_.arrays() | learned)
 
     def _restore(self, state: State) -> None:
-        self.inputs_ = inputs_from(self.questionnaire_, state.arrays)
-        self.weights_, self.deviation_ = (state.arrays[name] for name in LEARNT)
+        self.inputs_ = restore_inputs(self.questionnaire_, state.arrays)
+        self.weights_, self.deviation_ = (state.arrays[name] for name in FITTED_ARRAYS)
 
 
-def cut_normal(mean: Floats, deviation: float, midpoints: Floats) -> Floats:
+def integrate_normal_between(mean: Floats, deviation: float, midpoints: Floats) -> Floats:
     """Return probability between neighboring midpoints under a normal around each mean `[row, option]`."""
-    return probabilities_between(ndtr((midpoints[None, :] - mean[:, None]) / deviation))
+    return compute_option_probabilities(ndtr((midpoints[None, :] - mean[:, None]) / deviation))
 
 
-def _deviation(mean: Floats, answers: Ints, midpoints: Floats) -> float:
+def _fit_deviation(mean: Floats, answers: Ints, midpoints: Floats) -> float:
     """Find the deviation with the largest likelihood, from 1/50 to 50 midpoint ranges."""
     # searched on the scale of logarithms
     unit = float(np.ptp(midpoints)) or 1.0
 
     def loss(log: float) -> float:
-        proba = cut_normal(mean, unit * np.exp(log), midpoints)
+        proba = integrate_normal_between(mean, unit * np.exp(log), midpoints)
         return -float(np.log(proba[np.arange(len(answers)), answers]).sum())
 
     bounds = (-np.log(50), np.log(50))

@@ -25,17 +25,17 @@ import numpy as np
 
 from pollex.calibration.cumulative_link import (
     LinkTerms,
-    distribution,
     fit_terms,
-    flat_terms,
-    precisions,
+    make_flat_terms,
+    make_precisions,
+    predict_distributions,
 )
 from pollex.calibration.estimator import JudgedEstimator, State
-from pollex.calibration.features import FARTHEST, mean_and_spread
+from pollex.calibration.features import FARTHEST_STANDARD_SCORE, measure_columns
 from pollex.calibration.judgments import Judgments
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import platt_targets
+from pollex.measures.distributions import compute_platt_targets
 
 SLOPE_PRECISION = 4.0
 """Of the prior on b, whose score is standardized: a normal of deviation .5. The questions are chosen on the labels, so
@@ -45,7 +45,7 @@ doi:10.1214/08-AOAS191."""
 CUTS_PRECISION = 0.01
 LEAST_SPREAD = 1e-9
 
-PARTS = tuple(LinkTerms.__dataclass_fields__)
+TERM_NAMES = tuple(LinkTerms.__dataclass_fields__)
 
 
 class WeightedSum(JudgedEstimator):
@@ -86,9 +86,9 @@ class WeightedSum(JudgedEstimator):
 
         # weights from the answers alone, no label; the score gets deviation 1
         signed = self._signed(X)
-        self.mean_, self.spread_ = mean_and_spread(signed)
+        self.mean_, self.spread_ = measure_columns(signed)
         z = self._standard(signed)
-        self.weights_: Floats = weights_of(z, self.spread_, self.independence)
+        self.weights_: Floats = compute_weights(z, self.spread_, self.independence)
         deviation = float((z @ self.weights_).std())
         if deviation > LEAST_SPREAD:
             self.weights_ = self.weights_ / deviation
@@ -126,14 +126,16 @@ class WeightedSum(JudgedEstimator):
         score = (z @ self.weights_)[:, None]
         if self.deviations is None:
             return score
-        return np.concatenate([score, np.clip(z, -FARTHEST, FARTHEST)], axis=1)
+        return np.concatenate(
+            [score, np.clip(z, -FARTHEST_STANDARD_SCORE, FARTHEST_STANDARD_SCORE)], axis=1
+        )
 
     def _terms(self, F: Floats, y: Judgments) -> LinkTerms:
         # Platt's targets: each judgment counts a little for every option, with these weights
         options = len(self.questionnaire_.scale().values)
-        targets = platt_targets(y.answer, options)
+        targets = compute_platt_targets(y.answer, options)
         counts = np.bincount(y.answer, minlength=options) + 1.0
-        center = flat_terms(
+        center = make_flat_terms(
             counts / counts.sum(),
             F.shape[1],
             len(self.judges_),
@@ -152,7 +154,7 @@ class WeightedSum(JudgedEstimator):
     def _precision(self, shape: LinkTerms) -> LinkTerms:
         # judges have intercepts, and no scales or slopes of their own
         deviations = 1.0 if self.deviations is None else self.deviations
-        precision = precisions(
+        precision = make_precisions(
             shape,
             (CUTS_PRECISION, CUTS_PRECISION, deviations, self.intercepts, None, None),
         )
@@ -162,7 +164,7 @@ class WeightedSum(JudgedEstimator):
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         self._require_main(question)
-        return distribution(
+        return predict_distributions(
             self.terms_,
             self._inputs(self._standard(self._signed(X))),
             judges,
@@ -176,7 +178,7 @@ class WeightedSum(JudgedEstimator):
         }
         return State(
             {},
-            learned | {part: getattr(self.terms_, part) for part in PARTS},
+            learned | {part: getattr(self.terms_, part) for part in TERM_NAMES},
         )
 
     def _restore(self, state: State) -> None:
@@ -184,10 +186,10 @@ class WeightedSum(JudgedEstimator):
         self.mean_, self.spread_, self.weights_ = (
             arrays[name] for name in ("mean", "spread", "weights")
         )
-        self.terms_ = LinkTerms(*(arrays[part] for part in PARTS))
+        self.terms_ = LinkTerms(*(arrays[part] for part in TERM_NAMES))
 
 
-def weights_of(z: Floats, spread: Floats, independence: float) -> Floats:
+def compute_weights(z: Floats, spread: Floats, independence: float) -> Floats:
     """Compute w `[question]` of standardized rows `[row, question]`."""
     correlation = z.T @ z / len(z)
     np.fill_diagonal(correlation, 1.0)

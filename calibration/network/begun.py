@@ -20,15 +20,15 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
-from pollex.calibration.judgments import NOBODY, UNANSWERED, AnswerMatrix
-from pollex.calibration.network.training import one_thread
+from pollex.calibration.judgments import UNANSWERED, UNKNOWN_JUDGE, AnswerMatrix
+from pollex.calibration.network.training import limit_to_one_thread
 from pollex.calibration.network.weights import Weights
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.measures.arrays import Floats, Ints
 
-STEPS = 120
-RATE = 0.03
-OPTIONS_COUNT = 0.2
+TRAINING_STEPS = 120
+LEARNING_RATE = 0.03
+OPTIONS_WEIGHT = 0.2
 """Weight of a single option beside the expected value: people's scales are steady, single options are noise."""
 
 INPUT_SPREAD, BEGIN = 1.56, 0.82
@@ -41,7 +41,7 @@ found late."""
 
 LEAST_SPREAD = 1e-3
 
-STRONG = 3.0
+STRONG_EVIDENCE = 3.0
 """Nats of log-likelihood that a weaker λ has to be better by: odds of 20 to 1. By a standard error instead, the weakest
 of three was often taken by luck on some hundred labels. Sources: Geisser and Eddy 1979,
 doi:10.1080/01621459.1979.10481632, for odds by what was left out; Kass and Raftery 1995,
@@ -71,7 +71,7 @@ class StackData:
     judges: int
 
 
-@one_thread()
+@limit_to_one_thread()
 def train_by_strength(
     lesson: StackData,
     questions: Questionnaire,
@@ -112,7 +112,7 @@ def train_by_strength(
 def _choose_strength(losses: Floats, strengths: tuple[float, ...]) -> int:
     """Place of the strongest λ against which there is no strong evidence in what was left out `[λ, sheet]`."""
     behind = losses.sum(axis=1) - losses.sum(axis=1).min()
-    return max(np.flatnonzero(behind <= STRONG).tolist(), key=strengths.__getitem__)
+    return max(np.flatnonzero(behind <= STRONG_EVIDENCE).tolist(), key=strengths.__getitem__)
 
 
 def _take_networks(weights: Weights, networks: slice) -> Weights:
@@ -136,7 +136,7 @@ def _make_basis(questions: Questionnaire, inputs: Floats) -> Floats:
         # Around the mean: what is missing or never came up, all zeros, then stands at it.
         values[block, place] = worth - (shares @ worth).sum() / max(shares.sum(), LEAST_SPREAD)
 
-    basis = np.concatenate([values, OPTIONS_COUNT * np.eye(width)], axis=1)
+    basis = np.concatenate([values, OPTIONS_WEIGHT * np.eye(width)], axis=1)
 
     # all expected values together get the standard deviation of all inputs
     spread = float(np.sqrt((inputs[:, :-1] @ values).var(axis=0).sum()))
@@ -174,7 +174,7 @@ class _Stack:
         # nobody known has the code after the last judge
         self.judge = torch.from_numpy(
             np.where(
-                lesson.sheets.judge == NOBODY,
+                lesson.sheets.judge == UNKNOWN_JUDGE,
                 lesson.judges,
                 lesson.sheets.judge,
             )
@@ -231,14 +231,14 @@ class _Stack:
 
         means, squares = ([torch.zeros_like(value) for value in moving] for _ in range(2))
         step_counts = [torch.zeros(()) for _ in moving]
-        for number in range(STEPS):
+        for number in range(TRAINING_STEPS):
             slopes = list(torch.autograd.grad(self._objective(questions), moving))
             # not the class of the optimizer, which loads a compiler and makes a folder for it
             with torch.no_grad():
+                cosine = float(np.cos(np.pi * number / TRAINING_STEPS))
                 adam(
                     moving, slopes, means, squares, [], step_counts, fused=True, amsgrad=False, beta1=0.9, beta2=0.999,
-                    lr=RATE * 0.5 * (1 + float(np.cos(np.pi * number / STEPS))), weight_decay=0.0, eps=1e-8,
-                    maximize=False,
+                    lr=LEARNING_RATE * 0.5 * (1 + cosine), weight_decay=0.0, eps=1e-8, maximize=False,
                 )  # fmt: skip
 
     def _objective(self, questions: tuple[int, ...]) -> Tensor:

@@ -24,7 +24,7 @@ from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 
 
-def initial_weights(
+def draw_initial_weights(
     shape: tuple[int, int, int],
     heads: tuple[int, int],
     judges: int,
@@ -59,7 +59,7 @@ def initial_weights(
     return weights
 
 
-def batches(
+def draw_batches(
     sheets: int,
     size: int,
     steps: int,
@@ -98,13 +98,13 @@ class OneNetwork(torch.nn.Module):
         z2 = torch.sigmoid(
             torch.einsum(
                 "si,sih->sh",
-                _with_bias(z1),
+                _append_bias(z1),
                 self._summed("W2", judges),
             )
         )
         return torch.einsum(
             "si,sqio->sqo",
-            _with_bias(z2),
+            _append_bias(z2),
             self._summed("V", judges),
         )
 
@@ -113,7 +113,7 @@ class OneNetwork(torch.nn.Module):
         return total
 
 
-def _with_bias(z: Tensor) -> Tensor:
+def _append_bias(z: Tensor) -> Tensor:
     return torch.cat([z, z.new_ones((len(z), 1))], dim=1)
 
 
@@ -148,7 +148,7 @@ def train_in_two_phases(
     # single precision and one sheet after another, as they have it
     heads = len(options), int(options.max())
     network = OneNetwork(
-        initial_weights(
+        draw_initial_weights(
             (inputs.shape[1] - 1, h1, h2),
             heads,
             int(sheets.judge.max()) + 1,
@@ -162,7 +162,7 @@ def train_in_two_phases(
     steps_an_epoch = len(sheets) // batch
     for epochs, questions in ((pretraining, list(range(len(options)))), (finetuning, [main])):
         # both phases begin with the same seed, and so see the same batches
-        drawn = batches(len(sheets), batch, epochs * steps_an_epoch, seed)
+        drawn = draw_batches(len(sheets), batch, epochs * steps_an_epoch, seed)
         for rows in torch.from_numpy(drawn):
             logits = network(x[rows], judge[rows]).permute(0, 2, 1)[:, :, questions]
             answers = answer[rows][:, questions]

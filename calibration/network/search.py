@@ -15,17 +15,17 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterSampler
 
-from pollex.calibration.crossfit import crossfit, folds_of
+from pollex.calibration.crossfit import assign_judged_folds, predict_out_of_fold
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.model_choice import clipped_log_losses, standard_error
+from pollex.calibration.model_choice import compute_clipped_log_losses, compute_standard_error
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 
-UNITS = [10, 25, 50, 100]
-GRID = {
-    "h1": UNITS,
-    "h2": UNITS,
+HIDDEN_UNITS = [10, 25, 50, 100]
+SETTINGS_GRID = {
+    "h1": HIDDEN_UNITS,
+    "h2": HIDDEN_UNITS,
     "rate": [0.003, 0.01, 0.03, 0.1],
     "pretraining": [20, 40, 80],
     "finetuning": [20, 40, 80],
@@ -35,7 +35,7 @@ GRID = {
 """The paper's units, and around the defaults what the recipe `shrunk` has in place of its batches and epochs."""
 
 FOLDS = 5
-NETWORKS = 3
+NETWORKS_A_DRAW = 3
 """Networks that are averaged, of either side, when the best draw runs against the settings given."""
 
 
@@ -82,7 +82,7 @@ class SearchResult:
         """The best trial; None unless it is significantly better than the given settings."""
         if self.again is None or self.again - self.baseline <= self.error:
             return None
-        return best_of(self.trials)
+        return find_best_draw(self.trials)
 
     def sentence(self) -> str:
         """Describe the search and its result."""
@@ -110,7 +110,7 @@ class SearchResult:
         return f"{self.best.name}, log-loss {-self.again:.3f}, those given {least}, {apart}"
 
 
-def best_of(trials: tuple[DrawnSettings, ...]) -> DrawnSettings:
+def find_best_draw(trials: tuple[DrawnSettings, ...]) -> DrawnSettings:
     """Return the trial with the highest log-likelihood."""
     return max(trials, key=lambda trial: trial.log_likelihood)
 
@@ -149,13 +149,13 @@ def search_settings(
             option={"model": "judge_mean"},
         )
 
-    first, second = (folds_of(groups, main.row, count, rng) for _ in range(2))
+    first, second = (assign_judged_folds(groups, main.row, count, rng) for _ in range(2))
 
     def log_likelihoods(
         drawn: Mapping[str, Any],
         folds: list[Ints],
         seed: int,
-        seeds: int = NETWORKS,
+        seeds: int = NETWORKS_A_DRAW,
     ) -> Floats:
         network = clone(model).set_params(
             search=None,
@@ -163,18 +163,18 @@ def search_settings(
             seed=seed,
             **drawn,
         )
-        return -clipped_log_losses(
-            crossfit(network, X, y, model.questionnaire_, folds), main.answer
+        return -compute_clipped_log_losses(
+            predict_out_of_fold(network, X, y, model.questionnaire_, folds), main.answer
         )
 
     # the settings that were given, in the other folds
     baseline = log_likelihoods({}, second, settings["seed"] + 1)
     # This draw, the best one again, and the training on everything.
-    after = 1 + NETWORKS + settings["seeds"] / (count - 1)
+    after = 1 + NETWORKS_A_DRAW + settings["seeds"] / (count - 1)
     took = 0.0
     trials = list[DrawnSettings]()
-    sampled = ParameterSampler(GRID, draws, random_state=settings["seed"])
-    drawn = [{name: sample[name] for name in GRID} for sample in sampled]
+    sampled = ParameterSampler(SETTINGS_GRID, draws, random_state=settings["seed"])
+    drawn = [{name: sample[name] for name in SETTINGS_GRID} for sample in sampled]
     # the quick ones first
     drawn.sort(
         key=lambda draw: (draw["pretraining"] + draw["finetuning"]) * draw["h1"] * draw["h2"]
@@ -194,12 +194,12 @@ def search_settings(
     again = baseline
     if tried:
         again = log_likelihoods(
-            best_of(tried).settings,
+            find_best_draw(tried).settings,
             second,
             settings["seed"] + 1,
         )
 
-    error = standard_error(again - baseline, main.row)
+    error = compute_standard_error(again - baseline, main.row)
     mean = float(again.mean()) if tried else None
     return SearchResult(
         float(baseline.mean()),

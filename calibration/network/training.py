@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from pollex.calibration.judgments import NOBODY, UNANSWERED, AnswerMatrix
-from pollex.calibration.network.weights import LOG_SCALE, Array, Weights
+from pollex.calibration.judgments import UNANSWERED, UNKNOWN_JUDGE, AnswerMatrix
+from pollex.calibration.network.weights import LARGEST_LOG_SCALE, Array, Weights
 from pollex.measures.arrays import Bools, Floats, Ints
 
-LEARNT = ("W1", "W2", "V", "W1a", "W2a", "Va", "cuts")
-SLOT = 32
+LEARNED_WEIGHTS = ("W1", "W2", "V", "W1a", "W2a", "Va", "cuts")
+SLOT_SHEETS = 32
 """A judge with more sheets than this has several slots, so that one busy judge doesn't pad all others."""
 
 
@@ -60,14 +60,14 @@ class JudgeSlots:
     judge: Tensor
 
 
-def slots_of(judge: Ints, judges: int) -> JudgeSlots:
+def assign_slots(judge: Ints, judges: int) -> JudgeSlots:
     """Assign sheets of the judges given `[sheet]` to slots."""
     # place of each sheet among those of its judge, and the slot that it lies in
-    codes = np.where(judge == NOBODY, judges, judge)
+    codes = np.where(judge == UNKNOWN_JUDGE, judges, judge)
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     place = np.arange(len(codes)) - np.searchsorted(ordered, ordered)
-    size = int(min(SLOT, place.max(initial=0) + 1))
+    size = int(min(SLOT_SHEETS, place.max(initial=0) + 1))
     keys = np.stack([ordered, place // size], axis=1)
     unique, slot = np.unique(keys, axis=0, return_inverse=True)
     # which sheet lies where `[slot, place]`; the rest is padding
@@ -174,7 +174,7 @@ class Heads:
         return int(self.shares.shape[1])
 
 
-def heads_of(sheets: AnswerMatrix, options: Ints, ordinal: Bools) -> Heads:
+def make_heads(sheets: AnswerMatrix, options: Ints, ordinal: Bools) -> Heads:
     """Make heads for the questions of the sheets."""
     # counts of each answer, with one more for each option `[question, option]`
     places = np.arange(int(options.max()))
@@ -190,11 +190,11 @@ def heads_of(sheets: AnswerMatrix, options: Ints, ordinal: Bools) -> Heads:
 
 _LOCK = Lock()
 _THREADS_BEFORE: dict[int, int] = {}
-"""By thread that is inside `one_thread`, what it goes back to. PyTorch's number is the process's, and so is this."""
+"""By thread that is inside `limit_to_one_thread`, what it goes back to: PyTorch's number and this are the process's."""
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def limit_to_one_thread() -> Iterator[None]:
     """Limit PyTorch to one thread in this context, also if several overlap.
 
     Products of matrices as small as these are done before a second thread has begun. Where others
@@ -219,8 +219,8 @@ def one_thread() -> Iterator[None]:
             torch.set_num_threads(_THREADS_BEFORE.pop(me))
 
 
-@one_thread()
-def train(
+@limit_to_one_thread()
+def train_weights(
     weights: Weights,
     lesson: TrainingData,
     plan: TrainingConfig,
@@ -230,14 +230,14 @@ def train(
     # single precision; the anchor is what deltas are shrunk to
     random = torch.Generator().manual_seed(seed)
     single = {}
-    for name in LEARNT:
+    for name in LEARNED_WEIGHTS:
         single[name] = torch.tensor(getattr(weights, name), dtype=torch.float32)
 
     anchor = {name: value.clone() for name, value in single.items()}
-    for name in LEARNT:
+    for name in LEARNED_WEIGHTS:
         single[name].requires_grad_(single[name].numel() > 0)
 
-    step = _objective(lesson, weights, anchor, plan)
+    step = _make_objective(lesson, weights, anchor, plan)
     moving = [value for value in single.values() if value.requires_grad]
     adam = torch.optim.Adam(moving, lr=plan.rate, foreach=True)
     for number in range(plan.steps):
@@ -255,7 +255,7 @@ def train(
     return replace(weights, **learned)
 
 
-def _objective(
+def _make_objective(
     lesson: TrainingData,
     weights: Weights,
     anchor: dict[str, Tensor],
@@ -264,12 +264,12 @@ def _objective(
     """Make the negative log posterior a function of the weights, averaged over sheets."""
     # everything is laid out in slots `[slot, place, …]` once
     judges = max(weights.W1a.shape[1], weights.Va.shape[1])
-    slots = slots_of(lesson.sheets.judge, judges)
+    slots = assign_slots(lesson.sheets.judge, judges)
     inputs = torch.tensor(lesson.inputs, dtype=torch.float32)[slots.sheet]
     answers = torch.from_numpy(lesson.sheets.answer)[slots.sheet]
     answers = torch.where(slots.filled[..., None], answers, UNANSWERED)
     if plan.dropout:
-        thin = _thinner(lesson, plan.dropout)
+        thin = _make_question_dropout(lesson, plan.dropout)
     else:
         thin = None
 
@@ -281,19 +281,19 @@ def _objective(
         if thin is not None:
             thinned = thin(inputs, seeds, random)
 
-        logs = log_likelihood(
+        logs = compute_log_likelihood(
             single,
             thinned,
             answers,
             slots.judge,
             weights,
         )
-        return (penalty(single, anchor, plan) - logs) / count
+        return (compute_penalty(single, anchor, plan) - logs) / count
 
     return objective
 
 
-def _thinner(
+def _make_question_dropout(
     lesson: TrainingData, dropout: float
 ) -> Callable[[Tensor, int, torch.Generator], Tensor]:
     """Make a function that hides whole questions: probability 0, mask 1."""
@@ -318,7 +318,7 @@ def _thinner(
     return thin
 
 
-def log_likelihood(
+def compute_log_likelihood(
     single: dict[str, Tensor],
     inputs: Tensor,
     answers: Tensor,
@@ -335,23 +335,23 @@ def log_likelihood(
         like: Has the heads' kinds.
     """
     # outputs of the heads `[seed, slot, place, question, output]`
-    z1 = torch.sigmoid(_layer(inputs, single["W1"], single["W1a"], judge))
+    z1 = torch.sigmoid(_apply_layer(inputs, single["W1"], single["W1a"], judge))
     z2 = torch.sigmoid(
-        _layer(
-            _with_bias(z1),
+        _apply_layer(
+            _append_bias(z1),
             single["W2"],
             single["W2a"],
             judge,
         )
     )
-    outputs = _layer(_with_bias(z2), single["V"], single["Va"], judge)
+    outputs = _apply_layer(_append_bias(z2), single["V"], single["Va"], judge)
     outputs = outputs.reshape(*outputs.shape[:3], len(like.options), -1)
     logs = torch.zeros((), dtype=outputs.dtype)
     # questions of one kind together
     for ordinal in (False, True):
         chosen = torch.from_numpy(np.flatnonzero(like.ordinal == ordinal))
         if len(chosen):
-            link = _cumulative if ordinal else _softmax
+            link = _compute_cumulative_logs if ordinal else _compute_softmax_logs
             chosen_answers = answers[:, :, chosen]
             log_probabilities = link(
                 outputs[:, :, :, chosen],
@@ -369,7 +369,7 @@ def log_likelihood(
     return logs
 
 
-def _layer(
+def _apply_layer(
     inputs: Tensor,
     W: Tensor,
     Wa: Tensor,
@@ -391,11 +391,11 @@ def _layer(
     return inputs @ weights
 
 
-def _with_bias(z: Tensor) -> Tensor:
+def _append_bias(z: Tensor) -> Tensor:
     return torch.cat([z, torch.ones_like(z[..., :1])], dim=-1)
 
 
-def _softmax(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
+def _compute_softmax_logs(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
     """Compute log-probabilities `[…, question, option]`; missing options get none."""
     del cuts
     if int(options.min()) < outputs.shape[-1]:
@@ -405,11 +405,13 @@ def _softmax(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
     return torch.log_softmax(outputs.movedim(-1, 0).contiguous(), dim=0).movedim(0, -1)
 
 
-def _cumulative(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
+def _compute_cumulative_logs(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
     """Compute log-probabilities of cumulative-link heads; see `weights`."""
     # bounds of the answers `[…, question, option − 1]`, stretched by the judge's scale
     cuts = cuts[:, None, None]
-    bounds = (cuts - outputs[..., :1]) * outputs[..., 1:2].clamp(-LOG_SCALE, LOG_SCALE).exp()
+    bounds = (cuts - outputs[..., :1]) * outputs[..., 1:2].clamp(
+        -LARGEST_LOG_SCALE, LARGEST_LOG_SCALE
+    ).exp()
     real = torch.arange(cuts.shape[-1]) < options[:, None] - 1
     # A bound beyond all others stands for infinity, whose differences would have no slope.
     bounds = bounds.masked_fill(~real, 1e4)
@@ -421,7 +423,7 @@ def _cumulative(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
     return logsigmoid(upper) + logsigmoid(-lower) + torch.log(-torch.expm1(-gap))
 
 
-def penalty(
+def compute_penalty(
     single: dict[str, Tensor],
     anchor: dict[str, Tensor],
     plan: TrainingConfig,

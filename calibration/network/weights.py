@@ -19,15 +19,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, softmax
 
-from pollex.calibration.judgments import NOBODY
+from pollex.calibration.judgments import UNKNOWN_JUDGE
 from pollex.measures.arrays import Floats, Ints
 
 Array = npt.NDArray[Any]
 
-ROWS = 4096
+ROWS_A_BLOCK = 4096
 """So many rows are predicted at once, which bounds the memory."""
 
-LOG_SCALE = 3.0
+LARGEST_LOG_SCALE = 3.0
 """The log scale of a cumulative-link head stays within ± this."""
 
 
@@ -106,8 +106,8 @@ class Weights:
         """
         # some rows at a time
         out = np.empty((len(inputs), int(self.options[question])))
-        for start in range(0, len(inputs), ROWS):
-            part = slice(start, start + ROWS)
+        for start in range(0, len(inputs), ROWS_A_BLOCK):
+            part = slice(start, start + ROWS_A_BLOCK)
             begins_of_part = 0.0 if begins is None else begins[part]
             out[part] = self._proba(
                 inputs[part],
@@ -127,13 +127,13 @@ class Weights:
     ) -> Floats:
         # shared logits `[seed, row, output]`, and the deltas of the judges who are known
         hidden = self._hidden(inputs, judges)
-        logits = _with_bias(hidden) @ self._head(self.V, question)
+        logits = _append_bias(hidden) @ self._head(self.V, question)
         if self.Va.shape[1]:
-            has_deltas = judges != NOBODY
+            has_deltas = judges != UNKNOWN_JUDGE
             deltas = self._head(self.Va, question)[:, judges[has_deltas]]
             logits[:, has_deltas] += np.einsum(
                 "srh,srho->sro",
-                _with_bias(hidden[:, has_deltas]),
+                _append_bias(hidden[:, has_deltas]),
                 deltas,
             )
 
@@ -148,7 +148,7 @@ class Weights:
     def _hidden(self, inputs: Floats, judges: Ints) -> Floats:
         """Compute z2 `[seed, row, h2]`."""
         if not self.W1a.shape[1]:
-            return _through(inputs, self.W1, self.W2)
+            return _apply_shared_layers(inputs, self.W1, self.W2)
 
         # rows of one judge go through the same layers
         out = np.empty((len(self.W1), len(inputs), self.W2.shape[2]))
@@ -156,10 +156,10 @@ class Weights:
             rows = judges == judge
             W1 = self.W1
             W2 = self.W2
-            if judge != NOBODY:
+            if judge != UNKNOWN_JUDGE:
                 W1 = W1 + self.W1a[:, judge]
                 W2 = W2 + self.W2a[:, judge]
-            out[:, rows] = _through(inputs[rows], W1, W2)
+            out[:, rows] = _apply_shared_layers(inputs[rows], W1, W2)
 
         return out
 
@@ -182,7 +182,7 @@ class Weights:
     def _ordinal(self, outputs: Floats, question: int) -> Floats:
         # bounds between the options on the logistic scale `[seed, row, option − 1]`
         cuts = self.cuts[:, None, question, : self.options[question] - 1]
-        scale = np.exp(np.clip(outputs[..., 1:2], -LOG_SCALE, LOG_SCALE))
+        scale = np.exp(np.clip(outputs[..., 1:2], -LARGEST_LOG_SCALE, LARGEST_LOG_SCALE))
         bounds = (cuts - outputs[..., :1]) * scale
         ends = np.full((*bounds.shape[:2], 1), np.inf)
         upper = np.concatenate([bounds, ends], -1)
@@ -204,10 +204,10 @@ def join_seeds(parts: list[Weights]) -> Weights:
     return Weights(**arrays)
 
 
-def _through(inputs: Floats, W1: Array, W2: Array) -> Floats:
-    hidden: Floats = expit(_with_bias(expit(inputs @ W1)) @ W2)
+def _apply_shared_layers(inputs: Floats, W1: Array, W2: Array) -> Floats:
+    hidden: Floats = expit(_append_bias(expit(inputs @ W1)) @ W2)
     return hidden
 
 
-def _with_bias(z: Floats) -> Floats:
+def _append_bias(z: Floats) -> Floats:
     return np.concatenate([z, np.ones((*z.shape[:-1], 1))], axis=-1)

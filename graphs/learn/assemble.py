@@ -21,41 +21,41 @@ from pollex.conversations.logs import flag_positives
 from pollex.conversations.splits import number_blocks
 from pollex.graphs.learn.state import LearnContext
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.classification import Assessment, assess
-from pollex.measures.intervals import Figure, widened
+from pollex.measures.classification import Assessment, assess_scores
+from pollex.measures.intervals import Figure, widen_interval
 from pollex.rubrics.answers import Question, Unanswered
-from pollex.rubrics.headlines import has_models, told_as_words, twins
-from pollex.rubrics.learning.choice import candidates
-from pollex.rubrics.learning.circumstances import circumstances_of, explained_by
-from pollex.rubrics.learning.crossfit import fold_of_each
+from pollex.rubrics.headlines import find_headline_twins, has_models, is_finding_in_words
+from pollex.rubrics.learning.choice import list_candidates
+from pollex.rubrics.learning.circumstances import find_explaining_circumstance, list_circumstances
+from pollex.rubrics.learning.crossfit import deal_to_folds
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.measured import (
     PlainMethods,
     TrainingScores,
     UnseenScores,
-    alone_by_id,
-    calibrator_record,
-    data_record,
-    guarantee,
-    merged_families,
-    never_came_up,
-    occasions_judged,
-    reach_of,
-    signals_beside,
-    spread_of,
-    standings_of,
-    unseen_of,
-    worths_of,
+    list_judged_occasions,
+    list_merged_families,
+    make_calibrator_record,
+    make_data_record,
+    make_guarantee,
+    make_spread_record,
+    make_standings,
+    make_unseen_scores,
+    measure_further_signals,
+    measure_never_came_up,
+    measure_reach,
+    measure_rubrics_alone,
+    measure_worths,
 )
 from pollex.rubrics.learning.results import (
     NO_EVENTS,
     NOT_THE_MODELS,
     LabelledScore,
-    all_but_constant,
-    caveats,
-    dropped_rubrics,
-    labelled_scores,
-    refusals,
+    describe_refusals,
+    iterate_labelled_scores,
+    list_caveats,
+    list_dropped_rubrics,
+    list_nearly_constant,
 )
 from pollex.rubrics.learning.thumbs import FittedThumbs
 from pollex.rubrics.records import (
@@ -69,19 +69,25 @@ from pollex.rubrics.records import (
     StandingRecord,
 )
 from pollex.rubrics.rubric import BUILT_IN, Reason, Rubric, is_built_in
-from pollex.rubrics.rubric_set import RubricSet, digest_of
-from pollex.rubrics.worth import doubt, given_chosen, share_of, speaks_against, worth_of
+from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
+from pollex.rubrics.worth import (
+    describe_doubt,
+    measure_share,
+    measure_worth,
+    shrink_for_choice,
+    speaks_against_side,
+)
 from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import fit_calibration
 from pollex.text import count
 
-CHOICE = 1.2
+WIDENED_BY_CHOICE = 1.2
 """How much wider the interval of a cross-fitted AUC is than one of scores that nobody chose: in planted worlds of 250
 labels this one holds the AUC of the set in .94 of runs, the narrower one in .89
 (`benchmarks/evidence.py`)."""
 
 
-def assemble(
+def assemble_set(
     live: LearnContext,
     material: Material,
     fitted: FittedThumbs,
@@ -92,12 +98,12 @@ def assemble(
     """Fit θ, window and probability, then measure what rubrics say of conversations that they did not see.
 
     Args:
-        pool_values: See `answers_of_pool`.
+        pool_values: See `get_pool_values`.
     """
     settings = material.settings
     chosen = material.chosen
     # θ and window by the labels that taught
-    training = candidates(material).conversations
+    training = list_candidates(material).conversations
     taught = TrainingScores.of(material, selection)
     positive = flag_positives(training)
     bounds = taught.bounds(np.ones(len(taught.up), dtype=bool))
@@ -105,28 +111,30 @@ def assemble(
     theta = bounds.theta
     window = bounds.window
     # scores by rubrics that did not see the conversation
-    unseen = unseen_of(material, fitted, taught, theta)
+    unseen = make_unseen_scores(material, fitted, taught, theta)
     measured = unseen.conversations
     tested = unseen.netsat
     truth = flag_positives(measured)
     rng = np.random.default_rng([settings.seed, 2])
     blocks = number_blocks(measured)
     # each rubric with its evidence, and what explains it
-    reasons = reasons_of(live, chosen)
+    reasons = list_reasons(live, chosen)
     segments, about = compute_segments(training, measured)
-    rubrics = chosen_rubrics(material, selection, training, unseen, reasons)
-    rubrics = with_circumstances(material, rubrics, measured, about)
+    rubrics = make_chosen_rubrics(material, selection, training, unseen, reasons)
+    rubrics = explain_by_circumstances(material, rubrics, measured, about)
     # notes on what was left out, and why
     reader = material.by_model and bool(live.extractions)
     notes = [
         *(describe_yield(live.extractions, chosen) if reader else ()),
         *selection["notes"],
-        *refusals(material.refused),
-        *caveats(material, unseen, len(live.unextracted), language_notes(material.training)),
-        *all_but_constant(chosen, {r.id: r.alone for r in rubrics if r.alone}),
+        *describe_refusals(material.refused),
+        *list_caveats(
+            material, unseen, len(live.unextracted), write_language_notes(material.training)
+        ),
+        *list_nearly_constant(chosen, {r.id: r.alone for r in rubrics if r.alone}),
     ]
     # the probability, and plain methods beside it
-    calibrator, arrays = calibrator_record(
+    calibrator, arrays = make_calibrator_record(
         material,
         fitted,
         comparison,
@@ -140,12 +148,12 @@ def assemble(
         positive,
         measured,
         features,
-        fold_of_each(material, [*training, *material.graded_training]),
+        deal_to_folds(material, [*training, *material.graded_training]),
         crossfitted=crossfitted,
     )
     figures = None
     if measured:
-        figures = assess(
+        figures = assess_scores(
             tested,
             truth,
             unseen.theta,
@@ -164,28 +172,28 @@ def assemble(
         rubrics=rubrics,
         theta=theta,
         window=window,
-        guaranteed=guarantee(bounds.promised, unseen),
+        guaranteed=make_guarantee(bounds.promised, unseen),
         calibration=fit_calibration(taught.honest, taught.up),
         policy=settings.policy,
         alpha=selection["alpha"],
         alphas=tuple(AlphaScore(**row) for row in selection["alphas"]),
-        judge=judge_record(live, chosen),
-        data=data_record(material, training, unseen),
-        training=assess(
+        judge=make_judge_record(live, chosen),
+        data=make_data_record(material, training, unseen),
+        training=assess_scores(
             scores, positive, theta, window.confident(scores), rng, together=number_blocks(training)
         ),
-        held_out=with_choice(figures, unseen.folds) if figures else None,
+        held_out=widen_by_choice(figures, unseen.folds) if figures else None,
         baselines=tuple(plain.baselines(truth, tested, unseen.probability, rng)),
         notes=tuple(notes),
-        dropped=tuple(dropped_rubrics(material, selection)),
+        dropped=tuple(list_dropped_rubrics(material, selection)),
         reasons=reasons,
-        rubrics_digest=digest_of(chosen),
+        rubrics_digest=hash_rubrics(chosen),
         calibrator=calibrator,
         tone=fitted.tone,
         segments=segments,
         remarks=find_remarks((*training, *material.held_out)),
-        spread=spread_of(taught.own),
-        found_nothing=found_nothing(live.extractions) if reader else None,
+        spread=make_spread_record(taught.own),
+        found_nothing=measure_share_without_reason(live.extractions) if reader else None,
         never={
             id_: value
             for id_, value in material.table.never_counts.items()
@@ -196,7 +204,7 @@ def assemble(
     note_on_support = (
         () if rubric_set.support.enough else (f"Probabilities are {rubric_set.support}.",)
     )
-    reach = reach_of(
+    reach = measure_reach(
         material,
         rubric_set.rubrics,
         unseen,
@@ -213,10 +221,10 @@ def assemble(
             "reach": reach,
         }
     ).with_arrays(arrays)
-    return noted, tuple(labelled_scores(material, fitted, unseen))
+    return noted, tuple(iterate_labelled_scores(material, fitted, unseen))
 
 
-def chosen_rubrics(
+def make_chosen_rubrics(
     material: Material,
     selection: dict[str, Any],
     training: Sequence[Conversation],
@@ -232,25 +240,25 @@ def chosen_rubrics(
 
     measured = unseen.conversations
     # where each rubric could have held, and what it is worth there
-    occasions = occasions_judged(table, chosen, measured) | find_occasions(
+    occasions = list_judged_occasions(table, chosen, measured) | find_occasions(
         [rubric for rubric in chosen if by[rubric.id] == "event"], measured
     )
-    worths: Mapping[str, RubricEvidence] = worths_of(chosen, unseen, occasions)
-    standings = standings_of(material, selection, training)
-    worths = with_borne_out(material, training, standings, worths)
-    alone = alone_by_id(material, training, by)
-    beside = signals_beside(chosen, unseen)
+    worths: Mapping[str, RubricEvidence] = measure_worths(chosen, unseen, occasions)
+    standings = make_standings(material, selection, training)
+    worths = add_borne_out_evidence(material, training, standings, worths)
+    alone = measure_rubrics_alone(material, training, by)
+    beside = measure_further_signals(chosen, unseen)
     # families and twins: what is told under another rubric
     mixed = has_models(chosen)
     if material.by_evidence:
         merged = {}
     else:
-        merged = merged_families(material, training, reasons)
+        merged = list_merged_families(material, training, reasons)
 
     families = selection.get("families") or merged
     asked_when = material.judge_record.scale == "occasion"
-    twin_of = twins_among(material, training)
-    standings, worths = in_one_voice(chosen, standings, worths)
+    twin_of = find_twins(material, training)
+    standings, worths = reconcile_standings(chosen, standings, worths)
 
     return tuple(
         ChosenRubric(
@@ -264,8 +272,8 @@ def chosen_rubrics(
             unexpected=is_unexpected(r),
             alone=alone[r.id],
             twin_of=twin_of.get(r.id, ""),
-            yields=mixed and r.answered_by == BUILT_IN and not proven(standings.get(r.id)),
-            never_came_up=never_came_up(table, training, r)
+            yields=mixed and r.answered_by == BUILT_IN and not is_proven(standings.get(r.id)),
+            never_came_up=measure_never_came_up(table, training, r)
             if asked_when and not r.answered_by
             else None,
         )
@@ -273,7 +281,7 @@ def chosen_rubrics(
     )
 
 
-def with_borne_out(
+def add_borne_out_evidence(
     material: Material,
     training: Sequence[Conversation],
     standings: Mapping[str, StandingRecord],
@@ -295,12 +303,12 @@ def with_borne_out(
     blocks = number_blocks(training)
 
     return dict(worths) | {
-        rubric.id: worth_of(here, up, blocks)
+        rubric.id: measure_worth(here, up, blocks)
         for rubric, here in zip(unmeasured, held.T, strict=True)
     }
 
 
-def twins_among(material: Material, training: Sequence[Conversation]) -> dict[str, str]:
+def find_twins(material: Material, training: Sequence[Conversation]) -> dict[str, str]:
     """Return the rubric under which another is told that says nearly the same, by the other's id."""
     chosen = material.chosen
     table = material.table
@@ -309,17 +317,17 @@ def twins_among(material: Material, training: Sequence[Conversation]) -> dict[st
     else:
         values = table.matrix(training, chosen)[0]
 
-    return twins(chosen, table.held(training, chosen), values)
+    return find_headline_twins(chosen, table.held(training, chosen), values)
 
 
-def with_choice(figures: Assessment, folds: int) -> Assessment:
+def widen_by_choice(figures: Assessment, folds: int) -> Assessment:
     """Widen the interval of a cross-fitted AUC by what resampling of scores leaves out: the choice of rubrics."""
     if folds:
-        return replace(figures, auc=widened(figures.auc, CHOICE))
+        return replace(figures, auc=widen_interval(figures.auc, WIDENED_BY_CHOICE))
     return figures
 
 
-def with_circumstances(
+def explain_by_circumstances(
     material: Material,
     rubrics: Sequence[ChosenRubric],
     measured: Sequence[Conversation],
@@ -332,7 +340,7 @@ def with_circumstances(
     """
     leading = set()
     for rubric in rubrics:
-        if rubric.headlined or told_as_words(rubric):
+        if rubric.headlined or is_finding_in_words(rubric):
             leading.add(rubric.id)
 
     if not measured or not leading:
@@ -342,7 +350,7 @@ def with_circumstances(
     for conversation in measured:
         languages.append(detect_log_language([conversation]))
 
-    circumstances = circumstances_of(
+    circumstances = list_circumstances(
         measured,
         about,
         languages,
@@ -352,14 +360,16 @@ def with_circumstances(
     held = material.table.held(measured, material.chosen)
 
     return tuple(
-        rubric.model_copy(update={"circumstance": explained_by(here, up, circumstances)})
+        rubric.model_copy(
+            update={"circumstance": find_explaining_circumstance(here, up, circumstances)}
+        )
         if rubric.id in leading
         else rubric
         for rubric, here in zip(rubrics, held.T, strict=True)
     )
 
 
-def in_one_voice(
+def reconcile_standings(
     chosen: Sequence[Rubric],
     standings: Mapping[str, StandingRecord],
     worths: Mapping[str, RubricEvidence],
@@ -373,7 +383,7 @@ def in_one_voice(
         if standing is None or worth is None:
             continue
         lowered[rubric.id] = standing.model_copy(
-            update={"clear": not doubt(worth, rubric.polarity)}
+            update={"clear": not describe_doubt(worth, rubric.polarity)}
         )
         if (
             lowered[rubric.id].word != "hint"
@@ -381,8 +391,8 @@ def in_one_voice(
             and lowered[rubric.id].clear
         ):
             passed = PROVEN if standing.p <= PROVEN else LIKELY
-            corrected = given_chosen(worth, rubric.polarity, standing.p, passed)
-            if speaks_against(corrected, rubric.polarity):
+            corrected = shrink_for_choice(worth, rubric.polarity, standing.p, passed)
+            if speaks_against_side(corrected, rubric.polarity):
                 lowered[rubric.id] = standing.model_copy(update={"clear": False})
             else:
                 shrunk[rubric.id] = corrected
@@ -390,12 +400,12 @@ def in_one_voice(
     return lowered, shrunk
 
 
-def proven(standing: StandingRecord | None) -> bool:
+def is_proven(standing: StandingRecord | None) -> bool:
     """Tell whether labels prove a rubric."""
     return standing is not None and standing.word == "proven"
 
 
-def judge_record(live: LearnContext, chosen: Sequence[Rubric]) -> JudgeRecord:
+def make_judge_record(live: LearnContext, chosen: Sequence[Rubric]) -> JudgeRecord:
     """Return the judge's record with its state for the chosen rubrics."""
     judge = live.roles.judge
     ids = {rubric.id for rubric in chosen}
@@ -406,7 +416,7 @@ def judge_record(live: LearnContext, chosen: Sequence[Rubric]) -> JudgeRecord:
     )
 
 
-def reasons_of(live: LearnContext, chosen: Sequence[Rubric]) -> tuple[Reason, ...]:
+def list_reasons(live: LearnContext, chosen: Sequence[Rubric]) -> tuple[Reason, ...]:
     """Return the reasons behind the chosen rubrics."""
     reason_ids = {id_ for rubric in chosen for id_ in rubric.reason_ids}
     return tuple(
@@ -416,18 +426,18 @@ def reasons_of(live: LearnContext, chosen: Sequence[Rubric]) -> tuple[Reason, ..
     )
 
 
-def language_notes(training: Sequence[Conversation]) -> list[str]:
+def write_language_notes(training: Sequence[Conversation]) -> list[str]:
     """Say what the log lacks because of its language."""
     if not (reason := list_english_only_rubrics(training)):
         return []
     return [f"{reason}." if detect_log_language(training) else f"{NO_EVENTS}: {reason}."]
 
 
-async def answers_of_pool(live: LearnContext, material: Material) -> Floats | None:
+async def get_pool_values(live: LearnContext, material: Material) -> Floats | None:
     """Return the values of the whole pool on held-out conversations; None where that would have to be paid for.
 
     Returns:
-        `[conversation, rubric]`, those of `GivenAnswers.answered` and of `candidates`.
+        `[conversation, rubric]`, those of `GivenAnswers.answered` and of `list_candidates`.
     """
     judge = live.roles.judge
     settings = material.settings
@@ -439,7 +449,7 @@ async def answers_of_pool(live: LearnContext, material: Material) -> Floats | No
     ):
         return None
 
-    pool = candidates(material).rubrics
+    pool = list_candidates(material).rubrics
     answers = GivenAnswers(material.table.rule)
     questions = []
     for rubric in pool:
@@ -452,14 +462,14 @@ async def answers_of_pool(live: LearnContext, material: Material) -> Floats | No
     return answers.matrix(held_out, pool)[0]
 
 
-def found_nothing(extractions: Mapping[str, Extraction | Unanswered]) -> Figure:
+def measure_share_without_reason(extractions: Mapping[str, Extraction | Unanswered]) -> Figure:
     """Return the share of training conversations in which a model that read them found no reason."""
     read = [extraction for extraction in extractions.values() if isinstance(extraction, Extraction)]
     silent = sum(
         not extraction.dropped and all(is_built_in(reason.source) for reason in extraction.reasons)
         for extraction in read
     )
-    return share_of(silent, len(read))
+    return measure_share(silent, len(read))
 
 
 def describe_yield(

@@ -12,7 +12,7 @@ LearnGraph = StateGraph[Any, Any, Any, Any]
 
 def build() -> LearnGraph:
     """Build the graph, uncompiled."""
-    graph = extraction_graph("summarize_dsat")
+    graph = build_extraction_graph("summarize_dsat")
     graph.add_node("summarize_dsat", nodes.summarize_dsat)
     # which is shown what the other side has
     graph.add_node("summarize_sat", nodes.summarize_sat)
@@ -25,10 +25,10 @@ def build() -> LearnGraph:
     graph.add_edge("deduplicate", "reword")
     graph.add_edge("reword", "review_pool")
 
-    return fit_after(graph, "review_pool")
+    return add_fitting_nodes(graph, "review_pool")
 
 
-def extraction_graph(*after: str) -> LearnGraph:
+def build_extraction_graph(*after: str) -> LearnGraph:
     """Return a graph that extracts reasons batch by batch, then goes on with nodes that are still to be added."""
     graph: LearnGraph = StateGraph(LearnState, context_schema=LearnChoice)
     graph.add_node("fit_extractor", nodes.fit_extractor)
@@ -37,14 +37,14 @@ def extraction_graph(*after: str) -> LearnGraph:
     graph.add_edge("fit_extractor", "extract")
     graph.add_conditional_edges(
         "extract",
-        nodes.more_of("extract", after),
+        nodes.go_on_with_stage("extract", after),
         ["extract", *after],
     )
 
     return graph
 
 
-def fit_after(graph: LearnGraph, before: str) -> LearnGraph:
+def add_fitting_nodes(graph: LearnGraph, before: str) -> LearnGraph:
     """Add the nodes that fit a pool of rubrics: `refit`, and `learn`'s second half."""
     graph.add_node("fit_judge", nodes.fit_judge)
     graph.add_node("judge_pool", nodes.judge_pool)
@@ -57,12 +57,12 @@ def fit_after(graph: LearnGraph, before: str) -> LearnGraph:
     graph.add_edge("fit_judge", "judge_pool")
     graph.add_conditional_edges(
         "judge_pool",
-        nodes.more_of("judge_pool", ["select"]),
+        nodes.go_on_with_stage("judge_pool", ["select"]),
         ["judge_pool", "select"],
     )
     graph.add_edge("select", "calibrate")
     graph.add_edge("calibrate", "judge_held_out")
-    held_out = nodes.more_of("judge_held_out", ["assess"])
+    held_out = nodes.go_on_with_stage("judge_held_out", ["assess"])
     graph.add_conditional_edges(
         "judge_held_out",
         held_out,

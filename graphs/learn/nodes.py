@@ -11,20 +11,25 @@ from langgraph.types import interrupt
 from pollex.agents.llm.pairs import in_turns, matched_pairs
 from pollex.agents.roles import Rewording, sides
 from pollex.errors import BadRubrics
-from pollex.graphs.batches import ask, at_once, extract_from
-from pollex.graphs.context import resources
-from pollex.graphs.findings import in_short
-from pollex.graphs.learn.assemble import answers_of_pool, assemble
+from pollex.graphs.batches import ask_judge, await_all, extract_reasons
+from pollex.graphs.context import get_resources
+from pollex.graphs.findings import shorten_text
+from pollex.graphs.learn.assemble import assemble_set, get_pool_values
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
 from pollex.rubrics.answers import Question, Unanswered
-from pollex.rubrics.edits import edited_pool
-from pollex.rubrics.learning.choice import choose
+from pollex.rubrics.edits import read_edited_pool
+from pollex.rubrics.learning.choice import choose_for_run
 from pollex.rubrics.learning.crossfit import FOLDS
-from pollex.rubrics.learning.results import LabelledScore, Learned, figures_of, mean_answers
-from pollex.rubrics.learning.thumbs import FittedThumbs, compare
-from pollex.rubrics.merging import merge_equal
-from pollex.rubrics.rubric import Polarity, Reason, Rubric, is_built_in, with_reasons
+from pollex.rubrics.learning.results import (
+    LabelledScore,
+    Learned,
+    compute_mean_answers,
+    list_held_out_figures,
+)
+from pollex.rubrics.learning.thumbs import FittedThumbs, compare_thumb_models
+from pollex.rubrics.merging import merge_equal_rubrics
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, add_reasons, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns
 from pollex.store.rows import rubric_rows, score_block
@@ -33,19 +38,19 @@ from pollex.store.store import Store
 
 MOST_PAIRS, PAIRS_SHOWN = 30, 5
 """Pairs of conversations that are looked for, and shown with a batch of reasons."""
-FEW = 8
+MOST_VALUES_SHOWN = 8
 """Numbers of a list that the state tells one by one."""
 FEW_REASONS = 10
 """Reasons of a side, of a whole log, of which each may make a rubric by itself."""
-QUOTES = 3
+QUOTES_SHOWN = 3
 """Quotes of a reason that the state tells."""
-FIRST = 50
+REASONS_SHOWN = 50
 """Reasons of a side that the state tells; all of them are in the store."""
 
 
 async def fit_extractor(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Let the extractor learn what separates the classes of the training log."""
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     if len(live.extractions) < len(live.material.training):
         with live.tracer.span("fit_extractor", kind="node"):
             await live.fit(live.roles.extractor)
@@ -54,12 +59,12 @@ async def fit_extractor(state: LearnState, runtime: Runtime[Any]) -> LearnState:
 
 async def extract(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # noqa: ARG001
     """Extract the reasons of the next batch of training conversations."""
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     ids = [c.id for c in live.material.training]
     extractions = live.extractions
 
     async def one(id_: str) -> None:
-        extractions[id_] = await extract_from(
+        extractions[id_] = await extract_reasons(
             live,
             live.roles.extractor,
             live.by_id[id_],
@@ -70,7 +75,7 @@ async def extract(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # no
         await live.fit(live.roles.extractor)
 
     live.progress.start("extract", len(ids), len(ids) - len(left))
-    await at_once(map(one, left[: live.batch]))
+    await await_all(map(one, left[: live.batch]))
     await live.store.settle()  # the batch is durable: a kill costs one batch at most
     outcomes = (
         extraction.outcome if isinstance(extraction, Unanswered) else "extracted"
@@ -78,12 +83,14 @@ async def extract(state: LearnState, runtime: Runtime[Any]) -> LearnState:  # no
     )
 
     return {
-        "progress": {"extract": _so_far(len(ids), max(len(left) - live.batch, 0), outcomes)},
-        "reasons": {"sat": _reasons(live, "sat"), "dsat": _reasons(live, "dsat")},
+        "progress": {
+            "extract": _describe_progress(len(ids), max(len(left) - live.batch, 0), outcomes)
+        },
+        "reasons": {"sat": _describe_reasons(live, "sat"), "dsat": _describe_reasons(live, "dsat")},
     }
 
 
-def _so_far(total: int, left: int, outcomes: Iterable[str]) -> dict[str, Any]:
+def _describe_progress(total: int, left: int, outcomes: Iterable[str]) -> dict[str, Any]:
     return {
         "done": total - left,
         "total": total,
@@ -91,14 +98,14 @@ def _so_far(total: int, left: int, outcomes: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _reasons(live: LearnContext, side: Polarity) -> dict[str, Any]:
+def _describe_reasons(live: LearnContext, side: Polarity) -> dict[str, Any]:
     reasons = live.reasons(side)
     first = []
-    for reason in reasons[: FIRST if live.store.texts else 0]:
+    for reason in reasons[: REASONS_SHOWN if live.store.texts else 0]:
         first.append(
             {
                 "text": reason.text,
-                "quotes": [in_short(quote.text) for quote in reason.quotes[:QUOTES]],
+                "quotes": [shorten_text(quote.text) for quote in reason.quotes[:QUOTES_SHOWN]],
                 "conversation": reason.conversation_id,
             }
         )
@@ -106,7 +113,7 @@ def _reasons(live: LearnContext, side: Polarity) -> dict[str, Any]:
     return {"count": len(reasons), "first": first}
 
 
-def more_of(stage: str, after: Sequence[str]) -> Callable[[LearnState], Sequence[str]]:
+def go_on_with_stage(stage: str, after: Sequence[str]) -> Callable[[LearnState], Sequence[str]]:
     """Return what goes on with the next batch of a stage, or with what comes after all of them."""
 
     def following(state: LearnState) -> Sequence[str]:
@@ -132,7 +139,7 @@ async def _summarize(
     runtime: Runtime[Any],
 ) -> LearnState:
     """Add new rubrics to the pool, and new reasons to known rubrics."""
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     # rubrics of the other side are shown, so that none is written twice
     pools = live.material_at(state).pool
     others = [rubric for kind, rubrics in pools.items() if kind != polarity for rubric in rubrics]
@@ -159,7 +166,7 @@ async def _summarize(
 
         # rubrics that got more reasons, and then new ones
         by_id = {rubric.id: rubric for rubric in pool}
-        by_id |= {id_: with_reasons(by_id[id_], more) for id_, more in summary.supported.items()}
+        by_id |= {id_: add_reasons(by_id[id_], more) for id_, more in summary.supported.items()}
         by_id |= {rubric.id: rubric for rubric in summary.rubrics if rubric.id not in by_id}
         return tuple(by_id.values()), summary
 
@@ -168,11 +175,11 @@ async def _summarize(
 
 async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Merge rubrics that say the same, with their reasons."""
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     # rubrics of the same words are merged without asking
     written = live.material_at(state).pool
     pool = [*written["sat"], *written["dsat"]]
-    distinct, equal = merge_equal(pool)  # nobody has to be asked about these
+    distinct, equal = merge_equal_rubrics(pool)  # nobody has to be asked about these
     with live.tracer.span(
         "deduplicate", kind="role", inputs=[rubric.id for rubric in pool]
     ) as span:
@@ -199,7 +206,7 @@ async def deduplicate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
 
 async def reword(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Ask once for better words for rubrics that are hard to judge, before they are paid for."""
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     rubrics = live.material_at(state).kept
     rewriter = live.roles.rewriter
     rewording = Rewording(rubrics=rubrics)
@@ -231,7 +238,7 @@ async def review_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
 
     A resumed node is run again from its beginning, so nothing else is done here.
     """
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     if not live.review or not state["kept"]:
         return {"reviewed": False}
 
@@ -240,7 +247,7 @@ async def review_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     while True:
         edited_rows = interrupt(request)
         try:
-            rubrics = edited_pool(edited_rows, live.material_at(state).kept)
+            rubrics = read_edited_pool(edited_rows, live.material_at(state).kept)
         except BadRubrics as wrong:
             request = {"pool": state["kept"], "refused": str(wrong)}
         else:
@@ -249,7 +256,7 @@ async def review_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
 
 async def fit_judge(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Let the judge learn its scale for the pool, on training conversations alone."""
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     rubrics = live.material_at(state).kept
     with live.tracer.span("fit_judge", kind="node", inputs=[rubric.id for rubric in rubrics]):
         await live.fit(live.roles.judge, rubrics)
@@ -260,43 +267,43 @@ async def fit_judge(state: LearnState, runtime: Runtime[Any]) -> LearnState:
         **live.opening,
         "kept": live.rows(rubrics),
         "judged_by": {rubric.id: rubric.answered_by or judge.name for rubric in rubrics},
-        "learned": learned_in_words(judge.learned, rubrics),
+        "learned": describe_learning(judge.learned, rubrics),
     }
 
 
-def learned_in_words(learned: Mapping[str, Any], rubrics: Sequence[Rubric]) -> dict[str, Any]:
+def describe_learning(learned: Mapping[str, Any], rubrics: Sequence[Rubric]) -> dict[str, Any]:
     """Return what a judge learned for each rubric of a pool: plain figures; of what is large, how much there is."""
     in_words: dict[str, Any] = {}
     for rubric in rubrics:
         what = learned.get(rubric.id)
         if isinstance(what, Mapping):
-            in_words[rubric.id] = {name: in_brief(value) for name, value in what.items()}
+            in_words[rubric.id] = {name: abbreviate_value(value) for name, value in what.items()}
         elif what is not None:
-            in_words[rubric.id] = in_brief(what)
+            in_words[rubric.id] = abbreviate_value(what)
 
     return in_words
 
 
-def in_brief(value: Any) -> Any:
+def abbreviate_value(value: Any) -> Any:
     """Return a number or a short text as it is, and of anything larger how much there is."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        return in_short(value)
+        return shorten_text(value)
     if (
         isinstance(value, list | tuple)
-        and len(value) <= FEW
+        and len(value) <= MOST_VALUES_SHOWN
         and all(isinstance(number, int | float) for number in value)
     ):
         return list(value)
     if hasattr(value, "__len__"):
         return f"{len(value)} values"
-    return in_short(str(value))
+    return shorten_text(str(value))
 
 
 async def judge_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Judge the next batch of training conversations on the whole pool."""
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     material = live.material_at(state)
     ids = [c.id for c in (*material.training, *material.graded_training)]
 
@@ -311,7 +318,7 @@ async def judge_pool(state: LearnState, runtime: Runtime[Any]) -> LearnState:
 
 async def judge_held_out(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Judge the next batch of held-out conversations on the chosen rubrics."""
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     material = live.material_at(state)
     ids = [c.id for c in (*material.held_out, *material.graded_held_out)]
 
@@ -351,7 +358,7 @@ async def _judge(
 
         for answers in await asyncio.gather(
             *(
-                ask(live, stage, judge, live.by_id[id_], unanswered)
+                ask_judge(live, stage, judge, live.by_id[id_], unanswered)
                 for unanswered in left
                 if unanswered
             )
@@ -363,28 +370,27 @@ async def _judge(
     await live.fit(judge, pool)
     live.progress.start(shown, len(ids), len(ids) - len(left))
     await judge.prepare([live.by_id[id_] for id_ in batch])
-    await at_once(map(one, batch))
+    await await_all(map(one, batch))
     await live.store.settle()  # the batch is durable: a kill costs one batch at most
     # what the state says of the progress so far
     failures = (table.failures[id_].outcome for id_ in ids if id_ in table.failures)
+    progress = _describe_progress(len(ids), len(left) - len(batch), failures)
+    update: LearnState = {"progress": {stage: progress}}
     if stage == "judge_pool":
-        pooled = {"pooled": table.summary(live.material.training, pool)}
-    else:
-        pooled = {}
-
-    return {"progress": {stage: _so_far(len(ids), len(left) - len(batch), failures)}, **pooled}  # type: ignore[typeddict-item]  # a key of the state
+        update["pooled"] = table.summary(live.material.training, pool)
+    return update
 
 
 async def select(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Choose α by cross-validation, then the rubrics, and measure how stable the choice is."""
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     material = live.material_at(state)
     live.progress.start("select", 1)
 
     with live.tracer.span(
         "select", kind="node", inputs=[rubric.id for rubric in material.kept]
     ) as span:
-        choice = await asyncio.to_thread(choose, material)
+        choice = await asyncio.to_thread(choose_for_run, material)
         span.outputs(choice["chosen"])
 
     await live.store.write_step(live.run, "select", choice)
@@ -408,7 +414,7 @@ async def select(state: LearnState, runtime: Runtime[Any]) -> LearnState:
 
 async def calibrate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Choose the probability model by cross-validation."""
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     material = live.material_at(state)
     live.progress.start("calibrate", FOLDS)
 
@@ -416,7 +422,7 @@ async def calibrate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
         "calibrate", kind="node", inputs=[rubric.id for rubric in material.chosen]
     ) as span:
         comparison = await asyncio.to_thread(
-            compare,
+            compare_thumb_models,
             material,
             live.bulk("select"),
         )
@@ -428,7 +434,7 @@ async def calibrate(state: LearnState, runtime: Runtime[Any]) -> LearnState:
 
 async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Fit θ, window and probability on all answers, measure both sides, and assemble the set."""
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     material = live.material_at(state)
     selection = live.bulk("select")
     comparison = live.bulk("calibrate")
@@ -438,9 +444,9 @@ async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     with live.tracer.span("assess", kind="node") as span:
         # models, then figures and the set; threads, so that progress goes on
         fitted = await asyncio.to_thread(FittedThumbs.of, material, comparison)
-        values = await answers_of_pool(live, material)
+        values = await get_pool_values(live, material)
         rubrics, scores = await asyncio.to_thread(
-            assemble,
+            assemble_set,
             live,
             material,
             fitted,
@@ -459,7 +465,7 @@ async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
             live.run,
             rubrics,
             scores,
-            mean_answers(material),
+            compute_mean_answers(material),
             live.unextracted,
         )
     )
@@ -483,16 +489,16 @@ async def assess(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     window = rubrics.window
 
     return {
-        "figures": figures_of(rubrics),
+        "figures": list_held_out_figures(rubrics),
         "theta": rubrics.theta,
         "window": {"lower": window.lower, "upper": window.upper, "precision": window.precision},
-        "model": await asyncio.to_thread(model_in_figures, rubrics),
+        "model": await asyncio.to_thread(describe_model, rubrics),
         "digest": rubrics.rubrics_digest,
         "notes": list(rubrics.notes),
     }
 
 
-def model_in_figures(rubrics: RubricSet) -> dict[str, Any]:
+def describe_model(rubrics: RubricSet) -> dict[str, Any]:
     """Return the model of the probability: its name, λ of a network, and what each rubric weighs in it."""
     if rubrics.calibrator is None or (model := rubrics.thumb_model) is None:
         return {}
@@ -508,7 +514,7 @@ def model_in_figures(rubrics: RubricSet) -> dict[str, Any]:
         weights.append(
             {
                 "id": id_,
-                "text": in_short(texts.get(id_, "")),
+                "text": shorten_text(texts.get(id_, "")),
                 "log_odds": round(weight, 3),
             }
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from langgraph.graph import START, StateGraph
 
 from pollex.graphs.context import LogContext
-from pollex.graphs.learn.graph import LearnGraph, fit_after
+from pollex.graphs.learn.graph import LearnGraph, add_fitting_nodes
 from pollex.graphs.learn.state import LearnState
 
 
@@ -31,4 +31,4 @@ class RefitChoice(LogContext):
 
 def build() -> LearnGraph:
     """Build the graph, uncompiled."""
-    return fit_after(StateGraph(LearnState, context_schema=RefitChoice), START)
+    return add_fitting_nodes(StateGraph(LearnState, context_schema=RefitChoice), START)

@@ -13,12 +13,12 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from pollex.graphs.context import resources
-from pollex.graphs.learn.graph import LearnGraph, extraction_graph, fit_after
+from pollex.graphs.context import get_resources
+from pollex.graphs.learn.graph import LearnGraph, add_fitting_nodes, build_extraction_graph
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.graphs.learn.write_rubrics import Rubrics, Written, write_rubrics
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.merging import merge_equal
+from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.rubric import Polarity, Reason
 
 
@@ -34,7 +34,7 @@ async def update_dsat(state: LearnState, runtime: Runtime[Any]) -> LearnState:  
 
 async def _update(polarity: Polarity, runtime: Runtime[Any]) -> LearnState:
     """Revise a set by batches; each batch may replace any rubric."""
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     updater = live.roles.updater
     most = live.material.settings.limits[polarity == "dsat"]
     assert updater is not None, "who runs `spur` hires an updater"
@@ -50,19 +50,19 @@ async def _update(polarity: Polarity, runtime: Runtime[Any]) -> LearnState:
 
 async def gather_sets(state: LearnState, runtime: Runtime[Any]) -> LearnState:
     """Use both sets as the pool: all of it fits the budget and stays, one of each text."""
-    live = await resources(runtime, LearnContext)
+    live = await get_resources(runtime, LearnContext)
     pool = live.material_at(state).pool
-    rubrics, _ = merge_equal([*pool["sat"], *pool["dsat"]])
+    rubrics, _ = merge_equal_rubrics([*pool["sat"], *pool["dsat"]])
     return {"kept": live.rows(rubrics)}
 
 
 def build() -> LearnGraph:
     """Build the graph, uncompiled."""
-    graph = extraction_graph("update_sat", "update_dsat")
+    graph = build_extraction_graph("update_sat", "update_dsat")
     graph.add_node("update_sat", update_sat)
     graph.add_node("update_dsat", update_dsat)
     graph.add_node("gather_sets", gather_sets)
 
     graph.add_edge(["update_sat", "update_dsat"], "gather_sets")
 
-    return fit_after(graph, "gather_sets")
+    return add_fitting_nodes(graph, "gather_sets")

@@ -15,14 +15,14 @@ from pollex.conversations.conversation import Conversation
 from pollex.graphs.context import LogContext, Resources
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.edits import edited_pool, row_of
+from pollex.rubrics.edits import make_pool_row, read_edited_pool
 from pollex.rubrics.learning.material import Material
-from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, make_content_id
 from pollex.store.resume import step
 
 
 def _require_pool_row(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of a pool as it is; see `edits.row_of`.
+    """Return a row of a pool as it is; see `edits.make_pool_row`.
 
     Raises:
         ValueError: It has no id, text or polarity.
@@ -43,7 +43,7 @@ class LearnState(TypedDict, total=False):
         split: Conversations of either side, and a digest of their ids.
         progress: By stage, how many conversations are done, of how many, and outcomes.
         reasons: By side, how many there are, and the first ones with up to three quotes.
-        pool: By side, the rubrics that were written; see `edits.row_of`.
+        pool: By side, the rubrics that were written; see `edits.make_pool_row`.
         refused: Why batches and texts came to no rubric, and how often.
         kept: The pool without duplicates, as a person may have edited it.
         merged: By duplicate, the rubric that it was merged into.
@@ -187,7 +187,7 @@ class LearnContext(Resources):
             known_rubrics += map(Rubric.model_validate, self.bulk("reword")["kept"])
 
         if state.get("kept"):
-            pool_rubrics = edited_pool(state["kept"], known_rubrics)
+            pool_rubrics = read_edited_pool(state["kept"], known_rubrics)
         else:
             pool_rubrics = self.material.kept
 
@@ -215,14 +215,14 @@ class LearnContext(Resources):
 
     def rows(self, rubrics: Sequence[Rubric]) -> list[dict[str, Any]]:
         """Return rubrics as the state tells them."""
-        return [row_of(rubric, self.store.texts) for rubric in rubrics]
+        return [make_pool_row(rubric, self.store.texts) for rubric in rubrics]
 
     async def fit(self, role: Any, *rubrics: Sequence[Rubric]) -> None:
         """Let the extractor, or the judge for a pool, learn on training conversations, once in a process.
 
         A process that goes on with a run has roles of its own.
         """
-        name = content_id(
+        name = make_content_id(
             role.name,
             *(rubric.id for pool in rubrics for rubric in pool),
             str(len(rubrics)),
@@ -247,7 +247,7 @@ class LearnContext(Resources):
             "split": {
                 "training": len(ids[0]),
                 "held_out": len(ids[1]),
-                "digest": content_id(*map("\x1e".join, ids)),
+                "digest": make_content_id(*map("\x1e".join, ids)),
             },
         }
 

@@ -23,7 +23,7 @@ from pollex.agents.roles import (
 )
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id, is_built_in
+from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, is_built_in, make_content_id
 
 A = TypeVar("A", bound=Agent)
 
@@ -41,7 +41,7 @@ class Both(Generic[A]):
 
     @property
     def fingerprint(self) -> str:
-        return content_id(
+        return make_content_id(
             "mixed",
             self.model.fingerprint,
             self.built_in.fingerprint,

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
-from pollex.gateway.redaction import redact
+from pollex.gateway.redaction import redact_secrets
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 
@@ -406,7 +406,7 @@ def unanswered(judge: Judge, question: Question, detail: str) -> Unanswered:
 def detail_of(error: Exception, secrets: Collection[str]) -> str:
     """Describe an exception by its type and message, with keys removed."""
     # keys are removed before the cut, which might leave a part of one
-    words = redact(str(error), secrets)[:LONGEST_DETAIL]
+    words = redact_secrets(str(error), secrets)[:LONGEST_DETAIL]
     if words:
         return f"{type(error).__name__}: {words}"
     return type(error).__name__

@@ -22,7 +22,7 @@ from pollex.formats.labels import Verdicts
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.score import Score
-from pollex.selection.policies import DEFAULT as DEFAULT_POLICY
+from pollex.selection.policies import DEFAULT_POLICY
 from pollex.services.scorer import Given, Scorer, number_all
 from pollex.store.folder import STORE
 

@@ -48,9 +48,9 @@ def typed_command() -> str:
     if any(argument.startswith("--calibrator") for argument in arguments):
         return ""
 
-    from pollex.gateway.redaction import redact  # what plain commands don't need
+    from pollex.gateway.redaction import redact_secrets  # what plain commands don't need
 
-    return redact(
+    return redact_secrets(
         shlex.join(["pollex", *(a for a in arguments if a != "--resume")]),
         secrets_given(),
     )
@@ -82,7 +82,7 @@ def resume_command() -> str:
 
 def secrets_given() -> list[str]:
     """Collect the key and what the addresses on the command line hold."""
-    from pollex.gateway.redaction import secrets_of_address
+    from pollex.gateway.redaction import find_secrets_in_address
 
     # an address may hold a password
     addresses = []
@@ -92,7 +92,7 @@ def secrets_given() -> list[str]:
 
     secrets = {
         os.environ.get("OPENAI_API_KEY", ""),
-        *(secret for url in addresses for secret in secrets_of_address(url)),
+        *(secret for url in addresses for secret in find_secrets_in_address(url)),
     }
     # the longest first, so that a part of it isn't replaced before the whole
     return sorted(secrets, key=len, reverse=True)

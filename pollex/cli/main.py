@@ -301,14 +301,14 @@ def fail(error: PollexError, cause: Exception | None = None, *, has_run: bool = 
     Args:
         has_run: Whether a run began, so that there is one to go on with.
     """
-    from pollex.gateway.redaction import redact
+    from pollex.gateway.redaction import redact_secrets
     from pollex.text import one_line, printable  # neither is needed where nothing fails
 
     # a name with an arrow or a colon would look like a part of the message
     error.where = one_line(error.where)
     message = shorten_message(
         printable(
-            redact(str(error), secrets_given()),
+            redact_secrets(str(error), secrets_given()),
             keep_lines=True,
         )
     )
@@ -324,7 +324,7 @@ def fail(error: PollexError, cause: Exception | None = None, *, has_run: bool = 
             [f"--{name}" for name in error.options],
         )
         click.echo(
-            f"The whole command: {printable(redact(command, secrets_given()))}",
+            f"The whole command: {printable(redact_secrets(command, secrets_given()))}",
             err=True,
         )
         if confirm_proposal(of_words=bool(error.options.keys() & {"columns", "roles"})):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from pollex.calibration.estimator import Aggregate
-from pollex.calibration.judgments import NOBODY, Judgments, codes_of
+from pollex.calibration.judgments import UNKNOWN_JUDGE, Judgments, encode_judges
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.answer_tables import Records, describe_place
@@ -26,7 +26,7 @@ from pollex.formats.answers import (
     mask_first_of_each,
 )
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.distributions import entropy, variance
+from pollex.measures.distributions import compute_entropy, compute_variance
 
 if TYPE_CHECKING:
     # scikit-learn comes with it, and takes a second to import
@@ -116,14 +116,14 @@ def expected_of(proba: Floats, scale: Scale) -> list[float] | list[None]:
 
 def _prediction_columns(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
     if scale.ordinal:
-        spread = variance(proba, scale.values).tolist()
+        spread = compute_variance(proba, scale.values).tolist()
     else:
         spread = [None] * len(proba)
 
     return {
         "expected": expected_of(proba, scale),
         "variance": spread,
-        "entropy": entropy(proba).tolist(),
+        "entropy": compute_entropy(proba).tolist(),
     } | {
         f"p_{value:.15g}": column.tolist()
         for value, column in zip(scale.values, proba.T, strict=True)
@@ -131,7 +131,7 @@ def _prediction_columns(proba: Floats, scale: Scale) -> dict[str, list[Any]]:
 
 
 def _of_judge(judge: str, proba: Floats, scale: Scale) -> list[dict[str, Any]]:
-    columns = expected_of(proba, scale), entropy(proba).tolist(), proba.tolist()
+    columns = expected_of(proba, scale), compute_entropy(proba).tolist(), proba.tolist()
     rows: list[dict[str, Any]] = []
     for expected, bits, row in zip(*columns, strict=True):
         rows.append(
@@ -248,7 +248,7 @@ def judgment_table(
         {j for j, use in zip(records.judge, keep.tolist(), strict=True) if use and j},
         key=make_natural_key,
     )
-    judge = codes_of(records.judge, judges)
+    judge = encode_judges(records.judge, judges)
     judgments = Judgments(
         row[keep],
         question[keep],
@@ -260,7 +260,7 @@ def judgment_table(
     # what is told of the records that were left out, and of judges who say little
     groups, several = find_groups(records, answers.texts)
     labels = np.bincount(
-        judgments.judge[judgments.judge != NOBODY],
+        judgments.judge[judgments.judge != UNKNOWN_JUDGE],
         minlength=len(judges),
     )
     rare = "with one label only: predicted mostly by the shared part"
@@ -484,7 +484,7 @@ def _keep_informative(
 def _report_doubled(judgments: Judgments, answers: AnswerTable) -> list[Issue]:
     """Report judges who judged a question of a text twice: all judgments are used."""
     # nobody known can't have judged twice
-    named = judgments.where(judgments.judge != NOBODY)
+    named = judgments.where(judgments.judge != UNKNOWN_JUDGE)
     keys = np.stack([named.row, named.question, named.judge], axis=1)
     # True where an earlier judgment has the same text, question and judge [judgment]
     again = np.ones(len(keys), dtype=bool)

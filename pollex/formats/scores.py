@@ -9,7 +9,7 @@ from pollex.formats.write import arrays_out, list_as_sql, make_encodable, rows_o
 from pollex.rubrics.answers import NEUTRAL, Answer, Unanswered
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import AnswerColumns, Score, ScoreColumns, value_of
+from pollex.rubrics.score import AnswerColumns, Score, ScoreColumns, compute_answer_value
 from pollex.store.columns import Arrays, make_arrays
 
 ANSWER = {
@@ -298,7 +298,7 @@ def make_answer_row(
 
 def get_answer_value(answer: Answer, rubrics: RubricSet) -> float:
     """Return what an answer counts as in a set's NetSAT, before its sign."""
-    return value_of(
+    return compute_answer_value(
         answer,
         rubrics.judge.options.value,
         rubrics.never.get(answer.question_id, NEUTRAL),

@@ -2,9 +2,9 @@
 
 Estimates of a text's number of tokens, without tokenizer or network.
 
-`floor` counts runs of letters and groups of three digits: the tokenizers of GPT, Llama 3, Qwen and
+`bound_tokens_below` counts runs of letters and groups of three digits: the tokenizers of GPT, Llama 3, Qwen and
 Mistral never join two of these into one token, so the true count is not lower but for the odd word
-of an older tokenizer. `estimate` is a rule of thumb: within a factor of 1.5 for prose and code in
+of an older tokenizer. `estimate_tokens` is a rule of thumb: within a factor of 1.5 for prose and code in
 Latin script and of 2 elsewhere, rather too high than too low, as a check before sending should be.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol
 
-LEASE = 120.0
+LEASE_SECONDS = 120.0
 """Seconds for which a call that is out is nobody else's, unless it may take longer."""
 
 
@@ -26,7 +26,7 @@ class StoredCall:
     """The last reply that came for a key.
 
     Attributes:
-        key: See `calls.request_for`.
+        key: See `calls.make_request`.
         outcome: Facts about the reply, as `Reply.facts` gives them: JSON values.
         raw: The body as it came, with keys blanked out and cut at the cap.
     """
@@ -51,7 +51,7 @@ class Ledger(Protocol):
         key: str,
         attempt: int,
         about: Mapping[str, Any],
-        seconds: float = LEASE,
+        seconds: float = LEASE_SECONDS,
     ) -> bool:
         """Record durably, before it returns, that a call is about to be sent.
 
@@ -91,7 +91,7 @@ class MemoryLedger:
         key: str,
         attempt: int,
         about: Mapping[str, Any],  # noqa: ARG002
-        seconds: float = LEASE,  # noqa: ARG002
+        seconds: float = LEASE_SECONDS,  # noqa: ARG002
     ) -> bool:
         self.intents.append((key, attempt))
         return True
@@ -237,12 +237,12 @@ _SIX_LETTERS = re.compile(r"[^\W\d_]{1,6}|\d{1,3}|[^\w\s]{1,6}|_{1,6}")
 _TOKENS_A_MESSAGE = 4
 
 
-def floor(text: str) -> int:
+def bound_tokens_below(text: str) -> int:
     """Return a lower bound of the tokens in `text`."""
     return len(_WORD.findall(text))
 
 
-def estimate(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Estimate the tokens in `text`: six letters each, or three bytes beyond ASCII."""
     if text.isascii():
         return len(_SIX_LETTERS.findall(text))
@@ -255,25 +255,25 @@ def estimate(text: str) -> int:
     return sum(1 + (size - 1) // of_a_token for size, of_a_token in sizes)
 
 
-def prompt_floor(messages: Sequence[Mapping[str, Any]]) -> int:
-    """Return `floor` of all messages, without their wrapping."""
-    return sum(floor(content) for content in _contents(messages))
+def bound_prompt_tokens_below(messages: Sequence[Mapping[str, Any]]) -> int:
+    """Return `bound_tokens_below` of all messages, without their wrapping."""
+    return sum(bound_tokens_below(content) for content in _list_contents(messages))
 
 
-def prompt_ceiling(messages: Sequence[Mapping[str, Any]]) -> int:
-    """Return an upper bound of `prompt_estimate`, from lengths alone."""
+def bound_prompt_tokens_above(messages: Sequence[Mapping[str, Any]]) -> int:
+    """Return an upper bound of `estimate_prompt_tokens`, from lengths alone."""
     return sum(
         _TOKENS_A_MESSAGE + len(content) * (1 if content.isascii() else 2)
-        for content in _contents(messages)
+        for content in _list_contents(messages)
     )
 
 
-def prompt_estimate(messages: Sequence[Mapping[str, Any]]) -> int:
-    """Return `estimate` of all messages with their wrapping."""
-    return sum(_TOKENS_A_MESSAGE + estimate(content) for content in _contents(messages))
+def estimate_prompt_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
+    """Return `estimate_tokens` of all messages with their wrapping."""
+    return sum(_TOKENS_A_MESSAGE + estimate_tokens(content) for content in _list_contents(messages))
 
 
-def _contents(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+def _list_contents(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     contents: list[str] = []
     for message in messages:
         if isinstance(content := message.get("content"), str):
@@ -408,7 +408,7 @@ class Request:
     call: Call = field(repr=False)
 
 
-def request_for(
+def make_request(
     place: str,
     model: str,
     call: Call,
@@ -490,7 +490,7 @@ class Reply:
         return cls(body=call.raw, **stored_facts)
 
 
-_INSTEAD: dict[Form, str] = {
+_FORM_NOTES: dict[Form, str] = {
     "json_schema": "",
     "tool": "answers are asked for by a forced tool call",
     "json_object": "answers are asked for by JSON mode, with the schema in the prompt",
@@ -559,7 +559,8 @@ class Capabilities:
     def missing(self) -> list[str]:
         """Describe missing capabilities and what is lost without them, one sentence each."""
         sentences = {
-            "json_schema": f"no JSON schema: {_INSTEAD[self.form]}; an answer in another form is asked for once more",
+            "json_schema": f"no JSON schema: {_FORM_NOTES[self.form]}; "
+            "an answer in another form is asked for once more",
             "logprobs": "no log-probabilities of the answer's token: no distributions from a single call, only the "
             "answer itself; `--samples 5` asks five times and counts",
             "seed": "no seed: samples can't be repeated",

@@ -8,13 +8,13 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pollex.errors import WrongUse
-from pollex.gateway.calls import Call, Request, request_for
-from pollex.gateway.redaction import names_secret, redact, secrets_of_address
+from pollex.gateway.calls import Call, Request, make_request
+from pollex.gateway.redaction import find_secrets_in_address, names_secret, redact_secrets
 from pollex.text import NAMED, is_name
 
-OPENAI = "https://api.openai.com/v1"
+OPENAI_URL = "https://api.openai.com/v1"
 
-LANGCHAIN = "langchain:"
+LANGCHAIN_PREFIX = "langchain:"
 """What the place of a chat model that the user made begins with."""
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -36,7 +36,7 @@ class Endpoint:
     """
 
     model: str
-    base_url: str = OPENAI
+    base_url: str = OPENAI_URL
     api_key: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Endpoint:
     @cached_property
     def shown(self) -> str:
         """`place` for messages and files, with keys in its query removed."""
-        return redact(self.place, self.secrets)
+        return redact_secrets(self.place, self.secrets)
 
     def url(self, path: str) -> str:
         """Address of an operation, for example `chat/completions`; a query in the base URL stays."""
@@ -97,8 +97,8 @@ class Endpoint:
     @cached_property
     def secrets(self) -> tuple[str, ...]:
         """Texts that must never be shown, the longest first."""
-        secrets = {self.api_key} | secrets_of_address(self.base_url)
-        secrets |= secrets_of_address(self.proxy) if self.proxy else set()
+        secrets = {self.api_key} | find_secrets_in_address(self.base_url)
+        secrets |= find_secrets_in_address(self.proxy) if self.proxy else set()
         secrets |= {value for name, value in self.headers.items() if names_secret(name)}
         if not self.api_key and self.authorization:
             secrets.add(self.authorization.removeprefix("Basic "))
@@ -119,7 +119,7 @@ class Endpoint:
 
     def request(self, call: Call) -> Request:
         """Prepare `call` for this endpoint."""
-        return request_for(self.place, self.model, call, self.extra)
+        return make_request(self.place, self.model, call, self.extra)
 
     @cached_property
     def _userinfo(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from pollex.errors import Interrupted, LimitReached, ModelRefused, ModelUnavaila
 from pollex.gateway.batches.desk import ModelBatches
 from pollex.gateway.budget import Budget, Limits, UsageTable
 from pollex.gateway.calls import (
-    LEASE,
+    LEASE_SECONDS,
     Call,
     ContextExceeded,
     Empty,
@@ -29,13 +29,13 @@ from pollex.gateway.calls import (
     SilentlyTruncated,
     StoredCall,
     Usage,
-    estimate,
-    prompt_ceiling,
-    prompt_estimate,
+    bound_prompt_tokens_above,
+    estimate_prompt_tokens,
+    estimate_tokens,
 )
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.limiter import Limiter
-from pollex.gateway.redaction import redact
+from pollex.gateway.redaction import redact_secrets
 from pollex.gateway.responses import HttpFault, read_reply
 from pollex.gateway.transport import ChatModel, Wire, connect
 from pollex.text import printable
@@ -303,7 +303,7 @@ class CircuitBreaker:
     def __init__(self, limits: Limits, where: str, *, keyless: bool = False) -> None:
         self._keyless = keyless
         self._limits = limits
-        self._where = redact(where)
+        self._where = redact_secrets(where)
         self._failed_in_a_row = 0
         self._refused_in_a_row = 0
         self._served = False
@@ -576,7 +576,7 @@ class Gateway:
         if outcome is None and self._desk is not None and self._desk.takes(request):
             if self._stopped is not None:
                 raise self._error()
-            await self._desk.leave(request, _attempts_so_far(stored) + 1)
+            await self._desk.leave(request, _count_attempts(stored) + 1)
 
         if outcome is None:
             outcome = await self._send_until_settled(
@@ -599,7 +599,7 @@ class Gateway:
             return None
 
         meaning = read_reply(Reply.stored(stored), request.call)
-        outcome = _failed(meaning) if isinstance(meaning, HttpFault) else meaning
+        outcome = _make_failed(meaning) if isinstance(meaning, HttpFault) else meaning
         # what was paid for in vain may be asked again
         if outcome.kind in self._retry_outcomes and not self._just_failed(meaning, request, stored):
             return None
@@ -616,7 +616,7 @@ class Gateway:
             return False
 
         passing = isinstance(meaning, HttpFault) and meaning.action in ("retry", "wait")
-        return not passing or _attempts_so_far(stored) >= self.limits.max_attempts
+        return not passing or _count_attempts(stored) >= self.limits.max_attempts
 
     def _too_long(self, call: Call) -> Outcome | None:
         if self._window is None:
@@ -625,8 +625,8 @@ class Gateway:
         # a bound that is quick to compute first, then the estimate
         room = self._window - (call.max_tokens or 0)
         if (
-            prompt_ceiling(call.messages) <= room
-            or (needed := prompt_estimate(call.messages)) <= room
+            bound_prompt_tokens_above(call.messages) <= room
+            or (needed := estimate_prompt_tokens(call.messages)) <= room
         ):
             return None
 
@@ -644,7 +644,7 @@ class Gateway:
     ) -> Outcome:
         # attempts count on from those that the ledger has
         patience = RetryPolicy(self.limits, self._jitter)
-        number = _attempts_so_far(stored)
+        number = _count_attempts(stored)
         sent = 0
         while True:
             meaning = await self._attempt(
@@ -658,7 +658,7 @@ class Gateway:
                 stored = await self._from_elsewhere(request.key)
                 if outcome := self._known(stored, request):
                     return replace(outcome, attempts=sent)
-                number = _attempts_so_far(stored)
+                number = _count_attempts(stored)
                 continue
 
             # it was sent and paid for, whatever came
@@ -683,7 +683,7 @@ class Gateway:
                 continue
 
             if isinstance(meaning, HttpFault):
-                outcome = _failed(meaning)
+                outcome = _make_failed(meaning)
             else:
                 outcome = meaning
 
@@ -762,7 +762,7 @@ class Gateway:
                 "request": request.body.decode(),
             }
             if not await self._ledger.intend(
-                request.key, number, about, max(LEASE, 1.1 * self.limits.deadline)
+                request.key, number, about, max(LEASE_SECONDS, 1.1 * self.limits.deadline)
             ):
                 self._budget.give_back()
                 return None
@@ -886,33 +886,33 @@ class Gateway:
         estimated = None
         if not usage.known:
             if isinstance(meaning, Outcome):
-                written = estimate(meaning.text)
+                written = estimate_tokens(meaning.text)
             else:
                 written = 0
 
             estimated = Usage(
-                prompt=prompt_estimate(call.messages),
+                prompt=estimate_prompt_tokens(call.messages),
                 completion=written,
             )
 
         self.used.bill(call.stage, usage, estimated=estimated)
         if not usage.known and self.limits.price is not None:
             usage = Usage(
-                prompt=prompt_estimate(call.messages),
+                prompt=estimate_prompt_tokens(call.messages),
                 completion=call.max_tokens or 0,
             )
 
         self._budget.spend(usage)
 
 
-def _failed(fault: HttpFault) -> Failed:
+def _make_failed(fault: HttpFault) -> Failed:
     return Failed(
         fault=fault.name,
         detail=f"{fault.name}: {fault.detail}" if fault.detail else fault.name,
     )
 
 
-def _attempts_so_far(stored: StoredCall | None) -> int:
+def _count_attempts(stored: StoredCall | None) -> int:
     if stored is not None:
         return int(stored.outcome.get("attempt", 0))
     return 0

@@ -21,7 +21,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pollex.gateway.thoughts import find_thought_ends, last_begin
+from pollex.gateway.thoughts import find_last_begin, find_thought_ends
 
 JsonPath = tuple[str | int, ...]
 
@@ -37,7 +37,7 @@ CONFLICT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class JsonBlock:
     """A JSON object in a text.
 
     Attributes:
@@ -51,7 +51,7 @@ class Block:
     end: int
 
 
-def find_last_object(text: str) -> Block | None:
+def find_last_object(text: str) -> JsonBlock | None:
     """Return the last complete JSON object in `text`; None where there is none."""
     begin = skip_thoughts(text)
     if begin is None:
@@ -63,11 +63,11 @@ def find_last_object(text: str) -> Block | None:
         begin = text.find("{", begin)
         if begin < 0:
             break
-        block = _decode(text, begin)
+        block = _decode_object(text, begin)
         if block is None:
             if mended is None:
-                mended = _mended(text)
-            block = _decode(mended, begin)
+                mended = _blank_stray_commas(text)
+            block = _decode_object(mended, begin)
 
         last_block = block or last_block
         begin = block.end if block else begin + 1
@@ -83,7 +83,7 @@ def skip_thoughts(text: str) -> int | None:
     beyond the last mark is the answer.
     """
     closing = find_thought_ends(text)
-    last_mark = max(closing[-1][0] if closing else -1, last_begin(text))
+    last_mark = max(closing[-1][0] if closing else -1, find_last_begin(text))
     if last_mark < 0:
         return 0
 
@@ -92,14 +92,16 @@ def skip_thoughts(text: str) -> int | None:
         lead = _LEAD.match(text, begin)
         block = None
         if lead:
-            block = _decode(text, lead.end()) or _decode(_mended(text), lead.end())
+            block = _decode_object(text, lead.end()) or _decode_object(
+                _blank_stray_commas(text), lead.end()
+            )
         if block is not None and block.end > last_mark:
             return begin
 
     return closing[-1][1] if closing else None
 
 
-def value_spans(text: str, block: Block) -> dict[JsonPath, tuple[int, int]]:
+def find_value_spans(text: str, block: JsonBlock) -> dict[JsonPath, tuple[int, int]]:
     """Map the path of each value in `block` to its place in `text`, without quotes.
 
     For example `{("answers", 0, "option"): (31, 36)}`.
@@ -127,16 +129,16 @@ def value_spans(text: str, block: Block) -> dict[JsonPath, tuple[int, int]]:
     return spans
 
 
-def _decode(text: str, begin: int) -> Block | None:
+def _decode_object(text: str, begin: int) -> JsonBlock | None:
     try:
         value, end = _DECODER.raw_decode(text, begin)
     except (ValueError, RecursionError):
         return None
 
-    return Block(value, begin, end)
+    return JsonBlock(value, begin, end)
 
 
-def _mended(text: str) -> str:
+def _blank_stray_commas(text: str) -> str:
     """Replace the commas that JSON doesn't allow by spaces, so that offsets stay the same."""
     return _TRAILING_COMMA.sub(
         lambda match: " " if match.group() == "," else match.group(),
@@ -144,21 +146,23 @@ def _mended(text: str) -> str:
     )
 
 
-def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _merge_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for key, value in pairs:
-        merged[key] = value if key not in merged or _agree(merged[key], value) else CONFLICT
+        merged[key] = (
+            value if key not in merged or _have_no_conflict(merged[key], value) else CONFLICT
+        )
     return merged
 
 
-def _agree(first: Any, second: Any) -> bool:
+def _have_no_conflict(first: Any, second: Any) -> bool:
     if isinstance(first, dict) and isinstance(second, dict) and "answer" in first:
         return bool(first["answer"] == second.get("answer"))
     return bool(first == second)
 
 
-def _refuse(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_merged, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(object_pairs_hook=_merge_pairs, parse_constant=_refuse_constant)

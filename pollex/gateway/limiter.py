@@ -5,21 +5,21 @@ import random
 from collections import deque
 from collections.abc import Callable
 
-FIRST_CALLS = 32
+FIRST_SLOTS = 32
 """Calls sent before the first reply; from there every reply that is no 429 makes room for one more."""
 
-_CUT = 0.7
+_CUT_FACTOR = 0.7
 _KEPT_RATE = 0.95
-_HOLD = 10.0
-_GROWTH = 1.1
+_HOLD_SECONDS = 10.0
+_GROWTH_FACTOR = 1.1
 _NO_PACE = 0.001
 _SHORTEST_WAIT = 0.1
 _LONGEST_PAUSE = 15.0
 _PAUSES = 0.5
 """A pause between two feelers, as a share of the time that the storm has lasted."""
-_STORM = 3.0
+_STORM_SECONDS = 3.0
 """Seconds for which nothing is accepted in a storm; in less, a limit of calls a second lets some through."""
-_SAME_WEATHER = 60.0
+_SAME_WEATHER_SECONDS = 60.0
 """Seconds after a storm in which another one is of the same cause: too high a rate."""
 
 
@@ -49,7 +49,7 @@ class Limiter:
         self._ceiling = ceiling
         self._least = least
         self._backoff = backoff
-        self._limit = float(min(ceiling, FIRST_CALLS))
+        self._limit = float(min(ceiling, FIRST_SLOTS))
         self._out = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._closed: Callable[[], Exception] | None = None
@@ -131,7 +131,7 @@ class Limiter:
         self._limit = min(float(self._ceiling), self._limit + growth)
         if self._spacing and now >= self._grow_at:
             self._grow_at = now + 1
-            self._spacing = 0.0 if self._spacing < _NO_PACE else self._spacing / _GROWTH
+            self._spacing = 0.0 if self._spacing < _NO_PACE else self._spacing / _GROWTH_FACTOR
 
     def reject(self, given_at: float, asked_wait: float | None = None) -> None:
         """Record a 429 to a call with a slot since `given_at`; pause.
@@ -219,9 +219,9 @@ class Limiter:
         self._before_episode = (self._limit, self._spacing, self._throttled)
         self._accepted_in = (self._accepted, self._counted_from)
         self._spacing = self._pace(self._accepted, spent)
-        self._limit = max(1.0, self._limit * _CUT)
+        self._limit = max(1.0, self._limit * _CUT_FACTOR)
         self._episode_at = now
-        self._grow_at = now + _HOLD
+        self._grow_at = now + _HOLD_SECONDS
         self._throttled = True
         self._accepted = 0
 
@@ -232,11 +232,13 @@ class Limiter:
         # a storm: single calls were refused for seconds
         refused = self._refused_feelers
         self._refused_feelers = 0
-        if not refused or now - (self._episode_at or now) < _STORM:
+        if not refused or now - (self._episode_at or now) < _STORM_SECONDS:
             return
 
         # two storms in a row say that the rate is too high after all
-        again = self._storm_ended_at is not None and now - self._storm_ended_at < _SAME_WEATHER
+        again = (
+            self._storm_ended_at is not None and now - self._storm_ended_at < _SAME_WEATHER_SECONDS
+        )
         self._storm_ended_at = now
         if again:
             accepted, since = self._accepted_in

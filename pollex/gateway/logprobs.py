@@ -17,12 +17,12 @@ _ROUNDING = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
+class _TokenChoice:
     text: bytes
     probability: float
 
 
-class Tokens:
+class AnswerTokens:
     """The tokens of one answer, laid over its text."""
 
     def __init__(
@@ -33,7 +33,7 @@ class Tokens:
     ) -> None:
         self._entries = entries
         self._text = text
-        sizes = [len(_bytes(entry)) for entry in entries]
+        sizes = [len(_get_token_bytes(entry)) for entry in entries]
         self._starts = [start - offset for start in accumulate(sizes[:-1], initial=0)]
 
     @classmethod
@@ -48,14 +48,16 @@ class Tokens:
             return None
 
         # bytes, since a token may be part of a character
-        offset = b"".join(_bytes(entry) for entry in entries).rfind(text.encode("utf-8", "replace"))
+        offset = b"".join(_get_token_bytes(entry) for entry in entries).rfind(
+            text.encode("utf-8", "replace")
+        )
         if text and offset >= 0:
             return cls(entries, text, offset)
         return None
 
     def alternatives(self, start: int) -> int:
         """Return how many alternatives are listed for the token at `start` in the text."""
-        return len(_listed(self._entries[self._locate(start)[0]]))
+        return len(_list_alternatives(self._entries[self._locate(start)[0]]))
 
     def distribution(
         self,
@@ -82,7 +84,7 @@ class Tokens:
         """
         # the token may begin before the label: its beginning is cut off
         index, lead = self._locate(start)
-        if not _listed(self._entries[index]):
+        if not _list_alternatives(self._entries[index]):
             return None
 
         spelled = [
@@ -101,7 +103,7 @@ class Tokens:
         """Return the index of the token at `start`, and its bytes before it."""
         place = len(self._text[:start].encode("utf-8", "replace"))
         index = bisect_right(self._starts, place) - 1
-        return index, _bytes(self._entries[index])[: place - self._starts[index]]
+        return index, _get_token_bytes(self._entries[index])[: place - self._starts[index]]
 
     def _branches(
         self,
@@ -113,7 +115,7 @@ class Tokens:
     ) -> Iterator[tuple[int, float]]:
         """Yield index and probability of a label, for each alternative that determines one."""
         # what was written so far, and its probability
-        path: _Choice | None = _Choice(b"", 1.0)
+        path: _TokenChoice | None = _TokenChoice(b"", 1.0)
         while path is not None:
             if index == len(self._entries):
                 for label, text in enumerate(labels):
@@ -121,9 +123,9 @@ class Tokens:
                         yield (label, path.probability)
                 return
 
-            chosen_text = _as_compared(_bytes(self._entries[index]), folded=folded)
+            chosen_text = _normalize_token(_get_token_bytes(self._entries[index]), folded=folded)
             following = None
-            for choice in _choices(self._entries[index], folded=folded):
+            for choice in _make_choices(self._entries[index], folded=folded):
                 if not choice.text.startswith(lead):
                     continue
                 written = (path.text + choice.text[len(lead) :]).lstrip()
@@ -136,7 +138,7 @@ class Tokens:
                 if len(open_labels) == 1:
                     yield open_labels[0], probability
                 elif open_labels and choice.text == chosen_text:
-                    following = _Choice(written, probability)
+                    following = _TokenChoice(written, probability)
 
             path = following
             lead = b""
@@ -154,14 +156,14 @@ def _may_become(written: bytes, label: bytes) -> bool:
     )
 
 
-def _listed(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _list_alternatives(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     top = entry.get("top_logprobs")
     if isinstance(top, list):
         return [choice for choice in top if isinstance(choice, Mapping)]
     return []
 
 
-def _choices(entry: Mapping[str, Any], *, folded: bool = False) -> list[_Choice]:
+def _make_choices(entry: Mapping[str, Any], *, folded: bool = False) -> list[_TokenChoice]:
     """Return the alternatives at a place, and the token that was written, each once.
 
     None where together they are more than certain: some servers give scores by that name that are
@@ -169,28 +171,28 @@ def _choices(entry: Mapping[str, Any], *, folded: bool = False) -> list[_Choice]
     """
     # the first probability of a token counts; the token written is among them
     probabilities: dict[bytes, float] = {}
-    for choice in [*_listed(entry), entry]:
+    for choice in [*_list_alternatives(entry), entry]:
         logprob = choice.get("logprob")
         if isinstance(logprob, int | float) and not math.isnan(logprob):
-            probabilities.setdefault(_bytes(choice), math.exp(min(logprob, 1.0)))
+            probabilities.setdefault(_get_token_bytes(choice), math.exp(min(logprob, 1.0)))
 
     if math.fsum(probabilities.values()) > 1 + _ROUNDING:
         return []
 
-    choices: list[_Choice] = []
+    choices: list[_TokenChoice] = []
     for text, probability in probabilities.items():
-        choices.append(_Choice(_as_compared(text, folded=folded), probability))
+        choices.append(_TokenChoice(_normalize_token(text, folded=folded), probability))
 
     return choices
 
 
-def _as_compared(text: bytes, *, folded: bool) -> bytes:
+def _normalize_token(text: bytes, *, folded: bool) -> bytes:
     if folded:
         return text.decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape")
     return text
 
 
-def _bytes(entry: Mapping[str, Any]) -> bytes:
+def _get_token_bytes(entry: Mapping[str, Any]) -> bytes:
     """Return a token's bytes; `token` is incomplete for split characters."""
     raw = entry.get("bytes")
     if isinstance(raw, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in raw):

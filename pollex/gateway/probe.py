@@ -21,10 +21,10 @@ from pollex.gateway.calls import (
     Outcome,
     Truncated,
 )
-from pollex.gateway.endpoint import OPENAI, Endpoint
+from pollex.gateway.endpoint import OPENAI_URL, Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.json_in_text import Block, find_last_object, value_spans
-from pollex.gateway.logprobs import Tokens
+from pollex.gateway.json_in_text import JsonBlock, find_last_object, find_value_spans
+from pollex.gateway.logprobs import AnswerTokens
 from pollex.gateway.transport import ChatModel, OpenAIWire
 
 MOST_ALTERNATIVES = 20
@@ -46,14 +46,14 @@ _WINDOW_FIELDS = (
 )
 _NESTED_WINDOWS = ("meta", "model_info", "capabilities", "limits")
 _FEW_ALTERNATIVES = 5
-_SECONDS = 120.0
-_ROOM, _MOST_ROOM = 1024, 16_384
+_PROBE_SECONDS = 120.0
+_ROOM_TOKENS, _MOST_ROOM_TOKENS = 1024, 16_384
 """Tokens to write: for a model that thinks first, and at most for one that thinks long."""
-_MOST_NAMED = 6
+_MOST_NAMED_PARAMETERS = 6
 """Refusals after each of which what they name is left out."""
 
 
-async def probe(
+async def probe_endpoint(
     endpoint: Endpoint | ChatModel,
     *,
     max_wait: float = 0.0,
@@ -73,7 +73,7 @@ async def probe(
         ModelRefused: It refuses every call: wrong key, model or address, or no credit.
         ModelUnavailable: It can't be reached, or fails.
     """
-    if endpoint.keyless and isinstance(endpoint, Endpoint) and endpoint.place == OPENAI:
+    if endpoint.keyless and isinstance(endpoint, Endpoint) and endpoint.place == OPENAI_URL:
         hint = "set OPENAI_API_KEY, or name another server"
         raise ModelRefused(
             "no API key is set",
@@ -82,13 +82,15 @@ async def probe(
             option="base_url",
         )
 
-    bench = _Bench(endpoint, max_wait, backoff)
-    profile = _profile(endpoint)
-    call, outcome = await _most_accepted(bench, _question(profile))
+    bench = _ProbeCalls(endpoint, max_wait, backoff)
+    profile = _get_model_profile(endpoint)
+    call, outcome = await _find_most_accepted(bench, _make_question(profile))
     bare = replace(call, schema=_SCHEMA, top_logprobs=None)
     json_schema = call.form == "json_schema" and _obeys(outcome)
     tools = json_schema or _obeys(await bench.ask(replace(bare, form="tool")))
-    json_object = tools or _object(await bench.ask(replace(bare, form="json_object"))) is not None
+    json_object = (
+        tools or _find_object(await bench.ask(replace(bare, form="json_object"))) is not None
+    )
 
     return Capabilities(
         model=endpoint.model,
@@ -100,24 +102,24 @@ async def probe(
         temperature=call.temperature is not None,
         limit_field=call.limit_field,
         stream=call.stream,
-        window=await _window(endpoint) or _whole_number(profile.get("max_input_tokens")),
+        window=await _ask_window(endpoint) or _parse_whole_number(profile.get("max_input_tokens")),
         calls=bench.calls,
     )
 
 
-def _profile(endpoint: Endpoint | ChatModel) -> Mapping[str, Any]:
+def _get_model_profile(endpoint: Endpoint | ChatModel) -> Mapping[str, Any]:
     """Return what LangChain's package knows of the model without a call; empty where it knows nothing.
 
     At an address that is not its maker's, a model of that name may be served otherwise.
     """
     if isinstance(endpoint, ChatModel):
         return endpoint.chat.profile or {}
-    if endpoint.place != OPENAI:
+    if endpoint.place != OPENAI_URL:
         return {}
     return ChatOpenAI(model=endpoint.model, api_key=SecretStr("none")).profile or {}
 
 
-def _question(profile: Mapping[str, Any]) -> Call:
+def _make_question(profile: Mapping[str, Any]) -> Call:
     """Make a prompt whose answer has the schema's words only if the schema is obeyed.
 
     It says JSON because JSON mode wants the word. A model of which it is known that it takes no
@@ -128,7 +130,7 @@ def _question(profile: Mapping[str, Any]) -> Call:
     plain = Call(
         messages=messages,
         schema=_SCHEMA,
-        max_tokens=_ROOM,
+        max_tokens=_ROOM_TOKENS,
         seed=1,
         stage="probe",
     )
@@ -137,7 +139,7 @@ def _question(profile: Mapping[str, Any]) -> Call:
     return replace(plain, temperature=0.0, top_logprobs=MOST_ALTERNATIVES)
 
 
-class _Bench:
+class _ProbeCalls:
     """Asks the probe's calls, each once.
 
     Attributes:
@@ -155,14 +157,14 @@ class _Bench:
         self.endpoint = endpoint
         self._limits = Limits(
             concurrency=1,
-            deadline=_SECONDS,
+            deadline=_PROBE_SECONDS,
             max_attempts=2,
             max_wait=0.0,
             backoff=backoff,
         )
         self._max_wait = max_wait
         self._ledger = MemoryLedger()
-        self._room = _ROOM
+        self._room = _ROOM_TOKENS
         self._served = False
         self.calls = 0
         self.refusal: PollexError | None = None
@@ -173,13 +175,13 @@ class _Bench:
         An answer that is cut all the same says nothing of what the endpoint can do.
         """
         outcome = await self._send(replace(call, max_tokens=self._room))
-        while isinstance(outcome, Truncated) and self._room < _MOST_ROOM:
+        while isinstance(outcome, Truncated) and self._room < _MOST_ROOM_TOKENS:
             room = min(
-                _MOST_ROOM,
+                _MOST_ROOM_TOKENS,
                 max(4 * self._room, 2 * (outcome.usage.reasoning or 0)),
             )
             longer = await self._send(replace(call, max_tokens=room))
-            if not _accepted(longer):
+            if not _is_accepted(longer):
                 break
             outcome = longer
             self._room = room
@@ -208,7 +210,7 @@ class _Bench:
                 )
             if self._served:
                 return Failed(fault="unavailable", detail=error.what)
-            plain = _plain(call)
+            plain = _strip_parameters(call)
             self._served = plain != call and await self._answers(plain)
             if not self._served and not self._max_wait:
                 raise
@@ -257,23 +259,23 @@ class _Bench:
         return ModelRefused(outcome.detail, where=where, hint=hint)
 
 
-async def _most_accepted(bench: _Bench, everything: Call) -> tuple[Call, Outcome]:
+async def _find_most_accepted(bench: _ProbeCalls, everything: Call) -> tuple[Call, Outcome]:
     """Return the most of `everything` that the endpoint accepts, and the answer to it."""
     call = everything
     outcome = await bench.ask(everything)
-    for _ in range(_MOST_NAMED):
-        if _accepted(outcome):
+    for _ in range(_MOST_NAMED_PARAMETERS):
+        if _is_accepted(outcome):
             return call, outcome
-        less = _without_what_is_named(call, outcome.detail)
+        less = _drop_named_parameters(call, outcome.detail)
         if less == call:
             break
         call = less
         outcome = await bench.ask(less)
 
-    if _accepted(outcome):
+    if _is_accepted(outcome):
         return call, outcome
 
-    call = await _narrowed(bench, call)
+    call = await _try_each_parameter(bench, call)
     return call, await bench.ask(call)
 
 
@@ -292,7 +294,7 @@ _NAMES = {
 _AT_MOST = re.compile(r"(?<![\w.])(?:[1-9]|1\d)(?![\w.])")
 
 
-def _without_what_is_named(call: Call, refusal: str) -> Call:
+def _drop_named_parameters(call: Call, refusal: str) -> Call:
     """Return the call without the parameters that a refusal names, or with what it asks for in their place."""
     words = re.sub(r"^.*?HTTP \d+", "", refusal)
     named = {name for name, pattern in _NAMES.items() if pattern.search(words)}
@@ -317,22 +319,22 @@ def _without_what_is_named(call: Call, refusal: str) -> Call:
     return replace(call, **changes)
 
 
-async def _narrowed(bench: _Bench, everything: Call) -> Call:
+async def _try_each_parameter(bench: _ProbeCalls, everything: Call) -> Call:
     """Return the most of `everything` that the endpoint accepts, one parameter tried at a time.
 
     Raises:
         PollexError: It accepts nothing at all.
     """
     usual = replace(everything, top_logprobs=None)
-    if everything.top_logprobs and _accepted(await bench.ask(usual)):
+    if everything.top_logprobs and _is_accepted(await bench.ask(usual)):
         fewer = replace(everything, top_logprobs=_FEW_ALTERNATIVES)
-        return fewer if _accepted(await bench.ask(fewer)) else usual
+        return fewer if _is_accepted(await bench.ask(fewer)) else usual
 
     formless = replace(everything, form="text")
-    if _accepted(await bench.ask(formless)):
+    if _is_accepted(await bench.ask(formless)):
         return formless
 
-    plain = accepted = await _plainest(bench, everything)
+    plain = accepted = await _find_accepted_plain_call(bench, everything)
     changes: list[dict[str, Any]] = [
         {"form": everything.form},
         {"temperature": everything.temperature},
@@ -342,15 +344,15 @@ async def _narrowed(bench: _Bench, everything: Call) -> Call:
     ]
     for change in changes:
         changed = replace(plain, **change)
-        if changed == plain or _accepted(await bench.ask(changed)):
+        if changed == plain or _is_accepted(await bench.ask(changed)):
             accepted = replace(accepted, **change)
 
     return accepted
 
 
-async def _plainest(bench: _Bench, everything: Call) -> Call:
+async def _find_accepted_plain_call(bench: _ProbeCalls, everything: Call) -> Call:
     """Return the call without any parameter that the endpoint may not know, as it accepts it: whole or streamed."""
-    none = _plain(everything)
+    none = _strip_parameters(everything)
     ways: list[dict[str, Any]] = [
         {},
         {"limit_field": "max_tokens"},
@@ -361,7 +363,7 @@ async def _plainest(bench: _Bench, everything: Call) -> Call:
     for way in ways:
         call = replace(none, **way)
         outcome = await bench.ask(call)
-        if _accepted(outcome):
+        if _is_accepted(outcome):
             return call
         first = first or bench.error(outcome)
         if bench.refusal is not None:
@@ -371,7 +373,7 @@ async def _plainest(bench: _Bench, everything: Call) -> Call:
     raise first
 
 
-def _plain(call: Call) -> Call:
+def _strip_parameters(call: Call) -> Call:
     """Return the call without any parameter that an endpoint may not know."""
     return replace(
         call,
@@ -382,13 +384,13 @@ def _plain(call: Call) -> Call:
     )
 
 
-async def _window(endpoint: Endpoint | ChatModel) -> int | None:
+async def _ask_window(endpoint: Endpoint | ChatModel) -> int | None:
     if isinstance(endpoint, ChatModel):
         return None
 
     wire = OpenAIWire(endpoint, 1)
     try:
-        reply = await wire.fetch("models", _SECONDS)
+        reply = await wire.fetch("models", _PROBE_SECONDS)
         models = json.loads(reply.body)["data"]
         if len(models) == 1:
             model = models[0]
@@ -396,7 +398,9 @@ async def _window(endpoint: Endpoint | ChatModel) -> int | None:
             model = next(row for row in models if row["id"] == endpoint.model)
 
         places = (model, *(model.get(name) or {} for name in _NESTED_WINDOWS))
-        windows = (_whole_number(place.get(name)) for place in places for name in _WINDOW_FIELDS)
+        windows = (
+            _parse_whole_number(place.get(name)) for place in places for name in _WINDOW_FIELDS
+        )
         return next((value for value in windows if value), None)
     except (ValueError, TypeError, LookupError, AttributeError, StopIteration):
         return None
@@ -404,17 +408,17 @@ async def _window(endpoint: Endpoint | ChatModel) -> int | None:
         await wire.close()
 
 
-def _whole_number(value: Any) -> int | None:
+def _parse_whole_number(value: Any) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value
     return None
 
 
-def _accepted(outcome: Outcome) -> bool:
+def _is_accepted(outcome: Outcome) -> bool:
     return not isinstance(outcome, Failed | Malformed)
 
 
-def _object(outcome: Outcome) -> Block | None:
+def _find_object(outcome: Outcome) -> JsonBlock | None:
     if isinstance(outcome, Completed):
         return find_last_object(outcome.text)
     return None
@@ -425,19 +429,19 @@ def _obeys(outcome: Outcome) -> bool:
     if isinstance(outcome, Truncated):
         return True
 
-    block = _object(outcome)
+    block = _find_object(outcome)
     return block is not None and set(block.value) == {"answer"} and block.value["answer"] in _WORDS
 
 
 def _lists_alternatives(outcome: Outcome) -> bool:
     """Tell whether alternatives came for the token that the answer begins with."""
-    tokens = Tokens.of(outcome.logprobs, outcome.text)
+    tokens = AnswerTokens.of(outcome.logprobs, outcome.text)
     if tokens is None:
         return False
 
-    block = _object(outcome)
+    block = _find_object(outcome)
     if block:
-        spans = value_spans(outcome.text, block)
+        spans = find_value_spans(outcome.text, block)
     else:
         spans = {}
 

@@ -22,7 +22,7 @@ from pollex.errors import PollexError
 from pollex.gateway.calls import Capabilities, Reply, Request
 from pollex.gateway.endpoint import Endpoint
 
-PLACE = "https://recorded.invalid/v1"
+RECORDED_URL = "https://recorded.invalid/v1"
 """Stands for the address in each call's key; such a host can't exist (RFC 6761)."""
 
 
@@ -46,7 +46,7 @@ class RecordedEndpoint(Endpoint):
         composed: Keys of prompts whose replies were put together.
     """
 
-    base_url: str = PLACE
+    base_url: str = RECORDED_URL
     file: Path = field(kw_only=True)
     composed: set[str] = field(
         default_factory=set,
@@ -105,7 +105,7 @@ class RecordedEndpoint(Endpoint):
             {str(number): answer for number, answer in enumerate(answers, 1)},
             ensure_ascii=False,
         )
-        return body_of(self.model, text, request)
+        return make_reply_body(self.model, text, request)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -146,18 +146,18 @@ def read_recorded_request(request: Request) -> tuple[str, list[str]]:
     data = "\n".join(before[1:])
 
     return hashlib.sha256(identity.encode()).hexdigest()[:16], [
-        _named(statement, data) for statement in _LISTED.findall(last)
+        _name_statement(statement, data) for statement in _LISTED.findall(last)
     ]
 
 
-def _named(statement: str, data: str) -> str:
+def _name_statement(statement: str, data: str) -> str:
     check = _CHECK.fullmatch(statement)
     if check:
         return f"check: {check[1] is None or check[1] in data}"
     return statement
 
 
-def body_of(model: str, text: str, request: Request) -> str:
+def make_reply_body(model: str, text: str, request: Request) -> str:
     """Return a reply's body; four characters are counted as a token."""
     prompt = sum(len(message["content"]) for message in request.call.messages)
     usage = {"prompt_tokens": prompt // 4, "completion_tokens": len(text) // 4}

@@ -5,12 +5,12 @@ from collections.abc import Collection
 from functools import lru_cache
 from urllib.parse import unquote, unquote_plus, urlsplit
 
-BLANK = "[redacted]"
+REDACTED = "[redacted]"
 
 _SHORTEST_SECRET = 4
 """Nobody's secret is shorter, and three letters stand in too many words."""
 
-_STANDS_ALONE = 6
+_SHORTEST_ALONE = 6
 """Shorter secrets are blanked where no letter or digit touches them, so that no other word is cut."""
 
 _SHORTEST_RANDOM = 16
@@ -42,7 +42,7 @@ def names_secret(name: str) -> bool:
     return bool(_NAMES_SECRET.search(name))
 
 
-def secrets_of_address(url: str) -> set[str]:
+def find_secrets_in_address(url: str) -> set[str]:
     """Collect the secrets in a URL, decoded: user, password, and what looks like one in path and query."""
     try:
         parts = urlsplit(url)
@@ -53,7 +53,7 @@ def secrets_of_address(url: str) -> set[str]:
 
     secrets = {f"{user}:{password}", password} if password else {user}
     # a user's name alone may be a key; a word of letters has to be longer to be taken for one
-    shortest = _SHORTEST_RANDOM if user.isalpha() else _STANDS_ALONE
+    shortest = _SHORTEST_RANDOM if user.isalpha() else _SHORTEST_ALONE
     if len(user) >= shortest:
         secrets.add(user)
 
@@ -90,53 +90,55 @@ def strip_secrets(secrets: Collection[str], text: str) -> str:
     """
     for secret in secrets:
         if len(secret) >= _SHORTEST_SECRET and secret.lower() not in _JSON_WORDS:
-            plainly, escaped = _spellings(secret, quoted="%" in text)
-            text = plainly.sub(BLANK, text)
+            plainly, escaped = _compile_spellings(secret, quoted="%" in text)
+            text = plainly.sub(REDACTED, text)
             # The slower of the two, and hardly ever needed.
             if "%" in text or f"u{ord(secret[0]):04x}" in text.lower():
-                text = escaped.sub(BLANK, text)
+                text = escaped.sub(REDACTED, text)
 
     return text
 
 
 @lru_cache(maxsize=128)
-def _spellings(secret: str, *, quoted: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _compile_spellings(secret: str, *, quoted: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return patterns that find `secret` with any characters escaped; as in addresses, too, if `quoted`.
 
     One is for a plain first character, one for an escaped one.
     """
     # the first character apart: a search for it is much quicker
-    escaped = _escaped_or_quoted if quoted else _escaped
+    escaped = _match_escaped_or_quoted if quoted else _match_escaped
     begin = secret[0]
-    rest = "".join(f"(?:{_plain(character)}|{escaped(character)})" for character in secret[1:])
+    rest = "".join(
+        f"(?:{_match_plain(character)}|{escaped(character)})" for character in secret[1:]
+    )
     if begin.isalnum():
-        plainly = _plain(begin)
+        plainly = _match_plain(begin)
     else:
-        plainly = _RUN_BEGINS + _plain(begin)
+        plainly = _RUN_BEGINS + _match_plain(begin)
 
-    before, after = ("(?<![^\\W_])", "(?![^\\W_])") if len(secret) < _STANDS_ALONE else ("", "")
+    before, after = ("(?<![^\\W_])", "(?![^\\W_])") if len(secret) < _SHORTEST_ALONE else ("", "")
     return re.compile(before + plainly + rest + after), re.compile(
         _RUN_BEGINS + escaped(begin) + rest + after
     )
 
 
-def _plain(character: str) -> str:
+def _match_plain(character: str) -> str:
     """Match a character, or a punctuation character behind backslashes."""
     if character.isalnum():
         return re.escape(character)
     return rf"\\*{re.escape(character)}"
 
 
-def _escaped(character: str) -> str:
+def _match_escaped(character: str) -> str:
     return rf"\\+u(?i:{ord(character):04x})"
 
 
-def _escaped_or_quoted(character: str) -> str:
+def _match_escaped_or_quoted(character: str) -> str:
     quoted = "".join(rf"%(?:25)*{byte:02x}" for byte in character.encode("utf-8", "replace"))
     plus = r"|\+" if character == " " else ""
-    return rf"(?:{_escaped(character)}|(?i:{quoted}){plus})"
+    return rf"(?:{_match_escaped(character)}|(?i:{quoted}){plus})"
 
 
-def redact(text: str, secrets: Collection[str] = ()) -> str:
+def redact_secrets(text: str, secrets: Collection[str] = ()) -> str:
     """Remove known secrets, and anything that looks like one, for messages and logs."""
-    return _LOOKS_SECRET.sub(BLANK, strip_secrets(secrets, text))
+    return _LOOKS_SECRET.sub(REDACTED, strip_secrets(secrets, text))

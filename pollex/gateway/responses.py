@@ -27,11 +27,11 @@ from pollex.gateway.calls import (
     SilentlyTruncated,
     Truncated,
     Usage,
-    prompt_floor,
+    bound_prompt_tokens_below,
 )
-from pollex.gateway.redaction import redact
+from pollex.gateway.redaction import redact_secrets
 
-CUT_SHORT = 0.7
+CUT_SHORT_SHARE = 0.7
 """A prompt of which the server counted less than this share of the tokens it has at least was cut."""
 
 _CHARACTERS_A_TOKEN = 4
@@ -47,9 +47,9 @@ _REFUSAL = re.compile(
 
 def read_reply(reply: Reply, call: Call) -> Outcome | HttpFault:
     """Return the meaning of `reply`: an outcome, or a fault for the gateway."""
-    fault = fault_of(reply)
+    fault = find_fault(reply)
     if fault is not None:
-        return _settled(fault)
+        return _settle_fault(fault)
     if reply.problem:
         return Malformed(
             detail=f"reply {reply.problem.replace('_', ' ')}",
@@ -58,8 +58,8 @@ def read_reply(reply: Reply, call: Call) -> Outcome | HttpFault:
 
     try:
         body = json.loads(reply.body)
-        if (fault := fault_inside(body, reply.headers)) is not None:
-            return _settled(fault)
+        if (fault := find_fault_inside(body, reply.headers)) is not None:
+            return _settle_fault(fault)
         choice = body["choices"][0]
         message = choice["message"]
         logprobs = choice.get("logprobs")
@@ -67,17 +67,17 @@ def read_reply(reply: Reply, call: Call) -> Outcome | HttpFault:
         if isinstance(logprobs, dict):
             tokens = logprobs.get("content")
         common: dict[str, Any] = {
-            "text": _text(message, call),
+            "text": _read_text(message, call),
             "logprobs": tokens if isinstance(tokens, list) and tokens else None,
-            "finish_reason": _reason(choice.get("finish_reason")),
-            "model": redact(str(body.get("model") or "")),
+            "finish_reason": _read_finish_reason(choice.get("finish_reason")),
+            "model": redact_secrets(str(body.get("model") or "")),
             "fingerprint": str(body.get("system_fingerprint") or ""),
             "usage": read_usage(body.get("usage")),
             "seconds": reply.seconds,
         }
-        return _judge(call, message, common)
+        return _read_outcome(call, message, common)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        detail = f"not a chat completion: {error_text(reply.body)[:120]}"
+        detail = f"not a chat completion: {read_error_text(reply.body)[:120]}"
         return Malformed(detail=detail, seconds=reply.seconds)
 
 
@@ -90,19 +90,19 @@ _REASONS = {
 """What providers call the protocol's reasons, behind gateways that pass their words on."""
 
 
-def _reason(provider_reason: Any) -> str:
+def _read_finish_reason(provider_reason: Any) -> str:
     reason = str(provider_reason or "")
     return _REASONS.get(reason.lower(), reason)
 
 
-def _settled(fault: HttpFault) -> Outcome | HttpFault:
+def _settle_fault(fault: HttpFault) -> Outcome | HttpFault:
     settled = {"context": ContextExceeded, "refused": Refused}.get(fault.action)
     if settled:
         return settled(detail=fault.detail)
     return fault
 
 
-def _judge(
+def _read_outcome(
     call: Call,
     message: Mapping[str, Any],
     common: dict[str, Any],
@@ -110,26 +110,26 @@ def _judge(
     text = common["text"]
     reason = common["finish_reason"]
     refusal = str(message.get("refusal") or "")
-    if cut := _cut_prompt(common["usage"], call):
+    if cut := _describe_cut_prompt(common["usage"], call):
         return SilentlyTruncated(detail=cut, **common)
     if refusal:
         return Refused(detail=refusal, **common)
     if reason == "content_filter":
         return Refused(detail="content filter", **common)
     if call.max_tokens != 1 and (
-        reason == "length" or _thought_to_the_limit(text, common["usage"], call)
+        reason == "length" or _has_only_thoughts(text, common["usage"], call)
     ):
         return Truncated(detail="stopped at the token limit", **common)
     if reason in {"error", "abort"}:
         return Malformed(detail=f"finish reason {reason}", **common)
     if not text.strip():
-        return Empty(detail=_nothing_but(message, reason, common["usage"]), **common)
+        return Empty(detail=_describe_no_answer(message, reason, common["usage"]), **common)
     if call.schema is not None and "{" not in text and _REFUSAL.match(text):
         return Refused(detail=text.strip()[:200], **common)
     return Completed(**common)
 
 
-def _thought_to_the_limit(text: str, usage: Usage, call: Call) -> bool:
+def _has_only_thoughts(text: str, usage: Usage, call: Call) -> bool:
     """Tell whether all tokens went into thoughts, which some servers call a regular end."""
     if text.strip() or call.max_tokens is None:
         return False
@@ -140,7 +140,7 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thoughts", "reasonin
 """Fields in which servers put what the model thought; none of them is an answer."""
 
 
-def _nothing_but(
+def _describe_no_answer(
     message: Mapping[str, Any],
     reason: str,
     usage: Usage,
@@ -161,7 +161,7 @@ _TEXTS = {"text", "output_text", None}
 """Kinds of content parts that are the answer; thoughts are of other kinds."""
 
 
-def _text(message: Mapping[str, Any], call: Call) -> str:
+def _read_text(message: Mapping[str, Any], call: Call) -> str:
     """Return the model's text: a string, text parts, or the tool call's arguments.
 
     Some servers write words, or none, beside that call; of several calls the last counts, as of
@@ -190,18 +190,20 @@ def read_usage(usage: Any) -> Usage:
         return Usage()
 
     return Usage(
-        prompt=_count(usage, "prompt_tokens") or _count(usage, "input_tokens") or None,
-        completion=_either(_count(usage, "completion_tokens"), _count(usage, "output_tokens")),
-        cached=_count(usage.get("prompt_tokens_details"), "cached_tokens"),
-        reasoning=_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
+        prompt=_read_count(usage, "prompt_tokens") or _read_count(usage, "input_tokens") or None,
+        completion=_take_either(
+            _read_count(usage, "completion_tokens"), _read_count(usage, "output_tokens")
+        ),
+        cached=_read_count(usage.get("prompt_tokens_details"), "cached_tokens"),
+        reasoning=_read_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
     )
 
 
-def _either(first: int | None, second: int | None) -> int | None:
+def _take_either(first: int | None, second: int | None) -> int | None:
     return second if first is None else first
 
 
-def _count(counts: Any, name: str) -> int | None:
+def _read_count(counts: Any, name: str) -> int | None:
     value = None
     if isinstance(counts, dict):
         value = counts.get(name)
@@ -210,7 +212,7 @@ def _count(counts: Any, name: str) -> int | None:
     return value if 0 <= value <= MOST_TOKENS else None
 
 
-def _cut_prompt(usage: Usage, call: Call) -> str:
+def _describe_cut_prompt(usage: Usage, call: Call) -> str:
     """Describe how much of the prompt the server read; empty if all of it."""
     if usage.prompt is None:
         return ""
@@ -225,8 +227,8 @@ def _cut_prompt(usage: Usage, call: Call) -> str:
         return ""
 
     # fewer tokens than the prompt has at least: it was cut
-    least = prompt_floor(call.messages)
-    if usage.prompt >= CUT_SHORT * least:
+    least = bound_prompt_tokens_below(call.messages)
+    if usage.prompt >= CUT_SHORT_SHARE * least:
         return ""
     return f"the server read {usage.prompt} of at least {least} prompt tokens"
 
@@ -283,11 +285,11 @@ _PAUSE = re.compile(
     re.IGNORECASE,
 )
 _PART = re.compile(r"(\d+(?:\.\d+)?) ?(ms|h|m|s)", re.IGNORECASE)
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_SECONDS_BY_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DELAY = re.compile(r'"retry_?(?:delay|after)(?:_seconds)?" ?: ?"?(\d+(?:\.\d+)?)', re.IGNORECASE)
 
 _CHECK_KEY = "check the API key, then resume"
-_REMEDIES: dict[int, tuple[str, str]] = {
+_HINT_BY_STATUS: dict[int, tuple[str, str]] = {
     401: ("key", _CHECK_KEY),
     402: ("quota", "add credit or raise the quota, then resume"),
     403: ("key", "check what the API key may use, then resume"),
@@ -295,14 +297,18 @@ _REMEDIES: dict[int, tuple[str, str]] = {
     405: ("address", "check the base URL, then resume"),
     407: ("proxy", "check the proxy's user and password, then resume"),
 }
-_RETRIED = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY}
-_FINAL = {
+_RETRIED_STATUSES = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY}
+_FINAL_STATUSES = {
     HTTPStatus.NOT_MODIFIED,
     HTTPStatus.NOT_IMPLEMENTED,
     HTTPStatus.HTTP_VERSION_NOT_SUPPORTED,
 }
 """No other time brings another answer, and they say nothing of other calls."""
-_AWAY = {HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT}
+_AWAY_STATUSES = {
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+}
 _LONGEST_DETAIL = 300
 
 
@@ -328,7 +334,7 @@ class HttpFault:
     concerns_all: bool = False
 
 
-def fault_of(reply: Reply) -> HttpFault | None:
+def find_fault(reply: Reply) -> HttpFault | None:
     """Return the fault that `reply` is, None for a whole reply with status 200."""
     if reply.problem == "timeout":
         return HttpFault("timeout", "fail", reply.detail)
@@ -347,9 +353,9 @@ def fault_of(reply: Reply) -> HttpFault | None:
         return None
 
     # by status and words
-    text = error_text(reply.body)
-    wait = _wait_asked(reply.headers, reply.body)
-    return _status_fault(
+    text = read_error_text(reply.body)
+    wait = _read_wait(reply.headers, reply.body)
+    return _make_status_fault(
         reply.status,
         reply.headers,
         text,
@@ -358,7 +364,7 @@ def fault_of(reply: Reply) -> HttpFault | None:
     )
 
 
-def fault_inside(body: Any, headers: Mapping[str, str]) -> HttpFault | None:
+def find_fault_inside(body: Any, headers: Mapping[str, str]) -> HttpFault | None:
     """Return the fault that a body with status 200 holds in place of an answer; None where it has an answer."""
     if not isinstance(body, dict):
         return None
@@ -373,17 +379,17 @@ def fault_inside(body: Any, headers: Mapping[str, str]) -> HttpFault | None:
     # an error in place of the answer
     inside = first if isinstance(first, dict) else body
     body_text = json.dumps(inside, ensure_ascii=False)
-    text = error_text(body_text)
-    status = _status_inside(inside, body_text)
+    text = read_error_text(body_text)
+    status = _find_status_inside(inside, body_text)
     if status is None:
         return None
 
-    return _status_fault(
+    return _make_status_fault(
         status,
         headers,
         text,
         f"HTTP 200, and in it: {text}",
-        _wait_asked(headers, body_text),
+        _read_wait(headers, body_text),
     )
 
 
@@ -399,7 +405,7 @@ _CODES = (
 _NESTED = ("error", "errors", "detail", "metadata", "base_resp", "status", "data")
 
 
-def _status_inside(value: Any, body_text: str) -> int | None:
+def _find_status_inside(value: Any, body_text: str) -> int | None:
     """Return the HTTP status that an error in a body names, or that its words mean; None where it is no error."""
     for name in _CODES:
         code = None
@@ -410,7 +416,7 @@ def _status_inside(value: Any, body_text: str) -> int | None:
             return number
 
     for part in value if isinstance(value, list) else [value.get(name) for name in _NESTED]:
-        if isinstance(part, dict | list) and (status := _status_inside(part, "")) is not None:
+        if isinstance(part, dict | list) and (status := _find_status_inside(part, "")) is not None:
             return status
 
     if _TOO_FAST.search(body_text):
@@ -420,17 +426,17 @@ def _status_inside(value: Any, body_text: str) -> int | None:
     return None
 
 
-def _status_fault(
+def _make_status_fault(
     status: int,
     headers: Mapping[str, str],
     text: str,
     detail: str,
     wait: float | None,
 ) -> HttpFault:
-    if status in _FINAL:
+    if status in _FINAL_STATUSES:
         return HttpFault("bad_request", "fail", detail)
     if 300 <= status < 400:
-        target = redact(headers.get("location", "another address"))
+        target = redact_secrets(headers.get("location", "another address"))
         return HttpFault(
             "redirect",
             "stop",
@@ -444,7 +450,7 @@ def _status_fault(
                 "quota",
                 "stop",
                 detail,
-                _REMEDIES[402][1],
+                _HINT_BY_STATUS[402][1],
                 concerns_all=True,
             )
         if _NEVER_FITS.search(text):
@@ -454,18 +460,18 @@ def _status_fault(
         return HttpFault("context", "context", detail)
     if status == HTTPStatus.INTERNAL_SERVER_ERROR and _is_misunderstood(text):
         return HttpFault("bad_request", "fail", detail)
-    if status >= 500 or status in _RETRIED:
+    if status >= 500 or status in _RETRIED_STATUSES:
         return HttpFault(
             "server",
             "retry",
             detail,
             wait=wait,
-            away=status in _AWAY,
+            away=status in _AWAY_STATUSES,
         )
     if _FILTERED.search(text) and status in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN}:
         return HttpFault("filter", "refused", detail)
-    if status in _REMEDIES and not _names_an_ability(status, text):
-        name, hint = _REMEDIES[status]
+    if status in _HINT_BY_STATUS and not _names_an_ability(status, text):
+        name, hint = _HINT_BY_STATUS[status]
         return HttpFault(name, "stop", detail, hint)
     return HttpFault("bad_request", "fail", detail)
 
@@ -499,9 +505,9 @@ def _names_an_ability(status: int, text: str) -> bool:
     return _ABILITY.search(text) is not None
 
 
-def _wait_asked(headers: Mapping[str, str], body: str) -> float | None:
+def _read_wait(headers: Mapping[str, str], body: str) -> float | None:
     """Return the seconds to wait that headers ask for, else the body's fields or words; None without any."""
-    if (seconds := retry_after(headers)) is not None:
+    if (seconds := read_retry_after(headers)) is not None:
         return seconds
 
     start = body[: 20 * _LONGEST_DETAIL]
@@ -509,32 +515,33 @@ def _wait_asked(headers: Mapping[str, str], body: str) -> float | None:
         return float(field_[1])
     if words := _PAUSE.search(start):
         return sum(
-            float(number) * _SECONDS[unit.lower()] for number, unit in _PART.findall(words[1])
+            float(number) * _SECONDS_BY_UNIT[unit.lower()]
+            for number, unit in _PART.findall(words[1])
         )
     return None
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds to wait that a reply's headers ask for; None without any.
 
     `retry-after-ms` comes before `retry-after`, which is seconds or an HTTP date. A date counts
     from the reply's own `Date`, so that a wrong clock on either side does no harm.
     """
-    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
+    if (milliseconds := _parse_number(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
 
     value = headers.get("retry-after")
-    if (seconds := _number(value)) is not None:
+    if (seconds := _parse_number(value)) is not None:
         return seconds
 
-    until = _date(value)
-    now = _date(headers.get("date")) or datetime.now(UTC)
+    until = _parse_date(value)
+    now = _parse_date(headers.get("date")) or datetime.now(UTC)
     if until:
         return max((until - now).total_seconds(), 0.0)
     return None
 
 
-def _number(value: str | None) -> float | None:
+def _parse_number(value: str | None) -> float | None:
     try:
         number = float(value or "")
     except ValueError:
@@ -545,7 +552,7 @@ def _number(value: str | None) -> float | None:
     return None
 
 
-def _date(value: str | None) -> datetime | None:
+def _parse_date(value: str | None) -> datetime | None:
     try:
         date = parsedate_to_datetime(value or "")
     except (ValueError, IndexError):
@@ -556,7 +563,7 @@ def _date(value: str | None) -> datetime | None:
     return date.replace(tzinfo=UTC)
 
 
-def error_text(body: str) -> str:
+def read_error_text(body: str) -> str:
     """Return the message of an error body on one line, with secrets removed."""
     try:
         error = json.loads(body)
@@ -576,10 +583,10 @@ def error_text(body: str) -> str:
         words += [f"(param {param})"] if named else []
         error = " ".join(words) if words else error
 
-    return redact(" ".join(_plain(error).split())[:_LONGEST_DETAIL])
+    return redact_secrets(" ".join(_flatten_text(error).split())[:_LONGEST_DETAIL])
 
 
-def _plain(value: Any) -> str:
+def _flatten_text(value: Any) -> str:
     if isinstance(value, str):
         text = value
     else:

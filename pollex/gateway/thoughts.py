@@ -38,12 +38,12 @@ def find_thought_ends(text: str) -> list[tuple[int, int]]:
     return [mark.span() for mark in END.finditer(text) if counts.get(mark.group().lower(), True)]
 
 
-def last_begin(text: str) -> int:
+def find_last_begin(text: str) -> int:
     """Return where the last mark before thoughts begins; -1 without any."""
     return max((mark.start() for mark in BEGIN.finditer(text)), default=-1)
 
 
-def without_thoughts(text: str) -> str:
+def remove_thoughts(text: str) -> str:
     """Remove the thoughts that `text` begins with; return nothing if they never end.
 
     Some templates omit the opening mark: then a single closing one marks them. Any other mark is
@@ -56,11 +56,11 @@ def without_thoughts(text: str) -> str:
             (text[end:] for start, end in closing if start >= opening.end()),
             "",
         )
-        return _bare(rest)
-    if len(closing) == 1 and last_begin(text) < 0:
-        return _bare(text[closing[0][1] :])
+        return _strip_channel(rest)
+    if len(closing) == 1 and find_last_begin(text) < 0:
+        return _strip_channel(text[closing[0][1] :])
     return text
 
 
-def _bare(answer: str) -> str:
+def _strip_channel(answer: str) -> str:
     return _CLOSED.sub("", _OPENED.sub("", answer)).strip()

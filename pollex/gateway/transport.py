@@ -27,19 +27,19 @@ from langchain_openai.chat_models.base import BaseChatOpenAI
 from openai import DefaultAioHttpClient, Omit
 from pydantic import SecretStr
 
-from pollex.gateway.calls import Call, Reply, Request, request_for
-from pollex.gateway.endpoint import LANGCHAIN, Endpoint
+from pollex.gateway.calls import Call, Reply, Request, make_request
+from pollex.gateway.endpoint import LANGCHAIN_PREFIX, Endpoint
 from pollex.gateway.recorded import RecordedEndpoint
-from pollex.gateway.redaction import redact, strip_secrets
+from pollex.gateway.redaction import redact_secrets, strip_secrets
 
-EVENTS = "text/event-stream"
+EVENT_STREAM = "text/event-stream"
 _LAST = "[DONE]"
 _ABOUT = ("id", "model", "system_fingerprint", "usage")
 _IN_PIECES = b',"stream":true,"stream_options":{"include_usage":true}}'
 _BEGINS_AS_EVENTS = (b"data:", b"event:", b"id:", b":")
 
 
-class Heard:
+class ReplyParts:
     """The parts of one reply (server-sent events of OpenAI's protocol).
 
     Args:
@@ -141,7 +141,7 @@ class Heard:
         call["arguments"] += function.get("arguments") or ""
 
 
-MOST_BYTES = 1 << 20
+MOST_REPLY_BYTES = 1 << 20
 """Of a body that is read and kept."""
 
 MOST_BYTES_WITH_LOGPROBS = 1 << 24
@@ -181,7 +181,7 @@ def connect(place: Endpoint | ChatModel, concurrency: int) -> Wire:
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
+def _load_certificates() -> ssl.SSLContext:
     """Read whom to trust; once, as it takes longer than a reply on the same machine."""
     return httpx2.create_ssl_context(trust_env=False)
 
@@ -206,7 +206,7 @@ class OpenAIWire:
             limits=httpx2.Limits(max_connections=concurrency + 1, keepalive_expiry=30),
             follow_redirects=False,
             trust_env=False,
-            verify=_certificates(),
+            verify=_load_certificates(),
             proxy=endpoint.proxy,
         )
         self.model = ChatOpenAI(
@@ -219,13 +219,15 @@ class OpenAIWire:
             http_async_client=self._http,
         )
         # With the client: merging them into each request takes a sixth of what a call costs.
-        self._http.headers.update(_headers(self.model.root_async_client.default_headers, endpoint))
+        self._http.headers.update(
+            _merge_headers(self.model.root_async_client.default_headers, endpoint)
+        )
 
     async def send(self, request: Request, seconds: float) -> Reply:
         # somebody listens: the reply is asked for in pieces, whose secrets are blanked
         if (tell := request.call.on_text) is not None:
-            heard = Heard(lambda text: tell(strip_secrets(self._endpoint.secrets, text)))
-            arriving = _Arriving(MOST_BYTES_WITH_LOGPROBS, heard)
+            heard = ReplyParts(lambda text: tell(strip_secrets(self._endpoint.secrets, text)))
+            arriving = _PartialReply(MOST_BYTES_WITH_LOGPROBS, heard)
             if request.call.stream:
                 body = request.body
             else:
@@ -240,7 +242,7 @@ class OpenAIWire:
             )
 
         if request.call.stream:
-            arriving = _Arriving(MOST_BYTES_WITH_LOGPROBS)
+            arriving = _PartialReply(MOST_BYTES_WITH_LOGPROBS)
             return await self._send(
                 "POST",
                 self._url,
@@ -251,7 +253,7 @@ class OpenAIWire:
 
         # alternatives of every token take much more room
         if request.call.top_logprobs is None:
-            cap = MOST_BYTES
+            cap = MOST_REPLY_BYTES
         else:
             cap = MOST_BYTES_WITH_LOGPROBS
 
@@ -259,7 +261,7 @@ class OpenAIWire:
             "POST",
             self._url,
             request.body,
-            _Arriving(cap),
+            _PartialReply(cap),
             seconds,
         )
 
@@ -269,7 +271,7 @@ class OpenAIWire:
             "GET",
             self._endpoint.url(path),
             None,
-            _Arriving(MOST_BYTES_WITH_LOGPROBS),
+            _PartialReply(MOST_BYTES_WITH_LOGPROBS),
             seconds,
         )
 
@@ -281,14 +283,14 @@ class OpenAIWire:
         method: str,
         url: httpx2.URL | str,
         body: bytes | None,
-        arriving: _Arriving,
+        arriving: _PartialReply,
         seconds: float,
     ) -> Reply:
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
             async with (
-                time_limit(seconds),
+                limit_time(seconds),
                 self._http.stream(method, url, content=body) as response,
             ):
                 await arriving.read(response)
@@ -296,14 +298,14 @@ class OpenAIWire:
             arriving.fail("timeout", f"no whole reply within {seconds:g} s")
         except NETWORK_ERRORS as error:
             # a certificate that isn't trusted, else the connection
-            certificate = _certificate(error)
+            certificate = _describe_certificate_error(error)
             # Whatever the library's class: an address where nothing listens is no matter of time.
-            if REFUSED in str(error):
+            if CONNECTION_REFUSED in str(error):
                 name = "ConnectionRefused"
             else:
                 name = type(error).__name__
 
-            words = redact(f"{name}: {certificate or error}", self._endpoint.secrets)
+            words = redact_secrets(f"{name}: {certificate or error}", self._endpoint.secrets)
             arriving.fail(
                 "certificate" if certificate else "cut" if arriving.status == 200 else "connection",
                 words,
@@ -312,17 +314,17 @@ class OpenAIWire:
         return arriving.reply(self._endpoint.secrets, loop.time() - began)
 
 
-REFUSED = "Connect call failed"
+CONNECTION_REFUSED = "Connect call failed"
 
 
-class _Arriving:
+class _PartialReply:
     """A partly received reply; the received part is kept if the connection fails.
 
     Args:
         heard: Reads a reply that comes in parts; some endpoints send these unasked.
     """
 
-    def __init__(self, cap: int, heard: Heard | None = None) -> None:
+    def __init__(self, cap: int, heard: ReplyParts | None = None) -> None:
         self._cap = cap
         self._heard = heard
         self._chunks: list[bytes] = []
@@ -337,9 +339,9 @@ class _Arriving:
         size = 0
         # An endpoint that knows no streams answers whole; so do its errors. Others stream without
         # being asked.
-        listener = self._heard or Heard()
+        listener = self._heard or ReplyParts()
         self._heard = None
-        heard: Heard | None = None
+        heard: ReplyParts | None = None
         async for chunk in response.aiter_bytes():
             if size == 0 and self._comes_in_parts(chunk):
                 heard = self._heard = listener
@@ -356,7 +358,7 @@ class _Arriving:
 
     def _comes_in_parts(self, start: bytes) -> bool:
         """Tell by its type, or where that is wrong by its beginning, whether a reply is a stream of events."""
-        if EVENTS in self._headers.get("content-type", ""):
+        if EVENT_STREAM in self._headers.get("content-type", ""):
             return True
         return self.status == 200 and start.lstrip().startswith(_BEGINS_AS_EVENTS)
 
@@ -381,7 +383,7 @@ class _Arriving:
         )
 
 
-def _headers(defaults: Mapping[str, str | Omit], endpoint: Endpoint) -> dict[str, str]:
+def _merge_headers(defaults: Mapping[str, str | Omit], endpoint: Endpoint) -> dict[str, str]:
     """Merge default headers with the endpoint's; drop those from the environment."""
     default_headers = {}
     for name, value in defaults.items():
@@ -396,7 +398,7 @@ def _headers(defaults: Mapping[str, str | Omit], endpoint: Endpoint) -> dict[str
     return headers
 
 
-def _certificate(error: BaseException | None) -> str:
+def _describe_certificate_error(error: BaseException | None) -> str:
     while error is not None:
         if isinstance(error, ssl.SSLError | ssl.CertificateError):
             return str(error)
@@ -444,7 +446,7 @@ class ChatModel:
         digest = hashlib.sha256(
             strip_secrets(self.secrets, settings).encode("utf-8", "replace")
         ).hexdigest()[:16]
-        return f"{LANGCHAIN}{kind.__module__}.{kind.__qualname__}:{digest}"
+        return f"{LANGCHAIN_PREFIX}{kind.__module__}.{kind.__qualname__}:{digest}"
 
     @property
     def shown(self) -> str:
@@ -464,7 +466,7 @@ class ChatModel:
 
     def request(self, call: Call) -> Request:
         """Prepare `call` for this model."""
-        return request_for(self.place, self.model, call)
+        return make_request(self.place, self.model, call)
 
 
 class ChatModelWire:
@@ -496,7 +498,7 @@ class ChatModelWire:
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
-            async with time_limit(seconds):
+            async with limit_time(seconds):
                 message = await self._bound(request.call).ainvoke(
                     [dict(message) for message in request.call.messages]
                 )
@@ -507,9 +509,9 @@ class ChatModelWire:
                 seconds=loop.time() - began,
             )
         except Exception as error:  # what a provider's package raises, nobody knows
-            return _reply_to(error, self._place.secrets, loop.time() - began)
+            return _make_reply(error, self._place.secrets, loop.time() - began)
 
-        body = json.dumps(_completion(message), ensure_ascii=False, default=str)
+        body = json.dumps(_make_completion(message), ensure_ascii=False, default=str)
         return Reply(
             status=200,
             body=strip_secrets(self._place.secrets, body),
@@ -544,7 +546,7 @@ class ChatModelWire:
         return self._chat
 
 
-def _completion(message: BaseMessage) -> dict[str, Any]:
+def _make_completion(message: BaseMessage) -> dict[str, Any]:
     about = message.response_metadata
     reason = str(about.get("finish_reason") or about.get("stop_reason") or "stop").lower()
     usage = None
@@ -585,7 +587,7 @@ def _completion(message: BaseMessage) -> dict[str, Any]:
     }
 
 
-def _reply_to(
+def _make_reply(
     error: Exception,
     secrets: tuple[str, ...],
     seconds: float,
@@ -593,7 +595,7 @@ def _reply_to(
     """Return the reply behind a provider's exception: its status, or a fault of the connection."""
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
-    words = redact(f"{type(error).__name__}: {error}", secrets)
+    words = redact_secrets(f"{type(error).__name__}: {error}", secrets)
     if isinstance(status, int):
         headers: Mapping[str, str] = getattr(response, "headers", None) or {}
         return Reply(status=status, body=words, headers=headers, seconds=seconds)
@@ -607,20 +609,20 @@ def _reply_to(
             default=str,
         )
         # an error in place of an answer
-        return Reply(status=200, body=redact(inside, secrets), seconds=seconds)
+        return Reply(status=200, body=redact_secrets(inside, secrets), seconds=seconds)
     if isinstance(error, ValueError | TypeError | LookupError):
         # a body that the package could not read
         return Reply(status=200, body=words, seconds=seconds)
     return Reply(problem="connection", detail=words, seconds=seconds)
 
 
-SLICE = 1.0
-GRACE = 5.0
+SLICE_SECONDS = 1.0
+GRACE_SECONDS = 5.0
 """Seconds to take in what came while the process was stopped."""
 
 
 @asynccontextmanager
-async def time_limit(seconds: float) -> AsyncIterator[None]:
+async def limit_time(seconds: float) -> AsyncIterator[None]:
     """End what is in the block with `TimeoutError` after so many seconds in which the process ran.
 
     Time is counted in slices, of each of which at most one counts: a reply that came meanwhile is
@@ -632,13 +634,13 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
 
         def tick(left: float, due: float) -> None:
             nonlocal timer
-            if left <= 0 and loop.time() - due > SLICE:  # stopped, or busy for as long
-                left = GRACE
+            if left <= 0 and loop.time() - due > SLICE_SECONDS:  # stopped, or busy for as long
+                left = GRACE_SECONDS
             if left <= 0:
                 limit.reschedule(loop.time())
                 return
 
-            length = min(left, SLICE)
+            length = min(left, SLICE_SECONDS)
             timer = loop.call_later(
                 length,
                 tick,

@@ -25,12 +25,12 @@ from pollex.measures.intervals import (
     Figure,
     Measure,
     Statistic,
-    bounds_on_log_odds,
-    estimate,
-    exact_share,
-    interval_bounds,
-    ratio,
-    share_interval,
+    compute_interval_bounds,
+    compute_log_odds_bounds,
+    compute_share_interval,
+    divide_or_nan,
+    estimate_figures,
+    make_exact_share,
 )
 
 CLEAR_CASES = 20
@@ -109,7 +109,7 @@ class _Measure:
     units: int | None = None
 
 
-def assess(
+def assess_scores(
     scores: Floats,
     positive: Bools,
     theta: float | Floats,
@@ -142,35 +142,35 @@ def assess(
     everyone = np.ones(len(scores), bool)
     sizes = sample.sizes
     either = sample.units(called_positive | positive)
-    mean_of_positives = _share_statistic(scores * positive, positive)
-    mean_of_negatives = _share_statistic(scores * ~positive, ~positive)
+    mean_of_positives = _make_share_statistic(scores * positive, positive)
+    mean_of_negatives = _make_share_statistic(scores * ~positive, ~positive)
     measures = {
-        "accuracy": _share_measure(right, everyone, sample),
-        "precision": _share_measure(
+        "accuracy": _make_share_measure(right, everyone, sample),
+        "precision": _make_share_measure(
             called_positive & positive, called_positive, sample, "nothing is labeled positive"
         ),
-        "recall": _share_measure(called_positive & positive, positive, sample),
+        "recall": _make_share_measure(called_positive & positive, positive, sample),
         # F1 = 2·TP / (labeled positive + truly positive) = 2·J / (1 + J), J the share of TP in
         # those that are either
         "f1": _Measure(
-            _share_statistic(
+            _make_share_statistic(
                 2 * (called_positive & positive), called_positive.astype(int) + positive
             ),
             sum(sizes),
-            exact=lambda value: _f1_of_shares(*_all_or_none(either)(value)),
+            exact=lambda value: _bound_f1(*_bound_all_or_none(either)(value)),
         ),
         # Of as many pairs that share no conversation all are won, or all are lost.
         "auc": _Measure(
-            auc_statistic(scores, sizes[0]),
+            make_auc_statistic(scores, sizes[0]),
             sum(sizes),
-            exact=_all_or_none(min(sample.having)),
+            exact=_bound_all_or_none(min(sample.having)),
             odds=True,
         ),
         "delta_netsat": _Measure(
             lambda weights: mean_of_positives(weights) - mean_of_negatives(weights), sum(sizes)
         ),
-        "yield_rate": _share_measure(outside, everyone, sample, needs_labels=False),
-        "confident_accuracy": _share_measure(
+        "yield_rate": _make_share_measure(outside, everyone, sample, needs_labels=False),
+        "confident_accuracy": _make_share_measure(
             right & outside, outside, sample, "every score is in the uncertainty window"
         ),
     }
@@ -196,7 +196,7 @@ def assess_window(
         over: Whether a score is confidently positive `[conversation]`.
         under: Whether it is confidently negative `[conversation]`.
         positive: Labels `[conversation]`.
-        together: As for `assess`.
+        together: As for `assess_scores`.
     """
     nothing = "nothing is outside the window"
     if together is None:
@@ -230,7 +230,7 @@ def _exact_figure(
     unit: Ints,
     empty: str,
 ) -> Figure:
-    return exact_share(
+    return make_exact_share(
         int(part.sum()),
         int(whole.sum()),
         len(np.unique(unit[whole])),
@@ -238,7 +238,7 @@ def _exact_figure(
     )
 
 
-def auc(scores: Floats, positive: Bools) -> float:
+def compute_auc(scores: Floats, positive: Bools) -> float:
     """Compute how often a positive conversation scores over a negative one, ties half.
 
     Source: Mann and Whitney 1947.
@@ -248,10 +248,10 @@ def auc(scores: Floats, positive: Bools) -> float:
     """
     require_both_classes(positive)
     ordered = np.concatenate([scores[positive], scores[~positive]])
-    return float(auc_statistic(ordered, int(positive.sum()))(np.ones((1, len(ordered))))[0])
+    return float(make_auc_statistic(ordered, int(positive.sum()))(np.ones((1, len(ordered))))[0])
 
 
-def auc_of_scores(
+def estimate_auc(
     scores: Floats,
     positive: Bools,
     rng: np.random.Generator,
@@ -261,16 +261,16 @@ def auc_of_scores(
     """Compute the AUC with its interval; undefined with one class.
 
     Args:
-        together: As for `assess`.
+        together: As for `assess_scores`.
     """
     # an AUC of 0 or 1 has the exact interval of as many pairs as share no conversation
     order, sample = _order_positives_first(positive, together)
     exact = None
     if 0 not in sample.sizes:
-        exact = _all_or_none(min(sample.having))
+        exact = _bound_all_or_none(min(sample.having))
 
     measure = _Measure(
-        auc_statistic(scores[order], sample.sizes[0]),
+        make_auc_statistic(scores[order], sample.sizes[0]),
         len(order),
         exact=exact,
         odds=True,
@@ -278,7 +278,7 @@ def auc_of_scores(
     return _estimate_figures({"auc": measure}, sample, rng, resamples)["auc"]
 
 
-def auc_difference(
+def estimate_auc_difference(
     first: Floats,
     second: Floats,
     positive: Bools,
@@ -292,12 +292,12 @@ def auc_difference(
     which doesn't make the difference certain: its interval is then as wide as both of theirs allow.
 
     Args:
-        together: As for `assess`.
+        together: As for `assess_scores`.
     """
     # both statistics see the same resamples
     order, sample = _order_positives_first(positive, together)
     auc_of_first, auc_of_second = (
-        auc_statistic(scores[order], sample.sizes[0]) for scores in (first, second)
+        make_auc_statistic(scores[order], sample.sizes[0]) for scores in (first, second)
     )
     measure = _Measure(
         lambda weights: auc_of_first(weights) - auc_of_second(weights),
@@ -316,14 +316,14 @@ def auc_difference(
         return figure
 
     # as wide as the exact intervals of both allow
-    exact = _all_or_none(min(sample.having))
+    exact = _bound_all_or_none(min(sample.having))
     (low, high), (others_low, others_high) = (
         exact(value) if value in (0.0, 1.0) else (value, value) for value in values
     )
     return replace(figure, low=low - others_high, high=high - others_low)
 
 
-def auc_statistic(scores: Floats, positives: int) -> Statistic:
+def make_auc_statistic(scores: Floats, positives: int) -> Statistic:
     """Express the AUC as a function of weights.
 
     Args:
@@ -341,7 +341,7 @@ def auc_statistic(scores: Floats, positives: int) -> Statistic:
         downs = np.add.reduceat(sorted_weights * ~up, levels, axis=1)
         # a positive wins over all negatives below its level, and half of those on it
         won = (ups * (downs.cumsum(1) - downs / 2)).sum(1)
-        return ratio(won, ups.sum(1) * downs.sum(1))
+        return divide_or_nan(won, ups.sum(1) * downs.sum(1))
 
     return statistic
 
@@ -423,24 +423,24 @@ def _make_figure(
         return Figure(value, None, None, measure.n)
 
     if measure.odds:
-        low, high = bounds_on_log_odds(value, defined, units)
+        low, high = compute_log_odds_bounds(value, defined, units)
     else:
-        low, high = interval_bounds(defined, units)
+        low, high = compute_interval_bounds(defined, units)
 
     return Figure(value, low, high, measure.n)
 
 
-def _share_statistic(part: ArrayLike, whole: ArrayLike) -> Statistic:
+def _make_share_statistic(part: ArrayLike, whole: ArrayLike) -> Statistic:
     columns = np.stack([part, whole], axis=1).astype(float)
 
     def statistic(weights: Floats) -> Floats:
         sums = weights @ columns
-        return ratio(sums[:, 0], sums[:, 1])
+        return divide_or_nan(sums[:, 0], sums[:, 1])
 
     return statistic
 
 
-def _share_measure(
+def _make_share_measure(
     part: Bools,
     whole: Bools,
     sample: ClassSample,
@@ -448,7 +448,7 @@ def _share_measure(
     needs_labels: bool = True,
 ) -> _Measure:
     units = sample.units(whole)
-    share = _share_statistic(part, whole)
+    share = _make_share_statistic(part, whole)
     n = int(whole.sum())
 
     return _Measure(
@@ -456,24 +456,24 @@ def _share_measure(
         n,
         empty,
         needs_labels,
-        _all_or_none(units),
+        _bound_all_or_none(units),
         units=units,
     )
 
 
-def _all_or_none(n: int) -> Exact:
-    return lambda share: share_interval(n if share else 0, n)
+def _bound_all_or_none(n: int) -> Exact:
+    return lambda share: compute_share_interval(n if share else 0, n)
 
 
-def _f1_of_shares(low: float, high: float) -> tuple[float, float]:
+def _bound_f1(low: float, high: float) -> tuple[float, float]:
     return 2 * low / (1 + low), 2 * high / (1 + high)
 
 
-OF_RATIOS, GUESSING = 500, 0.5
+OF_RATIOS, GUESSING_AUC = 500, 0.5
 """Resamples of figures beside other figures, and the AUC of guessing."""
 
 
-def recovered(
+def estimate_recovered_share(
     ours: Floats,
     plain: Floats,
     positive: Bools,
@@ -494,10 +494,12 @@ def recovered(
     # there is nothing to recover where the plain method itself only guesses
     order = _order_positives_first(positive)[0]
     our_auc, plain_auc = (
-        auc_statistic(scores[order], int(positive.sum())) for scores in (ours, plain)
+        make_auc_statistic(scores[order], int(positive.sum())) for scores in (ours, plain)
     )
-    plain_figure = estimate({"plain": Measure(plain_auc)}, unit[order], rng, OF_RATIOS)["plain"]
-    if plain_figure.low is None or plain_figure.low <= GUESSING:
+    plain_figure = estimate_figures({"plain": Measure(plain_auc)}, unit[order], rng, OF_RATIOS)[
+        "plain"
+    ]
+    if plain_figure.low is None or plain_figure.low <= GUESSING_AUC:
         return Figure(
             None,
             n=len(positive),
@@ -505,12 +507,14 @@ def recovered(
         )
 
     share = Measure(
-        lambda weights: ratio(our_auc(weights) - GUESSING, plain_auc(weights) - GUESSING)
+        lambda weights: divide_or_nan(
+            our_auc(weights) - GUESSING_AUC, plain_auc(weights) - GUESSING_AUC
+        )
     )
-    return estimate({"share": share}, unit[order], rng, OF_RATIOS)["share"]
+    return estimate_figures({"share": share}, unit[order], rng, OF_RATIOS)["share"]
 
 
-def learning_curve(
+def measure_auc_by_labels(
     scores: Mapping[int, Sequence[Floats]],
     positive: Bools,
     unit: Ints,
@@ -533,7 +537,8 @@ def learning_curve(
     order = _order_positives_first(positive)[0]
     up = int(positive.sum())
     statistics = {
-        size: [auc_statistic(draw[order], up) for draw in draws] for size, draws in scores.items()
+        size: [make_auc_statistic(draw[order], up) for draw in draws]
+        for size, draws in scores.items()
     }
 
     def mean_auc(of_draws: Sequence[Statistic], weights: Floats) -> Floats:
@@ -550,7 +555,7 @@ def learning_curve(
     measures = {
         str(size): Measure(partial(mean_auc, of_draws)) for size, of_draws in statistics.items()
     }
-    estimates = estimate(
+    estimates = estimate_figures(
         {
             **measures,
             "more": Measure(lambda weights: step * (centered @ mean_aucs(weights))),

@@ -11,23 +11,33 @@ import numpy as np
 import numpy.typing as npt
 
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.intervals import RESAMPLES, Figure, Measure, Statistic, estimate, ratio
+from pollex.measures.intervals import (
+    RESAMPLES,
+    Figure,
+    Measure,
+    Statistic,
+    divide_or_nan,
+    estimate_figures,
+)
 
-CELLS = 1 << 19
+CELLS_A_BLOCK = 1 << 19
 """Cells of contingency tables held at once: 4 MB."""
 
-FLAT = 1e-12
+LEAST_VARIANCE = 1e-12
 """A variance under this share of the whole data's is rounding."""
 
 
-def pearson_statistic(x: Floats, y: Floats) -> Statistic:
+def make_pearson_statistic(x: Floats, y: Floats) -> Statistic:
     """Make Pearson's correlation of `[judgment]` with `[judgment]` a statistic."""
     # Centred first: raw moments of values far from 0 would cancel.
     a = x - x.mean() if len(x) else x
     b = y - y.mean() if len(y) else y
     columns = np.stack([a, b, a * a, b * b, a * b], axis=1)
     # below these variances a resample is constant `[x, y]`
-    floors = FLAT * (a * a).mean() if len(x) else 0.0, FLAT * (b * b).mean() if len(y) else 0.0
+    floors = (
+        LEAST_VARIANCE * (a * a).mean() if len(x) else 0.0,
+        LEAST_VARIANCE * (b * b).mean() if len(y) else 0.0,
+    )
 
     def statistic(weights: Floats) -> Floats:
         moments = (weights @ columns / weights.sum(axis=1, keepdims=True)).T
@@ -36,7 +46,7 @@ def pearson_statistic(x: Floats, y: Floats) -> Statistic:
     return statistic
 
 
-def spearman_statistic(x: Floats, y: Floats) -> Statistic:
+def make_spearman_statistic(x: Floats, y: Floats) -> Statistic:
     """Make Spearman's correlation a statistic: Pearson's of the ranks, where ties share their mean rank."""
 
     def of_tables(tables: Floats) -> Floats:
@@ -55,10 +65,10 @@ def spearman_statistic(x: Floats, y: Floats) -> Statistic:
 
         return _correlate_moments(np.stack(moments), (0.0, 0.0))
 
-    return _statistic_of_tables(of_tables, x, y)
+    return _make_table_statistic(of_tables, x, y)
 
 
-def kendall_statistic(x: Floats, y: Floats) -> Statistic:
+def make_kendall_statistic(x: Floats, y: Floats) -> Statistic:
     """Make Kendall's tau-b a statistic.
 
     Pairs in the same order minus those in opposite order, over √(untied in x · untied in y).
@@ -76,12 +86,12 @@ def kendall_statistic(x: Floats, y: Floats) -> Statistic:
         for axis in (2, 1):
             untied.append((total**2 - (tables.sum(axis=axis) ** 2).sum(axis=1)) / 2)
 
-        return ratio(agreement, np.sqrt(untied[0] * untied[1]))
+        return divide_or_nan(agreement, np.sqrt(untied[0] * untied[1]))
 
-    return _statistic_of_tables(of_tables, x, y)
+    return _make_table_statistic(of_tables, x, y)
 
 
-def mean_correlation(
+def estimate_mean_correlation(
     values: Floats,
     unit: Ints,
     rng: np.random.Generator,
@@ -114,10 +124,10 @@ def mean_correlation(
 
         return np.asarray(correlation.mean(axis=1))
 
-    return estimate({"mean": Measure(statistic)}, unit, rng, 500)["mean"]
+    return estimate_figures({"mean": Measure(statistic)}, unit, rng, 500)["mean"]
 
 
-def interval_alpha_statistic(x: Floats, y: Floats) -> Statistic:
+def make_interval_alpha_statistic(x: Floats, y: Floats) -> Statistic:
     """Make Krippendorff's alpha of two judges on an interval scale a statistic, of whatever values.
 
     1 − (2n − 1) Σ(x − y)² / (2n Σ(x² + y²) − (Σ(x + y))²), since the values of both are drawn from
@@ -136,12 +146,14 @@ def interval_alpha_statistic(x: Floats, y: Floats) -> Statistic:
     def statistic(weights: Floats) -> Floats:
         apart, squares, total, n = (weights @ columns).T
         spread = 2 * n * squares - total**2
-        return 1 - ratio((2 * n - 1) * apart, np.where(spread > FLAT * (2 * n) ** 2, spread, 0.0))
+        return 1 - divide_or_nan(
+            (2 * n - 1) * apart, np.where(spread > LEAST_VARIANCE * (2 * n) ** 2, spread, 0.0)
+        )
 
     return statistic
 
 
-def kappa_statistic(x: Floats | Ints, y: Floats | Ints) -> Statistic:
+def make_kappa_statistic(x: Floats | Ints, y: Floats | Ints) -> Statistic:
     """Make Cohen's kappa with quadratic weights a statistic: 1 − E(x−y)² / E(x−y′)².
 
     Here y′ is drawn independently of x; both are values, or places of options `[judgment]`.
@@ -153,12 +165,12 @@ def kappa_statistic(x: Floats | Ints, y: Floats | Ints) -> Statistic:
     def statistic(weights: Floats) -> Floats:
         a, b, aa, bb, ab = (weights @ columns / weights.sum(axis=1, keepdims=True)).T
         chance = aa + bb - 2 * a * b
-        return 1 - ratio(aa + bb - 2 * ab, np.where(chance > FLAT, chance, 0.0))
+        return 1 - divide_or_nan(aa + bb - 2 * ab, np.where(chance > LEAST_VARIANCE, chance, 0.0))
 
     return statistic
 
 
-def _statistic_of_tables(
+def _make_table_statistic(
     of_tables: Callable[[Floats], Floats],
     x: npt.NDArray[Any],
     y: npt.NDArray[Any],
@@ -169,7 +181,7 @@ def _statistic_of_tables(
     shape = len(xs), len(ys)
     cells = row * shape[1] + column
     # as many resamples at once as their tables fit into memory
-    step = max(1, CELLS // max(1, shape[0] * shape[1]))
+    step = max(1, CELLS_A_BLOCK // max(1, shape[0] * shape[1]))
 
     def table(weights: Floats) -> Floats:
         # one table a resample `[resample, x, y]`, of the weights that fall on each cell
@@ -202,7 +214,7 @@ def _correlate_moments(moments: Floats, floors: tuple[float, float]) -> Floats:
     a, b, aa, bb, ab = moments
     spread = aa - a * a, bb - b * b
     varies = (spread[0] > floors[0]) & (spread[1] > floors[1])
-    correlation = ratio(
+    correlation = divide_or_nan(
         ab - a * b,
         np.sqrt(np.where(varies, spread[0] * spread[1], 0.0)),
     )
@@ -212,7 +224,7 @@ def _correlate_moments(moments: Floats, floors: tuple[float, float]) -> Floats:
 Level = Literal["nominal", "ordinal", "interval"]
 
 
-def alpha(
+def estimate_alpha(
     text: Ints,
     judge: Ints,
     answer: Ints,
@@ -254,9 +266,9 @@ def alpha(
         value_domain=np.array(values),
         level_of_measurement=level,
     )
-    measure = Measure(_alpha_statistic(counts, np.array(values), level))
+    measure = Measure(_make_alpha_statistic(counts, np.array(values), level))
     # A unit of resampling is a text, so each stands for all its judgments here.
-    figure = estimate({"alpha": measure}, np.arange(len(counts)), rng, resamples)["alpha"]
+    figure = estimate_figures({"alpha": measure}, np.arange(len(counts)), rng, resamples)["alpha"]
     # so does every resample, which doesn't make it certain
     if (counts.max(axis=1) == counts.sum(axis=1)).all():
         return Figure(1.0, n=n, units=len(counts))
@@ -290,7 +302,7 @@ def _count_answers(
     return np.bincount(cells, minlength=(row.max() + 1) * options).reshape(-1, options)
 
 
-def _alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
+def _make_alpha_statistic(counts: Ints, values: Floats, level: Level) -> Statistic:
     # pairs of answers within a text, divided so that a text counts by its number of answers
     options = counts.shape[1]
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(options)
@@ -338,7 +350,7 @@ def _compute_distances(totals: Floats, values: Floats, level: Level) -> Floats:
     return np.asarray((middles[:, :, None] - middles[:, None, :]) ** 2)
 
 
-def weighted_kappa(
+def estimate_weighted_kappa(
     first: Floats,
     second: Floats,
     unit: Ints,
@@ -353,5 +365,5 @@ def weighted_kappa(
 
     Source: Cohen 1968, doi:10.1037/h0026256.
     """
-    measure = Measure(kappa_statistic(first, second), empty="all answers are alike")
-    return estimate({"kappa": measure}, unit, rng)["kappa"]
+    measure = Measure(make_kappa_statistic(first, second), empty="all answers are alike")
+    return estimate_figures({"kappa": measure}, unit, rng)["kappa"]

@@ -33,32 +33,32 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from pollex.measures.arrays import Bools, Floats, Ints, numbers_of
+from pollex.measures.arrays import Bools, Floats, Ints, number_names
 from pollex.measures.correlations import (
-    interval_alpha_statistic,
-    kappa_statistic,
-    kendall_statistic,
-    pearson_statistic,
-    spearman_statistic,
+    make_interval_alpha_statistic,
+    make_kappa_statistic,
+    make_kendall_statistic,
+    make_pearson_statistic,
+    make_spearman_statistic,
 )
 from pollex.measures.intervals import (
-    LEVEL,
+    CONFIDENCE_LEVEL,
     RESAMPLES,
     Figure,
     Measure,
-    estimate,
-    interval_bounds,
-    mean_of,
-    resample,
-    unit_codes,
-    with_interval,
+    compute_interval_bounds,
+    draw_resamples,
+    estimate_figures,
+    make_figure,
+    make_mean_statistic,
+    number_units,
 )
 
 SMECE_RESAMPLES = 200
-MESH = 101
+MESH_POINTS = 101
 FEWEST_IN_BIN = 10
 MOST_BINS = 8
-Z = 1.959964
+Z_95 = 1.959964
 """Half width of the 95 % interval of a standard normal variable."""
 
 
@@ -101,7 +101,7 @@ class Bin:
     share: Figure
 
 
-def smece(
+def estimate_smece(
     proba: Floats,
     answer: Ints,
     text: Ints,
@@ -137,12 +137,15 @@ def smece(
 
     # errors of the data itself `[option]`, and of each resample `[resample, option]`
     hits = np.eye(options)[answer]
-    codes = unit_codes(text)
+    codes = number_units(text)
     values = _smooth_errors(proba, hits, np.ones((1, len(answer))))[0]
     draws = np.concatenate(
         [
             np.zeros((0, options)),
-            *(_smooth_errors(proba, hits, weights) for weights in resample(codes, resamples, rng)),
+            *(
+                _smooth_errors(proba, hits, weights)
+                for weights in draw_resamples(codes, resamples, rng)
+            ),
         ]
     )
     # an interval for each answer, and for the mean over answers
@@ -151,7 +154,7 @@ def smece(
     by_answer = []
     for value, draw in zip(values, draws.T, strict=True):
         by_answer.append(
-            with_interval(
+            make_figure(
                 float(value),
                 draw,
                 n,
@@ -160,9 +163,7 @@ def smece(
             )
         )
 
-    return with_interval(
-        float(values.mean()), draws.mean(axis=1), n, texts, kind="basic"
-    ), by_answer
+    return make_figure(float(values.mean()), draws.mean(axis=1), n, texts, kind="basic"), by_answer
 
 
 def _smooth_errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
@@ -183,7 +184,7 @@ def _smooth_errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
     return np.broadcast_to(errors, (len(copies), options))
 
 
-def reliability(
+def draw_reliability(
     proba: Floats,
     answer: Ints,
     text: Ints,
@@ -200,7 +201,7 @@ def reliability(
     if len(answer) < 2:
         return []
 
-    errors = smece(proba, answer, text)[1]
+    errors = estimate_smece(proba, answer, text)[1]
     hits = np.eye(len(values))[answer]
     reliabilities: list[Reliability] = []
     for value, error, probability, hit in zip(values, errors, proba.T, hits.T, strict=True):
@@ -271,11 +272,11 @@ def _evaluate_kernel(
 def _draw_curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
     # the curve, and how much it rests on, at each point of the mesh
     _, width = smooth_error(probability, hit)
-    mesh = np.linspace(0, 1, MESH)
+    mesh = np.linspace(0, 1, MESH_POINTS)
     kernel, scale = _evaluate_kernel(probability, mesh, width)
     density = kernel.sum(axis=0) * scale
     curve = smooth_hits(probability, hit, np.ones((1, len(hit))), mesh, width)[0]
-    low, high = wilson(curve, _count_texts_behind(kernel, unit_codes(text)))
+    low, high = compute_wilson_bounds(curve, _count_texts_behind(kernel, number_units(text)))
 
     return {
         "mesh": mesh,
@@ -302,13 +303,13 @@ def _count_texts_behind(kernel: Floats, codes: Ints) -> Floats:
     return np.asarray(weights.sum(axis=0) ** 2 / (weights**2).sum(axis=0))
 
 
-def wilson(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
+def compute_wilson_bounds(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     """Return both ends of the 95 % score interval of shares of n, any shape."""
     p = np.asarray(share, dtype=np.float64)
     size = np.asarray(n, dtype=np.float64)
-    below = 1 + Z * Z / size
-    center = (p + Z * Z / (2 * size)) / below
-    half = Z * np.sqrt(p * (1 - p) / size + Z * Z / (4 * size * size)) / below
+    below = 1 + Z_95 * Z_95 / size
+    center = (p + Z_95 * Z_95 / (2 * size)) / below
+    half = Z_95 * np.sqrt(p * (1 - p) / size + Z_95 * Z_95 / (4 * size * size)) / below
 
     return np.maximum(center - half, 0.0), np.minimum(center + half, 1.0)
 
@@ -342,7 +343,7 @@ def bin_predictions(
         part = np.flatnonzero(numbers == number)
         share = float(hit[part].mean())
         texts = len(np.unique(text[part]))
-        low, high = map(float, wilson(share, texts))
+        low, high = map(float, compute_wilson_bounds(share, texts))
         bins.append(
             Bin(
                 float(probability[part].mean()),
@@ -353,9 +354,9 @@ def bin_predictions(
     return bins
 
 
-GRID = 1000
+GRID_POINTS = 1000
 """Steps of the grid that residuals are rounded to; more for a narrow kernel."""
-NARROWEST = 0.001
+NARROWEST_KERNEL = 0.001
 
 
 def smooth_error(probability: Floats, hit: Floats) -> tuple[float, float]:
@@ -368,20 +369,20 @@ def smooth_error(probability: Floats, hit: Floats) -> tuple[float, float]:
     width = 1.0
     for _ in range(10):
         middle = (low + width) / 2
-        if middle < NARROWEST or middle < _error_at(middle, probability, hit):
+        if middle < NARROWEST_KERNEL or middle < _measure_error_at_width(middle, probability, hit):
             low = middle
         else:
             width = middle
 
-    return _error_at(width, probability, hit), width
+    return _measure_error_at_width(width, probability, hit), width
 
 
-def _error_at(width: float, probability: Floats, hit: Floats) -> float:
+def _measure_error_at_width(width: float, probability: Floats, hit: Floats) -> float:
     """Compute the mean distance of smoothed hits from smoothed probabilities; the kernel is reflected at 0 and 1."""
     from scipy.ndimage import gaussian_filter1d  # only this figure needs it
 
     # each judgment is shared out between the two neighbouring points of a grid
-    steps = max(GRID, round(10 / width))
+    steps = max(GRID_POINTS, round(10 / width))
     below = np.minimum((probability * steps).astype(int), steps - 1)
     share = probability * steps - below
 
@@ -479,7 +480,7 @@ class Quality:
     smece_of: dict[float, Figure]
 
 
-def assess(
+def assess_predictions(
     predictions: Predictions,
     rng: np.random.Generator | None = None,
     resamples: int = RESAMPLES,
@@ -494,10 +495,10 @@ def assess(
         smooth: False: without smECE, whose package alone takes seconds to load.
     """
     # quick figures share their resamples; smECE has fewer of its own
-    quick = estimate(figures_of(predictions), predictions.text, rng, resamples)
+    quick = estimate_figures(make_measures(predictions), predictions.text, rng, resamples)
     texts = len(np.unique(predictions.text))
     if smooth:
-        mean, by_answer = smece(
+        mean, by_answer = estimate_smece(
             predictions.proba,
             predictions.answer,
             predictions.text,
@@ -522,7 +523,7 @@ def assess(
     )
 
 
-def assess_each(
+def assess_by_group(
     predictions: Predictions,
     of: Sequence[Hashable] | npt.NDArray[np.generic],
     rng: np.random.Generator | None = None,
@@ -534,38 +535,38 @@ def assess_each(
     Args:
         of: Whose each judgment is `[judgment]`: the judge's name, the system, the topic.
     """
-    codes = numbers_of(of)
+    codes = number_names(of)
     return {
-        label: assess(predictions.where(codes == code), rng, resamples, smece_resamples)
+        label: assess_predictions(predictions.where(codes == code), rng, resamples, smece_resamples)
         for code, label in enumerate(dict.fromkeys(of))
     }
 
 
-def log_losses(proba: Floats, answer: Ints) -> Floats:
+def compute_answer_log_losses(proba: Floats, answer: Ints) -> Floats:
     """Compute −log p of the given answer `[judgment]`, in nats; infinite at probability 0."""
     with np.errstate(divide="ignore"):
         return np.asarray(-np.log(proba[np.arange(len(answer)), answer]))
 
 
-def entropy(proba: Floats) -> Floats:
+def compute_entropy(proba: Floats) -> Floats:
     """Compute −Σ p log p in nats of distributions `[…, option]`; NaN stays NaN."""
     logs = np.log(proba, out=np.zeros_like(proba), where=proba > 0)
     return np.asarray(-(proba * logs).sum(axis=-1) + 0.0)  # no −0
 
 
-def variance(proba: Floats, values: Sequence[float]) -> Floats:
+def compute_variance(proba: Floats, values: Sequence[float]) -> Floats:
     """Compute the variance of the answer's value `[row]` under distributions `[row, option]`."""
     worth = np.array(values)
     mean = proba @ worth
     return np.asarray((proba * (worth - mean[:, None]) ** 2).sum(axis=1))
 
 
-def briers(proba: Floats, answer: Ints) -> Floats:
+def compute_briers(proba: Floats, answer: Ints) -> Floats:
     """Compute Σ (p − 1[given])² over the options `[judgment]`. Source: Brier 1950."""
     return np.asarray(((proba - np.eye(proba.shape[1])[answer]) ** 2).sum(axis=1))
 
 
-def platt_targets(answers: Ints, options: int) -> Floats:
+def compute_platt_targets(answers: Ints, options: int) -> Floats:
     """Compute what a uniform prior expects of one more judgment each `[judgment, option]`.
 
     (n + 1)/(n + K) for the given answer, which was given n times, and 1/(n + K) for the K − 1
@@ -583,7 +584,7 @@ def platt_targets(answers: Ints, options: int) -> Floats:
     return targets
 
 
-def difference(
+def estimate_difference(
     first: Predictions,
     second: Predictions,
     measure: str,
@@ -596,17 +597,17 @@ def difference(
         measure: `rmse`, `pearson`, `spearman`, `kendall`, `log_loss`, `brier` or `kappa`.
     """
     first_measure, second_measure = (
-        figures_of(predictions)[measure] for predictions in (first, second)
+        make_measures(predictions)[measure] for predictions in (first, second)
     )
     figure = Measure(
         lambda weights: first_measure.statistic(weights) - second_measure.statistic(weights),
         first_measure.undefined or second_measure.undefined,
         first_measure.empty,
     )
-    return estimate({measure: figure}, first.text, rng, resamples)[measure]
+    return estimate_figures({measure: figure}, first.text, rng, resamples)[measure]
 
 
-def figures_of(predictions: Predictions) -> dict[str, Measure]:
+def make_measures(predictions: Predictions) -> dict[str, Measure]:
     """Return each measure as a statistic of weights, and why it is undefined."""
     # expected and given answers `[judgment]`
     expected = predictions.expected
@@ -614,23 +615,27 @@ def figures_of(predictions: Predictions) -> dict[str, Measure]:
     # why figures that need an order, or different answers, are undefined
     unordered = "" if predictions.ordinal else "its answers have no order"
     constant = unordered or _say_what_is_constant(expected, answers)
-    losses = log_losses(predictions.proba, predictions.answer)
+    losses = compute_answer_log_losses(predictions.proba, predictions.answer)
     impossible = int(np.isinf(losses).sum())
     rated = (predictions.nearest, predictions.answer)
-    square = mean_of((expected - answers) ** 2)
+    square = make_mean_statistic((expected - answers) ** 2)
 
     return {
         "rmse": Measure(lambda weights: np.sqrt(square(weights)), unordered),
-        "pearson": Measure(pearson_statistic(expected, answers), constant),
-        "spearman": Measure(spearman_statistic(expected, answers), constant),
-        "kendall": Measure(kendall_statistic(expected, answers), constant),
+        "pearson": Measure(make_pearson_statistic(expected, answers), constant),
+        "spearman": Measure(make_spearman_statistic(expected, answers), constant),
+        "kendall": Measure(make_kendall_statistic(expected, answers), constant),
         "log_loss": Measure(
-            mean_of(losses),
+            make_mean_statistic(losses),
             f"{impossible} of {len(losses)} given answers had probability 0" if impossible else "",
         ),
-        "brier": Measure(mean_of(briers(predictions.proba, predictions.answer))),
+        "brier": Measure(
+            make_mean_statistic(compute_briers(predictions.proba, predictions.answer))
+        ),
         "kappa": Measure(
-            kappa_statistic(*rated), unordered, "all predictions and answers are one and the same"
+            make_kappa_statistic(*rated),
+            unordered,
+            "all predictions and answers are one and the same",
         ),
     }
 
@@ -646,7 +651,7 @@ def _say_what_is_constant(expected: Floats, answers: Floats) -> str:
     return ""
 
 
-NAMES = tuple(
+QUALITY_NAMES = tuple(
     field.name
     for field in dataclasses.fields(Quality)
     if field.name not in ("n", "texts", "smece_of")
@@ -654,21 +659,23 @@ NAMES = tuple(
 """The measures, in the order of a `Quality`."""
 
 
-def mean_grade(grades: Floats, rng: np.random.Generator) -> Figure:
+def estimate_mean_grade(grades: Floats, rng: np.random.Generator) -> Figure:
     """Compute the mean; undefined without grades, without an interval where all are alike.
 
     Args:
         grades: `[text]`, one a text; NaN is a text without one, which counts for nothing.
     """
     present = grades[~np.isnan(grades)]
-    figure = estimate({"mean": Measure(mean_of(present))}, np.arange(len(present)), rng)["mean"]
+    figure = estimate_figures(
+        {"mean": Measure(make_mean_statistic(present))}, np.arange(len(present)), rng
+    )["mean"]
     if len(present) and np.ptp(present) == 0:
         # All resamples are alike then, too, and would call the mean certain.
         return replace(figure, low=None, high=None)
     return figure
 
 
-def cumulative(grades: Floats, levels: Floats) -> Floats:
+def compute_cumulative_shares(grades: Floats, levels: Floats) -> Floats:
     """Compute the share of grades up to each level `[level]`; NaN without grades.
 
     Args:
@@ -684,7 +691,7 @@ def cumulative(grades: Floats, levels: Floats) -> Floats:
     )
 
 
-def agreement_of_grades(
+def estimate_grade_agreement(
     grades: Floats,
     human: Floats,
     rng: np.random.Generator,
@@ -704,22 +711,22 @@ def agreement_of_grades(
     y = human[both]
     why = "one of them gives all the same grade"
     measures = {
-        "pearson": pearson_statistic,
-        "spearman": spearman_statistic,
-        "alpha": interval_alpha_statistic,
+        "pearson": make_pearson_statistic,
+        "spearman": make_spearman_statistic,
+        "alpha": make_interval_alpha_statistic,
     }
     measurements = {}
     for name, make in measures.items():
         measurements[name] = Measure(make(x, y), empty=why)
 
-    figures = estimate(measurements, np.arange(len(x)), rng)
+    figures = estimate_figures(measurements, np.arange(len(x)), rng)
     if not (x == y).all():
         return figures
     # All resamples of grades that are the same are perfect, too, which doesn't make it certain.
     return {name: replace(figure, low=None, high=None) for name, figure in figures.items()}
 
 
-def areas(
+def estimate_areas(
     judges: dict[str, Floats],
     human: Floats,
     rng: np.random.Generator,
@@ -742,7 +749,7 @@ def areas(
     n = int(both.sum())
     pairs = {}
     for name, grades in judges.items():
-        pairs[name] = _Pair.of(grades[both], human[both])
+        pairs[name] = _GradePair.of(grades[both], human[both])
 
     differences = {}
     for a, b in combinations(pairs, 2):
@@ -755,7 +762,7 @@ def areas(
         )
 
     # areas of all resamples, by judge, on the same resamples for the differences
-    weights = list(resample(np.arange(n), resamples, rng))
+    weights = list(draw_resamples(np.arange(n), resamples, rng))
     drawn = {}
     for name, pair in pairs.items():
         drawn[name] = np.concatenate([[], *(pair.areas(w) for w in weights)])
@@ -790,7 +797,7 @@ def areas(
 
 
 @dataclass(frozen=True, eq=False)
-class _Pair:
+class _GradePair:
     """A judge's and people's grades as step functions F and G on common levels.
 
     Attributes:
@@ -802,7 +809,7 @@ class _Pair:
     widths: Floats
 
     @classmethod
-    def of(cls, grades: Floats, human: Floats) -> _Pair:
+    def of(cls, grades: Floats, human: Floats) -> _GradePair:
         levels = np.unique(np.concatenate([grades, human]))
         return cls(
             (grades[:, None] <= levels).astype(float) - (human[:, None] <= levels),
@@ -827,7 +834,7 @@ def _make_area_figure(
         alike: Areas with a text's two grades swapped at random `[draw]`: a permutation test.
     """
     low, high = _widest_interval(value, draws, texts)
-    if low is not None and value <= np.quantile(alike, LEVEL):
+    if low is not None and value <= np.quantile(alike, CONFIDENCE_LEVEL):
         low = 0.0
 
     return Figure(
@@ -849,6 +856,6 @@ def _widest_interval(value: float, draws: Floats, texts: int) -> tuple[float | N
     if len(draws) < 2:
         return None, None
 
-    low, high = interval_bounds(draws, texts)
+    low, high = compute_interval_bounds(draws, texts)
     moved = float(draws.mean()) - value
     return min(value, 2 * value - high, low - moved), max(value, 2 * value - low, high - moved)

@@ -13,12 +13,12 @@ import numpy.typing as npt
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
 
-BINS = 10
-Z = 1.96
+MOST_BINS = 10
+Z_95 = 1.96
 RESAMPLES = 500
-DRIFTED = 0.25
+DRIFTED_INDEX = 0.25
 """Index from which on samples are unlike each other, by custom."""
-PRIOR = 0.5
+PRIOR_COUNT = 0.5
 """Added to the count of each bin, so that an empty one gives a number."""
 
 
@@ -46,7 +46,7 @@ class Stability:
         return self.low > 0
 
 
-def stability(
+def measure_stability(
     before: Floats,
     after: Floats,
     rng: np.random.Generator,
@@ -58,23 +58,23 @@ def stability(
         before: Values then `[n]`.
         after: Values now `[m]`.
     """
-    edges = edges_of(before)
-    then, now = (counts_of(values, edges) for values in (before, after))
-    return stability_of_counts(then, now, rng, resamples)
+    edges = make_bin_edges(before)
+    then, now = (count_in_bins(values, edges) for values in (before, after))
+    return measure_count_stability(then, now, rng, resamples)
 
 
-def edges_of(values: Floats) -> Floats:
+def make_bin_edges(values: Floats) -> Floats:
     """Return the edges of at most ten bins with equal shares of values `[n]`."""
-    return np.asarray(np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)[1:-1])))
+    return np.asarray(np.unique(np.quantile(values, np.linspace(0, 1, MOST_BINS + 1)[1:-1])))
 
 
-def counts_of(values: Floats, edges: Floats) -> Floats:
+def count_in_bins(values: Floats, edges: Floats) -> Floats:
     """Count values `[n]` in the bins between edges."""
     bins = np.searchsorted(edges, values, "right")
     return np.bincount(bins, minlength=len(edges) + 1).astype(float)
 
 
-def stability_of_counts(
+def measure_count_stability(
     then: Floats,
     now: Floats,
     rng: np.random.Generator,
@@ -85,15 +85,15 @@ def stability_of_counts(
     n = int(then.sum())
     m = int(now.sum())
     pooled = (then + now) / (n + m)
-    same = index(
+    same = compute_stability_index(
         rng.multinomial(n, pooled, resamples),
         rng.multinomial(m, pooled, resamples),
     )
-    drawn = index(
+    drawn = compute_stability_index(
         rng.multinomial(n, then / n, resamples),
         rng.multinomial(m, now / m, resamples),
     )
-    value = float(index(then, now))
+    value = float(compute_stability_index(then, now))
     expected = float(same.mean())
     # A resample adds sampling's part once more: the value has it once, a resample twice.
     low, high = np.quantile(drawn - 2 * expected, [0.025, 0.975])
@@ -101,16 +101,16 @@ def stability_of_counts(
     return Stability(value, expected, float(low), float(high), n, m)
 
 
-def index(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> Floats:
+def compute_stability_index(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> Floats:
     """Compute the population stability index of counts `[…, bin]`."""
     p, q = (
-        (counts + PRIOR) / (counts + PRIOR).sum(axis=-1, keepdims=True)
+        (counts + PRIOR_COUNT) / (counts + PRIOR_COUNT).sum(axis=-1, keepdims=True)
         for counts in (before, after)
     )
     return np.asarray(((q - p) * np.log(q / p)).sum(axis=-1))
 
 
-def share_unlike(taken_for_second: Bools, second: Bools) -> Figure:
+def estimate_share_unlike(taken_for_second: Bools, second: Bools) -> Figure:
     """Estimate a lower bound of the share of the second sample without a counterpart in the first.
 
     The bound is the total variation distance that a classifier shows: its true positives minus its
@@ -128,11 +128,13 @@ def share_unlike(taken_for_second: Bools, second: Bools) -> Figure:
     sizes = [int((~second).sum()), int(second.sum())]
     error = np.sqrt(sum(p * (1 - p) / n for p, n in zip(shares, sizes, strict=True)))
     value = max(0.0, shares[1] - shares[0])
-    low, high = (float(np.clip(shares[1] - shares[0] + side * Z * error, 0, 1)) for side in (-1, 1))
+    low, high = (
+        float(np.clip(shares[1] - shares[0] + side * Z_95 * error, 0, 1)) for side in (-1, 1)
+    )
     return Figure(value, low, high, sizes[1])
 
 
-def expected_log_loss(probability: Floats) -> float:
+def compute_expected_log_loss(probability: Floats) -> float:
     """Return the mean entropy of probabilities `[n]`: their expected log-loss if calibrated."""
     sides = np.stack([probability, 1 - probability])
     # 0 log 0 is 0
@@ -141,4 +143,4 @@ def expected_log_loss(probability: Floats) -> float:
 
 def is_unlike(drift: Stability | None) -> bool:
     """Tell whether a drift is more than chance, and large by custom."""
-    return drift is not None and drift.marked and drift.value >= DRIFTED
+    return drift is not None and drift.marked and drift.value >= DRIFTED_INDEX

@@ -20,8 +20,8 @@ import numpy as np
 from pollex.measures.arrays import Bools, Floats, Ints
 
 RESAMPLES = 2000
-LEVEL = 0.95
-BLOCK = 1 << 21
+CONFIDENCE_LEVEL = 0.95
+CELLS_A_BLOCK = 1 << 21
 """Weights held at once: 16 MB."""
 
 FEWEST = 5
@@ -84,7 +84,7 @@ class Measure:
     empty: str = "it has no value on these judgments"
 
 
-def widened(figure: Figure, factor: float) -> Figure:
+def widen_interval(figure: Figure, factor: float) -> Figure:
     """Return a share or AUC with an interval so many times as wide, within 0 and 1."""
     if figure.value is None or figure.low is None or figure.high is None:
         return figure
@@ -127,7 +127,7 @@ class Support:
         )
 
 
-def estimate(
+def estimate_figures(
     measures: Mapping[str, Measure],
     unit: Ints,
     rng: np.random.Generator | None = None,
@@ -144,14 +144,14 @@ def estimate(
 
     # values on the data itself, then on each block of resamples
     n = len(unit)
-    codes = unit_codes(unit)
+    codes = number_units(unit)
     defined = {name: measure for name, measure in measures.items() if not measure.undefined}
     values = {}
     for name, measure in defined.items():
         values[name] = float(measure.statistic(np.ones((1, n)))[0])
 
     draws: dict[str, list[Floats]] = {name: [] for name in defined}
-    for weights in resample(codes, resamples, rng):
+    for weights in draw_resamples(codes, resamples, rng):
         for name, measure in defined.items():
             draws[name].append(measure.statistic(weights))
 
@@ -160,7 +160,7 @@ def estimate(
     for name, measure in measures.items():
         if name in defined:
             of_resamples = np.concatenate([[], *draws[name]])
-            figures[name] = with_interval(
+            figures[name] = make_figure(
                 values[name],
                 of_resamples,
                 n,
@@ -178,12 +178,12 @@ def estimate(
     return figures
 
 
-def unit_codes(unit: Ints) -> Ints:
+def number_units(unit: Ints) -> Ints:
     """Map units to numbers from 0 on, without gaps `[observation]`."""
     return np.asarray(np.unique(unit, return_inverse=True)[1], dtype=np.int64)
 
 
-def resample(
+def draw_resamples(
     codes: Ints,
     count: int,
     rng: np.random.Generator | None,
@@ -193,18 +193,18 @@ def resample(
     There are none without a generator, or with too few units.
 
     Args:
-        codes: From `unit_codes`.
+        codes: From `number_units`.
     """
     units = int(codes.max()) + 1
     if rng is None or units < FEWEST:
         return
 
-    for rows in _blocks(count, len(codes)):
+    for rows in _iterate_block_sizes(count, len(codes)):
         yield resample_counts(rows, units, rng)[:, codes]
 
 
-def _blocks(count: int, width: int) -> Iterator[int]:
-    step = max(1, BLOCK // width)
+def _iterate_block_sizes(count: int, width: int) -> Iterator[int]:
+    step = max(1, CELLS_A_BLOCK // width)
     return (min(step, count - start) for start in range(0, count, step))
 
 
@@ -240,7 +240,7 @@ class ClassSample:
         if together is None:
             self.unit = np.arange(sum(sizes))
         else:
-            self.unit = unit_codes(together)
+            self.unit = number_units(together)
 
         # which blocks have a conversation of each class `[block]`
         positive = np.arange(sum(sizes)) < sizes[0]
@@ -263,7 +263,7 @@ class ClassSample:
 
     def resampled(self, count: int, rng: np.random.Generator) -> Iterator[Floats]:
         """Yield weights of resamples `[resample, conversation]`, in blocks."""
-        for rows in _blocks(count, len(self.unit)):
+        for rows in _iterate_block_sizes(count, len(self.unit)):
             # a resample that lacks a class is drawn again
             weights = self._counts(rows, rng)
             while (lacking := (weights @ self._has == 0).any(axis=1)).any():
@@ -277,12 +277,12 @@ class ClassSample:
         return weights
 
 
-def mean_of(values: Floats) -> Statistic:
+def make_mean_statistic(values: Floats) -> Statistic:
     """Express the weighted mean of values `[observation]` as a statistic."""
     return lambda weights: np.asarray(weights @ values / weights.sum(axis=1))
 
 
-def ratio(part: Floats, whole: Floats) -> Floats:
+def divide_or_nan(part: Floats, whole: Floats) -> Floats:
     """Divide `[resample]` by `[resample]`; NaN where the divisor is not positive."""
     ratios: Floats = np.divide(
         part,
@@ -293,7 +293,7 @@ def ratio(part: Floats, whole: Floats) -> Floats:
     return ratios
 
 
-def with_interval(
+def make_figure(
     value: float,
     draws: Floats,
     n: int,
@@ -317,7 +317,7 @@ def with_interval(
     if len(defined) < 2:
         return Figure(value, n=n, units=units)
 
-    low, high = interval_bounds(defined, units)
+    low, high = compute_interval_bounds(defined, units)
     if kind == "basic":
         # mirrored at the value, cut at 0, and drawn out to the value
         low, high = max(0.0, min(value, 2 * value - high)), max(value, 2 * value - low)
@@ -325,7 +325,7 @@ def with_interval(
     return Figure(value, low, high, n, units=units)
 
 
-def interval_bounds(draws: Floats, units: int) -> tuple[float, float]:
+def compute_interval_bounds(draws: Floats, units: int) -> tuple[float, float]:
     """Compute both bounds of the 95 % interval from resamples `[resample]`, two at least.
 
     Plain percentiles are those of a normal distribution whose variance is known: with 5 units they
@@ -335,30 +335,30 @@ def interval_bounds(draws: Floats, units: int) -> tuple[float, float]:
     from scipy.special import ndtr  # a quarter of a second to import
 
     # percentiles further out, as Student's t is than the normal distribution
-    beyond = float(ndtr(-_student(units)))
+    beyond = float(ndtr(-_compute_half_width(units)))
     low, high = np.quantile(draws, [beyond, 1 - beyond]).tolist()
     return low, high
 
 
-def bounds_on_log_odds(value: float, draws: Floats, units: int) -> tuple[float, float]:
+def compute_log_odds_bounds(value: float, draws: Floats, units: int) -> tuple[float, float]:
     """Compute both bounds on the log-odds of a value that is neither 0 nor 1."""
     from scipy.special import expit, logit  # as above
 
-    half = _student(units) * float(draws.std()) / (value * (1 - value))
+    half = _compute_half_width(units) * float(draws.std()) / (value * (1 - value))
     return float(expit(logit(value) - half)), float(expit(logit(value) + half))
 
 
-def _student(units: int) -> float:
+def _compute_half_width(units: int) -> float:
     """Compute half the width of the 95 % interval, in standard deviations of resamples.
 
     A resample of n units has only (n − 1)/n of the variance.
     """
     from scipy.special import stdtrit  # as above
 
-    return float(np.sqrt(units / (units - 1)) * stdtrit(units - 1, (1 + LEVEL) / 2))
+    return float(np.sqrt(units / (units - 1)) * stdtrit(units - 1, (1 + CONFIDENCE_LEVEL) / 2))
 
 
-def share_interval(hits: float, n: int, *, units: int | None = None) -> tuple[float, float]:
+def compute_share_interval(hits: float, n: int, *, units: int | None = None) -> tuple[float, float]:
     """Compute the Clopper–Pearson interval of a share: coverage is at least 95 %.
 
     Args:
@@ -374,7 +374,7 @@ def share_interval(hits: float, n: int, *, units: int | None = None) -> tuple[fl
         hits = hits * units / n
         n = units
 
-    tail = (1 - LEVEL) / 2
+    tail = (1 - CONFIDENCE_LEVEL) / 2
     if hits:
         low = float(beta.ppf(tail, hits, n - hits + 1))
     else:
@@ -388,13 +388,13 @@ def share_interval(hits: float, n: int, *, units: int | None = None) -> tuple[fl
     return low, high
 
 
-def exact_share(
+def make_exact_share(
     hits: int,
     n: int,
     units: int | None = None,
     empty: str = "",
 ) -> Figure:
-    """Compute a share with its `share_interval`; of nothing it is undefined."""
+    """Compute a share with its `compute_share_interval`; of nothing it is undefined."""
     if not n:
         return Figure(None, undefined=empty)
-    return Figure(hits / n, *share_interval(hits, n, units=units), n)
+    return Figure(hits / n, *compute_share_interval(hits, n, units=units), n)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LEVEL = 0.95
+CONFIDENCE_LEVEL = 0.95
 FARTHEST, STEPS = 6.0, 2000
 """Standard errors above the value up to which means are tried, and how many of them."""
 
@@ -25,7 +25,7 @@ class Selected:
     high: float
 
 
-def given_selected(z: float, threshold: float) -> Selected:
+def estimate_given_selection(z: float, threshold: float) -> Selected:
     """Estimate the mean of a normal value that is known only because it passed a threshold.
 
     The conditional likelihood of means from 0 on, normalized, gives the mean of it and its
@@ -42,13 +42,13 @@ def given_selected(z: float, threshold: float) -> Selected:
     log_likelihood = norm.logpdf(max(z, threshold) - means) - norm.logsf(threshold - means)
     weights = np.exp(log_likelihood - log_likelihood.max())
     weights /= weights.sum()
-    tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+    tails = ((1 - CONFIDENCE_LEVEL) / 2, (1 + CONFIDENCE_LEVEL) / 2)
     low, high = (float(means[np.searchsorted(weights.cumsum(), tail)]) for tail in tails)
 
     return Selected(float(weights @ means), low, high)
 
 
-def threshold_of(z: float, p: float, passed: float) -> float:
+def find_passed_threshold(z: float, p: float, passed: float) -> float:
     """Return how large a value would just have passed, by the p-value that was adjusted for all that was looked at.
 
     Half of the conversations test what the other half chose, so that a test sees `z / √2`; what the
@@ -61,10 +61,10 @@ def threshold_of(z: float, p: float, passed: float) -> float:
     from scipy.stats import norm  # as above
 
     # the adjustment's factor is the same at the threshold as at the value
-    alone = float(norm.sf(z / HALF))
+    alone = float(norm.sf(z / SQUARE_ROOT_OF_TWO))
     if p <= 0 or alone <= 0:
         return 0.0
-    return min(z, HALF * float(norm.isf(min(passed * alone / p, 0.5))))
+    return min(z, SQUARE_ROOT_OF_TWO * float(norm.isf(min(passed * alone / p, 0.5))))
 
 
-HALF = 2**0.5
+SQUARE_ROOT_OF_TWO = 2**0.5

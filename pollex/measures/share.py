@@ -17,11 +17,11 @@ from scipy.special import expit, logit
 from scipy.stats import false_discovery_control, norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.distributions import wilson
-from pollex.measures.intervals import Figure, Measure, Statistic, estimate, ratio
+from pollex.measures.distributions import compute_wilson_bounds
+from pollex.measures.intervals import Figure, Measure, Statistic, divide_or_nan, estimate_figures
 
-LEVEL = 0.95
-FEWEST = 20
+CONFIDENCE_LEVEL = 0.95
+FEWEST_LABELS = 20
 """Labels that an estimate takes."""
 
 LEAST_GAIN = 1.02
@@ -30,10 +30,10 @@ LEAST_GAIN = 1.02
 LEAST_PROPENSITY = 0.002
 """Propensities below are raised to this, and counted: one vote would stand for over 500 conversations."""
 
-FACTORS = (1.5, 2.0, 3.0)
+ODDS_FACTORS = (1.5, 2.0, 3.0)
 """Assumed factors between the odds of voting of good and of bad conversations."""
 
-ONE_SIDED = 1.645
+ONE_SIDED_Z = 1.645
 """Standard errors that are added on each side of bounds."""
 
 
@@ -106,11 +106,11 @@ class Labeled:
     user_of_rest: Ints | None = None
 
 
-def wilson_share(good: Bools | Floats, method: str) -> Share:
+def estimate_wilson_share(good: Bools | Floats, method: str) -> Share:
     """Estimate a share from its labels alone, with Wilson's interval."""
     p = float(np.mean(good))
     n = len(good)
-    low, high = wilson(p, n)
+    low, high = compute_wilson_bounds(p, n)
 
     return Share(
         p,
@@ -122,7 +122,7 @@ def wilson_share(good: Bools | Floats, method: str) -> Share:
     )
 
 
-def share_at_random(labeled: Labeled) -> Share:
+def estimate_share_at_random(labeled: Labeled) -> Share:
     """Estimate the share of all conversations from labels asked at random (PPI++).
 
     θ = ȳ + λ (f̄_N − f̄_n), λ = clip(cov(y, f) / ((1 + n/N) var f), 0, 1). Standard errors are of
@@ -131,7 +131,7 @@ def share_at_random(labeled: Labeled) -> Share:
     # the estimate with scores, and what labels alone would give
     weight = _choose_weight([labeled])
     value, influence = _compute_influence(labeled, weight)
-    classical = wilson_share(labeled.good, "labels alone")
+    classical = estimate_wilson_share(labeled.good, "labels alone")
     _, alone = _compute_influence(labeled, 0.0)
     gain = float(alone @ alone) / max(float(influence @ influence), 1e-12)
     correlation = _correlate(labeled.good, labeled.probability)
@@ -159,7 +159,7 @@ def share_at_random(labeled: Labeled) -> Share:
     )
 
 
-def difference_at_random(a: Labeled, b: Labeled) -> Share:
+def estimate_difference_at_random(a: Labeled, b: Labeled) -> Share:
     """Estimate how much larger the share of good conversations is in `b`.
 
     PPI++ on each side, with one λ for both.
@@ -175,7 +175,7 @@ def difference_at_random(a: Labeled, b: Labeled) -> Share:
         )
     )
     value = value_b - value_a
-    half = float(t.ppf((1 + LEVEL) / 2, len(part_a) + len(part_b) - 2)) * se
+    half = float(t.ppf((1 + CONFIDENCE_LEVEL) / 2, len(part_a) + len(part_b) - 2)) * se
     n = len(a.good) + len(b.good)
 
     return Share(
@@ -189,7 +189,7 @@ def difference_at_random(a: Labeled, b: Labeled) -> Share:
     )
 
 
-def adjusted_share(
+def estimate_adjusted_share(
     voted: Bools,
     good: Bools,
     outcome: Floats,
@@ -224,12 +224,12 @@ def adjusted_share(
     )
 
 
-def bounds_of_share(
+def bound_share(
     voted: Bools,
     good: Bools,
     outcome: Floats,
     propensity: Floats,
-    factors: Sequence[float] = FACTORS,
+    factors: Sequence[float] = ODDS_FACTORS,
 ) -> list[Bounds]:
     """Bound the share if good and bad conversations differ in their odds of voting.
 
@@ -245,7 +245,7 @@ def bounds_of_share(
         ends = []
         for sign in (-1.0, 1.0):
             moved = expit(odds + sign * np.log(factor)) + residual
-            ends.append(moved.mean() + sign * ONE_SIDED * moved.std(ddof=1) / np.sqrt(len(moved)))
+            ends.append(moved.mean() + sign * ONE_SIDED_Z * moved.std(ddof=1) / np.sqrt(len(moved)))
         bounds.append(
             Bounds(
                 factor,
@@ -257,7 +257,7 @@ def bounds_of_share(
     return bounds
 
 
-def dependence_of_votes(
+def measure_vote_dependence(
     at_random: Share,
     adjusted: Share,
     outcome: Floats,
@@ -282,12 +282,12 @@ def dependence_of_votes(
     return Dependence(difference, p, power)
 
 
-def expected_half_width(n: int, share: float) -> float:
+def compute_expected_half_width(n: int, share: float) -> float:
     """Half the 95 % interval that `n` labels at random will give."""
     return float(norm.ppf(0.975)) * float(np.sqrt(share * (1 - share) / n))
 
 
-def expected_share(
+def estimate_expected_share(
     total: float,
     squares: float,
     n: int,
@@ -309,13 +309,13 @@ def expected_share(
 
     mean = total / n
     sampling = max(squares / n - mean**2, 0.0) / n
-    half = float(norm.ppf((1 + LEVEL) / 2)) * float(np.sqrt(sampling + error**2))
+    half = float(norm.ppf((1 + CONFIDENCE_LEVEL) / 2)) * float(np.sqrt(sampling + error**2))
     return Figure(mean, max(0.0, mean - half), min(1.0, mean + half), n)
 
 
-def share_of_probabilities(probability: Floats, error: float) -> Figure:
-    """Estimate the share of good conversations from all of their probabilities; see `expected_share`."""
-    return expected_share(
+def estimate_mean_probability(probability: Floats, error: float) -> Figure:
+    """Estimate the share of good conversations from all of their probabilities; see `estimate_expected_share`."""
+    return estimate_expected_share(
         float(probability.sum()),
         float(probability @ probability),
         len(probability),
@@ -323,7 +323,7 @@ def share_of_probabilities(probability: Floats, error: float) -> Figure:
     )
 
 
-def labels_for_difference(
+def count_labels_for_difference(
     difference: float,
     share: float,
     correlation: float = 0.0,
@@ -385,7 +385,7 @@ def _standard_error(influence: Floats) -> float:
 
 
 def _interval_ends(value: float, se: float, units: int) -> tuple[float, float]:
-    half = float(t.ppf((1 + LEVEL) / 2, max(units - 1, 1))) * se
+    half = float(t.ppf((1 + CONFIDENCE_LEVEL) / 2, max(units - 1, 1))) * se
     return max(0.0, value - half), min(1.0, value + half)
 
 
@@ -408,10 +408,10 @@ def _estimate_doubly_robust(
     return outcome + weights * np.where(voted, good - outcome, 0.0), trimmed
 
 
-ALPHA = 0.05
+FALSE_DISCOVERY_RATE = 0.05
 
 
-def mean_differences(
+def estimate_mean_differences(
     values: Mapping[str, Floats],
     second: Bools,
     unit: Ints,
@@ -425,14 +425,17 @@ def mean_differences(
         unit: Number of what is resampled together: a user's conversations, and a pair of one id
             `[conversation]`.
     """
-    return estimate(
-        {name: Measure(_difference_statistic(column, second)) for name, column in values.items()},
+    return estimate_figures(
+        {
+            name: Measure(_make_difference_statistic(column, second))
+            for name, column in values.items()
+        },
         unit,
         rng,
     )
 
 
-def _difference_statistic(values: Floats, second: Bools) -> Statistic:
+def _make_difference_statistic(values: Floats, second: Bools) -> Statistic:
     present = ~np.isnan(values)
     # means of each sample, of the conversations that have a value
     filled = np.where(present, values, 0.0)
@@ -441,7 +444,7 @@ def _difference_statistic(values: Floats, second: Bools) -> Statistic:
         means = []
         for side in sides:
             means.append(
-                ratio(
+                divide_or_nan(
                     weights[:, side] @ filled[side],
                     weights[:, side].sum(axis=1),
                 )
@@ -453,7 +456,7 @@ def _difference_statistic(values: Floats, second: Bools) -> Statistic:
     return statistic
 
 
-def names_that_moved(differences: Mapping[str, Figure]) -> frozenset[str]:
+def list_moved_names(differences: Mapping[str, Figure]) -> frozenset[str]:
     """Return the names with significant differences, with the false discovery rate bounded.
 
     Source: Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x; p-values by the
@@ -466,7 +469,7 @@ def names_that_moved(differences: Mapping[str, Figure]) -> frozenset[str]:
         # two-sided p of a normal deviate, from the width of the interval
         half = (figure.high - figure.low) / 2
         if half:
-            z = abs(figure.value) / half * norm.ppf(1 - ALPHA / 2)
+            z = abs(figure.value) / half * norm.ppf(1 - FALSE_DISCOVERY_RATE / 2)
             p[name] = float(2 * norm.sf(z))
         else:
             p[name] = float(not figure.value)
@@ -477,15 +480,17 @@ def names_that_moved(differences: Mapping[str, Figure]) -> frozenset[str]:
         adjusted = ()
 
     return frozenset(
-        name for name, adjusted_p in zip(p, adjusted, strict=True) if adjusted_p <= ALPHA
+        name
+        for name, adjusted_p in zip(p, adjusted, strict=True)
+        if adjusted_p <= FALSE_DISCOVERY_RATE
     )
 
 
-def conversations_for_difference(difference: float, spread: float) -> int:
+def count_conversations_for_difference(difference: float, spread: float) -> int:
     """Count the conversations a side that find a difference of means with a power of .8.
 
     Args:
         spread: Standard deviation of one conversation.
     """
-    reach = float(norm.ppf(1 - ALPHA / 2) + norm.ppf(0.8))
+    reach = float(norm.ppf(1 - FALSE_DISCOVERY_RATE / 2) + norm.ppf(0.8))
     return int(np.ceil(2 * (spread * reach / difference) ** 2))

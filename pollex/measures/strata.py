@@ -11,15 +11,15 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Ints
 
-Z = 1.96
+Z_95 = 1.96
 LEAST_OVERLAP = 0.2
 """Share of the comparison that is left within strata, below which they can't be told apart."""
-SURE = 0.01
+SURE_P = 0.01
 """P-value up to which a circumstance tells of thumbs beside a rubric."""
 
 
 @dataclass(frozen=True)
-class Within:
+class StratifiedDifference:
     """A difference of shares over all, and within strata.
 
     Attributes:
@@ -42,7 +42,7 @@ class Within:
         """Whether strata explain the difference: it falls by half or turns over, and strata tell more than it does."""
         falls = self.value * np.sign(self.over_all) <= abs(self.over_all) / 2
         return bool(
-            self.over_all and self.overlap >= LEAST_OVERLAP and falls and self.beside <= SURE
+            self.over_all and self.overlap >= LEAST_OVERLAP and falls and self.beside <= SURE_P
         )
 
     @property
@@ -51,7 +51,7 @@ class Within:
         return bool(self.explained and (self.high < 0 if self.over_all > 0 else self.low > 0))
 
 
-def compare_within(held: Bools, hit: Bools, stratum: Ints) -> Within | None:
+def compare_within(held: Bools, hit: Bools, stratum: Ints) -> StratifiedDifference | None:
     """Compare shares of hits where something holds and elsewhere, over all and within strata.
 
     Args:
@@ -80,23 +80,23 @@ def compare_within(held: Bools, hit: Bools, stratum: Ints) -> Within | None:
     over_all = float(hit[held].mean() - hit[~held].mean())
     overlap = float(weights.sum() / (n[:, 0].sum() * n[:, 1].sum() / n.sum()))
     if not len(weights):
-        return Within(over_all, over_all, -1.0, 1.0, 0.0, 1.0)
+        return StratifiedDifference(over_all, over_all, -1.0, 1.0, 0.0, 1.0)
 
     value = float(((hits1 * n0 - hits0 * n1) / size).sum() / weights.sum())
     spread = (hits1 * (n1 - hits1) * n0**3 + hits0 * (n0 - hits0) * n1**3) / (n1 * n0 * size**2)
-    half = Z * float(np.sqrt(spread.sum()) / weights.sum())
+    half = Z_95 * float(np.sqrt(spread.sum()) / weights.sum())
 
-    return Within(
+    return StratifiedDifference(
         over_all,
         value,
         value - half,
         value + half,
         overlap,
-        _beside(cells),
+        _compute_strata_p(cells),
     )
 
 
-def _beside(cells: np.ndarray) -> float:
+def _compute_strata_p(cells: np.ndarray) -> float:
     """Test whether strata tell of hits on each side of what holds: a chi-square of both tables together."""
     from scipy.stats import chi2  # half a second; only learning needs it
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from pollex.calibration.leverage import Leverage
-from pollex.calibration.model_choice import ModelChoice, names_of
+from pollex.calibration.model_choice import ModelChoice, join_trial_names
 from pollex.calibration.response_curves import ResponseCurve
 from pollex.conversations.conversation import Turn
 from pollex.formats.answers import Issue
@@ -102,7 +102,7 @@ def prepare_page_values(data: CalibrationData) -> dict[str, Any]:
         ]
         if choice
         else [],
-        "refusals": {why: names_of(trials) for why, trials in choice.refusals().items()}
+        "refusals": {why: join_trial_names(trials) for why, trials in choice.refusals().items()}
         if choice
         else {},
         "fewest": FEWEST,

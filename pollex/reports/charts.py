@@ -361,7 +361,7 @@ def precision_curves(
 ) -> Markup:
     """Draw Prec+ and Prec− against θ, their tanh curves, and the window; both classes are there."""
     # the losses take many sets at once `[set, conversation]`; here there is one
-    plot = losses.precision_curves(
+    plot = losses.compute_precision_curves(
         scores.netsat[None, scores.positive],
         scores.netsat[None, ~scores.positive],
     )

@@ -37,43 +37,43 @@ from pollex.rubrics.headlines import (
     SIDES,
     UNEXPECTED,
     Habit,
-    along_with,
-    also_borne_out,
     anything_leads,
-    habits_of,
-    headlines,
-    hints_of,
-    outcomes_of,
-    said_of,
-    sounds_of,
-    strongest_hints,
-    to_check,
-    told_as_words,
-    too_thin,
-    topics_apart,
-    turned,
-    why_beside,
+    explain_beside,
+    is_finding_in_words,
+    list_along_with_circumstances,
+    list_also_borne_out,
+    list_habits,
+    list_headlines,
+    list_hints,
+    list_outcomes,
+    list_strongest_hints,
+    list_thin_rubrics,
+    list_tone_rubrics,
+    list_topics_apart,
+    list_turned_rubrics,
+    list_unexpected_rubrics,
+    list_words,
 )
 from pollex.rubrics.learning.results import NO_EVENTS, NOT_THE_MODELS, LabelledScore
-from pollex.rubrics.lint import Mark
+from pollex.rubrics.lint import LintMark
 from pollex.rubrics.records import (
     Baseline,
     ChosenRubric,
     DroppedRubric,
     FamilyMember,
     Segment,
-    guarantee_in_words,
+    describe_guarantee,
 )
 from pollex.rubrics.rubric import DISTILLED, Polarity, Quote, Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import (
-    MORE,
+    MORE_LABELS_TOLD,
     Reach,
-    bounds_in_words,
-    doubt,
-    in_words,
-    nothing_leads,
-    signal_in_words,
+    describe_bounds,
+    describe_doubt,
+    describe_nothing_leading,
+    describe_signal_share,
+    describe_worth,
 )
 from pollex.selection.threshold import Window
 from pollex.store.folder import STORE, store_option
@@ -151,7 +151,7 @@ class Finding:
     examples: tuple[Example, ...]
     why_beside: str = ""
     to_check: str = ""
-    marks: Sequence[Mark] = ()
+    marks: Sequence[LintMark] = ()
     also: tuple[Finding, ...] = ()
     apart: tuple[Apart, ...] = ()
 
@@ -246,7 +246,7 @@ class Places:
     """Anchors of conversations, in the order in which they are first named, and marks of rubrics by id."""
 
     texts: Mapping[str, Conversation]
-    marks: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
+    marks: Mapping[str, Sequence[LintMark]] = field(default_factory=dict)
     given: dict[str, str] = field(default_factory=dict)
 
     def example(self, id_: str) -> Example:
@@ -260,7 +260,7 @@ def findings_of(
     rubrics: RubricSet,
     scores: Sequence[LabelledScore],
     conversations: Mapping[str, Conversation],
-    marks: Sequence[Mark] = (),
+    marks: Sequence[LintMark] = (),
 ) -> Findings:
     """Prepare what leads the page.
 
@@ -280,16 +280,16 @@ def findings_of(
     for side in SIDES:
         leading[side] = [
             describe_finding(headline.rubric, places, total, also=headline.also)
-            for headline in headlines(every, side)
+            for headline in list_headlines(every, side)
         ]
 
     # the strongest hints of a side stand with its findings, and nowhere else
     strongest: dict[Polarity, list[ChosenRubric]] = {}
     for side in SIDES:
-        strongest[side] = strongest_hints(every, side)
+        strongest[side] = list_strongest_hints(every, side)
 
     shown_above = {rubric.id for hints in strongest.values() for rubric in hints}
-    hints = [rubric for rubric in hints_of(every) if rubric.id not in shown_above]
+    hints = [rubric for rubric in list_hints(every) if rubric.id not in shown_above]
 
     def openings(segment: Segment) -> tuple[tuple[Example, str], ...]:
         """Name a topic's conversations, each with how it begins."""
@@ -299,7 +299,7 @@ def findings_of(
         return conversations[id_].opening if id_ in conversations else ""
 
     topics = []
-    for topic in topics_apart(rubrics.segments)[:SEGMENTS]:
+    for topic in list_topics_apart(rubrics.segments)[:SEGMENTS]:
         topics.append((topic, openings(topic)))
 
     wrong = []
@@ -319,24 +319,26 @@ def findings_of(
     return Findings(
         leading=leading,
         strongest={side: findings(strongest[side]) for side in SIDES},
-        outcomes=findings(outcomes_of(every)),
-        said=findings(said_of(every)),
-        along=findings(along_with(every)),
-        beside=findings(also_borne_out(every)),
+        outcomes=findings(list_outcomes(every)),
+        said=findings(list_words(every)),
+        along=findings(list_along_with_circumstances(every)),
+        beside=findings(list_also_borne_out(every)),
         hints=findings(hints),
-        turned=findings(turned(every)),
-        to_check=findings(to_check(every)),
-        sounds=findings(sounds_of(every), 0),
+        turned=findings(list_turned_rubrics(every)),
+        to_check=findings(list_unexpected_rubrics(every)),
+        sounds=findings(list_tone_rubrics(every), 0),
         topics=topics,
         wrong=wrong,
-        habits=[(habit, describe_separate_case(habit.case, places)) for habit in habits_of(every)],
+        habits=[
+            (habit, describe_separate_case(habit.case, places)) for habit in list_habits(every)
+        ],
         read_first=[
             (places.example(score.conversation_id), opening_of(score.conversation_id))
             for score in worst
         ],
         # last, as every conversation named above has its anchor by now
         shown=prepare_conversations(rubrics, places),
-        thin=len(too_thin(every)),
+        thin=len(list_thin_rubrics(every)),
     )
 
 
@@ -356,15 +358,15 @@ def describe_finding(
     quote = next(iter(rubric.best_quotes), None)
     return Finding(
         rubric=rubric,
-        worth=unbreak(in_words(worth)) if worth else "",
-        bounds=unbreak(bounds_in_words(worth, total)) if worth else "",
-        beside=tuple(filter(None, map(signal_in_words, rubric.signals))),
-        doubt=unbreak(doubt(worth, rubric.polarity)) if worth else "",
+        worth=unbreak(describe_worth(worth)) if worth else "",
+        bounds=unbreak(describe_bounds(worth, total)) if worth else "",
+        beside=tuple(filter(None, map(describe_signal_share, rubric.signals))),
+        doubt=unbreak(describe_doubt(worth, rubric.polarity)) if worth else "",
         quote=marked_parts(*trim(quote)) if quote else (),
         source=quote,
         examples=tuple(map(places.example, list_quoted(rubric)[:examples])),
-        why_beside=why_beside(rubric) if also_borne_out([rubric]) else "",
-        to_check=UNEXPECTED[rubric.polarity] if to_check([rubric]) else "",
+        why_beside=explain_beside(rubric) if list_also_borne_out([rubric]) else "",
+        to_check=UNEXPECTED[rubric.polarity] if list_unexpected_rubrics([rubric]) else "",
         marks=places.marks.get(rubric.id, ()),
         also=tuple(describe_finding(twin, places, total, examples) for twin in also),
         # what the assistant does where a conversation ends so stands among the habits
@@ -475,9 +477,11 @@ def list_shown_ids(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[
                 quoted.append(case.quote.conversation_id)
 
     topics = [
-        id_ for segment in topics_apart(rubrics.segments)[:SEGMENTS] for id_ in segment.examples
+        id_
+        for segment in list_topics_apart(rubrics.segments)[:SEGMENTS]
+        for id_ in segment.examples
     ]
-    for habit in habits_of(rubrics.rubrics):
+    for habit in list_habits(rubrics.rubrics):
         if habit.case.quote:
             quoted.append(habit.case.quote.conversation_id)
 
@@ -488,7 +492,7 @@ def list_shown_ids(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[
 
 def is_shown(rubric: ChosenRubric) -> bool:
     """Tell whether the page shows conversations of a rubric: of all but what only counts for the score."""
-    return rubric.headlined or rubric.leads or rubric.outcome or told_as_words(rubric)
+    return rubric.headlined or rubric.leads or rubric.outcome or is_finding_in_words(rubric)
 
 
 def prepare_conversations(rubrics: RubricSet, places: Places) -> list[Mapping[str, object]]:
@@ -734,7 +738,7 @@ def learning_page(
     *,
     means: Mapping[str, Means] | None = None,
     conversations: Mapping[str, Conversation] | None = None,
-    marks: Sequence[Mark] = (),
+    marks: Sequence[LintMark] = (),
     path: str = "rubrics.json",
     store: str = STORE,
 ) -> str:
@@ -772,7 +776,9 @@ def learning_page(
         behind_plain=behind_plain(rubrics),
         associations=ASSOCIATIONS,
         first_notes=first_notes(rubrics),
-        nothing="" if findings.any_leads else nothing_leads(rubrics.rubrics, rubrics.data),
+        nothing=""
+        if findings.any_leads
+        else describe_nothing_leading(rubrics.rubrics, rubrics.data),
         verdict=describe_ranking(rubrics),
         learned_from=describe_sources(rubrics, findings),
         roles=name_models(rubrics),
@@ -788,7 +794,7 @@ def learning_page(
         if len(likely) >= TOO_FEW
         else [],
         window=window_in_words(rubrics.window),
-        guarantee=guarantee_in_words(rubrics.guaranteed).replace(" %", f"{SPACE}%")
+        guarantee=describe_guarantee(rubrics.guaranteed).replace(" %", f"{SPACE}%")
         if rubrics.guaranteed
         else "",
         dropped=dropped_groups(rubrics.dropped),
@@ -804,7 +810,7 @@ def learning_page(
 
 def list_caveats(rubrics: RubricSet) -> list[str]:
     """List what the report begins with, sentence by sentence: how far to trust the rubrics, and for what."""
-    nothing = nothing_leads(rubrics.rubrics, rubrics.data)
+    nothing = describe_nothing_leading(rubrics.rubrics, rubrics.data)
     first = [] if anything_leads(rubrics.rubrics) else [nothing]
     return [*first, f"{describe_trust(rubrics)} {ASSOCIATIONS}", *first_notes(rubrics)]
 
@@ -857,11 +863,11 @@ def anything_is_borne_out(rubrics: Sequence[ChosenRubric]) -> bool:
     """Tell whether labels bear out anything that the page tells; in a set of before all that leads counts."""
     leads = []
     for side in SIDES:
-        for entry in headlines(rubrics, side):
+        for entry in list_headlines(rubrics, side):
             leads.append(entry.rubric)
 
-    others = also_borne_out(rubrics)
-    others += [*said_of(rubrics), *outcomes_of(rubrics)]
+    others = list_also_borne_out(rubrics)
+    others += [*list_words(rubrics), *list_outcomes(rubrics)]
     return any(rubric.stands != "hint" for rubric in leads) or any(
         rubric.stands in ("proven", "likely") for rubric in others
     )
@@ -993,7 +999,7 @@ def describe_more_labels(reach: Reach | None) -> str:
         bounds = f"{LEVEL} {low} to {high}, "
 
     worth = f"about {value} more of 100 pairs in the right order ({bounds}n = {n})"
-    return f"{MORE} more labels would put {worth}, if AUC goes on growing as it did up to here."
+    return f"{MORE_LABELS_TOLD} more labels would put {worth}, if AUC goes on growing as it did up to here."
 
 
 def cautions(rubrics: RubricSet) -> Iterator[str]:

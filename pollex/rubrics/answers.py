@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pollex.rubrics.rubric import Rubric, content_id
+from pollex.rubrics.rubric import Rubric, make_content_id
 
 
 class Option(BaseModel):
@@ -92,7 +92,7 @@ class Question(BaseModel):
     @cached_property
     def digest(self) -> str:
         """Twelve hex digits for the words and options: a re-worded question has others."""
-        return content_id(
+        return make_content_id(
             self.text,
             *(f"{option.text}={option.value}" for option in self.options),
         )
@@ -167,7 +167,7 @@ class Answer(BaseModel):
         """Σ p·value / Z; without options, those of a rubric."""
         # without options, the scale is told by the number of probabilities
         if options is None:
-            return _expected_of(self.probabilities)
+            return _compute_expected(self.probabilities)
 
         return (
             sum([p * option.value for p, option in zip(self.probabilities, options, strict=True)])
@@ -186,7 +186,7 @@ class Answer(BaseModel):
 
 
 @lru_cache(maxsize=8192)  # it is counted, written and summed up
-def _expected_of(probabilities: tuple[float, ...]) -> float:
+def _compute_expected(probabilities: tuple[float, ...]) -> float:
     values = _VALUES.get(len(probabilities), _VALUES[len(LIKERT)])
     return sum([p * value for p, value in zip(probabilities, values, strict=True)]) / sum(
         probabilities

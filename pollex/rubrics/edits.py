@@ -8,14 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from pollex.errors import UNREADABLE, BadRubrics
 from pollex.prompts import rubric_sets
-from pollex.prompts.domain import toml_value
+from pollex.prompts.domain import write_toml_value
 from pollex.rubrics.records import ChosenRubric
-from pollex.rubrics.rubric import PERSON, Polarity, Rubric, content_id
+from pollex.rubrics.rubric import PERSON, Polarity, Rubric, make_content_id
 from pollex.text import parse_toml, printable, read_lines
 
-HOME = Path(rubric_sets.__file__).parent
+SETS_FOLDER = Path(rubric_sets.__file__).parent
 Parsed = TypeVar("Parsed", bound=BaseModel)
-REMEDY = "correct it; each of [[rubrics]] has text and polarity, sat or dsat"
+RUBRICS_HINT = "correct it; each of [[rubrics]] has text and polarity, sat or dsat"
 
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
@@ -35,9 +35,9 @@ class _List(BaseModel):
     purpose: str = ""
 
 
-def bundled_sets() -> list[str]:
+def list_bundled_sets() -> list[str]:
     """Return the names of the bundled sets."""
-    return sorted(file.stem for file in HOME.glob("*.toml"))
+    return sorted(file.stem for file in SETS_FOLDER.glob("*.toml"))
 
 
 def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
@@ -50,18 +50,18 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
         BadRubrics: It can't be read, or something in it is missing or wrong.
     """
     # a bundled set's name comes before a path of that name
-    if str(source) in bundled_sets():
-        path = HOME / f"{source}.toml"
+    if str(source) in list_bundled_sets():
+        path = SETS_FOLDER / f"{source}.toml"
     else:
         path = Path(source)
 
-    missing = f"give a TOML file, or one of {', '.join(bundled_sets())}"
-    entries = _parsed(_List, path, str(source), REMEDY, missing).rubrics
+    missing = f"give a TOML file, or one of {', '.join(list_bundled_sets())}"
+    entries = _parse_model(_List, path, str(source), RUBRICS_HINT, missing).rubrics
     rubrics = []
     for e in entries:
         rubrics.append(
             Rubric(
-                id=content_id(e.polarity, e.text),
+                id=make_content_id(e.polarity, e.text),
                 text=e.text,
                 polarity=e.polarity,
             )
@@ -70,7 +70,7 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
     return tuple(rubrics)
 
 
-def _parsed(
+def _parse_model(
     kind: type[Parsed],
     path: Path,
     where: str,
@@ -100,14 +100,17 @@ def _parsed(
         raise BadRubrics(f"not valid TOML: {error}", where=where, hint=hint) from error
 
 
-ENDING = ".rubrics.toml"
-HEAD = """\
+EDITS_ENDING = ".rubrics.toml"
+EDITS_HEAD = """\
 # The rubrics of {name}. This file is the one to edit: text, polarity (sat or dsat), on (true or false) and note.
 # Leave ids as they are. A new rubric needs text and polarity. Remarks belong into note: comments are not kept.
 # A re-worded rubric is judged as before; `judge_anew = true` has its new words say what to look for.
 # Changes count once they are fitted: pollex refit LOGS --rubrics {name}
 """
-MEND = "correct it; each of [[rubrics]] has text and polarity (sat or dsat), and may have id, on, judge_anew and note"
+EDITS_HINT = (
+    "correct it; each of [[rubrics]] has text and polarity (sat or dsat), "
+    "and may have id, on, judge_anew and note"
+)
 
 
 class Entry(BaseModel):
@@ -131,7 +134,7 @@ class Entry(BaseModel):
     @property
     def name(self) -> str:
         """Return the id, which a new rubric has from its words."""
-        return self.id or content_id(self.polarity, self.text)
+        return self.id or make_content_id(self.polarity, self.text)
 
     def toml(self) -> str:
         """Return the entry as a table of TOML."""
@@ -143,13 +146,13 @@ class Entry(BaseModel):
         }
         lines = []
         for key, value in words.items():
-            lines.append(f"{key} = {toml_value(value)}")
+            lines.append(f"{key} = {write_toml_value(value)}")
 
         lines += [
             f"on = {str(self.on).lower()}",
             *(["judge_anew = true"] if self.judge_anew else []),
         ]
-        return "\n".join(["[[rubrics]]", *lines, f"note = {toml_value(self.note)}", ""])
+        return "\n".join(["[[rubrics]]", *lines, f"note = {write_toml_value(self.note)}", ""])
 
 
 class _Entries(BaseModel):
@@ -158,9 +161,9 @@ class _Entries(BaseModel):
     rubrics: list[Entry] = Field(min_length=1)
 
 
-def edits_beside(path: str | Path) -> Path:
+def get_edits_path(path: str | Path) -> Path:
     """Return where the edits of the rubric set at `path` stand."""
-    return Path(path).with_name(f"{Path(path).stem}{ENDING}")
+    return Path(path).with_name(f"{Path(path).stem}{EDITS_ENDING}")
 
 
 def read_edits(path: Path) -> tuple[Entry, ...]:
@@ -170,7 +173,7 @@ def read_edits(path: Path) -> tuple[Entry, ...]:
         BadRubrics: It can't be read, something in it is missing or wrong, or two rubrics have one
             id.
     """
-    entries = _parsed(_Entries, path, str(path), MEND).rubrics
+    entries = _parse_model(_Entries, path, str(path), EDITS_HINT).rubrics
     names = [entry.name for entry in entries]
     # an id of two rubrics leaves open which of them is meant
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -183,7 +186,7 @@ def read_edits(path: Path) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def entries_of(rubrics: Iterable[ChosenRubric], off: Iterable[ChosenRubric]) -> tuple[Entry, ...]:
+def make_entries(rubrics: Iterable[ChosenRubric], off: Iterable[ChosenRubric]) -> tuple[Entry, ...]:
     """Return rubrics as people edit them, those that are off last."""
     sides = [(rubric, True) for rubric in rubrics] + [(rubric, False) for rubric in off]
     return tuple(
@@ -192,13 +195,15 @@ def entries_of(rubrics: Iterable[ChosenRubric], off: Iterable[ChosenRubric]) -> 
     )
 
 
-def toml_of(entries: Iterable[Entry], name: str) -> str:
+def write_edits_toml(entries: Iterable[Entry], name: str) -> str:
     """Return the whole file.
 
     Args:
         name: The rubric set's file, for the comment on top.
     """
-    return "\n".join([HEAD.format(name=printable(name)), *(entry.toml() for entry in entries)])
+    return "\n".join(
+        [EDITS_HEAD.format(name=printable(name)), *(entry.toml() for entry in entries)]
+    )
 
 
 def apply_edits(
@@ -211,14 +216,14 @@ def apply_edits(
     by_id = {rubric.id: rubric for rubric in (*rubrics, *off)}
     edited = []
     for entry in entries:
-        edited.append((entry.on, _edited(entry, by_id.get(entry.name))))
+        edited.append((entry.on, _edit_rubric(entry, by_id.get(entry.name))))
 
     return tuple(rubric for on, rubric in edited if on), tuple(
         rubric for on, rubric in edited if not on
     )
 
 
-def _edited(entry: Entry, before: ChosenRubric | None) -> ChosenRubric:
+def _edit_rubric(entry: Entry, before: ChosenRubric | None) -> ChosenRubric:
     changes = {
         "text": entry.text,
         "polarity": entry.polarity,
@@ -235,11 +240,11 @@ def _edited(entry: Entry, before: ChosenRubric | None) -> ChosenRubric:
 
     edited = before.model_copy(update=changes)
     if entry.judge_anew:
-        return judged_anew(edited)
+        return forget_judgment(edited)
     return edited
 
 
-def judged_anew(rubric: ChosenRubric) -> ChosenRubric:
+def forget_judgment(rubric: ChosenRubric) -> ChosenRubric:
     """Return a rubric without what it was judged by: its words say what to look for, as if a person had added it."""
     update = {
         "source": PERSON,
@@ -251,10 +256,10 @@ def judged_anew(rubric: ChosenRubric) -> ChosenRubric:
 
 
 Row = Mapping[str, Any]
-POOL_REMEDY = "give each rubric once, with its text and a polarity, sat or dsat"
+POOL_HINT = "give each rubric once, with its text and a polarity, sat or dsat"
 
 
-def row_of(rubric: Rubric, quoted: bool = True) -> dict[str, Any]:
+def make_pool_row(rubric: Rubric, quoted: bool = True) -> dict[str, Any]:
     """Return a rubric as a row: its text and side may be edited, the rest tells where it comes from."""
     about = {
         "id": rubric.id,
@@ -270,7 +275,7 @@ def row_of(rubric: Rubric, quoted: bool = True) -> dict[str, Any]:
     return about | {"reasons": len(rubric.reason_ids), "quote": quote}
 
 
-def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
+def read_edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
     """Return the rubrics of edited rows: those that stayed with their reasons, others as a person's own words.
 
     Args:
@@ -289,17 +294,17 @@ def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
     # the last of equal ones counts
     by_words = {}
     for rubric in earlier:
-        by_words[words_of(rubric.text), rubric.polarity] = rubric
+        by_words[squeeze_spaces(rubric.text), rubric.polarity] = rubric
 
     # no row was changed, though some may be gone: the rubrics stay as they are
-    if len(stayed := {row["id"]: by_id[row["id"]] for row in rows if _stays(row, by_id)}) == len(
-        rows
-    ):
+    if len(
+        stayed := {row["id"]: by_id[row["id"]] for row in rows if _is_unchanged(row, by_id)}
+    ) == len(rows):
         return tuple(stayed.values())
 
     pool = []
     for number, row in enumerate(rows, start=1):
-        text, side = _words_and_side(row, f"rubric {number}")
+        text, side = _read_words_and_side(row, f"rubric {number}")
         # only what stood on both sides before may stand there again
         was_there = (text, side) in by_words
         other, other_was_there = sides.setdefault(text.casefold(), (side, was_there))
@@ -307,12 +312,12 @@ def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
             raise BadRubrics(
                 f"{text!r} is both {other} and {side}",
                 where=f"rubric {number}",
-                hint=POOL_REMEDY,
+                hint=POOL_HINT,
             )
 
         # own words make a new rubric, unless these words were there before
         new_rubric = Rubric(
-            id=content_id("rubric", side, text),
+            id=make_content_id("rubric", side, text),
             text=text,
             polarity=side,
         )
@@ -326,16 +331,16 @@ def edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, ...]:
     if twice := [
         rubric.text for number, rubric in enumerate(pool) if words[number] in words[:number]
     ]:
-        raise BadRubrics(f"{twice[0]!r} stands there twice", hint=POOL_REMEDY)
+        raise BadRubrics(f"{twice[0]!r} stands there twice", hint=POOL_HINT)
     return tuple(pool)
 
 
-def words_of(text: str) -> str:
+def squeeze_spaces(text: str) -> str:
     """Return a text with single spaces."""
     return " ".join(text.split())
 
 
-def _stays(row: object, by_id: Mapping[str, Rubric]) -> bool:
+def _is_unchanged(row: object, by_id: Mapping[str, Rubric]) -> bool:
     before = None
     # a row that names a rubric, and has its words and side unchanged
     if isinstance(row, Mapping):
@@ -345,17 +350,17 @@ def _stays(row: object, by_id: Mapping[str, Rubric]) -> bool:
     return before is not None and (before.text, before.polarity) == words
 
 
-def _words_and_side(row: object, where: str) -> tuple[str, Polarity]:
+def _read_words_and_side(row: object, where: str) -> tuple[str, Polarity]:
     text = ""
     if isinstance(row, Mapping):
-        text = words_of(str(row.get("text") or ""))
+        text = squeeze_spaces(str(row.get("text") or ""))
     if not isinstance(row, Mapping) or not text:
-        raise BadRubrics("a rubric without text", where=where, hint=POOL_REMEDY)
+        raise BadRubrics("a rubric without text", where=where, hint=POOL_HINT)
     if (side := row.get("polarity")) not in get_args(Polarity):
         raise BadRubrics(
             f"a polarity of {side!r}",
             where=where,
-            hint=POOL_REMEDY,
+            hint=POOL_HINT,
         )
 
     return text, side  # type: ignore[return-value]

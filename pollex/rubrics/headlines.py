@@ -8,14 +8,14 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.records import ChosenRubric, FamilyMember, Segment
-from pollex.rubrics.rubric import BUILT_IN, Polarity, Rubric, is_built_in, kind_of_sentence
-from pollex.rubrics.worth import doubt, nearly_constant, speaks_against
-from pollex.selection.multi_split import ALIKE, correlations
+from pollex.rubrics.rubric import BUILT_IN, Polarity, Rubric, classify_sentence, is_built_in
+from pollex.rubrics.worth import describe_doubt, is_nearly_constant, speaks_against_side
+from pollex.selection.multi_split import ALIKE_CORRELATION, correlate_rubrics
 
-MOSTLY = 0.5
+MOSTLY_SHARE = 0.5
 """Two rubrics hold in much the same conversations from this share of those in which either holds."""
 
-NEAR_WORDS = 0.6
+NEAR_WORDS_SHARE = 0.6
 """Share of the words of two sentences that both have, from which on they say nearly the same."""
 
 LEAST_LETTERS = 4
@@ -23,7 +23,7 @@ LEAST_LETTERS = 4
 
 _WORD = re.compile(r"[^\W\d_]+")
 
-SAYS = 0.5
+SAYS_THE_SAME_CORRELATION = 0.5
 """Correlation of answers from which on a model's rubric says what a built-in one says."""
 
 
@@ -39,29 +39,32 @@ class Headline:
     also: tuple[ChosenRubric, ...] = ()
 
 
-def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]:
+def list_headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]:
     """List what leads on a side, most thumbs explained first, without what went the other way."""
     of_side = []
-    for rubric in in_order(rubrics):
-        if rubric.polarity == side and _leads(rubric):
+    for rubric in sort_by_choice(rubrics):
+        if rubric.polarity == side and _is_leading(rubric):
             of_side.append(rubric)
 
     # beside a model's rubrics built-in ones come last
     mixed = has_models(rubrics)
     of_side.sort(
-        key=lambda rubric: (mixed and rubric.answered_by == BUILT_IN, -thumbs_explained(rubric))
+        key=lambda rubric: (
+            mixed and rubric.answered_by == BUILT_IN,
+            -count_thumbs_explained(rubric),
+        )
     )
     by_id = {rubric.id: rubric for rubric in of_side}
     # words that are said where a deed is done, or where it isn't, are no finding of their own
     said_there = [
         rubric
-        for rubric in in_order(rubrics)
-        if told_as_words(rubric) and rubric.twin_of in by_id and _is_shown(rubric)
+        for rubric in sort_by_choice(rubrics)
+        if is_finding_in_words(rubric) and rubric.twin_of in by_id and _is_shown(rubric)
     ]
     # a twin stands under the rubric that it names, in the order of first rubrics
     groups: dict[str, list[ChosenRubric]] = {}
     for rubric in (*of_side, *said_there):
-        groups.setdefault(_first_of(rubric, by_id), []).append(rubric)
+        groups.setdefault(_find_first_of_family(rubric, by_id), []).append(rubric)
 
     leads: list[Headline] = []
     for first, *rest in groups.values():
@@ -72,18 +75,18 @@ def headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]
 
 def anything_leads(rubrics: Sequence[ChosenRubric]) -> bool:
     """Tell whether labels bear out any deed of the assistant."""
-    return any(map(_leads, rubrics))
+    return any(map(_is_leading, rubrics))
 
 
-def _leads(rubric: ChosenRubric) -> bool:
+def _is_leading(rubric: ChosenRubric) -> bool:
     shown = rubric.headlined and rubric.kind == "deed"
-    return shown and not (went_the_other_way(rubric) or says_too_little(rubric))
+    return shown and not (has_turned(rubric) or says_too_little(rubric))
 
 
-RARELY = ("event", "rate")
+RARE_KINDS = ("event", "rate")
 """Detectors of what happens seldom: that most conversations have one answer is no fault of theirs."""
 
-HOLDS_NOT = frozenset({"Strongly Disagree", "Disagree", "Never came up"})
+ANSWERS_NOT_HOLDING = frozenset({"Strongly Disagree", "Disagree", "Never came up"})
 """Answers of a model by which a rubric doesn't hold."""
 
 
@@ -106,29 +109,27 @@ def _has_one_answer(rubric: ChosenRubric) -> bool:
     # what a program finds seldom is told by its detector's name
     alone = rubric.alone
     kind = rubric.source.partition(":")[0]
-    if alone is None or kind in RARELY or not nearly_constant(alone):
+    if alone is None or kind in RARE_KINDS or not is_nearly_constant(alone):
         return False
     if kind == "phrase":  # words may be rare: what labels bear out of them is shown
         return rubric.stands not in ("proven", "likely")
     # a model's “no” nearly everywhere is what a rare thing looks like
-    return is_built_in(rubric.source) or alone.commonest not in HOLDS_NOT
+    return is_built_in(rubric.source) or alone.commonest not in ANSWERS_NOT_HOLDING
 
 
-def too_thin(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def list_thin_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List what isn't shown, since it says too little."""
-    return [
-        rubric for rubric in rubrics if says_too_little(rubric) and not went_the_other_way(rubric)
-    ]
+    return [rubric for rubric in rubrics if says_too_little(rubric) and not has_turned(rubric)]
 
 
-def to_check(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def list_unexpected_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List deeds and outcomes that go along with the thumb that one would least expect."""
     return [
         rubric
-        for rubric in in_order(rubrics)
+        for rubric in sort_by_choice(rubrics)
         if rubric.unexpected
         and (rubric.leads or rubric.outcome)
-        and not (rubric.circumstance or went_the_other_way(rubric) or says_too_little(rubric))
+        and not (rubric.circumstance or has_turned(rubric) or says_too_little(rubric))
     ]
 
 
@@ -144,7 +145,7 @@ def has_models(rubrics: Sequence[Rubric]) -> bool:
     return any("@" in rubric.source and not rubric.answered_by for rubric in rubrics)
 
 
-def outcomes_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def list_outcomes(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List what tells how conversations end, most thumbs explained first: it restates the thumb, and is no cause."""
     outcomes = []
     for rubric in rubrics:
@@ -153,7 +154,7 @@ def outcomes_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
 
     return sorted(
         (rubric for rubric in outcomes if _is_shown(rubric)),
-        key=lambda rubric: (rubric.polarity, -thumbs_explained(rubric)),
+        key=lambda rubric: (rubric.polarity, -count_thumbs_explained(rubric)),
     )
 
 
@@ -175,58 +176,60 @@ class Habit:
         return f"{self.case.figures}, of those where this holds: “{ending}”"
 
 
-def habits_of(rubrics: Sequence[ChosenRubric]) -> list[Habit]:
+def list_habits(rubrics: Sequence[ChosenRubric]) -> list[Habit]:
     """List deeds to check in conversations that end as labels bear out, without those shown otherwise."""
-    strongest = [rubric for side in SIDES for rubric in strongest_hints(rubrics, side)]
-    shown = {rubric.text for rubric in (*filter(_leads, rubrics), *strongest)}
+    strongest = [rubric for side in SIDES for rubric in list_strongest_hints(rubrics, side)]
+    shown = {rubric.text for rubric in (*filter(_is_leading, rubrics), *strongest)}
     habits = []
-    for ending in outcomes_of(rubrics):
+    for ending in list_outcomes(rubrics):
         for case in (*ending.apart, *ending.deeds):
-            if case.text not in shown and kind_of_sentence(case.text) == "deed":
+            if case.text not in shown and classify_sentence(case.text) == "deed":
                 habits.append(Habit(case, ending))
                 shown.add(case.text)
     return habits
 
 
-def said_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def list_words(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List words that labels bear out, most thumbs explained first, without those that stand under a deed."""
-    leading = {rubric.id for rubric in rubrics if _leads(rubric)}
+    leading = {rubric.id for rubric in rubrics if _is_leading(rubric)}
     worded = [
-        rubric for rubric in rubrics if told_as_words(rubric) and rubric.twin_of not in leading
+        rubric
+        for rubric in rubrics
+        if is_finding_in_words(rubric) and rubric.twin_of not in leading
     ]
     return sorted(
         (rubric for rubric in worded if _is_shown(rubric)),
-        key=lambda rubric: (rubric.polarity, -thumbs_explained(rubric)),
+        key=lambda rubric: (rubric.polarity, -count_thumbs_explained(rubric)),
     )
 
 
 def _is_shown(rubric: ChosenRubric) -> bool:
     """Tell whether a rubric may be told as what goes along with the thumb of its side."""
-    aside = went_the_other_way(rubric) or says_too_little(rubric)
+    aside = has_turned(rubric) or says_too_little(rubric)
     return not (aside or rubric.unexpected)
 
 
-def told_as_words(rubric: ChosenRubric) -> bool:
+def is_finding_in_words(rubric: ChosenRubric) -> bool:
     """Tell whether a rubric is words, and proven or likely: a finding, whatever they mean."""
     shown = rubric.source.startswith("phrase:") and not (rubric.yields or rubric.circumstance)
     return shown and rubric.stands in ("proven", "likely")
 
 
-def topics_apart(segments: Sequence[Segment]) -> list[Segment]:
+def list_topics_apart(segments: Sequence[Segment]) -> list[Segment]:
     """List the topics that go better or worse than the rest: whose interval leaves out the share of the rest."""
     return [segment for segment in segments if segment.apart]
 
 
-def along_with(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def list_along_with_circumstances(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List what goes along with a circumstance that explains its difference: what it says is no cause to act on."""
     return [
         rubric
-        for rubric in in_order(rubrics)
+        for rubric in sort_by_choice(rubrics)
         if rubric.circumstance and rubric.stands != "hint" and not says_too_little(rubric)
     ]
 
 
-def thumbs_explained(rubric: ChosenRubric) -> float:
+def count_thumbs_explained(rubric: ChosenRubric) -> float:
     """Return the difference of the shares of thumbs down, times how often a rubric holds; 0 where nobody measured."""
     worth = rubric.worth
     if worth is None or worth.down_with.value is None or worth.down_others.value is None:
@@ -234,88 +237,92 @@ def thumbs_explained(rubric: ChosenRubric) -> float:
     return abs(worth.down_with.value - worth.down_others.value) * (worth.holds.value or 0.0)
 
 
-def hints_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def list_hints(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List deeds and outcomes of which too few thumbs can tell, without what went the other way."""
-    return [rubric for rubric in _not_leading(rubrics) if rubric.stands in ("hint", "unknown")]
+    return [rubric for rubric in _list_not_leading(rubrics) if rubric.stands in ("hint", "unknown")]
 
 
 SIDES: tuple[Polarity, ...] = ("dsat", "sat")
 
-STRONGEST = 3
+MOST_STRONGEST = 3
 """Hints of a side that stand with its findings."""
 
 
-def strongest_hints(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubric]:
+def list_strongest_hints(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubric]:
     """List deeds of a side that stand out most, and that labels don't bear out: what to look at next.
 
     Each differs clearly by itself, without regard to how many others were looked at.
     """
     # clear by themselves, and found by what is known to be right
-    deeds = [rubric for rubric in hints_of(rubrics) if rubric.polarity == side]
+    deeds = [rubric for rubric in list_hints(rubrics) if rubric.polarity == side]
     clear = []
     for rubric in deeds:
-        if rubric.kind == "deed" and rubric.worth and not doubt(rubric.worth, side):
+        if rubric.kind == "deed" and rubric.worth and not describe_doubt(rubric.worth, side):
             clear.append(rubric)
 
     clear = [rubric for rubric in clear if not rubric.unsure]
-    return sorted(clear, key=lambda rubric: -thumbs_explained(rubric))[:STRONGEST]
+    return sorted(clear, key=lambda rubric: -count_thumbs_explained(rubric))[:MOST_STRONGEST]
 
 
-def also_borne_out(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
-    """List deeds that labels bear out, and that don't lead all the same; `why_beside` says why."""
-    return [rubric for rubric in _not_leading(rubrics) if rubric.stands in ("proven", "likely")]
+def list_also_borne_out(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List deeds that labels bear out, and that don't lead all the same; `explain_beside` says why."""
+    return [
+        rubric for rubric in _list_not_leading(rubrics) if rubric.stands in ("proven", "likely")
+    ]
 
 
-def why_beside(rubric: ChosenRubric) -> str:
+def explain_beside(rubric: ChosenRubric) -> str:
     """Say why a rubric that labels bear out doesn't lead."""
     if rubric.unsure:
         return "what finds it isn't known to be right often enough: read its conversations"
     return "found by a program; beside a model's sentences, one of these leads only if it is proven"
 
 
-def _not_leading(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def _list_not_leading(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     return [
         rubric
-        for rubric in in_order(rubrics)
-        if rubric.leads and not (rubric.headlined or _told_elsewhere(rubric)) and _is_shown(rubric)
+        for rubric in sort_by_choice(rubrics)
+        if rubric.leads
+        and not (rubric.headlined or _is_told_elsewhere(rubric))
+        and _is_shown(rubric)
     ]
 
 
-def _told_elsewhere(rubric: ChosenRubric) -> bool:
+def _is_told_elsewhere(rubric: ChosenRubric) -> bool:
     return (rubric.outcome or rubric.circumstance is not None) and rubric.stands != "hint"
 
 
-def sounds_of(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def list_tone_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List rubrics of tone, how people sound, without what went the other way."""
     sounds: list[ChosenRubric] = []
-    for rubric in in_order(rubrics):
+    for rubric in sort_by_choice(rubrics):
         # what has a place in another list
-        elsewhere = rubric.leads or _told_elsewhere(rubric) or told_as_words(rubric)
-        aside = went_the_other_way(rubric) or says_too_little(rubric)
+        elsewhere = rubric.leads or _is_told_elsewhere(rubric) or is_finding_in_words(rubric)
+        aside = has_turned(rubric) or says_too_little(rubric)
         if not (elsewhere or aside or (rubric.unexpected and rubric.outcome)):
             sounds.append(rubric)
 
     return sounds
 
 
-def turned(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def list_turned_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List rubrics whose thumbs on held-out conversations went the other way; where all labels teach, none stays."""
-    return list(filter(went_the_other_way, in_order(rubrics)))
+    return list(filter(has_turned, sort_by_choice(rubrics)))
 
 
-def went_the_other_way(rubric: ChosenRubric) -> bool:
+def has_turned(rubric: ChosenRubric) -> bool:
     """Tell whether thumbs on held-out conversations went the other way than a rubric's side says."""
-    return rubric.worth is not None and speaks_against(rubric.worth, rubric.polarity)
+    return rubric.worth is not None and speaks_against_side(rubric.worth, rubric.polarity)
 
 
-def _first_of(rubric: ChosenRubric, by_id: dict[str, ChosenRubric]) -> str:
+def _find_first_of_family(rubric: ChosenRubric, by_id: dict[str, ChosenRubric]) -> str:
     # twins of twins end at the first that is shown
     while rubric.twin_of in by_id:
         rubric = by_id[rubric.twin_of]
     return rubric.id
 
 
-def in_order(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def sort_by_choice(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """Sort by the order of choice; rubrics that a person added come last."""
     return sorted(
         rubrics,
@@ -323,7 +330,7 @@ def in_order(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     )
 
 
-def twins(
+def find_headline_twins(
     rubrics: Sequence[Rubric],
     held: Bools,
     values: Floats | None,
@@ -345,16 +352,16 @@ def twins(
         [mixed and rubric.answered_by == BUILT_IN for rubric in rubrics],
         dtype=bool,
     )
-    alike = much_the_same(rubrics, held)
+    alike = find_much_the_same(rubrics, held)
     if values is not None:
         # A built-in rubric stands under a model's that says about the same, whichever was chosen
         # first.
         enough = np.where(
             from_built_in[:, None] != from_built_in[None, :],
-            SAYS,
-            ALIKE,
+            SAYS_THE_SAME_CORRELATION,
+            ALIKE_CORRELATION,
         )
-        alike |= (correlations(values) >= enough) | _of_other_breadth(rubrics)
+        alike |= (correlate_rubrics(values) >= enough) | _differ_in_breadth(rubrics)
 
     # each rubric that leads, under the first one that is its twin; built-in ones come last
     leading = sorted(
@@ -369,13 +376,13 @@ def twins(
                 earlier_twins[rubrics[later].id] = rubrics[earlier].id
                 break
 
-    return earlier_twins | _words_of_deeds(rubrics, held)
+    return earlier_twins | _find_deed_of_words(rubrics, held)
 
 
-def _words_of_deeds(rubrics: Sequence[Rubric], held: Bools) -> dict[str, str]:
+def _find_deed_of_words(rubrics: Sequence[Rubric], held: Bools) -> dict[str, str]:
     """Return the first deed of each phrase that is said where it is done, or, on the other side, where it isn't."""
     deeds = [place for place, rubric in enumerate(rubrics) if rubric.kind == "deed"]
-    together = correlations(held.astype(np.float64))
+    together = correlate_rubrics(held.astype(np.float64))
     beneath: dict[str, str] = {}
     for place, rubric in enumerate(rubrics):
         if not rubric.source.startswith("phrase:"):
@@ -383,14 +390,14 @@ def _words_of_deeds(rubrics: Sequence[Rubric], held: Bools) -> dict[str, str]:
 
         for deed in deeds:
             sign = 1 if rubrics[deed].polarity == rubric.polarity else -1
-            if sign * together[deed, place] >= SAYS:
+            if sign * together[deed, place] >= SAYS_THE_SAME_CORRELATION:
                 beneath[rubric.id] = rubrics[deed].id
                 break
 
     return beneath
 
 
-def much_the_same(rubrics: Sequence[Rubric], held: Bools) -> Bools:
+def find_much_the_same(rubrics: Sequence[Rubric], held: Bools) -> Bools:
     """Tell which rubrics hold in much the same conversations `[rubric, rubric]`.
 
     Where they are in nearly the same words, most conversations of the rarer one are enough.
@@ -400,20 +407,25 @@ def much_the_same(rubrics: Sequence[Rubric], held: Bools) -> Bools:
     alone = np.diag(both)
     either = alone[:, None] + alone[None, :] - both
     rarer = np.minimum(alone[:, None], alone[None, :])
-    words = [_words_of(rubric.text) for rubric in rubrics]
+    words = [_split_words(rubric.text) for rubric in rubrics]
     # in nearly the same words: most of the words of either
     near = np.array(
-        [[len(word & other) >= NEAR_WORDS * len(word | other) for other in words] for word in words]
+        [
+            [len(word & other) >= NEAR_WORDS_SHARE * len(word | other) for other in words]
+            for word in words
+        ]
     ).reshape(both.shape)
 
-    return np.asarray((both > 0) & ((both >= MOSTLY * either) | (near & (both >= MOSTLY * rarer))))
+    return np.asarray(
+        (both > 0) & ((both >= MOSTLY_SHARE * either) | (near & (both >= MOSTLY_SHARE * rarer)))
+    )
 
 
-def _words_of(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(word for word in _WORD.findall(text.lower()) if len(word) >= LEAST_LETTERS)
 
 
-def _of_other_breadth(rubrics: Sequence[Rubric]) -> Bools:
+def _differ_in_breadth(rubrics: Sequence[Rubric]) -> Bools:
     """Tell which rubrics are the same event, one of a single object and one of any `[rubric, rubric]`."""
     # a source is a kind, and an object where it is about one
     parts = [rubric.source.partition(" ") for rubric in rubrics]

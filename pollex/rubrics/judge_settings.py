@@ -15,30 +15,30 @@ from pydantic import (
 
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Capabilities
-from pollex.prompts.domain import Closing, switched_off
+from pollex.prompts.domain import Closing, parse_switches
 from pollex.rubrics.answers import DOMAIN_SCALES, ScaleName
 from pollex.rubrics.rubric import BUILT_IN
 
-MOST_IN_A_CALL = 10
+MOST_RUBRICS_IN_A_CALL = 10
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 """The bundled embedding model."""
 
-CALLS = frozenset({"closing", "seed", "max_tokens"})
+CALL_FIELDS = frozenset({"closing", "seed", "max_tokens"})
 """Settings that change what any role answers."""
 
-JUDGMENTS = frozenset(
+JUDGMENT_FIELDS = frozenset(
     {"scale", "samples", "require", "temperature", "canary", "straight_lining", "batch", "sources"}
 )
 """Settings that change what a judge answers besides; its prompt tells the elicitation."""
 
 
-def _parts(parts: Any) -> Any:
+def _sort_parts(parts: Any) -> Any:
     if isinstance(parts, str):
         return frozenset(filter(None, map(str.strip, parts.split(","))))
     return parts
 
 
-Parts = Annotated[frozenset[str], BeforeValidator(_parts), PlainSerializer(sorted)]
+Parts = Annotated[frozenset[str], BeforeValidator(_sort_parts), PlainSerializer(sorted)]
 """Parts of prompts; as a text separated by commas."""
 
 
@@ -137,7 +137,7 @@ class JudgeSettings(BaseModel):
         description="Characters of all documents together that a judge is shown of one conversation.",
     )
 
-    batch: int = Field(MOST_IN_A_CALL, ge=1, le=MOST_IN_A_CALL)
+    batch: int = Field(MOST_RUBRICS_IN_A_CALL, ge=1, le=MOST_RUBRICS_IN_A_CALL)
     max_tokens: int = Field(4096, ge=1)
     seed: int | None = None
     place: str = ""
@@ -147,7 +147,7 @@ class JudgeSettings(BaseModel):
     @classmethod
     def _known(cls, without: frozenset[str]) -> frozenset[str]:
         # parts of prompts are checked by their module, which doesn't know of built-in rubrics
-        return switched_off(without - {BUILT_IN}) | (without & {BUILT_IN})
+        return parse_switches(without - {BUILT_IN}) | (without & {BUILT_IN})
 
     @classmethod
     def of(cls, **values: Any) -> Self:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Reason, Rubric
-from pollex.rubrics.worth import nearly_constant
+from pollex.rubrics.worth import is_nearly_constant
 
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 _JOINED = re.compile(r"\b(?:and|or|but|as well as)\b", re.IGNORECASE)
@@ -47,7 +47,7 @@ _BETTER = (
 
 
 @dataclass(frozen=True)
-class Mark:
+class LintMark:
     """One thing that makes a rubric hard to judge.
 
     Attributes:
@@ -63,7 +63,7 @@ class Mark:
     other: str = ""
 
 
-def marks_on_words(rubric: Rubric) -> list[Mark]:
+def mark_words(rubric: Rubric) -> list[LintMark]:
     """Return the marks on a rubric's sentence."""
     # a detector decides these, not their words
     if rubric.source.startswith(("event:", "rate:", "signal:", "phrase:")):
@@ -75,25 +75,25 @@ def marks_on_words(rubric: Rubric) -> list[Mark]:
     # an “and” that joins no two statements is no fault
     if joined := _JOINED.search(_NOT_JOINING.sub("", text)):
         why = f"two parts, joined by “{joined.group()}”: a conversation may bear out one of them"
-        marks.append(Mark(rubric.id, why, halves(rubric.text)))
+        marks.append(LintMark(rubric.id, why, split_statements(rubric.text)))
 
     if every := _ALL.search(text):
         marks.append(
-            Mark(
+            LintMark(
                 rubric.id,
                 f"“{every.group()}”: one exception decides it",
-                _better(rubric.text),
+                _suggest_better(rubric.text),
             )
         )
 
     if presumed := _PRESUMED.search(text):
         why = f"“{presumed.group()}” presupposes something that may not have come up"
-        marks.append(Mark(rubric.id, why, _better(rubric.text)))
+        marks.append(LintMark(rubric.id, why, _suggest_better(rubric.text)))
 
     return marks
 
 
-def halves(text: str) -> tuple[str, ...]:
+def split_statements(text: str) -> tuple[str, ...]:
     """Split a sentence with two verbs into two statements; none if unclear."""
     # both halves have the subject that stands once
     clauses = _CLAUSES.fullmatch(text.rstrip("."))
@@ -104,7 +104,7 @@ def halves(text: str) -> tuple[str, ...]:
     return ()
 
 
-def _better(text: str) -> tuple[str, ...]:
+def _suggest_better(text: str) -> tuple[str, ...]:
     # each pattern takes the words that the one before it left
     better = text
     for pattern, instead in _BETTER:
@@ -116,7 +116,7 @@ def _better(text: str) -> tuple[str, ...]:
     return (better,) if better != text else ()
 
 
-def marks_on_answers(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> list[Mark]:
+def mark_answers(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> list[LintMark]:
     """Return the marks on what a rubric's answers were and what it rests on.
 
     Args:
@@ -124,10 +124,10 @@ def marks_on_answers(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> lis
     """
     marks = []
     seldom = rubric.source.startswith(("event:", "rate:"))  # what happens seldom can be judged
-    if not seldom and (alone := rubric.alone) is not None and nearly_constant(alone):
+    if not seldom and (alone := rubric.alone) is not None and is_nearly_constant(alone):
         share = f"{alone.share.value:.0%} of {alone.share.n} conversations"
         marks.append(
-            Mark(
+            LintMark(
                 rubric.id,
                 f"nearly always the same answer: “{alone.commonest}” in {share}",
             )
@@ -140,12 +140,12 @@ def marks_on_answers(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> lis
             behind.add(reasons[id_].conversation_id)
 
     if len(behind) == 1:
-        marks.append(Mark(rubric.id, "rests on one conversation"))
+        marks.append(LintMark(rubric.id, "rests on one conversation"))
 
     return marks
 
 
-def marks_on_pairs(rubrics: Sequence[Rubric], alike: Sequence[tuple[int, int]]) -> list[Mark]:
+def mark_pairs(rubrics: Sequence[Rubric], alike: Sequence[tuple[int, int]]) -> list[LintMark]:
     """Mark pairs of rubrics with the same meaning, or with an opposite one.
 
     Args:
@@ -159,7 +159,7 @@ def marks_on_pairs(rubrics: Sequence[Rubric], alike: Sequence[tuple[int, int]]) 
             kind = "mirror"
 
         marks.append(
-            Mark(
+            LintMark(
                 second.id,
                 f"{kind} of “{first.text}”: keep the better one",
                 other=first.id,

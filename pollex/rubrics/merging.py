@@ -8,17 +8,17 @@ from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Rubric
 R = TypeVar("R", bound=Rubric)
 
 
-def same_words(rubric: Rubric) -> tuple[Polarity, str]:
+def normalize_rubric(rubric: Rubric) -> tuple[Polarity, str]:
     """Return what two rubrics share whose texts are equal, on one side: case, spaces and a last stop don't count."""
     return rubric.polarity, " ".join(rubric.text.split()).rstrip(".").casefold()
 
 
-def by_support(rubrics: Iterable[R]) -> list[R]:
+def sort_by_support(rubrics: Iterable[R]) -> list[R]:
     """Sort rubrics by number of reasons, most first."""
     return sorted(rubrics, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
 
 
-def merge(ranked: Sequence[R]) -> R:
+def merge_rubrics(ranked: Sequence[R]) -> R:
     """Give the first rubric the reasons of all, and quotes up to the maximum."""
     # each once, in the order of the ranking
     reasons = dict.fromkeys(id_ for rubric in ranked for id_ in rubric.reason_ids)
@@ -28,7 +28,7 @@ def merge(ranked: Sequence[R]) -> R:
     )
 
 
-def merge_equal(rubrics: Sequence[R]) -> tuple[tuple[R, ...], dict[str, str]]:
+def merge_equal_rubrics(rubrics: Sequence[R]) -> tuple[tuple[R, ...], dict[str, str]]:
     """Merge rubrics of equal text on one side, whoever wrote them; the best supported one stays.
 
     Returns:
@@ -37,15 +37,15 @@ def merge_equal(rubrics: Sequence[R]) -> tuple[tuple[R, ...], dict[str, str]]:
     """
     groups: dict[tuple[Polarity, str], list[R]] = {}
     for rubric in rubrics:
-        groups.setdefault(same_words(rubric), []).append(rubric)
+        groups.setdefault(normalize_rubric(rubric), []).append(rubric)
 
     # the best supported one stays, at its own place and under its id; drafts have no id yet
     stays: dict[int, R] = {}
     merged: dict[str, str] = {}
     place_of = {id(rubric): place for place, rubric in reversed(list(enumerate(rubrics)))}
     for equal in groups.values():
-        first, *others = by_support(equal)
-        stays[place_of[id(first)]] = merge([first, *others]) if others else first
+        first, *others = sort_by_support(equal)
+        stays[place_of[id(first)]] = merge_rubrics([first, *others]) if others else first
         # a rubric that somebody wrote twice in the same words has one id
         merged |= {rubric.id: first.id for rubric in others}
 

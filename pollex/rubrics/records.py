@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
 
-from pollex.calibration.candidates import BEGINNING, START, CandidateScore, LabelsPoint
+from pollex.calibration.candidates import BEGINNING, DECORRELATED, CandidateScore, LabelsPoint
 from pollex.measures.classification import Assessment
-from pollex.measures.intervals import Figure, share_interval
+from pollex.measures.intervals import Figure, compute_share_interval
 from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.judge_settings import JudgeSettings
-from pollex.rubrics.rubric import PERSON, Polarity, Quote, Rubric, content_id
+from pollex.rubrics.rubric import PERSON, Polarity, Quote, Rubric, make_content_id
 from pollex.selection.threshold import Calibration, GuaranteedWindow, WindowSide
 from pollex.text import count
 
@@ -199,7 +199,7 @@ class FamilyMember(Record):
     @property
     def kind(self) -> str:
         """What finds it, whatever its object."""
-        return kind_of(self.source)
+        return get_detector_kind(self.source)
 
     @property
     def figures(self) -> str:
@@ -235,12 +235,12 @@ class Family(Record):
     worth: RubricEvidence | None = None
 
 
-def kind_of(source: str) -> str:
+def get_detector_kind(source: str) -> str:
     """Return by what detector a rubric is found, without its object."""
     return source.partition(" ")[0]
 
 
-def evidence_on(worth: RubricEvidence | None, side: Polarity) -> float:
+def measure_evidence(worth: RubricEvidence | None, side: Polarity) -> float:
     """Return the difference of the shares of thumbs down on a side, times how often it holds; 0 if not measured."""
     if worth is None or worth.down_with.value is None or worth.down_others.value is None:
         return 0.0
@@ -380,7 +380,7 @@ class ChosenRubric(Rubric):
         return tuple(
             sorted(
                 members,
-                key=lambda member: -evidence_on(member.worth, self.polarity),
+                key=lambda member: -measure_evidence(member.worth, self.polarity),
             )
         )
 
@@ -389,19 +389,19 @@ class ChosenRubric(Rubric):
         """The form that explains most of what a deed does, by thumbs; None where none does."""
         # what the whole family explains, against which a single form is measured
         if self.family:
-            whole = evidence_on(self.family.worth, self.polarity)
+            whole = measure_evidence(self.family.worth, self.polarity)
         else:
             whole = 0.0
 
         # a form that the same kind of detector finds
         first = next(
-            (case for case in self.cases if case.kind == kind_of(self.source)),
+            (case for case in self.cases if case.kind == get_detector_kind(self.source)),
             None,
         )
         if first is None or self.outcome or whole <= 0:
             return None
         # more than half of what the whole explains
-        if 2 * evidence_on(first.worth, self.polarity) > whole:
+        if 2 * measure_evidence(first.worth, self.polarity) > whole:
             return first
         return None
 
@@ -410,7 +410,7 @@ class ChosenRubric(Rubric):
         """Deeds of another kind that make a difference among the conversations in which this holds."""
         others = []
         for case in self.cases:
-            if case.within and case.kind != kind_of(self.source):
+            if case.within and case.kind != get_detector_kind(self.source):
                 others.append(case)
         return tuple(others)[:MOST_MEMBERS]
 
@@ -438,7 +438,7 @@ class ChosenRubric(Rubric):
         alike = [
             case
             for case in self.cases
-            if case is not first and case.kind in ("", kind_of(self.source))
+            if case is not first and case.kind in ("", get_detector_kind(self.source))
         ][:MOST_MEMBERS]
         if first is not None:
             whole = f"“{self.text.removesuffix('.')}”"
@@ -487,7 +487,7 @@ class ChosenRubric(Rubric):
     @classmethod
     def _with_id(cls, data: Any) -> Any:
         if isinstance(data, dict) and not data.get("id") and "text" in data:
-            data = {**data, "id": content_id(str(data.get("polarity", "")), str(data["text"]))}
+            data = {**data, "id": make_content_id(str(data.get("polarity", "")), str(data["text"]))}
         return data
 
 
@@ -728,13 +728,13 @@ class CalibratorRecord(Record):
     rubrics: tuple[str, ...]
     facts: dict[str, Any]
     rating: RatingRecord | None = None
-    begins: str = START
+    begins: str = DECORRELATED
     curve: tuple[LabelsPoint, ...] = ()
 
     @property
     def beginning(self) -> str:
         """Name of what the network begins as; sets of before began as decorrelated NetSAT."""
-        return START if self.begins == START else BEGINNING
+        return DECORRELATED if self.begins == DECORRELATED else BEGINNING
 
     @property
     def adds(self) -> str:
@@ -774,54 +774,59 @@ class CalibratorRecord(Record):
         )
 
 
-def guarantee_in_words(record: GuaranteedWindow) -> str:
+def describe_guarantee(record: GuaranteedWindow) -> str:
     """Describe the guarantee and its held-out figures, to follow a colon."""
     # where neither side can ever hold, one sentence says so for both
-    sides = f"{_side(record.upper, 'positive', 'over', record)}; {_side(record.lower, 'negative', 'at most', record)}"
+    upper = _describe_side(record.upper, "positive", "over", record)
+    lower = _describe_side(record.lower, "negative", "at most", record)
+    sides = f"{upper}; {lower}"
     if all(
         side.threshold is None and not (side.needed or side.confident)
         for side in (record.lower, record.upper)
     ):
         sides = f"no score is that certain, {_HOPELESS}"
 
-    return f"{guarantee_text(record)}: {sides}. {_held_out(record)}".rstrip()
+    return f"{describe_sides(record)}: {sides}. {_describe_held_out(record)}".rstrip()
 
 
-def guarantee_text(record: GuaranteedWindow) -> str:
+def describe_sides(record: GuaranteedWindow) -> str:
     """Return what holds on each side."""
     return (
-        f"labels on each side are right at least {_percent(record.precision)} of the time, with probability "
-        f"{_percent(1 - record.delta)}, for conversations like the {record.n} that the window was fitted on"
+        f"labels on each side are right at least {_format_percent(record.precision)} of the time, with probability "
+        f"{_format_percent(1 - record.delta)}, for conversations like the {record.n} that the window was fitted on"
     )
 
 
-def _held_out(record: GuaranteedWindow) -> str:
+def _describe_held_out(record: GuaranteedWindow) -> str:
     if not record.held_out:
         return ""
 
     # users or other units, of all and of those outside
     all_, beyond = record.blocks
-    outside = f"Held out: {_counted(record.outside, record.held_out, all_)} outside this window"
+    outside = (
+        f"Held out: {_describe_count(record.outside, record.held_out, all_)} outside this window"
+    )
     if record.outside:
-        return f"{outside}, {_counted(record.right, record.outside, beyond)} right."
+        return f"{outside}, {_describe_count(record.right, record.outside, beyond)} right."
     return f"{outside}."
 
 
-def _counted(hits: int, n: int, blocks: int) -> str:
-    low, high = share_interval(hits, n, units=blocks)
+def _describe_count(hits: int, n: int, blocks: int) -> str:
+    low, high = compute_share_interval(hits, n, units=blocks)
+    share = _format_percent(hits / n)
     return (
-        f"{hits} of {n} ({_percent(hits / n)}, 95 % interval {_percent(low)} to {_percent(high)})"
+        f"{hits} of {n} ({share}, 95 % interval {_format_percent(low)} to {_format_percent(high)})"
     )
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     percent = 100 * share
     # so many digits that it isn't rounded to 0 or to 100 %
     digits = next((n for n in range(12) if 0 < round(percent, n) < 100), 0)
     return f"{percent:.{digits}f} %"
 
 
-def _side(
+def _describe_side(
     side: WindowSide,
     label: str,
     place: str,

@@ -124,7 +124,7 @@ class Rubric(BaseModel):
             return "outcome"
         if detector == "signal":
             return "tone"
-        return kind_of_sentence(self.text)
+        return classify_sentence(self.text)
 
     @property
     def leads(self) -> bool:
@@ -142,7 +142,7 @@ class Rubric(BaseModel):
         return self.kind in ("outcome", "manners")
 
 
-def kind_of_sentence(text: str) -> Tells:
+def classify_sentence(text: str) -> Tells:
     """Tell whether a sentence is of a deed of the assistant, or of what came of it.
 
     The subject of its last clause decides: what stands before is the occasion. What the user is
@@ -204,7 +204,7 @@ MAX_QUOTES = 12
 """A rubric carries so many quotes as examples; its reasons carry all of them."""
 
 
-def with_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
+def add_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
     """Return the rubric with the support of further reasons.
 
     Quotes are kept evenly: one per reason before a second of any; those of detectors, the surest
@@ -218,7 +218,7 @@ def with_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
     ]
     update = {
         "reason_ids": (*rubric.reason_ids, *(reason.id for reason in new)),
-        "quotes": tuple(sorted((*rubric.quotes, *ranked), key=surest_first)[:MAX_QUOTES]),
+        "quotes": tuple(sorted((*rubric.quotes, *ranked), key=rank_quote)[:MAX_QUOTES]),
     }
     return rubric.model_copy(update=update)
 
@@ -232,13 +232,13 @@ DEEDS_FIRST = {
 """What a model quoted: the deed proves more than what called for it."""
 
 
-def surest_first(quote: Quote) -> tuple[float, int]:
+def rank_quote(quote: Quote) -> tuple[float, int]:
     """Sort key of quotes; those without a detector keep their order, deeds before their occasions."""
     if quote.sure is None:
         return (DEEDS_FIRST.get(quote.part or "", 0), 0)
     return (-quote.sure, len(quote.text))
 
 
-def content_id(*parts: str) -> str:
+def make_content_id(*parts: str) -> str:
     """Twelve hex digits that name `parts`, the same on every machine."""
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()[:12]

@@ -20,7 +20,13 @@ from pollex.measures.intervals import Figure, Support
 from pollex.outputs import require_output, write_whole
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Question
-from pollex.rubrics.edits import apply_edits, edits_beside, entries_of, read_edits, toml_of
+from pollex.rubrics.edits import (
+    apply_edits,
+    get_edits_path,
+    make_entries,
+    read_edits,
+    write_edits_toml,
+)
 from pollex.rubrics.headlines import has_models
 from pollex.rubrics.records import (
     AdaptedRubric,
@@ -37,7 +43,7 @@ from pollex.rubrics.records import (
     SpreadRecord,
     TurnRecord,
 )
-from pollex.rubrics.rubric import TONE, Reason, Rubric, content_id
+from pollex.rubrics.rubric import TONE, Reason, Rubric, make_content_id
 from pollex.rubrics.score import NetSat, ThumbModel, decide_at
 from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.tone import ToneRecord
@@ -62,10 +68,10 @@ CHANCE = 0.5
 DIGITS = 8
 """Of the hash, in the file's name."""
 
-AGAIN = "fit it again: `pollex refit LOGS --rubrics …`"
+REFIT_HINT = "fit it again: `pollex refit LOGS --rubrics …`"
 
 
-def place_of(path: Path, facts: Mapping[str, Any]) -> Path:
+def get_arrays_path(path: Path, facts: Mapping[str, Any]) -> Path:
     """Say where the arrays of the rubric set at `path` lie.
 
     Args:
@@ -80,26 +86,26 @@ def place_of(path: Path, facts: Mapping[str, Any]) -> Path:
         raise BadCalibrator(
             "arrays_sha256 is no hash of the calibrator's arrays",
             where=str(path),
-            hint=AGAIN,
+            hint=REFIT_HINT,
         )
 
     return path.with_name(f"{path.stem}-{digest[:DIGITS]}.safetensors")
 
 
-def arrays_beside(path: Path, facts: Mapping[str, Any]) -> bytes:
+def read_arrays(path: Path, facts: Mapping[str, Any]) -> bytes:
     """Return the arrays of the rubric set at `path`.
 
     Raises:
         BadCalibrator: They can't be read, or are not the ones that were written with it.
     """
-    place = place_of(path, facts)
+    place = get_arrays_path(path, facts)
     try:
         arrays = read_content(place)
     except OSError as error:
         raise BadCalibrator(
             f"the arrays of {path.name} can't be read: {error.strerror}",
             where=str(place),
-            hint=f"put the arrays that came with {path.name} there, under this name, or {AGAIN}",
+            hint=f"put the arrays that came with {path.name} there, under this name, or {REFIT_HINT}",
         ) from error
 
     require_arrays(arrays, facts, str(place))
@@ -116,7 +122,7 @@ def require_arrays(
         raise BadCalibrator(
             "the arrays are not the ones that were written with the rubric set",
             where=where,
-            hint=f"put the file back that came with it, or {AGAIN}",
+            hint=f"put the file back that came with it, or {REFIT_HINT}",
         )
 
 
@@ -269,12 +275,12 @@ class RubricSet(Record):
 
         rubric_set = cls.parse(stored, where=str(path))
         if edits:
-            rubric_set = rubric_set.with_edits(edits_beside(path))
+            rubric_set = rubric_set.with_edits(get_edits_path(path))
 
         # an edited set can't be scored before it is fitted again
         if arrays and rubric_set.calibrator and not rubric_set.edited:
             return rubric_set.with_arrays(
-                arrays_beside(
+                read_arrays(
                     Path(path),
                     rubric_set.calibrator.facts,
                 )
@@ -352,7 +358,7 @@ class RubricSet(Record):
             )
 
         # changes in both files: nobody could say which is meant
-        if self.edited and digest_of(on) != digest_of(self.rubrics):
+        if self.edited and hash_rubrics(on) != hash_rubrics(self.rubrics):
             what = f"the rubrics were changed in the JSON file, but {path.name} overrules"
             raise BadRubrics(
                 what,
@@ -377,11 +383,11 @@ class RubricSet(Record):
         record = None if self.edited else self.calibrator
         if record:
             require_arrays(self._arrays, record.facts, str(target))
-            write_whole(place_of(target, record.facts), self._arrays, named=False)
+            write_whole(get_arrays_path(target, record.facts), self._arrays, named=False)
 
         # the set's own file comes last: whoever reads it finds all others
-        edits = toml_of(entries_of(self.rubrics, self.off), target.name)
-        write_whole(edits_beside(target), edits.encode(), named=False)
+        edits = write_edits_toml(make_entries(self.rubrics, self.off), target.name)
+        write_whole(get_edits_path(target), edits.encode(), named=False)
         write_whole(target, f"{text}\n".encode())
 
     @property
@@ -389,7 +395,7 @@ class RubricSet(Record):
         """Name of the file of the calibrator's arrays, where the set's own is called `rubrics.json`; empty for none."""
         if self.calibrator is None:
             return ""
-        return place_of(Path("rubrics.json"), self.calibrator.facts).name
+        return get_arrays_path(Path("rubrics.json"), self.calibrator.facts).name
 
     def to_json(self) -> str:
         """Return indented JSON, with fields in a fixed order."""
@@ -427,22 +433,24 @@ class RubricSet(Record):
             return None
 
         # scikit-learn comes with them, and takes a second to import
-        from pollex.calibration.grades import rated
+        from pollex.calibration.grades import make_rating_questionnaire
         from pollex.calibration.questionnaire import Scale
-        from pollex.calibration.storage import BESIDE, unpack
-        from pollex.calibration.thumbs import questionnaire
+        from pollex.calibration.storage import BESIDE_PREFIX, unpack_calibrator
+        from pollex.calibration.thumbs import make_thumb_questionnaire
 
         if not self._arrays:
             what = f"the arrays of its calibrator are not here: {self.run} wrote them into {self.arrays_file}"
             raise BadCalibrator(
                 what,
                 where="rubric set",
-                hint=f"give the set's own file, beside that one, or {AGAIN}",
+                hint=f"give the set's own file, beside that one, or {REFIT_HINT}",
             )
 
         require_arrays(self._arrays, record.facts, "rubric set")
         options = len(SCALES[self.judge.scale])
-        facts = record.facts | {"questionnaire": asdict(questionnaire(record.rubrics, options))}
+        facts = record.facts | {
+            "questionnaire": asdict(make_thumb_questionnaire(record.rubrics, options))
+        }
         try:
             rating = None
             if record.rating is not None:
@@ -453,13 +461,17 @@ class RubricSet(Record):
                 about = (
                     facts
                     | record.rating.facts
-                    | {"questionnaire": asdict(rated(record.rubrics, options, scales))}
+                    | {
+                        "questionnaire": asdict(
+                            make_rating_questionnaire(record.rubrics, options, scales)
+                        )
+                    }
                 )
-                rating = unpack(about, self._arrays, prefix=BESIDE)
+                rating = unpack_calibrator(about, self._arrays, prefix=BESIDE_PREFIX)
 
             return ThumbModel(
                 record.rubrics,
-                unpack(facts, self._arrays),
+                unpack_calibrator(facts, self._arrays),
                 options,
                 rating,
             )
@@ -467,7 +479,7 @@ class RubricSet(Record):
             raise BadCalibrator(
                 error.what,
                 where="calibrator of the rubric set",
-                hint=AGAIN,
+                hint=REFIT_HINT,
             ) from error
 
     @property
@@ -576,7 +588,7 @@ class RubricSet(Record):
     @property
     def edited(self) -> bool:
         """Whether a person has changed, added or removed rubrics since θ was fitted."""
-        return digest_of(self.rubrics) != self.rubrics_digest
+        return hash_rubrics(self.rubrics) != self.rubrics_digest
 
     @property
     def has_edits(self) -> bool:
@@ -639,7 +651,7 @@ class RubricSet(Record):
             raise BadRubrics(
                 "rubrics were edited after θ was fitted",
                 where=where,
-                hint=AGAIN,
+                hint=REFIT_HINT,
             )
 
         # a window that crosses θ would be sure of the other label
@@ -652,7 +664,7 @@ class RubricSet(Record):
                 # a score would be sure of another label
                 if end is not None and sign * end > sign * self.theta:
                     what = f"{name}.{side} is {end:g}, on the other side of θ, {self.theta:g}"
-                    raise BadRubrics(what, where=where, hint=AGAIN)
+                    raise BadRubrics(what, where=where, hint=REFIT_HINT)
 
     def scorer_of(self, costs: tuple[float, float] = (1.0, 1.0)) -> NetSat:
         """Return what turns a conversation's answers into a score.
@@ -680,10 +692,10 @@ class RubricSet(Record):
         return self.model_copy(update={"calibrator": None}).scorer_of()
 
 
-def digest_of(rubrics: Sequence[Rubric]) -> str:
+def hash_rubrics(rubrics: Sequence[Rubric]) -> str:
     """Hash of what a judge is asked: texts, kinds and evidence, not their order."""
     parts = sorted(
         "\x1e".join([r.id, r.polarity, r.text, r.source, *(q.text for q in r.quotes)])
         for r in rubrics
     )
-    return content_id(*parts)
+    return make_content_id(*parts)

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse, spell
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import entropy
+from pollex.measures.distributions import compute_entropy
 from pollex.rubrics.answers import LIKERT, NEUTRAL, Answer, Unanswered
 from pollex.rubrics.rubric import TONE
 from pollex.selection.threshold import Calibration, Window
@@ -79,7 +79,7 @@ class Score(BaseModel):
         """Return the score in a line."""
         if self.netsat is None or self.probability is None:
             return f"<Score of {self.conversation_id}: {self.outcome}>"
-        return f"<Score of {self.conversation_id}: {verdict_told(self.decision, self.probability)}>"
+        return f"<Score of {self.conversation_id}: {describe_verdict(self.decision, self.probability)}>"
 
     def _repr_html_(self) -> str:
         answers = []
@@ -191,10 +191,10 @@ class AnswerColumns:
         different = []
         for answer in self.different:
             different.append((type(answer), dict(vars(answer))))
-        return _arrived, (self.rubrics, different, self.index)
+        return _make_arrived_columns, (self.rubrics, different, self.index)
 
 
-def _arrived(
+def _make_arrived_columns(
     rubrics: tuple[str, ...],
     different: Sequence[Any],
     index: Ints,
@@ -302,7 +302,7 @@ class ScoreColumns(Sequence[Score]):
 DIGITS = 12
 """Of a probability: those after it depend on how many conversations are worked out at once."""
 
-SHOWN = 10
+SHOWN_DIGITS = 10
 """Names of judges that an error lists."""
 
 
@@ -351,12 +351,12 @@ class ThumbModel:
             answers: Probability of each option `[conversation, rubric, option]`; NaN where
                 unanswered.
         """
-        from pollex.calibration.thumbs import probability_positive
+        from pollex.calibration.thumbs import predict_thumb_up
 
         if not len(answers):
             return np.zeros(0)
 
-        probability = probability_positive(
+        probability = predict_thumb_up(
             self.model,
             answers,
             None if judge is None else [judge] * len(answers),
@@ -419,10 +419,10 @@ class ThumbModel:
             return self.judges
         if strangers := [judge for judge in judges if judge not in self.judges]:
             learn = spell(judge_field="user")
-            more = f" … ({len(self.judges)} in all)" * (len(self.judges) > SHOWN)
+            more = f" … ({len(self.judges)} in all)" * (len(self.judges) > SHOWN_DIGITS)
             hint = f"its log names no annotators: leave annotators out, or learn again with {learn}"
             if self.judges:
-                hint = f"name one of {', '.join(self.judges[:SHOWN])}{more}"
+                hint = f"name one of {', '.join(self.judges[:SHOWN_DIGITS])}{more}"
             raise WrongUse(
                 f"no thumb of {strangers[0]!r} was learned from",
                 hint=hint,
@@ -432,7 +432,7 @@ class ThumbModel:
         return tuple(dict.fromkeys(judges))
 
 
-def judges_wanted(model: ThumbModel | None, judges: Sequence[str]) -> tuple[str, ...]:
+def list_requested_judges(model: ThumbModel | None, judges: Sequence[str]) -> tuple[str, ...]:
     """Return the requested annotators, also for a rubric set without any.
 
     Raises:
@@ -448,7 +448,7 @@ def judges_wanted(model: ThumbModel | None, judges: Sequence[str]) -> tuple[str,
     return model.wanted(judges)
 
 
-def judges_of(conversations: Sequence[Conversation]) -> list[str | None] | None:
+def list_annotators(conversations: Sequence[Conversation]) -> list[str | None] | None:
     """Return who gave each thumb; None if the log names nobody."""
     judges = [conversation.judge for conversation in conversations]
     if any(judge is not None for judge in judges):
@@ -595,7 +595,7 @@ class NetSat:
 
     def counted(self, answer: Answer) -> float:
         """Return the value, 0 to 10, that an answer counts as, before its sign."""
-        return value_of(
+        return compute_answer_value(
             answer,
             self.value,
             self.never.get(answer.question_id, NEUTRAL),
@@ -634,9 +634,9 @@ class NetSat:
         model = self.thumb_model
         assert model is not None, "only called where there is one"
         probability = model.probability(rows)
-        fields = {"probability": probability.tolist(), "entropy": _entropies(probability)}
+        fields = {"probability": probability.tolist(), "entropy": _compute_entropies(probability)}
         if judges:
-            fields["judges"] = _by_row(
+            fields["judges"] = _split_by_row(
                 {judge: model.probability(rows, judge).tolist() for judge in judges},
                 len(rows),
             )
@@ -661,7 +661,7 @@ class NetSat:
                 {f"{value:g}": p for value, p in zip(values, grade_proba, strict=True)}
                 for grade_proba in grades
             ],
-            "judge_ratings": _by_row(by_judge, len(rows)),
+            "judge_ratings": _split_by_row(by_judge, len(rows)),
         }
 
     def read(
@@ -703,22 +703,22 @@ class NetSat:
             "confident": self.window.certain(netsats, probability),
             "guaranteed": guaranteed,
             "probability": probability.tolist(),
-            "entropy": _entropies(probability),
+            "entropy": _compute_entropies(probability),
         }
 
 
-def _by_row(columns: Mapping[str, Sequence[float]], count: int) -> list[dict[str, float]]:
+def _split_by_row(columns: Mapping[str, Sequence[float]], count: int) -> list[dict[str, float]]:
     return [{name: values[row] for name, values in columns.items()} for row in range(count)]
 
 
-def verdict_told(decision: str | None, probability: float) -> str:
+def describe_verdict(decision: str | None, probability: float) -> str:
     """Say a verdict as people read it: good or bad, and how sure."""
     good = decision == "positive"
     sure = probability if good else 1 - probability
     return f"{'good' if good else 'bad'}, {'over 99' if sure > 0.99 else round(100 * sure)} % sure"
 
 
-def certainty(confident: bool | None) -> str:
+def describe_certainty(confident: bool | None) -> str:
     """Say how sure a score is."""
     if confident is None:
         return "too few labels to say how sure"
@@ -744,17 +744,17 @@ def decide_at(costs: tuple[float, float]) -> float:
     return costs[0] / (costs[0] + costs[1])
 
 
-def entropy_of(p: float) -> float:
+def compute_binary_entropy(p: float) -> float:
     """Compute the entropy of a probability, in nats."""
-    return _entropies(np.array([p]))[0]
+    return _compute_entropies(np.array([p]))[0]
 
 
-def _entropies(p: Floats) -> list[float]:
-    entropies: list[float] = entropy(np.stack([p, 1 - p], axis=-1)).tolist()
+def _compute_entropies(p: Floats) -> list[float]:
+    entropies: list[float] = compute_entropy(np.stack([p, 1 - p], axis=-1)).tolist()
     return entropies
 
 
-def value_of(
+def compute_answer_value(
     answer: Answer,
     rule: Literal["auto", "expected", "mode"] = "auto",
     never: float = NEUTRAL,

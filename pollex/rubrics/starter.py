@@ -15,17 +15,17 @@ from pydantic import Field
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
 from pollex.rubrics.records import ChosenRubric, JudgeRecord, Record
-from pollex.selection.threshold import logistic
+from pollex.selection.threshold import compute_logistic
 
-PREFIX = "starter-"
+STARTER_PREFIX = "starter-"
 """Before the ids of a starter's rubrics: a set of one's own may have found the same."""
 
 PRIOR_WEIGHT = 0.7
-PRECISION = 10.0
+PRIOR_PRECISION = 10.0
 FREE = 1e-6
 """Precision of the intercept's prior: none to speak of."""
 
-STEPS = 50
+NEWTON_STEPS = 50
 
 
 class StarterRecord(Record):
@@ -33,7 +33,7 @@ class StarterRecord(Record):
 
     Attributes:
         source: Name of its file.
-        rubrics: Its rubrics, their ids with `PREFIX`.
+        rubrics: Its rubrics, their ids with `STARTER_PREFIX`.
         never: What "Never came up" counts as, by rubric id.
         weights: What a point of either NetSAT counts for, the set's own and the starter's, in the
             model to begin with.
@@ -53,7 +53,7 @@ class StarterRecord(Record):
     helps: bool
 
 
-def standard(values: Floats) -> Floats:
+def standardize_values(values: Floats) -> Floats:
     """Return values as z; zeros where they have no spread."""
     return np.asarray(
         (values - values.mean()) / (values.std() or 1.0),
@@ -61,7 +61,9 @@ def standard(values: Floats) -> Floats:
     )
 
 
-def weigh(set_netsats: Floats, starter: Floats, positive: Bools) -> tuple[float, float]:
+def fit_starter_weights(
+    set_netsats: Floats, starter: Floats, positive: Bools
+) -> tuple[float, float]:
     """Fit weights, averaged over two models: the starter says something, and it says nothing.
 
     Both are logistic with weights drawn towards .7 with precision 10, and equally likely
@@ -75,14 +77,14 @@ def weigh(set_netsats: Floats, starter: Floats, positive: Bools) -> tuple[float,
         set_netsats: z of the set's NetSAT, of conversations that it was chosen without `[conversation]`.
         starter: z of the starter's `[conversation]`.
     """
-    alone, evidence_alone = _fitted(set_netsats[:, None], positive)
-    both, evidence_both = _fitted(np.column_stack([set_netsats, starter]), positive)
+    alone, evidence_alone = _fit_logistic(set_netsats[:, None], positive)
+    both, evidence_both = _fit_logistic(np.column_stack([set_netsats, starter]), positive)
     # how probable it is, by both models' evidence, that the starter says something
-    says = float(logistic(np.array(evidence_both - evidence_alone)))
+    says = float(compute_logistic(np.array(evidence_both - evidence_alone)))
     return float(says * both[0] + (1 - says) * alone[0]), max(0.0, float(says * both[1]))
 
 
-def _fitted(z: Floats, positive: Bools) -> tuple[Floats, float]:
+def _fit_logistic(z: Floats, positive: Bools) -> tuple[Floats, float]:
     """Fit a logistic model by Newton's method; return weights with the intercept last, and the log evidence.
 
     Args:
@@ -92,11 +94,11 @@ def _fitted(z: Floats, positive: Bools) -> tuple[Floats, float]:
     x = np.column_stack([z, np.ones(len(z))])
     toward, precision = (
         np.append(np.full(z.shape[1], value), end)
-        for value, end in ((PRIOR_WEIGHT, 0), (PRECISION, FREE))
+        for value, end in ((PRIOR_WEIGHT, 0), (PRIOR_PRECISION, FREE))
     )
     beta = toward.copy()
-    for _ in range(STEPS):
-        p = logistic(x @ beta)
+    for _ in range(NEWTON_STEPS):
+        p = compute_logistic(x @ beta)
         # of the log posterior, at these weights
         curvature = (x * (p * (1 - p))[:, None]).T @ x + np.diag(precision)
         step = np.linalg.solve(
@@ -114,6 +116,6 @@ def _fitted(z: Floats, positive: Bools) -> tuple[Floats, float]:
     return beta, float(likelihood + prior - 0.5 * np.linalg.slogdet(curvature)[1])
 
 
-def with_prefix(counts: Mapping[str, Any]) -> dict[str, Any]:
+def prefix_ids(counts: Mapping[str, Any]) -> dict[str, Any]:
     """Return values by rubric under ids of a starter."""
-    return {PREFIX + id_: value for id_, value in counts.items()}
+    return {STARTER_PREFIX + id_: value for id_, value in counts.items()}

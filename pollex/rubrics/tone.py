@@ -22,12 +22,12 @@ from pollex.rubrics.rubric import BUILT_IN, TONE
 FARTHEST = 2.5
 """Deviations from the middle beyond which a tone says no more."""
 
-NAMED = 3
+MOST_NAMED_FEATURES = 3
 """Signals that are named of all that tone is made of."""
 
 
 @dataclass(frozen=True)
-class Form:
+class ToneForm:
     """What tone is made of.
 
     Attributes:
@@ -90,7 +90,7 @@ class ToneScale:
         return scale
 
 
-def as_answers(tone: Floats, options: int) -> Floats:
+def make_tone_answers(tone: Floats, options: int) -> Floats:
     """Return tones as answers, whose expected value rises with tone `[…, option]`."""
     # binomial: tone's own probability decides how far up the scale the answer is
     p = 1 / (1 + np.exp(-np.asarray(tone)[..., None]))

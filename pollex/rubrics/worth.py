@@ -12,9 +12,13 @@ from math import ceil, hypot, sqrt
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.distributions import log_losses, smece, wilson
-from pollex.measures.intervals import Figure, Measure, estimate, mean_of
-from pollex.measures.selected import given_selected, threshold_of
+from pollex.measures.distributions import (
+    compute_answer_log_losses,
+    compute_wilson_bounds,
+    estimate_smece,
+)
+from pollex.measures.intervals import Figure, Measure, estimate_figures, make_mean_statistic
+from pollex.measures.selected import estimate_given_selection, find_passed_threshold
 from pollex.rubrics.records import (
     ENOUGH_OTHERS,
     ChosenRubric,
@@ -32,7 +36,7 @@ SMECE_RESAMPLES = 100
 """A second."""
 
 
-def probability_figures(
+def measure_probabilities(
     probability: Floats,
     positive: Bools,
     share: float,
@@ -53,25 +57,25 @@ def probability_figures(
     # both classes' probabilities `[conversation, 2]`
     proba = np.stack([1 - probability, probability], axis=1)
     thumb = positive.astype(np.int64)
-    losses = log_losses(proba, thumb)
-    constant = log_losses(np.full_like(proba, [1 - share, share]), thumb)
+    losses = compute_answer_log_losses(proba, thumb)
+    constant = compute_answer_log_losses(np.full_like(proba, [1 - share, share]), thumb)
     # a thumb that had probability 0 makes the mean infinite, so there is no figure
     impossible = f"{n} given thumbs had probability 0" if (n := int(np.isinf(losses).sum())) else ""
     measures = {
-        "log_loss": Measure(mean_of(losses), impossible),
-        "brier": Measure(mean_of(np.square(probability - positive))),
-        "share_log_loss": Measure(mean_of(constant)),
-        "share_brier": Measure(mean_of(np.square(share - positive))),
-        "gain": Measure(mean_of(constant - losses), impossible),
+        "log_loss": Measure(make_mean_statistic(losses), impossible),
+        "brier": Measure(make_mean_statistic(np.square(probability - positive))),
+        "share_log_loss": Measure(make_mean_statistic(constant)),
+        "share_brier": Measure(make_mean_statistic(np.square(share - positive))),
+        "gain": Measure(make_mean_statistic(constant - losses), impossible),
     }
-    estimates = estimate(measures, together, rng)
+    estimates = estimate_figures(measures, together, rng)
     if smooth:
-        estimates["smece"] = smece(proba, thumb, together, rng, SMECE_RESAMPLES)[0]
+        estimates["smece"] = estimate_smece(proba, thumb, together, rng, SMECE_RESAMPLES)[0]
 
     return ProbabilityFigures(n=len(positive), **estimates)
 
 
-MORE = 20
+MORE_LABELS_TOLD = 20
 """Labels whose worth is told."""
 
 
@@ -95,7 +99,7 @@ class Reach(Record):
         recovered: (AUC − ½) of the rubrics over that of the strongest plain method.
         correlation: By side, mean correlation of its rubrics.
         curve: AUC by number of labels; empty where it was not measured, and `more` says why.
-        more: What `MORE` labels more are worth in AUC.
+        more: What `MORE_LABELS_TOLD` labels more are worth in AUC.
     """
 
     coverage: Figure
@@ -110,11 +114,11 @@ class Reach(Record):
 
 
 Z = 1.96
-FEW = 20
+FEW_CONVERSATIONS = 20
 """Conversations of one kind below which a difference that may be chance is put down to their number."""
 
 
-def share_of(hits: int, n: int, units: int | None = None) -> Figure:
+def measure_share(hits: int, n: int, units: int | None = None) -> Figure:
     """Compute a share of n conversations with its 95 % interval.
 
     Args:
@@ -123,11 +127,11 @@ def share_of(hits: int, n: int, units: int | None = None) -> Figure:
     if not n:
         return Figure(None, undefined="there is no such conversation")
 
-    low, high = wilson(hits / n, n if units is None else units)
+    low, high = compute_wilson_bounds(hits / n, n if units is None else units)
     return Figure(hits / n, float(low), float(high), n, units=units)
 
 
-def share_among(rows: Bools, hit: Bools, together: Ints) -> Figure:
+def measure_share_among(rows: Bools, hit: Bools, together: Ints) -> Figure:
     """Compute how often it is a hit among some conversations; those of a block count as one in the interval.
 
     Args:
@@ -137,23 +141,24 @@ def share_among(rows: Bools, hit: Bools, together: Ints) -> Figure:
     n = int(rows.sum())
     # users or other units among these
     units = len(np.unique(together[rows]))
-    return share_of(
+    return measure_share(
         int((rows & hit).sum()),
         n,
         units if units < n else None,
     )
 
 
-def worth_of(
+def measure_worth(
     held: Bools,
     up: Bools,
     together: Ints | None = None,
     came_up: Bools | None = None,
     occasion: str = "",
 ) -> RubricEvidence:
-    """Compute a rubric's worth from whether it held and the thumb, each [conversation]; blocks as in `share_among`.
+    """Compute a rubric's worth from whether it held and the thumb, each [conversation].
 
     Args:
+        together: Blocks, as in `measure_share_among`.
         came_up: Where its occasion came up `[conversation]`; None where it always does.
         occasion: See `RubricEvidence`.
     """
@@ -165,31 +170,31 @@ def worth_of(
 
     every = np.ones(len(held), dtype=bool)
     worth = RubricEvidence(
-        holds=share_among(every, held, blocks),
-        down_with=share_among(held, ~up, blocks),
-        down_without=share_among(~held, ~up, blocks),
+        holds=measure_share_among(every, held, blocks),
+        down_with=measure_share_among(held, ~up, blocks),
+        down_without=measure_share_among(~held, ~up, blocks),
     )
     if came_up is None:
         return worth
 
     # With whom it is compared hangs on how many these are alone: never on their thumbs.
-    within = share_among(came_up & ~held, ~up, blocks)
-    enough = units_of(within) >= ENOUGH_OTHERS
+    within = measure_share_among(came_up & ~held, ~up, blocks)
+    enough = count_units(within) >= ENOUGH_OTHERS
     update = {
         "occasion": occasion,
-        "came_up": share_among(every, came_up | held, blocks),
+        "came_up": measure_share_among(every, came_up | held, blocks),
         "down_within": within,
         "compared": "occasion" if enough else "elsewhere",
     }
     return worth.model_copy(update=update)
 
 
-def units_of(share: Figure) -> int:
+def count_units(share: Figure) -> int:
     """Return how many independent conversations a share is of."""
     return share.units or share.n
 
 
-def given_chosen(
+def shrink_for_choice(
     worth: RubricEvidence,
     side: Polarity,
     p: float,
@@ -225,7 +230,7 @@ def given_chosen(
 
     # the difference in standard errors, less what being chosen adds to it
     z = sign * (there.value - elsewhere.value) / error
-    shrunk = given_selected(z, threshold_of(z, p, passed))
+    shrunk = estimate_given_selection(z, find_passed_threshold(z, p, passed))
     gap = Figure(
         shrunk.value * error,
         shrunk.low * error,
@@ -257,13 +262,13 @@ def given_chosen(
     update = {
         "down_with": share(1 - held, there, sum(units)),
         "down_without": moved,
-        "down_within": _moved_alike(worth.down_within, elsewhere, moved, held, gap),
+        "down_within": _move_occasion_share(worth.down_within, elsewhere, moved, held, gap),
         "gap": gap,
     }
     return worth.model_copy(update=update)
 
 
-def _moved_alike(
+def _move_occasion_share(
     within: Figure | None,
     before: Figure,
     after: Figure,
@@ -291,18 +296,18 @@ def _moved_alike(
     return Figure(value, low, high, within.n, units=within.units)
 
 
-def signal_share(
+def measure_signal_share(
     signal: str,
     held: Bools,
     happened: Bools,
     together: Ints,
 ) -> SignalShare:
     """Compute how often a signal happened where a rubric held, and elsewhere, each [conversation]."""
-    there, elsewhere = (share_among(rows, happened, together) for rows in (held, ~held))
+    there, elsewhere = (measure_share_among(rows, happened, together) for rows in (held, ~held))
     return SignalShare(signal=signal, there=there, elsewhere=elsewhere)
 
 
-def signal_in_words(signal_share: SignalShare) -> str:
+def describe_signal_share(signal_share: SignalShare) -> str:
     """Describe a further signal; empty where it can't be compared."""
     there = signal_share.there
     elsewhere = signal_share.elsewhere
@@ -316,23 +321,23 @@ def signal_in_words(signal_share: SignalShare) -> str:
     else:
         named = f"{signal_share.signal} down"
 
-    shares = f"{percent(there)} of {there.n}, {percent(elsewhere)} of {elsewhere.n} elsewhere"
+    shares = f"{format_percent(there)} of {there.n}, {format_percent(elsewhere)} of {elsewhere.n} elsewhere"
     if not elsewhere.value:
         return f"also {named}: {shares}"
     return f"also {there.value / elsewhere.value:.1f} times as many “{named}”: {shares}"
 
 
-def in_words(worth: RubricEvidence) -> str:
+def describe_worth(worth: RubricEvidence) -> str:
     """Describe how often a rubric holds, and thumbs down with it and in those that it is compared with."""
-    return _in_words(worth, bounds=False)
+    return _describe_worth(worth, bounds=False)
 
 
-def with_bounds(worth: RubricEvidence) -> str:
-    """Describe the same as `in_words`, each share with its 95 % interval."""
-    return _in_words(worth, bounds=True)
+def describe_worth_with_bounds(worth: RubricEvidence) -> str:
+    """Describe the same as `describe_worth`, each share with its 95 % interval."""
+    return _describe_worth(worth, bounds=True)
 
 
-def _in_words(worth: RubricEvidence, *, bounds: bool) -> str:
+def _describe_worth(worth: RubricEvidence, *, bounds: bool) -> str:
     there = worth.down_with
     others = worth.down_others
     held = worth.holds
@@ -340,8 +345,8 @@ def _in_words(worth: RubricEvidence, *, bounds: bool) -> str:
     def shown(share: Figure) -> str:
         """Write a share, with its interval where that is wanted."""
         if bounds:
-            return f"{percent(share)} ({ends(share)}, n = {share.n})"
-        return percent(share)
+            return f"{format_percent(share)} ({format_interval_ends(share)}, n = {share.n})"
+        return format_percent(share)
 
     if there.value is None:
         return f"Holds in none of the {held.n} conversations that test it."
@@ -349,7 +354,7 @@ def _in_words(worth: RubricEvidence, *, bounds: bool) -> str:
         return f"Holds in all {held.n} conversations that test it; {shown(there)} thumbs down."
     if worth.compared == "occasion":
         # the occasion begins the sentence
-        occasion = when(worth)
+        occasion = describe_occasion_of_worth(worth)
         occasion = f"{occasion[0].upper()}{occasion[1:]}"
         of_there, of_others = ("", "") if bounds else (f" of {there.n}", f" of {others.n}")
         return (
@@ -358,17 +363,17 @@ def _in_words(worth: RubricEvidence, *, bounds: bool) -> str:
         )
 
     shares = f"{shown(there)} thumbs down there, {shown(others)} elsewhere"
-    return f"Holds in {percent(held)} of conversations; {shares}{why_elsewhere(worth)}."
+    return f"Holds in {format_percent(held)} of conversations; {shares}{explain_comparison(worth)}."
 
 
-def when(worth: RubricEvidence) -> str:
+def describe_occasion_of_worth(worth: RubricEvidence) -> str:
     """Name the occasion on which a rubric can hold, for the middle of a sentence."""
     if worth.occasion:
         return f"when {worth.occasion}"
     return "where it could happen"
 
 
-def why_elsewhere(worth: RubricEvidence) -> str:
+def explain_comparison(worth: RubricEvidence) -> str:
     """Say why a rubric is compared with all others though it has an occasion; empty where it has none."""
     if worth.compared == "occasion" or worth.down_within is None:
         return ""
@@ -379,7 +384,7 @@ def why_elsewhere(worth: RubricEvidence) -> str:
     return f" (all other conversations: in only {n} more could it have held)"
 
 
-def shares_told(worth: RubricEvidence) -> str:
+def describe_shares(worth: RubricEvidence) -> str:
     """Tell thumbs down in a few words: shares with n and 95 % interval, and with what they are compared."""
     there = worth.down_with
     others = worth.down_others
@@ -390,14 +395,16 @@ def shares_told(worth: RubricEvidence) -> str:
     # the second share is of those that it is compared with
     for figure in (there, others):
         if figure.value is not None:
-            shares.append(f"{percent(figure)} of {figure.n} ({ends(figure)})")
+            shares.append(
+                f"{format_percent(figure)} of {figure.n} ({format_interval_ends(figure)})"
+            )
 
     if worth.compared == "occasion":
-        return f"{when(worth)}: thumbs down {shares[0]}, {shares[1]} where it doesn't hold"
-    return f"thumbs down: {', elsewhere '.join(shares)}{why_elsewhere(worth)}"
+        return f"{describe_occasion_of_worth(worth)}: thumbs down {shares[0]}, {shares[1]} where it doesn't hold"
+    return f"thumbs down: {', elsewhere '.join(shares)}{explain_comparison(worth)}"
 
 
-def bounds_in_words(worth: RubricEvidence, total: int = 0) -> str:
+def describe_bounds(worth: RubricEvidence, total: int = 0) -> str:
     """Say what stands behind these shares: conversations and 95 % intervals.
 
     Args:
@@ -407,7 +414,7 @@ def bounds_in_words(worth: RubricEvidence, total: int = 0) -> str:
     # a share of no conversations has no interval
     for share in (worth.down_with, worth.down_others):
         if share.n:
-            parts.append(f"{ends(share)} of {share.n}")
+            parts.append(f"{format_interval_ends(share)} of {share.n}")
 
     n = worth.holds.n
     tested = f"tested on {n} conversations"
@@ -421,7 +428,7 @@ def bounds_in_words(worth: RubricEvidence, total: int = 0) -> str:
     return tested
 
 
-def speaks_against(worth: RubricEvidence, side: Polarity) -> bool:
+def speaks_against_side(worth: RubricEvidence, side: Polarity) -> bool:
     """Tell whether thumbs went the other way than a rubric's side says."""
     there = worth.down_with.value
     others = worth.down_others.value
@@ -430,18 +437,18 @@ def speaks_against(worth: RubricEvidence, side: Polarity) -> bool:
     return there > others if side == "sat" else there < others
 
 
-def doubt(worth: RubricEvidence, side: Polarity) -> str:
+def describe_doubt(worth: RubricEvidence, side: Polarity) -> str:
     """Say why a rubric's difference can't be relied on; empty where it can, and where it held nowhere."""
-    low, high = difference(worth)
+    low, high = bound_difference(worth)
     # shrunk figures are of what was clear before
     if low is None or high is None or worth.gap is not None:
         return ""
 
     held = worth.down_with.n
     # few independent conversations on either side
-    few = min(map(units_of, (worth.down_with, worth.down_others))) < FEW
+    few = min(map(count_units, (worth.down_with, worth.down_others))) < FEW_CONVERSATIONS
     chance = low <= 0 <= high
-    if speaks_against(worth, side):
+    if speaks_against_side(worth, side):
         why = f"not confirmed: it went the other way in the {held} where it holds"
         if chance and few:
             return f"{why}, which are too few to tell"
@@ -453,7 +460,7 @@ def doubt(worth: RubricEvidence, side: Polarity) -> str:
     return "no clear difference: it may be chance"
 
 
-def difference(worth: RubricEvidence) -> tuple[float, float] | tuple[None, None]:
+def bound_difference(worth: RubricEvidence) -> tuple[float, float] | tuple[None, None]:
     """Compute the 95 % interval of the share of thumbs down with it minus that of what it is compared with."""
     there = worth.down_with
     others = worth.down_others
@@ -469,28 +476,29 @@ def difference(worth: RubricEvidence) -> tuple[float, float] | tuple[None, None]
     return gap - low, gap + high
 
 
-def percent(share: Figure) -> str:
+def format_percent(share: Figure) -> str:
     """Format a defined share as a whole percentage."""
     return f"{100 * (share.value or 0):.0f} %"
 
 
-def ends(share: Figure) -> str:
+def format_interval_ends(share: Figure) -> str:
     """Return the ends of a share's interval."""
     return f"{100 * (share.low or 0):.0f}–{100 * (share.high or 0):.0f} %"
 
 
-HELD_SHARE, GAP, WIDE_GAP = 0.2, 0.15, 0.3
-"""What `thumbs_needed` speaks of: something in a fifth of the conversations, and 15 or 30 points of thumbs down."""
-HALVED = 3.5
+HELD_SHARE, DIFFERENCE_GAP, WIDE_GAP = 0.2, 0.15, 0.3
+"""What `count_thumbs_needed` speaks of: something in a fifth of the conversations, and 15 or 30 points
+of thumbs down."""
+HALVED_FACTOR = 3.5
 """So many times the thumbs of one plain test it takes by halvings among 40 other rubrics, in simulated logs: at 1.05
 times 22 of 100 were likely, at twice as many 45, at four times as many 98."""
 
 
-def thumbs_needed(down: float, gap: float = GAP) -> int:
+def count_thumbs_needed(down: float, gap: float = DIFFERENCE_GAP) -> int:
     """Compute how many independent thumbs would make such a difference likely in about four of five logs.
 
     Two shares beside each other by the normal approximation, one-sided at 5 %: Fleiss, Levin and
-    Paik 2003, "Statistical Methods for Rates and Proportions", section 4.4; times `HALVED`.
+    Paik 2003, "Statistical Methods for Rates and Proportions", section 4.4; times `HALVED_FACTOR`.
 
     Args:
         down: Share of thumbs down.
@@ -499,11 +507,11 @@ def thumbs_needed(down: float, gap: float = GAP) -> int:
     # of the normal distribution: one-sided 5 % errors, and a power of 80 %
     quantiles = 1.645 + 0.842
     return ceil(
-        HALVED * quantiles**2 * down * (1 - down) / (HELD_SHARE * (1 - HELD_SHARE) * gap**2)
+        HALVED_FACTOR * quantiles**2 * down * (1 - down) / (HELD_SHARE * (1 - HELD_SHARE) * gap**2)
     )
 
 
-def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
+def describe_nothing_leading(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
     """Say that labels tell no deed or outcome apart, how many these are, and how many it would take."""
     # thumbs that standings are of, else all of the data
     thumbs = next(
@@ -520,10 +528,10 @@ def nothing_leads(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
     rest = "what stands out is listed as hints, some of which will be luck"
     if any(rubric.stands in ("proven", "likely") for rubric in rubrics):
         rest = "how conversations end, or what is said in them, does"
-    return f"{nothing}; {rest}. {more_thumbs(thumbs, data.down)}"
+    return f"{nothing}; {rest}. {describe_missing_thumbs(thumbs, data.down)}"
 
 
-def more_thumbs(thumbs: int, down: float) -> str:
+def describe_missing_thumbs(thumbs: int, down: float) -> str:
     """Say in one sentence how many more thumbs would settle it.
 
     Args:
@@ -531,9 +539,9 @@ def more_thumbs(thumbs: int, down: float) -> str:
         down: Share of thumbs down among them.
     """
     often = "something that happens in a fifth of the conversations"
-    for gap in (WIDE_GAP, GAP):
+    for gap in (WIDE_GAP, DIFFERENCE_GAP):
         shifts = f"shifts thumbs by {100 * gap:.0f} points"
-        more = thumbs_needed(down, gap) - thumbs
+        more = count_thumbs_needed(down, gap) - thumbs
         if more > 0:
             return (
                 f"You have {thumbs:,} thumbs; about {10 * ceil(more / 10):,} more, from different "
@@ -542,10 +550,10 @@ def more_thumbs(thumbs: int, down: float) -> str:
     return f"You have {thumbs:,} thumbs: enough to see whether {often} {shifts}."
 
 
-NEARLY_ALL = 0.9
+NEARLY_ALL_SHARE = 0.9
 """A rubric with one answer in a greater share of conversations tells hardly anything."""
 
-BY: dict[JudgedBy, str] = {
+JUDGED_BY_IN_WORDS: dict[JudgedBy, str] = {
     "event": "an event",
     "signal": "a signal of how people sound",
     "words": "the words that it quotes",
@@ -554,7 +562,7 @@ BY: dict[JudgedBy, str] = {
     "distilled": "what was learned from the model's answers",
 }
 
-REMEDIES: dict[JudgedBy, str] = {
+REWORD_HINTS: dict[JudgedBy, str] = {
     "event": "reword it as something that happens more often, or remove it",
     "signal": "reword it as something that users do more often, or remove it",
     "words": "quote words that are said more often, or remove it",
@@ -584,7 +592,7 @@ class Detector:
             auc = f"AUC alone {self.auc.value:.2f}"
 
         if self.worth is None or self.worth.holds.value is None:
-            return f"by {BY[self.by]}: {auc}"
+            return f"by {JUDGED_BY_IN_WORDS[self.by]}: {auc}"
 
         there = self.worth.down_with
         others = self.worth.down_others
@@ -597,21 +605,27 @@ class Detector:
         # shares only where both are known
         down = ""
         if both:
-            down = f", {percent(there)} of them thumbs down, {percent(others)} {place}"
+            down = (
+                f", {format_percent(there)} of them thumbs down, {format_percent(others)} {place}"
+            )
 
-        return f"by {BY[self.by]}: {auc}; it holds in {percent(self.worth.holds)} of conversations{down}"
+        judged_by = JUDGED_BY_IN_WORDS[self.by]
+        holds = format_percent(self.worth.holds)
+        return f"by {judged_by}: {auc}; it holds in {holds} of conversations{down}"
 
 
-ANEW = "Judged anew: "
+JUDGED_ANEW = "Judged anew: "
 """How a note begins on a rubric that lost what it was judged by."""
 
 
-def anew_in_words(text: str, before: Detector, now: Detector) -> str:
+def describe_new_judgment(text: str, before: Detector, now: Detector) -> str:
     """Say by what a rubric is judged now and was before, with AUC and shares."""
-    return f"{ANEW}“{text}” is judged {now}. Before, {before}."
+    return f"{JUDGED_ANEW}“{text}” is judged {now}. Before, {before}."
 
 
-def anew_told(before: Sequence[ChosenRubric], fitted: Sequence[ChosenRubric]) -> list[str]:
+def describe_new_judgments(
+    before: Sequence[ChosenRubric], fitted: Sequence[ChosenRubric]
+) -> list[str]:
     """Say it of each rubric that was fitted anew."""
     # detectors by rubric, before and now
     old, new = (
@@ -627,9 +641,9 @@ def anew_told(before: Sequence[ChosenRubric], fitted: Sequence[ChosenRubric]) ->
         if rubric.anew and rubric.id in old and rubric.id in new:
             anew.append(rubric)
 
-    return [anew_in_words(rubric.text, old[rubric.id], new[rubric.id]) for rubric in anew]
+    return [describe_new_judgment(rubric.text, old[rubric.id], new[rubric.id]) for rubric in anew]
 
 
-def nearly_constant(alone: RubricAlone | None) -> bool:
+def is_nearly_constant(alone: RubricAlone | None) -> bool:
     """Tell whether a rubric has nearly always the same answer."""
-    return alone is not None and (alone.share.value or 0.0) > NEARLY_ALL
+    return alone is not None and (alone.share.value or 0.0) > NEARLY_ALL_SHARE

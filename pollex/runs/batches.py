@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pollex.errors import WrongUse
 from pollex.gateway.batches.client import AnthropicBatches, OpenAIBatches
-from pollex.gateway.batches.desk import FileBatches, ModelBatches, Provider, Round
+from pollex.gateway.batches.desk import BatchRound, FileBatches, ModelBatches, Provider
 from pollex.gateway.endpoint import Endpoint
 from pollex.store.ledger import StoreBook
 
@@ -27,7 +27,7 @@ def desk_for(
     endpoint: Endpoint | ChatModel,
     store: Store,
     ledger: Ledger,
-    together: Round | None,
+    together: BatchRound | None,
 ) -> ModelBatches | None:
     """Return where an endpoint's calls wait for batches; None where no batch is asked for, and none is open.
 
@@ -70,7 +70,7 @@ def desk_for(
         book,
         options.limits,
         to,
-        together or Round(),
+        together or BatchRound(),
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pollex.conversations.conversation import Conversation
-from pollex.gateway.calls import Call, Failed, Outcome, prompt_estimate
+from pollex.gateway.calls import Call, Failed, Outcome, estimate_prompt_tokens
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.store.resume import StoredAnswers, conversations_of
@@ -195,4 +195,6 @@ def _prompt_tokens(conversation: Conversation, questions: Sequence[Question]) ->
     turns = [turn.shown for turn in conversation.turns]
     sides = _sides(questions).values()
     # each side reads the conversation anew
-    return sum(prompt_estimate([{"content": text} for text in (*turns, *side)]) for side in sides)
+    return sum(
+        estimate_prompt_tokens([{"content": text} for text in (*turns, *side)]) for side in sides
+    )

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pollex.errors import UNREADABLE, BadInput, WrongUse
 from pollex.gateway.budget import Limits, Price
-from pollex.gateway.endpoint import OPENAI, Endpoint, refuse_no_address
+from pollex.gateway.endpoint import OPENAI_URL, Endpoint, refuse_no_address
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.store.folder import STORE
 from pollex.text import parse_toml, read_lines
@@ -169,7 +169,7 @@ class ModelOptions:
         key = os.environ.get(self.key_env, "").strip() or None
         return Endpoint(
             self.model,
-            OPENAI if self.base_url is None else self.base_url,
+            OPENAI_URL if self.base_url is None else self.base_url,
             key,
         )
 

@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import AnswersPending, WrongUse
-from pollex.graphs.run import compile_on, graph_of, state_after, state_now, thread_of
+from pollex.graphs.run import (
+    build_run_graph,
+    compile_on,
+    get_current_state,
+    get_state_after,
+    make_thread_config,
+)
 from pollex.outputs import write_text
-from pollex.prompts.domain import toml_value
-from pollex.rubrics.edits import Row, edited_pool, read_rubrics
-from pollex.rubrics.merging import merge_equal
+from pollex.prompts.domain import write_toml_value
+from pollex.rubrics.edits import Row, read_edited_pool, read_rubrics
+from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.rubric import Rubric
 from pollex.runs.run import STATE_FORMAT, same_settings, versions
 from pollex.store.resume import (
@@ -79,10 +85,10 @@ def write_pool(path: Path, run: str, pool: Sequence[Row]) -> None:
     for row in pool:
         lines += [
             "[[rubrics]]",
-            f"text = {toml_value(row['text'])}",
-            f"polarity = {toml_value(row['polarity'])}",
+            f"text = {write_toml_value(row['text'])}",
+            f"polarity = {write_toml_value(row['polarity'])}",
         ]
-        lines += [f"# {count(row['reasons'], 'reason')}", f"# {toml_value(row['quote'])}", ""]
+        lines += [f"# {count(row['reasons'], 'reason')}", f"# {write_toml_value(row['quote'])}", ""]
 
     write_text(path, "\n".join(lines), named=False)
 
@@ -98,7 +104,7 @@ def read_pool(path: Path) -> list[Row]:
 
 def rows_of(rubrics: Sequence[Rubric]) -> list[Row]:
     """Return rubrics that people wrote as rows of a pool; those of equal text on one side are one."""
-    distinct, _ = merge_equal(rubrics)
+    distinct, _ = merge_equal_rubrics(rubrics)
     rows: list[Row] = []
     for rubric in distinct:
         rows.append(
@@ -119,7 +125,7 @@ def match_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
         BadRubrics: One is a duplicate, empty, or the reverse of another; or none is left.
     """
     # called for what it raises: duplicates and contradictions
-    edited_pool(
+    read_edited_pool(
         list(rows),
         [Rubric(id=row["id"], text=row["text"], polarity=row["polarity"]) for row in before],
     )
@@ -130,7 +136,7 @@ def match_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
 
 async def waiting_pool(store: Store, run: Run) -> list[Row]:
     """Return the pool at which a run waits for people; nothing where it doesn't."""
-    state = await state_now(store, run)
+    state = await get_current_state(store, run)
     waits = any(task.interrupts for task in state.tasks)
     return state.values.get("kept", []) if waits else []
 
@@ -150,9 +156,9 @@ async def take_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
 
     # written to the state as if the node of the review had just ended
     reviewed_pool = {"kept": match_rows(rows, before), "reviewed": True}
-    async with compile_on(graph_of(run), store) as compiled:
+    async with compile_on(build_run_graph(run), store) as compiled:
         await compiled.aupdate_state(
-            thread_of(run.id),
+            make_thread_config(run.id),
             reviewed_pool,
             as_node="review_pool",
         )
@@ -200,7 +206,7 @@ async def begin_fork(
             hint="name an earlier node of a run of learn",
         )
 
-    state = await state_after(store, parent, fork.node)
+    state = await get_state_after(store, parent, fork.node)
     at = fork.node
     # with another pool, everything that was judged has to be judged again
     if fork.pool:
@@ -214,7 +220,7 @@ async def begin_fork(
         at = "reword" if at == "deduplicate" else at  # people's words stay as they are
         if fork.node in JUDGED:
             state = {name: state[name] for name in BEFORE if name in state}
-            if "gather_sets" in graph_of(parent).nodes:
+            if "gather_sets" in build_run_graph(parent).nodes:
                 at = "gather_sets"
             else:
                 at = "review_pool"
@@ -243,8 +249,8 @@ async def begin_fork(
         [row["id"] for row in state["kept"] if row["id"]] if fork.pool else None,
     )
     state |= {"run": run.id, **named}
-    async with compile_on(graph_of(run), store) as compiled:
-        await compiled.aupdate_state(thread_of(run.id), state, as_node=at)
+    async with compile_on(build_run_graph(run), store) as compiled:
+        await compiled.aupdate_state(make_thread_config(run.id), state, as_node=at)
 
     # not begun, but to be resumed
     store.finish(run.id, "interrupted")

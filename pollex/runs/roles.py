@@ -15,11 +15,11 @@ from pollex.agents.roles import Judge, Roles
 from pollex.errors import BadRubrics, WrongUse
 from pollex.gateway.budget import Budget
 from pollex.gateway.calls import Capabilities
-from pollex.gateway.endpoint import LANGCHAIN, Endpoint
-from pollex.graphs.context import BATCH
+from pollex.gateway.endpoint import LANGCHAIN_PREFIX, Endpoint
+from pollex.graphs.context import CONVERSATIONS_A_BATCH
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import DOMAIN_SCALES, RETRYABLE, Outcome
-from pollex.rubrics.judge_settings import CALLS, DEFAULT_MODEL, JUDGMENTS, JudgeSettings
+from pollex.rubrics.judge_settings import CALL_FIELDS, DEFAULT_MODEL, JUDGMENT_FIELDS, JudgeSettings
 from pollex.rubrics.records import EMBEDDED, LLM, JudgeRecord
 from pollex.rubrics.rubric import BUILT_IN, DISTILLED, Rubric
 from pollex.rubrics.rubric_set import RubricSet
@@ -31,7 +31,7 @@ from pollex.store.settings_told import CAPABILITIES, writable_setting
 if TYPE_CHECKING:
     from pollex.agents.llm.judge import AnswerMemory
     from pollex.conversations.conversation import Conversation
-    from pollex.gateway.batches.desk import Round
+    from pollex.gateway.batches.desk import BatchRound
     from pollex.gateway.gateway import Gateway
     from pollex.store.spans import Tracer
     from pollex.store.store import Store
@@ -82,7 +82,7 @@ class RunRoles:
     def at_once(self) -> int:
         """Return how many conversations to ask about at once: twice the concurrent calls."""
         if self.gateway is None:
-            return BATCH
+            return CONVERSATIONS_A_BATCH
         if self.by_batch:
             return self.in_flight
         return 2 * self.gateway.limits.concurrency
@@ -95,8 +95,8 @@ class RunRoles:
         cost.
         """
         if self.by_batch or self.gateway is None:
-            return BY_BATCH if self.by_batch else BATCH
-        return min(BATCH, WAVES * self.gateway.limits.concurrency)
+            return BY_BATCH if self.by_batch else CONVERSATIONS_A_BATCH
+        return min(CONVERSATIONS_A_BATCH, WAVES * self.gateway.limits.concurrency)
 
     @property
     def known_answers(self) -> int:
@@ -137,7 +137,7 @@ class RunRoles:
         for name in CAPABILITIES:
             able[f"can {name}"] = getattr(self.capabilities, name)
 
-        settings = self.record.options.facts(CALLS | JUDGMENTS)
+        settings = self.record.options.facts(CALL_FIELDS | JUDGMENT_FIELDS)
         settings_asked = {}
         for name, value in settings.items():
             settings_asked[f"setting {name}"] = writable_setting(value)
@@ -261,7 +261,7 @@ async def hire(
     store: Store,
     seed: int = 0,
     budget: Budget | None = None,
-    together: Round | None = None,
+    together: BatchRound | None = None,
 ) -> RunRoles:
     """Build the roles that the options ask for; probe an unknown model first, fetch what its batches brought.
 
@@ -295,7 +295,7 @@ async def hire(
     # the client behind it takes a second to import
     from pollex.gateway.gateway import RETRYABLE as SENT_AGAIN
     from pollex.gateway.gateway import Gateway
-    from pollex.gateway.probe import probe
+    from pollex.gateway.probe import probe_endpoint
     from pollex.gateway.recorded import RecordedEndpoint
     from pollex.runs.batches import desk_for
     from pollex.store.ledger import StoreLedger
@@ -310,7 +310,7 @@ async def hire(
     elif options.able is not None:
         capabilities = options.able
     else:
-        capabilities = await probe(endpoint, max_wait=options.limits.max_wait)
+        capabilities = await probe_endpoint(endpoint, max_wait=options.limits.max_wait)
 
     # calls are recorded in the store; prompts only if texts may be
     ledger = StoreLedger(store)
@@ -431,9 +431,9 @@ def llm_workers(
 
 def prompt_versions() -> dict[str, str]:
     """Return the version of every prompt, by name."""
-    from pollex.prompts.prompt import load, names
+    from pollex.prompts.prompt import list_prompt_names, load_prompt
 
-    return {name: load(name).version for name in names()}
+    return {name: load_prompt(name).version for name in list_prompt_names()}
 
 
 def embedded_roles(
@@ -531,7 +531,7 @@ async def hire_judge(
     rubric_set: RubricSet,
     store: Store,
     budget: Budget | None = None,
-    together: Round | None = None,
+    together: BatchRound | None = None,
     conversations: Iterable[Conversation] | None = None,
 ) -> RunRoles:
     """Restore the judge that θ was fitted to; see `hire`.
@@ -639,7 +639,7 @@ def options_as_before(options: ModelOptions, record: JudgeRecord) -> ModelOption
     # the address in a set is only a claim until the user names it as well
     place = record.options.place
     if options.chat is None and options.base_url is None and place != Endpoint(record.name).place:
-        is_langchain = place.startswith(LANGCHAIN)
+        is_langchain = place.startswith(LANGCHAIN_PREFIX)
         what = f"the judge {record.name} answered at {place}"
         if is_langchain:
             raise WrongUse(

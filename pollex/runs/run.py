@@ -13,7 +13,13 @@ from importlib.metadata import version
 from typing import Any
 
 from pollex.errors import Interrupted, PollexError, ResumeRefused
-from pollex.graphs.context import BATCH, FORKED, GONE_ON, NullProgress, Progress
+from pollex.graphs.context import (
+    CONVERSATIONS_A_BATCH,
+    FORKED,
+    SERVED_RUN_ID,
+    NullProgress,
+    Progress,
+)
 from pollex.rubrics.answers import RETRYABLE, Outcome
 from pollex.store.resume import find_resumable, find_run, read_settings_behind, runs
 from pollex.store.runs import FINISHED, Run
@@ -184,8 +190,8 @@ class RunSettings:
     resume: bool = False
     retry_outcomes: frozenset[Outcome] = RETRYABLE
     secrets: Collection[str] = ()
-    batch: int = BATCH
-    at_once: int = BATCH
+    batch: int = CONVERSATIONS_A_BATCH
+    at_once: int = CONVERSATIONS_A_BATCH
     traced: Callable[[Tracer], None] = lambda _tracer: None
     used: Callable[[], Mapping[str, Any]] = dict
     place: str = ""
@@ -249,8 +255,8 @@ async def begin_or_resume_run(
     store = setting.store
     fingerprint = setting.whole(fingerprint)
     # a state of another run was opened to go on from
-    if named is None and GONE_ON.get():
-        before = find_run(store, GONE_ON.get())
+    if named is None and SERVED_RUN_ID.get():
+        before = find_run(store, SERVED_RUN_ID.get())
         # it stays as it is: who goes on from one of its states forks it
         if before.status in FINISHED or FORKED.get():
             named = begin_after(before, command, fingerprint, setting)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pollex.measures.correlations import alpha
+from pollex.measures.correlations import estimate_alpha
 from pollex.measures.intervals import Figure
 from pollex.store.labels import Opinion
 
@@ -31,7 +31,7 @@ def agreement(of: Sequence[Opinion]) -> Figure:
     # words are in no order
     ordered = not any(isinstance(value, str) for value in values)
 
-    return alpha(
+    return estimate_alpha(
         np.array([texts.index(opinion.text_hash) for opinion in opinions_shared]),
         np.array([people.index(opinion.annotator) for opinion in opinions_shared]),
         np.array([values.index(opinion.value) for opinion in opinions_shared]),

@@ -17,8 +17,8 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.questionnaires import PAPER, SheetQuestion, questionnaire_at
 from pollex.formats.write import require_format, write_rows
 from pollex.graphs.context import ConversationIndex, Progress
-from pollex.graphs.run import carry_out
-from pollex.prompts.domain import DomainProfile, profile_at
+from pollex.graphs.run import carry_out_run
+from pollex.prompts.domain import DomainProfile, load_profile
 from pollex.rubrics.answers import RULE, Answer, Outcome, Question, Unanswered, can_retry
 from pollex.runs.by_model import by_model, require_model
 from pollex.runs.options import ModelOptions, RunOptions
@@ -143,7 +143,7 @@ def ask(
     if isinstance(domain, DomainProfile):
         profile = domain
     else:
-        profile = profile_at(domain)
+        profile = load_profile(domain)
 
     # a word that is wrong in it is told before a long log is read
     questions = questionnaire_at(questionnaire)
@@ -279,7 +279,7 @@ async def ask_all(
         ResumeRefused: The run to resume was started with other settings.
     """
     # LangGraph takes a while
-    from pollex.graphs.questionnaire import AskContext, AskWork, build, source_of
+    from pollex.graphs.questionnaire import AskContext, AskWork, build, describe_source
 
     questions_json = []
     for question in questions:
@@ -321,7 +321,7 @@ async def ask_all(
                 if conversation.id not in done
             },
             outcomes=Counter(
-                source_of(answer) for answers in done.values() for answer in answers.values()
+                describe_source(answer) for answers in done.values() for answer in answers.values()
             ),
             fine=frozenset(SOURCES),
             workers=[judge.name],
@@ -331,7 +331,7 @@ async def ask_all(
             skips=skips,
             unordered=unordered,
         )
-        state = await carry_out(
+        state = await carry_out_run(
             build(),
             live,
             AskContext.of(setting.arguments),

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pollex.calibration.judgments import NOBODY
+from pollex.calibration.judgments import UNKNOWN_JUDGE
 from pollex.calibration.model_choice import ModelChoice
-from pollex.calibration.models import model_named, name_of
+from pollex.calibration.models import get_model_class, get_model_name
 from pollex.calibration.storage import JSON_NAME, load_each, save
 from pollex.errors import WrongUse
 from pollex.formats.answers import AnswerTable, Issue
@@ -74,7 +74,7 @@ class TablesRead:
             judged_main=len(of_main),
             labels=of_main.labels,
             judges=len(judgments.judges),
-            unnamed=int((judgments.judge == NOBODY).sum()),
+            unnamed=int((judgments.judge == UNKNOWN_JUDGE).sum()),
             faults=(*table.faults, *judged.faults),
         )
 
@@ -261,7 +261,7 @@ def calibrate(
     find_files([answers, judgments])
     # who says something about the choice wants a model that chooses
     model = model or ("best" if network or shift is not None else "network")
-    if not (kind := model_named(model)).uses_labels:
+    if not (kind := get_model_class(model)).uses_labels:
         what = f"{model!r}, the {kind.title}, learns nothing from judgments, so there is nothing to fit"
         raise WrongUse(
             what,
@@ -361,7 +361,7 @@ def predict_judgments(
         else:
             questions_wanted = [*calibrators]
 
-    if pre_trained and name_of(model) != "network":
+    if pre_trained and get_model_name(model) != "network":
         what = f"the calibration network alone has pre-trained weights, and this is a {name_for_people(model)}"
         raise WrongUse(
             what,
@@ -375,7 +375,7 @@ def predict_judgments(
         model.questionnaire_.index(name)
         if not pre_trained and name not in calibrators:
             what = f"the calibrator was fitted for {', '.join(calibrators)}, and not for {name!r}"
-            network = name_of(model) == "network"
+            network = get_model_name(model) == "network"
             if network:
                 other = "take the weights before they were tuned"
             else:
@@ -451,7 +451,7 @@ def complete_network_settings(
         WrongUse: Another model was named.
     """
     # only the network has settings of its own
-    if settings and kind is not model_named("network"):
+    if settings and kind is not get_model_class("network"):
         first = next(iter(settings))
         what = f"{first} is a setting of the calibration network, and the model is another"
         raise WrongUse(
@@ -468,7 +468,7 @@ def build_mixed_start_settings(questions: Questionnaire) -> dict[str, Any]:
     """Return the settings of a network that begins as ordinal mixed effects; none where answers have no order."""
     # takes a second to import
     from pollex.calibration.models.ordinal import OrdinalMixedEffects
-    from pollex.calibration.thumbs import STRENGTHS, UNITS
+    from pollex.calibration.thumbs import HIDDEN_UNITS, PENALTY_STRENGTHS
 
     # without an order of answers there are no ordinal mixed effects to begin from
     if not questions.scale().ordinal:
@@ -476,9 +476,9 @@ def build_mixed_start_settings(questions: Questionnaire) -> dict[str, Any]:
 
     return {
         "start": OrdinalMixedEffects(),
-        "h1": UNITS,
-        "h2": UNITS,
-        "strengths": STRENGTHS,
+        "h1": HIDDEN_UNITS,
+        "h2": HIDDEN_UNITS,
+        "strengths": PENALTY_STRENGTHS,
         "seeds": BEGUN_SEEDS,
     }
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from pollex.calibration.crossfit import assign_folds, crossfit, learning_curve
+from pollex.calibration.crossfit import assign_folds, compute_learning_curve, predict_out_of_fold
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.judgments import Judgments, predictions_beside
-from pollex.calibration.leverage import Leverage, leverages
-from pollex.calibration.models import NAMES, model_named, name_of
+from pollex.calibration.judgments import Judgments, pair_predictions
+from pollex.calibration.leverage import Leverage, compute_leverages
+from pollex.calibration.models import MODEL_NAMES, get_model_class, get_model_name
 from pollex.calibration.questionnaire import Questionnaire
-from pollex.calibration.response_curves import response_curves
+from pollex.calibration.response_curves import compute_response_curves
 from pollex.calibration.storage import JSON_NAME, load_each
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadInput, WrongUse
@@ -29,16 +29,16 @@ from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_writable
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.correlations import Level, alpha
+from pollex.measures.correlations import Level, estimate_alpha
 from pollex.measures.distributions import (
     Predictions,
     Quality,
-    assess,
-    assess_each,
-    difference,
-    reliability,
+    assess_by_group,
+    assess_predictions,
+    draw_reliability,
+    estimate_difference,
 )
-from pollex.measures.intervals import FEWEST, LEVEL, Figure, Support
+from pollex.measures.intervals import CONFIDENCE_LEVEL, FEWEST, Figure, Support
 from pollex.outputs import write_text
 from pollex.reports.calibration import (
     CalibrationData,
@@ -141,7 +141,7 @@ class Bench:
         questions: Questionnaire,
     ) -> Predictions:
         """Predict held-out texts by cross-fitting."""
-        proba = crossfit(
+        proba = predict_out_of_fold(
             model,
             X,
             self.y,
@@ -149,7 +149,7 @@ class Bench:
             self.folds,
             self.groups,
         )
-        return predictions_beside(proba, self.given, self.questions.scale())
+        return pair_predictions(proba, self.given, self.questions.scale())
 
 
 def rebuild_unfitted_model(
@@ -256,7 +256,7 @@ def crossfit_model(
     """
     with show_stage(bench.progress, f"Cross-fitting: {title}"):
         predictions = bench.predictions(model, bench.X, bench.questions)
-        figures = assess(
+        figures = assess_predictions(
             predictions,
             bench.rng,
             bench.effort.resamples,
@@ -278,14 +278,14 @@ def measure_saved(
     # a prediction for each judgment, as this model expects it of this judge
     judgments = bench.given
     proba = model.predict_proba(bench.X[judgments.row], judgments.names().tolist())
-    predictions = predictions_beside(proba, judgments, bench.questions.scale())
-    figures = assess(
+    predictions = pair_predictions(proba, judgments, bench.questions.scale())
+    figures = assess_predictions(
         predictions,
         bench.rng,
         bench.effort.resamples,
         bench.smece_resamples(is_main=False),
     )
-    behind = difference(
+    behind = estimate_difference(
         predictions,
         own_predictions,
         "log_loss",
@@ -302,11 +302,11 @@ def measure_baselines(
     own_predictions: Predictions,
 ) -> Iterator[ComparedModel]:
     """Yield all quick models with usual settings, and how far each is behind."""
-    for name in NAMES:
+    for name in MODEL_NAMES:
         # neither slow models nor the calibrator's own kind are a baseline
         kind = None
         if name not in SLOW:
-            kind = model_named(name)
+            kind = get_model_class(name)
         if kind is None or kind is type(model):
             continue
         try:
@@ -317,7 +317,7 @@ def measure_baselines(
         else:
             yield replace(
                 compared,
-                behind=difference(
+                behind=estimate_difference(
                     predictions, own_predictions, "log_loss", bench.rng, bench.effort.resamples
                 ),
             )
@@ -336,21 +336,21 @@ def choose_quick_model(model: JudgedEstimator, ordinal: bool = True) -> JudgedEs
     members = getattr(model, "members_", (model,))
     weights = getattr(model, "weights_", np.ones(1))
     slow = SLOW if ordinal else SLOW - {STAND_IN_OF_CLASSES}
-    quick = [place for place, member in enumerate(members) if name_of(member) not in slow]
+    quick = [place for place, member in enumerate(members) if get_model_name(member) not in slow]
     # of several members, those that ignore the other questions can't tell what these are worth
     if len(members) == 1:
         telling = quick
     else:
-        telling = [place for place in quick if name_of(members[place]) not in BLIND]
+        telling = [place for place in quick if get_model_name(members[place]) not in BLIND]
 
     # no member is quick enough or can tell: another model stands in
     if not telling:
-        stand_in = model_named(STAND_IN if ordinal else STAND_IN_OF_CLASSES)()
+        stand_in = get_model_class(STAND_IN if ordinal else STAND_IN_OF_CLASSES)()
     else:
         stand_in = clone(members[max(telling, key=lambda place: float(weights[place]))])
 
     # a network that is fitted a hundred times does without a search and with few seeds
-    if name_of(stand_in) == STAND_IN_OF_CLASSES:
+    if get_model_name(stand_in) == STAND_IN_OF_CLASSES:
         stand_in.set_params(search=None, seeds=FEW_SEEDS)
 
     return stand_in
@@ -384,7 +384,7 @@ def measure_subgroups(
     assessments = {}
     for column, labels in columns.items():
         if len(set(labels)) > 1:
-            assessed = assess_each(
+            assessed = assess_by_group(
                 predictions,
                 labels,
                 bench.rng,
@@ -428,7 +428,7 @@ def measure_question_gains(bench: Bench, model: JudgedEstimator) -> tuple[Questi
                 # not every model can be fitted to the questions that are left
                 gain = Figure(None, n=len(whole), undefined=error.what)
             else:
-                gain = difference(
+                gain = estimate_difference(
                     fewer,
                     whole,
                     "log_loss",
@@ -444,7 +444,7 @@ def measure_question_gains(bench: Bench, model: JudgedEstimator) -> tuple[Questi
 def measure_learning_curve(bench: Bench, model: JudgedEstimator) -> tuple[LearningPoint, ...]:
     """Measure log-loss by number of labels."""
     with show_stage(bench.progress, "Learning curve"):
-        points = learning_curve(
+        points = compute_learning_curve(
             model,
             bench.X,
             bench.y,
@@ -470,7 +470,7 @@ def measure_leverages(model: JudgedEstimator, bench: Bench) -> tuple[Leverage, .
     question, so that the ratio of their gradients means nothing.
     """
     with show_stage(bench.progress, "Leverage"):
-        return tuple(leverages(model, bench.X, bench.rng))
+        return tuple(compute_leverages(model, bench.X, bench.rng))
 
 
 @contextmanager
@@ -570,7 +570,7 @@ def _predict_density(
         means.append(float(again @ weights) / count)
 
     # the interval of the density at each place `[place]`, and that of the mean
-    tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
+    tails = (1 - CONFIDENCE_LEVEL) / 2, (1 + CONFIDENCE_LEVEL) / 2
     low, high = np.quantile(draws, tails, axis=0).tolist() if draws else ([], [])
     least, most = np.quantile(means, tails).tolist() if means else (None, None)
     # texts of the lower tail, the lowest first
@@ -836,7 +836,7 @@ def measure_calibrator(
         level: Level = "ordinal" if scale.ordinal else "nominal"
         # gains and the learning curve take many fits: a quick model stands in for the calibrator
         worker = choose_quick_model(model, scale.ordinal)
-        mesh, responses = response_curves(model, bench.X, judged_rows)
+        mesh, responses = compute_response_curves(model, bench.X, judged_rows)
         data = CalibrationData(
             title=title,
             worker=worker.title,
@@ -850,7 +850,7 @@ def measure_calibrator(
             seed=bench.seed,
             learned_from=seen_rows,
             support=Support(judged_rows.labels),
-            agreement=alpha(
+            agreement=estimate_alpha(
                 judged_rows.row,
                 judged_rows.judge,
                 judged_rows.answer,
@@ -866,7 +866,9 @@ def measure_calibrator(
                 *measure_baselines(bench, model, predictions),
             ),
             reliabilities=tuple(
-                reliability(predictions.proba, judged_rows.answer, judged_rows.row, scale.values)
+                draw_reliability(
+                    predictions.proba, judged_rows.answer, judged_rows.row, scale.values
+                )
             ),
             subgroups=measure_subgroups(bench, predictions, table, judged),
             mesh=mesh,

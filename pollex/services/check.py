@@ -17,7 +17,7 @@ from pollex.formats.label_files import read_labels
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Floats
-from pollex.measures.every_look import ConfidenceSequence, difference_interval
+from pollex.measures.every_look import ConfidenceSequence, bound_mean_difference
 from pollex.measures.intervals import Figure
 from pollex.outputs import write_text, write_whole
 from pollex.reports.share import compare_page
@@ -522,7 +522,7 @@ def bound_every_look(
         pairs = []
         for side in (before, after):
             pairs.append(np.array([side[key] for key in both]))
-        bounds = difference_interval((pairs[1] - pairs[0]) / (high - low))
+        bounds = bound_mean_difference((pairs[1] - pairs[0]) / (high - low))
         value = float((pairs[1] - pairs[0]).mean())
         n = len(both)
     else:

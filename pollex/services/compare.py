@@ -17,27 +17,27 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import RANDOM, GivenLabel, labels_in, read_labels
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
-from pollex.measures.arrays import Bools, Floats, Ints, numbers_of, some_of
+from pollex.measures.arrays import Bools, Floats, Ints, draw_some, number_names
 from pollex.measures.drift import (
-    DRIFTED,
+    DRIFTED_INDEX,
     Stability,
-    counts_of,
-    expected_log_loss,
-    share_unlike,
-    stability,
-    stability_of_counts,
+    compute_expected_log_loss,
+    count_in_bins,
+    estimate_share_unlike,
+    measure_count_stability,
+    measure_stability,
 )
 from pollex.measures.intervals import Figure
 from pollex.measures.share import (
-    FEWEST,
+    FEWEST_LABELS,
     Labeled,
     Share,
-    conversations_for_difference,
-    difference_at_random,
-    labels_for_difference,
-    mean_differences,
-    names_that_moved,
-    share_of_probabilities,
+    count_conversations_for_difference,
+    count_labels_for_difference,
+    estimate_difference_at_random,
+    estimate_mean_differences,
+    estimate_mean_probability,
+    list_moved_names,
 )
 from pollex.outputs import write_text
 from pollex.reports.share import compare_page
@@ -272,7 +272,7 @@ def expected_answer(answer: Answer | Unanswered) -> float:
 
 def number_units(conversations: Sequence[Conversation]) -> Ints:
     """Assign numbers to users or, without users, to ids; those in both samples are pairs."""
-    return numbers_of(
+    return number_names(
         ("user", c.group) if c.group is not None else ("id", c.id) for c in conversations
     )
 
@@ -316,22 +316,25 @@ def compare_unlabeled(
     """Compare two samples without labels."""
     # the score's two forms first, then each rubric
     differences = {
-        "p": stability(a.probability, b.probability, rng),
-        "netsat": stability(a.netsat, b.netsat, rng),
+        "p": measure_stability(a.probability, b.probability, rng),
+        "netsat": measure_stability(a.netsat, b.netsat, rng),
     }
     for place, rubric in enumerate(rubric_set.rubrics):
         values = (arm.values[:, place] for arm in (a, b))
         # NaN is no answer
-        then, now = (counts_of(values[~np.isnan(values)], BETWEEN_OPTIONS) for values in values)
+        then, now = (count_in_bins(values[~np.isnan(values)], BETWEEN_OPTIONS) for values in values)
         if then.any() and now.any():
-            differences[rubric.id] = stability_of_counts(then, now, rng)
+            differences[rubric.id] = measure_count_stability(then, now, rng)
 
     # log-loss on labels that were held out, to compare the expected one with
     measured = rubric_set.calibrator and rubric_set.calibrator.held_out
     return Watch(
         stability=differences,
         unlike=estimate_novelty(a.conversations, b.conversations, rng),
-        expected_log_loss=(expected_log_loss(a.probability), expected_log_loss(b.probability)),
+        expected_log_loss=(
+            compute_expected_log_loss(a.probability),
+            compute_expected_log_loss(b.probability),
+        ),
         held_out_log_loss=measured.log_loss if measured else None,
     )
 
@@ -357,7 +360,7 @@ def estimate_novelty(
     # as many a side as the classifier can be trained on in little time
     drawn = []
     for sample in (before, after):
-        drawn.append(some_of(sample, MOST_CONVERSATIONS_A_SIDE, rng))
+        drawn.append(draw_some(sample, MOST_CONVERSATIONS_A_SIDE, rng))
 
     # the first sample's conversations, then the second's; `second` says which is which
     second = np.repeat([False, True], [len(sample) for sample in drawn])
@@ -376,7 +379,7 @@ def estimate_novelty(
         texts.append(" ".join(turn.content for turn in conversation.turns))
 
     # a random fold for each unit, so that a user is never in two of them
-    return share_unlike(
+    return estimate_share_unlike(
         _predict_second(texts, second, rng.permutation(unit.max() + 1)[unit] % FOLDS),
         second,
     )
@@ -687,7 +690,7 @@ def compare_two(
     for place, rubric in enumerate(rubric_set.rubrics):
         columns[rubric.id] = answers[:, place]
 
-    differences = mean_differences(
+    differences = estimate_mean_differences(
         columns,
         second,
         number_units([*a.conversations, *b.conversations]),
@@ -697,7 +700,7 @@ def compare_two(
     (left, n), (right, m) = (_estimate_by_labels(arm, labels, drawn, rubric_set) for arm in (a, b))
     share = None
     if left and right:
-        share = difference_at_random(left, right)
+        share = estimate_difference_at_random(left, right)
 
     watched = compare_unlabeled(a, b, rubric_set, rng)
     drift = watched.stability["netsat"]
@@ -706,7 +709,7 @@ def compare_two(
     for rubric in rubric_set.rubrics:
         of_rubrics[rubric.id] = differences[rubric.id]
 
-    changed = names_that_moved(of_rubrics)
+    changed = list_moved_names(of_rubrics)
     rubrics = []
     for place, rubric in enumerate(rubric_set.rubrics):
         rubrics.append(
@@ -751,7 +754,7 @@ def compare_two(
 
 def estimate_good_share(arm: Arm, rubric_set: RubricSet) -> Figure:
     """Estimate the share of good conversations of a sample by its probabilities."""
-    return share_of_probabilities(arm.probability, rubric_set.calibration_error)
+    return estimate_mean_probability(arm.probability, rubric_set.calibration_error)
 
 
 def keep_comparable(a: Arm, b: Arm) -> tuple[Arm, Arm, list[str]]:
@@ -818,7 +821,7 @@ def _estimate_by_labels(
         label._replace(drawn=label.drawn or drawn or "") for label in labels if label.id in ids
     ]  # fmt: skip
     # too few labels at random: their number alone is of use
-    if (n := len({label.id for label in arm_labels if label.drawn == RANDOM})) < FEWEST:
+    if (n := len({label.id for label in arm_labels if label.drawn == RANDOM})) < FEWEST_LABELS:
         return None, n
 
     sample, _ = sample_shares(
@@ -840,12 +843,12 @@ def _plan(see: float, a: Arm, share: Share | None) -> SampleSize:
     correlation = expected if human_correlation is None else human_correlation
     # the share is kept low enough that adding the difference doesn't exceed 1
     with_scores, alone = (
-        labels_for_difference(see, min(mean, 1 - see), r) for r in (correlation, 0.0)
+        count_labels_for_difference(see, min(mean, 1 - see), r) for r in (correlation, 0.0)
     )
 
     return SampleSize(
         difference=see,
-        conversations=conversations_for_difference(see, spread),
+        conversations=count_conversations_for_difference(see, spread),
         labels=with_scores,
         labels_alone=alone,
     )
@@ -862,10 +865,10 @@ def _note_conditions(
     notes = [] if share else [UNDERSTATED]
     if share is None and n + m:
         notes.append(
-            f"{n} and {m} labels at random: a difference of shares takes {FEWEST} on each side"
+            f"{n} and {m} labels at random: a difference of shares takes {FEWEST_LABELS} on each side"
         )
 
-    if drift.marked and drift.value >= DRIFTED:
+    if drift.marked and drift.value >= DRIFTED_INDEX:
         notes.append(
             f"conversations of {b.name} are unlike those before: probabilities may not be calibrated there"
         )

@@ -157,9 +157,11 @@ class Examined:
 
     def look(self) -> str:
         """Probe the endpoint and describe its capabilities."""
-        from pollex.gateway.probe import probe  # the client behind it takes a second to import
+        from pollex.gateway.probe import (
+            probe_endpoint,  # the client behind it takes a second to import
+        )
 
-        self.capabilities = asyncio.run(probe(self.endpoint))
+        self.capabilities = asyncio.run(probe_endpoint(self.endpoint))
         able = [
             sentence
             for name, sentence in ABLE.items()

@@ -18,7 +18,7 @@ from pollex.formats.label_files import LOGGED, RANDOM, Request, write_requests
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.records import StandingRecord
 from pollex.rubrics.rubric import Rubric
-from pollex.rubrics.worth import thumbs_needed
+from pollex.rubrics.worth import count_thumbs_needed
 from pollex.text import Command, TerminalLines
 
 CALIBRATION_THUMBS = 50
@@ -99,7 +99,8 @@ class Thumbs:
         yield f"{self.up} thumbs up and {self.down} down are too few to choose rubrics by. How many it takes:"
         yield f"  {LEAST_OF_EACH_CLASS} of each: rubrics chosen by thumbs, and how well they tell good from bad"
         yield f"  {CALIBRATION_THUMBS} in all: a percentage for each conversation"
-        yield f"  about {thumbs_needed(share):,}: that something with 15 points more thumbs down is likely or proven"
+        needed = count_thumbs_needed(share)
+        yield f"  about {needed:,}: that something with 15 points more thumbs down is likely or proven"
 
 
 def strip_figures(learned: Learned, thumbs: Thumbs) -> Learned:

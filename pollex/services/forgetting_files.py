@@ -14,7 +14,7 @@ from typing import Any
 
 from pollex.errors import PollexError
 from pollex.outputs import write_whole
-from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.services.forgetting_bounds import (
     PARQUET,
     NotLookedInto,
@@ -366,7 +366,7 @@ def _renew_digest(value: Any) -> Any:
     except PollexError:  # it was no sound set before, either
         return value
 
-    return before.model_copy(update={"rubrics_digest": digest_of(before.rubrics)}).model_dump(
+    return before.model_copy(update={"rubrics_digest": hash_rubrics(before.rubrics)}).model_dump(
         mode="json"
     )
 

@@ -12,17 +12,17 @@ import numpy as np
 
 from pollex.agents.embedded.signals import FORM
 from pollex.calibration.candidates import NETWORK
-from pollex.calibration.thumbs import fit_one, probability_positive
+from pollex.calibration.thumbs import fit_candidate, predict_thumb_up
 from pollex.errors import BadCalibrator
-from pollex.measures.arrays import Bools, Floats, Ints, numbers_of, some_of
-from pollex.measures.distributions import log_losses
-from pollex.measures.intervals import Figure, Measure, estimate, mean_of
+from pollex.measures.arrays import Bools, Floats, Ints, draw_some, number_names
+from pollex.measures.distributions import compute_answer_log_losses
+from pollex.measures.intervals import Figure, Measure, estimate_figures, make_mean_statistic
 from pollex.reports.calibration import LearningPoint
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.records import CalibratorRecord
 from pollex.rubrics.rubric import TONE
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.tone import ToneRecord, ToneScale, as_answers
+from pollex.rubrics.tone import ToneRecord, ToneScale, make_tone_answers
 from pollex.store.resume import conversations_of
 from pollex.store.store import Store
 from pollex.text import writable
@@ -155,7 +155,7 @@ class _Table:
         else:
             name = self.record.chosen
 
-        model = fit_one(
+        model = fit_candidate(
             name,
             self.answers[rows],
             self.signs,
@@ -163,7 +163,7 @@ class _Table:
             judges,
             self.record.rubrics,
         )
-        return probability_positive(model, answers)
+        return predict_thumb_up(model, answers)
 
     def varied(self, rows: Ints) -> bool:
         return 0 < int(self.up[rows].sum()) < len(rows)
@@ -197,7 +197,7 @@ def label_figures(
         return None
 
     sides = train, test, [row for row in rows if row["label"] == "none"]
-    sampled = [some_of(side, MOST, rng) for side in sides]
+    sampled = [draw_some(side, MOST, rng) for side in sides]
     table = _read(
         store,
         rubric_set,
@@ -241,7 +241,7 @@ def _same(rubric_set: RubricSet, table: _Table, whole: Floats) -> bool | None:
 
     # a network begins as a quick model, which is what is fitted here
     start = (getattr(model.model, "starts_", ()) or (model.model,))[0]
-    return bool(np.abs(probability_positive(start, table.answers) - whole).max() < EXACT)
+    return bool(np.abs(predict_thumb_up(start, table.answers) - whole).max() < EXACT)
 
 
 def _tones(
@@ -257,7 +257,7 @@ def _tones(
     features = FORM.measure(conversations)
     tones = ToneScale.from_json(tone.learned, features.shape[1]).tone(features)
     answers_by_id = {}
-    for conversation, answer in zip(conversations, as_answers(tones, options), strict=True):
+    for conversation, answer in zip(conversations, make_tone_answers(tones, options), strict=True):
         answers_by_id[writable(conversation.id)] = answer
 
     missing = np.full(options, np.nan)
@@ -302,7 +302,7 @@ def _read(
         answers,
         np.array([row["label"] == "positive" for row in rows]),
         [row["judge"] for row in rows],
-        numbers_of(
+        number_names(
             ("user", row["group"]) if row["group"] is not None else ("id", row["id"])
             for row in rows
         ),
@@ -338,7 +338,7 @@ def _curve(
             p = np.array([table.fit(part, table.answers[others]) for part in fits])
             losses = np.array(
                 [
-                    log_losses(np.stack([1 - probability, probability], axis=1), up)
+                    compute_answer_log_losses(np.stack([1 - probability, probability], axis=1), up)
                     for probability in p
                 ]
             )
@@ -363,8 +363,11 @@ def _point(
     # for each conversation the mean over draws; for each draw the mean over conversations
     mean = losses.mean(axis=0)
     spread = losses.mean(axis=1)
-    measures = {"loss": Measure(mean_of(mean)), "behind": Measure(mean_of(mean - best))}
-    figures = estimate(measures, unit, rng, RESAMPLES)
+    measures = {
+        "loss": Measure(make_mean_statistic(mean)),
+        "behind": Measure(make_mean_statistic(mean - best)),
+    }
+    figures = estimate_figures(measures, unit, rng, RESAMPLES)
     deviation = None
     if len(spread) > 1:
         deviation = float(spread.std(ddof=1))
@@ -399,8 +402,11 @@ def _pulls(
     losses_drawn = []
     for row in most:
         others = np.arange(len(whole)) != row
-        moved = estimate(
-            {"moved": Measure(mean_of(change[row][others]))}, table.unit[others], rng, RESAMPLES
+        moved = estimate_figures(
+            {"moved": Measure(make_mean_statistic(change[row][others]))},
+            table.unit[others],
+            rng,
+            RESAMPLES,
         )["moved"]
         pull = Pull(
             table.ids[row],

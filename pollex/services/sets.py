@@ -16,37 +16,37 @@ from pollex.graphs.context import NullProgress, Progress
 from pollex.outputs import write_whole
 from pollex.reports.transcript import MarkedText
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.edits import Entry, edits_beside, entries_of, toml_of
+from pollex.rubrics.edits import Entry, get_edits_path, make_entries, write_edits_toml
 from pollex.rubrics.headlines import (
     UNEXPECTED,
     Habit,
     Headline,
-    along_with,
-    also_borne_out,
-    habits_of,
-    headlines,
-    hints_of,
-    outcomes_of,
-    said_of,
-    sounds_of,
-    strongest_hints,
-    to_check,
-    too_thin,
-    turned,
-    went_the_other_way,
-    why_beside,
+    explain_beside,
+    has_turned,
+    list_along_with_circumstances,
+    list_also_borne_out,
+    list_habits,
+    list_headlines,
+    list_hints,
+    list_outcomes,
+    list_strongest_hints,
+    list_thin_rubrics,
+    list_tone_rubrics,
+    list_turned_rubrics,
+    list_unexpected_rubrics,
+    list_words,
 )
-from pollex.rubrics.lint import Mark, marks_on_answers, marks_on_pairs, marks_on_words
+from pollex.rubrics.lint import LintMark, mark_answers, mark_pairs, mark_words
 from pollex.rubrics.records import WITHIN, ChosenRubric, CommentFinding
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import (
-    BY,
-    doubt,
-    ends,
-    percent,
-    shares_told,
-    signal_in_words,
+    JUDGED_BY_IN_WORDS,
+    describe_doubt,
+    describe_shares,
+    describe_signal_share,
+    format_interval_ends,
+    format_percent,
 )
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.roles import embedder_for, hire
@@ -86,33 +86,33 @@ def rubrics_told(rubrics: RubricSet, verbose: bool = False) -> TerminalLines:
     # findings lead, problems first
     leading = {}
     for side in SIDES:
-        leading[side] = headlines(rubrics.rubrics, side)
+        leading[side] = list_headlines(rubrics.rubrics, side)
 
-    words_said = said_of(rubrics.rubrics)
+    words_said = list_words(rubrics.rubrics)
     shown_above: set[str] = set()
     for side, leading_here in leading.items():
         yield from _group(SIDES[side], leading_here, verbose)
         # hints that stand out say what to look at next; they are not repeated below
-        strongest = strongest_hints(rubrics.rubrics, side)
+        strongest = list_strongest_hints(rubrics.rubrics, side)
         yield from _group(STRONGEST[side], map(Headline, strongest), verbose)
         shown_above |= {rubric.id for rubric in strongest}
 
-    yield from _habits_told(habits_of(rubrics.rubrics))
+    yield from _habits_told(list_habits(rubrics.rubrics))
     # outcomes restate the thumb, and circumstances explain it: both stand apart from causes
-    yield from _group(ENDS, map(Headline, outcomes_of(rubrics.rubrics)), verbose)
+    yield from _group(ENDS, map(Headline, list_outcomes(rubrics.rubrics)), verbose)
     for side in SIDES:
         of_side = [rubric for rubric in words_said if rubric.polarity == side]
         yield from _group(SAID[side], map(Headline, of_side), verbose)
 
-    yield from _group(ALONG, map(Headline, along_with(rubrics.rubrics)), verbose)
+    yield from _group(ALONG, map(Headline, list_along_with_circumstances(rubrics.rubrics)), verbose)
     yield from _remarks(rubrics.remarks if verbose else rubrics.remarks[:REMARKS])
     # what is left is counted, and listed only if asked for
-    borne_out = also_borne_out(rubrics.rubrics)
-    hints = [rubric for rubric in hints_of(rubrics.rubrics) if rubric.id not in shown_above]
-    against = turned(rubrics.rubrics)
-    odd = to_check(rubrics.rubrics)
-    sounds = sounds_of(rubrics.rubrics)
-    thin = too_thin(rubrics.rubrics)
+    borne_out = list_also_borne_out(rubrics.rubrics)
+    hints = [rubric for rubric in list_hints(rubrics.rubrics) if rubric.id not in shown_above]
+    against = list_turned_rubrics(rubrics.rubrics)
+    odd = list_unexpected_rubrics(rubrics.rubrics)
+    sounds = list_tone_rubrics(rubrics.rubrics)
+    thin = list_thin_rubrics(rubrics.rubrics)
     if verbose:
         yield from _group(BESIDE, map(Headline, borne_out), verbose)
         yield from _group(HINTS, map(Headline, hints), verbose)
@@ -157,7 +157,7 @@ def _habits_told(habits: Sequence[Habit]) -> TerminalLines:
 def _remarks(remarks: Iterable[CommentFinding]) -> TerminalLines:
     for remark in remarks:
         of = f"{count(remark.share.n, 'comment')} with thumbs {'up' if remark.polarity == 'sat' else 'down'}"
-        share = f"{percent(remark.share)} of {of} ({ends(remark.share)})"
+        share = f"{format_percent(remark.share)} of {of} ({format_interval_ends(remark.share)})"
         yield rubric_line(
             f"What people wrote: “{remark.text}”",
             [share, *(f"“{quote.text}”" for quote in remark.quotes[:1])],
@@ -203,9 +203,9 @@ def figures_of(rubric: ChosenRubric) -> list[str]:
     stands = [rubric.stands] if rubric.standing else []
     aside = []
     # a rubric that labels bear out, and that doesn't lead all the same
-    if also_borne_out([rubric]):
-        aside.append(f"not among the findings: {why_beside(rubric)}")
-    if to_check([rubric]):
+    if list_also_borne_out([rubric]):
+        aside.append(f"not among the findings: {explain_beside(rubric)}")
+    if list_unexpected_rubrics([rubric]):
         aside.append(UNEXPECTED[rubric.polarity])
 
     # nothing is known of its thumbs: there are no shares to print
@@ -220,17 +220,17 @@ def figures_of(rubric: ChosenRubric) -> list[str]:
     if stands:
         why = ""
     else:
-        why = doubt(rubric.worth, rubric.polarity).partition(":")[0]
+        why = describe_doubt(rubric.worth, rubric.polarity).partition(":")[0]
 
     # signals and a circumstance, as far as it has them
-    beside = filter(None, map(signal_in_words, rubric.signals))
+    beside = filter(None, map(describe_signal_share, rubric.signals))
     if rubric.circumstance:
         along = [str(rubric.circumstance)]
     else:
         along = []
 
     doubts = [why] if why else []
-    return [*stands, shares_told(rubric.worth), *along, *beside, *aside, *doubts]
+    return [*stands, describe_shares(rubric.worth), *along, *beside, *aside, *doubts]
 
 
 Kind = Literal["added", "gone", "turned round", "reworded", "moved", "same"]
@@ -472,7 +472,7 @@ class EditedSet(Result):
     @property
     def edits(self) -> Path:
         """Return the file that people edit."""
-        return edits_beside(self.path)
+        return get_edits_path(self.path)
 
     @property
     def rows(self) -> list[tuple[ChosenRubric, bool]]:
@@ -494,9 +494,7 @@ class EditedSet(Result):
             heading: [] for heading in (*SIDES.values(), TURNED)
         }
         for rubric, on in self.rows:
-            groups[TURNED if went_the_other_way(rubric) else SIDES[rubric.polarity]].append(
-                (rubric, on)
-            )
+            groups[TURNED if has_turned(rubric) else SIDES[rubric.polarity]].append((rubric, on))
 
         for heading, listed in groups.items():
             if listed:
@@ -661,9 +659,7 @@ def _judged(edited_set: EditedSet, store: Path | None) -> str:
         )
     if rubric.alone is None or rubric.alone.by in ("model", "likeness"):  # these read its words
         return ""
-    return (
-        f"It is still judged by {BY[rubric.alone.by]}; --judge-anew gives that up for its new words"
-    )
+    return f"It is still judged by {JUDGED_BY_IN_WORDS[rubric.alone.by]}; --judge-anew gives that up for its new words"
 
 
 def _preview_edited_set(edited_set: EditedSet, store: Path | None) -> str:
@@ -696,7 +692,7 @@ def _preview_edited_set(edited_set: EditedSet, store: Path | None) -> str:
 
 def _entries(path: Path) -> tuple[Entry, ...]:
     rubric_set = RubricSet.load(path, arrays=False)
-    return entries_of(rubric_set.rubrics, rubric_set.off)
+    return make_entries(rubric_set.rubrics, rubric_set.off)
 
 
 def _written(
@@ -706,8 +702,8 @@ def _written(
     progress: Progress | None,
 ) -> EditedSet:
     write_whole(
-        edits_beside(path),
-        toml_of(entries, path.name).encode(),
+        get_edits_path(path),
+        write_edits_toml(entries, path.name).encode(),
         named=False,
     )
     # read again from disk, so that what is returned is what was written
@@ -755,7 +751,7 @@ class LintResult(Result):
         unanswered: Why the model gave no words; empty where it did, or wasn't asked.
     """
 
-    marks: tuple[Mark, ...]
+    marks: tuple[LintMark, ...]
     texts: dict[str, str]
     n: int
     worded_by: str = ""
@@ -817,12 +813,12 @@ def lint_rubrics(
     # marks on words and answers need one rubric each, marks on twins need all
     rubric_set = read_set(rubrics, store_of(run), arrays=False)
     reasons = {reason.id: reason for reason in rubric_set.reasons}
-    marks: list[Mark] = []
+    marks: list[LintMark] = []
     for rubric in rubric_set.rubrics:
-        marks.extend((*marks_on_words(rubric), *marks_on_answers(rubric, reasons)))
+        marks.extend((*mark_words(rubric), *mark_answers(rubric, reasons)))
 
     embedder = embedder_for(run.store if run is not None and run.store.is_dir() else None)
-    marks += marks_on_pairs(
+    marks += mark_pairs(
         rubric_set.rubrics,
         near_pairs(rubric_set.rubrics, embedder),
     )
@@ -852,10 +848,10 @@ async def _worded_by_model(
     from pollex.agents.llm.rewording import reword
 
     # only marks on words can be mended by other words; the model is told what they are
-    marked = [rubric for rubric in rubric_set.rubrics if marks_on_words(rubric)]
+    marked = [rubric for rubric in rubric_set.rubrics if mark_words(rubric)]
     why = {}
     for rubric in marked:
-        why[rubric.id] = [mark.why for mark in marks_on_words(rubric)]
+        why[rubric.id] = [mark.why for mark in mark_words(rubric)]
 
     async with await hire(model, rubric_set.domain, opened.store) as staff:
         opened.announce(staff)

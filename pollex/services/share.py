@@ -27,20 +27,20 @@ from pollex.formats.label_files import RANDOM, VOLUNTARY, GivenLabel, labels_in,
 from pollex.formats.paths import look_up
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
-from pollex.measures.arrays import Bools, Floats, Ints, numbers_of
+from pollex.measures.arrays import Bools, Floats, Ints, number_names
 from pollex.measures.intervals import Figure
 from pollex.measures.share import (
-    FEWEST,
+    FEWEST_LABELS,
     Bounds,
     Dependence,
     Labeled,
     Share,
-    adjusted_share,
-    bounds_of_share,
-    dependence_of_votes,
-    share_at_random,
-    share_of_probabilities,
-    wilson_share,
+    bound_share,
+    estimate_adjusted_share,
+    estimate_mean_probability,
+    estimate_share_at_random,
+    estimate_wilson_share,
+    measure_vote_dependence,
 )
 from pollex.outputs import write_text
 from pollex.reports.share import share_page
@@ -345,7 +345,7 @@ def users_of(conversations: Sequence[Conversation]) -> Ints | None:
     if all(conversation.group is None for conversation in conversations):
         return None
 
-    return numbers_of(
+    return number_names(
         (conversation.group, "") if conversation.group is not None else ("", conversation.id)
         for conversation in conversations
     )
@@ -515,7 +515,7 @@ class Estimates:
             )
 
         if self.missing:
-            yield f"No estimate from fewer than {FEWEST} labels: {self.needs}."
+            yield f"No estimate from fewer than {FEWEST_LABELS} labels: {self.needs}."
 
 
 def cells_of(share: Share) -> tuple[str, str, str]:
@@ -701,7 +701,7 @@ def share_of(
     by_scores = None
     doubts = list[str]()
     if rubric_set is not None and probability is not None:
-        by_scores = share_of_probabilities(probability, rubric_set.calibration_error)
+        by_scores = estimate_mean_probability(probability, rubric_set.calibration_error)
         doubts = [rubric_set.at_chance] if rubric_set.at_chance else []
 
     return ShareResult(
@@ -739,11 +739,11 @@ def estimate_shares(name: str, sample: Sample) -> Estimates:
     numbers = {RANDOM: int(sample.random.sum()), VOLUNTARY: int(sample.voted.sum())}
     missing = {}
     for way, n in numbers.items():
-        if 0 < n < FEWEST:
-            missing[way] = FEWEST - n
+        if 0 < n < FEWEST_LABELS:
+            missing[way] = FEWEST_LABELS - n
 
     if not any(numbers.values()):
-        missing = {RANDOM: FEWEST}
+        missing = {RANDOM: FEWEST_LABELS}
 
     estimates = Estimates(
         name=name,
@@ -752,24 +752,24 @@ def estimate_shares(name: str, sample: Sample) -> Estimates:
         missing=missing,
     )
     # random labels estimate the share without assumptions
-    if numbers[RANDOM] >= FEWEST:
+    if numbers[RANDOM] >= FEWEST_LABELS:
         estimates = replace(
             estimates,
-            at_random=share_at_random(split_random_labels(sample)),
+            at_random=estimate_share_at_random(split_random_labels(sample)),
         )
 
     # votes alone: who votes, what all would say if votes were fair, and bounds if they are not
-    if numbers[VOLUNTARY] < FEWEST:
+    if numbers[VOLUNTARY] < FEWEST_LABELS:
         return estimates
 
     facts = (sample.voted, sample.liked, sample.of_votes, sample.voting)
-    adjusted = adjusted_share(*facts)
+    adjusted = estimate_adjusted_share(*facts)
     return replace(
         estimates,
-        voters=wilson_share(sample.liked[sample.voted], "of voters"),
+        voters=estimate_wilson_share(sample.liked[sample.voted], "of voters"),
         adjusted=adjusted,
-        bounds=tuple(bounds_of_share(*facts)),
-        dependence=dependence_of_votes(estimates.at_random, adjusted, sample.of_votes)
+        bounds=tuple(bound_share(*facts)),
+        dependence=measure_vote_dependence(estimates.at_random, adjusted, sample.of_votes)
         if estimates.at_random
         else None,
     )

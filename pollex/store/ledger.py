@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from pollex.gateway.batches.desk import BatchLine, Submission
-from pollex.gateway.calls import LEASE, StoredCall
+from pollex.gateway.calls import LEASE_SECONDS, StoredCall
 from pollex.store.database import Statement
 from pollex.store.runs import OUT, CallLease, is_held
 from pollex.store.spans import Tracer
@@ -145,7 +145,7 @@ class StoreLedger:
         key: str,
         attempt: int,
         about: Mapping[str, Any],
-        seconds: float = LEASE,
+        seconds: float = LEASE_SECONDS,
     ) -> bool:
         """Record that a call is about to be sent, before returning; False where another process has it."""
         begun = now()

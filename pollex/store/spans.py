@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from pollex.gateway.redaction import redact
+from pollex.gateway.redaction import redact_secrets
 from pollex.store.store import Store
 from pollex.store.tables import SpanRow, now
 
@@ -136,7 +136,7 @@ class Tracer:
         error: str,
     ) -> None:
         # texts of errors may quote keys
-        error = redact(error, self._secrets)[:LONGEST_ERROR]
+        error = redact_secrets(error, self._secrets)[:LONGEST_ERROR]
         # what the page at work shows, without reading the store
         counted = self.nodes[span.name]
         counted.n += 1

@@ -19,7 +19,7 @@ from langgraph.graph import StateGraph
 from langgraph.runtime import Runtime
 
 from pollex.errors import PollexError
-from pollex.graphs.context import FORKED, GONE_ON, Resources, hold_resources
+from pollex.graphs.context import FORKED, SERVED_RUN_ID, Resources, hold_resources
 from pollex.graphs.learn.graph import build as build_learn
 from pollex.graphs.learn.refit import build as build_refit
 from pollex.graphs.learn.spur import build as build_spur
@@ -98,7 +98,7 @@ class StudioRun:
     def _run(self, use_case: Callable[[Any], object]) -> None:
         # in place of running its graph the use case waits for the server's nodes
         OUTSIDE.set(self._wait)
-        GONE_ON.set(self._gone_on)
+        SERVED_RUN_ID.set(self._gone_on)
         FORKED.set(self._forked)
         # a development server's, which looks at every loop:
         if check := sys.modules.get("blockbuster.blockbuster"):

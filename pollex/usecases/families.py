@@ -266,7 +266,10 @@ def options_of_log(use_case: Any) -> Mapping[str, Any]:
 
 def log_table(use_case: Any) -> Mapping[Any, Any]:
     """Return the table `[log]` of the domain profile: the one that was given, else that of the rubric set."""
-    from pollex.prompts.domain import DomainProfile, log_of  # pydantic is not needed for --help
+    from pollex.prompts.domain import (  # pydantic is not needed for --help
+        DomainProfile,
+        get_log_table,
+    )
 
     domain = getattr(use_case, "domain", None)
     rubrics = getattr(use_case, "rubrics", None)
@@ -279,7 +282,7 @@ def log_table(use_case: Any) -> Mapping[Any, Any]:
 
         return profile.log or {}
 
-    return log_of(rubrics)
+    return get_log_table(rubrics)
 
 
 @options

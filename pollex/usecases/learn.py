@@ -178,7 +178,7 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
     def as_settings(self, context: CallContext) -> LearnSettings:
         """Return the settings of the run."""
         # not for --help
-        from pollex.rubrics.learning.settings import HALF, LearnSettings, budget_of
+        from pollex.rubrics.learning.settings import HALF_HELD_OUT, LearnSettings, make_budget
 
         # options that are settings by the same name
         names = ("method", "policy", "alpha", "probability", "also", "seed", "mini_batch")
@@ -189,19 +189,19 @@ class LearnRubrics(Commented, Grouped, AllLabels, Reading, Writing, UseCase["Lea
         share = self.test_fraction
         # what is given is fitted: half of the labels measure it
         if share is None and not written:
-            share = HALF
+            share = HALF_HELD_OUT
         elif share is None and model.name is None:
             # without a model all labels teach, and folds measure
             share = 0.0
         elif share is None and (self.method == "spur" or model.settings.prompts == "paper"):
             # as the paper does
-            share = HALF
+            share = HALF_HELD_OUT
 
         # the paper chooses up to the budget
         fills = model.settings.prompts == "paper"
         return LearnSettings(
             test_fraction=share,
-            budget=budget_of(self.budget),
+            budget=make_budget(self.budget),
             fills=fills,
             **self.given(*names),
         )

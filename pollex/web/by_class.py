@@ -9,7 +9,7 @@ from typing import Any
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import NEUTRAL, NEVER_CAME_UP, Question
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import share_of
+from pollex.rubrics.worth import measure_share
 from pollex.store.runs import Run
 from pollex.web.site import NamedSet, Site
 
@@ -52,7 +52,7 @@ class Shares:
         above = sum(counts.get(place, 0) for place in high)
         # one place more than there are options: the occasion never came up
         every = tuple(counts.get(place, 0) for place in range(len(question.options) + 1))
-        return cls(every, share_of(above, sum(every)))
+        return cls(every, measure_share(above, sum(every)))
 
 
 @dataclass(frozen=True)

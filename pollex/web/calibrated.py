@@ -7,9 +7,9 @@ from typing import Any, Literal
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.distributions import Reliability, reliability
+from pollex.measures.distributions import Reliability, draw_reliability
 from pollex.measures.intervals import Figure
-from pollex.rubrics.worth import share_of
+from pollex.rubrics.worth import measure_share
 from pollex.store.labels import read_opinions, settle_answers
 from pollex.store.store import Store
 from pollex.web.lens import Lens
@@ -129,7 +129,7 @@ def reliability_of(lens: Lens) -> Reliability | None:
     p = lens.probability[rows]
     up = lens.label[rows]
     # probabilities of thumb down and up `[row, 2]`; each row is a text of its own
-    diagrams = reliability(
+    diagrams = draw_reliability(
         np.column_stack([1 - p, p]),
         up,
         np.arange(len(rows)),
@@ -179,7 +179,7 @@ def _band(
         low,
         high,
         float(p.mean()),
-        share_of(int(up.sum()), len(up)),
+        measure_share(int(up.sum()), len(up)),
     )
 
 
@@ -196,7 +196,7 @@ def find_tails(lens: Lens) -> list[Tail]:
         wrong = in_bin[lens.label[in_bin] == against]
         order = wrong[np.argsort(sign * lens.probability[wrong], kind="stable")][:WORST]
         worst = tuple((lens.ids[row], float(lens.probability[row])) for row in order.tolist())
-        bins.append(Tail(words, share_of(len(wrong), len(in_bin)), worst))
+        bins.append(Tail(words, measure_share(len(wrong), len(in_bin)), worst))
 
     return bins
 
@@ -223,7 +223,7 @@ def measure_subgroups_of_run(
         Subgroup(
             name,
             float(lens.probability[group_rows].mean()),
-            share_of(int((lens.label[group_rows] == 1).sum()), len(group_rows)),
+            measure_share(int((lens.label[group_rows] == 1).sum()), len(group_rows)),
         )
         for name, group_rows in largest
         if len(group_rows) >= 5
@@ -239,7 +239,7 @@ def measure_drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[s
         there are guesses.
     """
     # SciPy comes with it, and takes a third of a second
-    from pollex.measures.drift import stability
+    from pollex.measures.drift import measure_stability
 
     before = _values(lens)
     drifts: list[dict[str, Any]] = []
@@ -247,7 +247,7 @@ def measure_drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[s
         after = _values(other)
         if len(before) < FEWEST_LABELS or len(after) < FEWEST_LABELS:
             continue
-        change = stability(before, after, np.random.default_rng(0), 200)
+        change = measure_stability(before, after, np.random.default_rng(0), 200)
         # thumbs of the other run, whether it was learned from them or not
         is_told = (other.label >= 0) & ~np.isnan(other.probability)
         row: dict[str, Any] = {
@@ -256,7 +256,7 @@ def measure_drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[s
             "mean": float(after.mean()),
         }
         row |= {
-            "seen": share_of(int((other.label[is_told] == 1).sum()), int(is_told.sum())),
+            "seen": measure_share(int((other.label[is_told] == 1).sum()), int(is_told.sum())),
             "marked": change.marked,
         }
         row |= {"index": Figure(change.value, change.low, change.high, change.after)}
@@ -268,7 +268,7 @@ def measure_drift(lens: Lens, others: Sequence[tuple[str, Lens]]) -> list[dict[s
 def share_outside(before: Floats, after: Floats) -> Figure:
     """Compute the share of values beyond all of `before`, with Wilson's interval; NaN is no value."""
     known_before, known_after = (values[~np.isnan(values)] for values in (before, after))
-    return share_of(
+    return measure_share(
         int(((known_after < known_before.min()) | (known_after > known_before.max())).sum()),
         len(known_after),
     )

@@ -22,7 +22,7 @@ from pollex.reports.page import style_of
 from pollex.reports.transcript import MarkedText
 from pollex.rooms import folders_of
 from pollex.rubrics.records import RubricEvidence
-from pollex.rubrics.worth import doubt, with_bounds
+from pollex.rubrics.worth import describe_doubt, describe_worth_with_bounds
 from pollex.store.runs import Run
 from pollex.text import printable
 from pollex.web import links
@@ -45,9 +45,9 @@ def environment() -> Environment:
     # `web/` tells these templates from those of the reports
     ours = PrefixLoader({"web": PackageLoader("pollex.web", "templates")})
     environment = reports.overlay(loader=ChoiceLoader([ours, reports.loader]))
-    environment.filters = environment.filters | {
-        filter_.__name__: filter_ for filter_ in (*FILTERS, doubt, worth_told)
-    }
+    # templates know these filters by the functions' names, and `doubt`
+    filters = {filter_.__name__: filter_ for filter_ in (*FILTERS, worth_told)}
+    environment.filters = environment.filters | filters | {"doubt": describe_doubt}
     environment.globals = environment.globals | {
         "links": links,
         "static": static,
@@ -64,7 +64,7 @@ def environment() -> Environment:
 
 def worth_told(worth: RubricEvidence) -> str:
     """Describe how often a rubric holds, and its thumbs, each share with its interval."""
-    return unbreak(with_bounds(worth))
+    return unbreak(describe_worth_with_bounds(worth))
 
 
 _SCRIPT = re.compile(r"<script\b[^>]*></script>\s*")

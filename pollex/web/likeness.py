@@ -48,7 +48,7 @@ def estimate_good(site: Site, run: Run) -> Figure | None:
         return None
 
     def estimated() -> Figure | None:
-        from pollex.measures.share import share_of_probabilities  # as above
+        from pollex.measures.share import estimate_mean_probability  # as above
 
         probabilities = []
         for row in site.store.ask(run.id, PROBABILITIES):
@@ -56,7 +56,7 @@ def estimate_good(site: Site, run: Run) -> Figure | None:
 
         error = named.rubric_set.calibration_error
         if probabilities:
-            return share_of_probabilities(
+            return estimate_mean_probability(
                 np.array(probabilities, dtype=np.float64),
                 error,
             )

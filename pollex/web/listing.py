@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 from pydantic import Field
 
-from pollex.calibration.active_learning import rank, vectors_of
+from pollex.calibration.active_learning import make_text_vectors, rank_unlabeled_texts
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.store.labels import THUMB, read_opinions
 from pollex.store.runs import Run
@@ -513,9 +513,9 @@ def telling(
     vectors = lens.kept(
         "vectors",
         "",
-        lambda: vectors_of(answers_of(store, run, lens)),
+        lambda: make_text_vectors(answers_of(store, run, lens)),
     )
-    return np.asarray(rows[rank(vectors[rows], p * (1 - p), is_labeled, FIRST)])
+    return np.asarray(rows[rank_unlabeled_texts(vectors[rows], p * (1 - p), is_labeled, FIRST)])
 
 
 def answers_of(store: Store, run: str, lens: Lens) -> Floats:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from pollex.gateway.endpoint import refuse_no_address
-from pollex.gateway.redaction import secrets_of_address
+from pollex.gateway.redaction import find_secrets_in_address
 from pollex.web.faults import Fault, Forbidden
 from pollex.web.kept_commands import addresses_named
 from pollex.web.site import Site
@@ -26,7 +26,7 @@ def require_endpoint(site: Site, base_url: str) -> None:
     refuse_no_address(base_url)
     if base_url in addresses_named(site):
         return
-    if secrets_of_address(base_url):
+    if find_secrets_in_address(base_url):
         raise Fault(
             "the address holds a key or a password",
             hint="type it into the field Key",

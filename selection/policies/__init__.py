@@ -13,12 +13,12 @@ import numpy as np
 
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.selection.pool import Budget, Pool, Selection, in_order
+from pollex.selection.pool import Budget, Pool, Selection, trace_selection
 
-DEFAULT = "greedy"
+DEFAULT_POLICY = "greedy"
 """RUBICON's own: `benchmarks/rubicon_tables.py` has all of them side by side."""
 
-INDIFFERENT = (0.0,)
+NO_ALPHAS = (0.0,)
 """The grid of a policy without a use for α."""
 
 
@@ -46,12 +46,12 @@ POLICIES: dict[str, Policy] = {
 }
 
 ALPHAS: dict[str, tuple[float, ...]] = {
-    name: getattr(module, "ALPHAS", INDIFFERENT) for name, module in _MODULES.items()
+    name: getattr(module, "ALPHAS", NO_ALPHAS) for name, module in _MODULES.items()
 }
 """What cross-validation tries, by policy."""
 
 
-def policy_named(name: str) -> Policy:
+def get_policy(name: str) -> Policy:
     """Return the policy of that name.
 
     Raises:
@@ -66,7 +66,7 @@ def policy_named(name: str) -> Policy:
     return POLICIES[name]
 
 
-def select(
+def select_rubrics(
     values: Floats,
     positive: Bools,
     sat: Bools | Ints,
@@ -74,7 +74,7 @@ def select(
     budget: Budget,
     alpha: float,
     rng: np.random.Generator,
-    policy: str = DEFAULT,
+    policy: str = DEFAULT_POLICY,
 ) -> Selection:
     """Choose rubrics from a pool.
 
@@ -91,6 +91,6 @@ def select(
         BadLabels: All labels are alike.
         WrongUse: There is no such policy.
     """
-    choose = policy_named(policy)
+    choose = get_policy(policy)
     pool = Pool.of(values, positive, sat, ids, budget)
-    return in_order(pool, alpha, choose(pool, alpha, rng))
+    return trace_selection(pool, alpha, choose(pool, alpha, rng))

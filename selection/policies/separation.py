@@ -13,7 +13,7 @@ import numpy as np
 
 from pollex.measures.arrays import Floats, Ints
 from pollex.selection.losses import EVAL_RANGE
-from pollex.selection.pool import Pool, walk
+from pollex.selection.pool import Pool, add_by_cost
 
 ALPHAS = (0.25, 0.5, 0.75)
 """Exponents of the spread. At 1, what a log of 150 says of its covariances is taken for true, and held-out AUC falls
@@ -22,7 +22,7 @@ without cross-validation of so few seeing it; at 0 it is correctness alone."""
 SHRINKAGE = 0.2
 """Share of the covariances that is taken away."""
 
-FLOOR = EVAL_RANGE / 100
+LEAST_SPREAD = EVAL_RANGE / 100
 """The least spread: a set that separates by chance on few conversations is not infinitely good."""
 
 
@@ -30,7 +30,7 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa:
     """Add the rubric that maximizes `LC / s^α`, s the within-class standard deviation."""
     # distance between the class means, and variances within the classes
     gaps = pool.evals[0].mean(1) - pool.evals[1].mean(1)
-    covariance = within_class_covariances(pool)
+    covariance = compute_within_class_covariances(pool)
     variances = np.diag(covariance)
 
     def costs(chosen: frozenset[int]) -> Floats:
@@ -40,7 +40,7 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa:
         correctness = gaps[inside].sum() + gaps[candidates]
         shared = covariance[np.ix_(inside, candidates)].sum(0)
         variance = covariance[np.ix_(inside, inside)].sum() + 2 * shared + variances[candidates]
-        spread = np.sqrt(np.maximum(variance, FLOOR**2)) ** alpha
+        spread = np.sqrt(np.maximum(variance, LEAST_SPREAD**2)) ** alpha
         # Where the wrong class scores higher, less of it is better, and so is less spread.
         worth: Floats = np.where(
             correctness > 0,
@@ -50,10 +50,10 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa:
 
         return -worth
 
-    return walk(pool, costs)
+    return add_by_cost(pool, costs)
 
 
-def within_class_covariances(pool: Pool) -> Floats:
+def compute_within_class_covariances(pool: Pool) -> Floats:
     """Compute pooled and shrunk within-class covariances of evals `[rubric, rubric]`."""
     centered = []
     for evals in pool.evals:

@@ -21,10 +21,10 @@ EXPLORATION = 1.0
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
     """Play the bandit, then take the rubrics with the largest mean reward."""
-    return rank_by_worth(pool, play(pool, rng))
+    return rank_by_worth(pool, play_bandit(pool, rng))
 
 
-def play(pool: Pool, rng: np.random.Generator) -> Floats:
+def play_bandit(pool: Pool, rng: np.random.Generator) -> Floats:
     """Return mean reward of each rubric, in evals a conversation `[rubric]`.
 
     Each round pulls, of each kind, as many arms as its budget: those with the highest bound.
@@ -32,7 +32,7 @@ def play(pool: Pool, rng: np.random.Generator) -> Floats:
     everyone = np.arange(len(pool.kinds))
     # every arm is pulled once
     pulls = np.ones(len(everyone))
-    total = _reward(pool, everyone, rng)
+    total = _draw_rewards(pool, everyone, rng)
     for played in range(1, ROUNDS + 1):
         bounds = total / pulls + EXPLORATION * np.sqrt(2 * np.log(1 + played) / pulls)
         # of each kind, as many as its budget
@@ -40,13 +40,13 @@ def play(pool: Pool, rng: np.random.Generator) -> Floats:
         arms = np.concatenate(
             [order[pool.kinds[order] == kind][:most] for kind, most in enumerate(pool.budget)]
         )
-        total[arms] += _reward(pool, arms, rng)
+        total[arms] += _draw_rewards(pool, arms, rng)
         pulls[arms] += 1
 
     return total / pulls
 
 
-def _reward(pool: Pool, arms: Ints, rng: np.random.Generator) -> Floats:
+def _draw_rewards(pool: Pool, arms: Ints, rng: np.random.Generator) -> Floats:
     positive, negative = pool.evals
     size = positive.shape[1] + negative.shape[1]
     # conversations of both classes, numbered through

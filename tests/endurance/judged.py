@@ -12,7 +12,7 @@ from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import ChosenRubric, DataRecord, JudgeRecord
 from pollex.rubrics.rubric import Polarity
-from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.selection.threshold import Calibration, Window
 
 MODEL = "fake-model"
@@ -130,7 +130,7 @@ def rubric_set(place: str, *, sat: int = 10, dsat: int = 10, **options: Any) -> 
         ),
         training=Assessment(n=0, positives=0, negatives=0, **dict.fromkeys(names, undefined)),
         held_out=None,
-        rubrics_digest=digest_of(rubrics),
+        rubrics_digest=hash_rubrics(rubrics),
     )
 
 

@@ -30,7 +30,7 @@ from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.rubric import DISTILLED, Rubric, content_id
+from pollex.rubrics.rubric import DISTILLED, Rubric, make_content_id
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -334,7 +334,7 @@ class DistilledJudge(Judge):
 
     @property
     def fingerprint(self) -> str:
-        return content_id(
+        return make_content_id(
             NAME,
             VERSION,
             json.dumps(self.learned, sort_keys=True),
@@ -502,7 +502,7 @@ class LocalJudge(Divided):
 
     @property
     def fingerprint(self) -> str:
-        return content_id(
+        return make_content_id(
             "local",
             self.built_in.fingerprint,
             self.model.fingerprint,

@@ -40,9 +40,9 @@ from pollex.conversations.splits import number_blocks
 from pollex.prompts.domain import STOPWORDS
 from pollex.rubrics.answers import LIKERT
 from pollex.rubrics.learning.material import MadePool
-from pollex.rubrics.learning.words import Words, contrast, sources_of
+from pollex.rubrics.learning.words import LogPhrases, contrast_classes, list_phrase_sources
 from pollex.rubrics.records import LIKELY
-from pollex.rubrics.rubric import Polarity, Rubric, content_id
+from pollex.rubrics.rubric import Polarity, Rubric, make_content_id
 
 PARTIES: tuple[Party, Party] = ("user", "assistant")
 # one half has to show a contrast clearly, and the other one to bear it out
@@ -83,7 +83,7 @@ class Clue:
         """The rubric that asserts it."""
         text = self.signal.statement
         return Rubric(
-            id=content_id(self.polarity, text, self.source),
+            id=make_content_id(self.polarity, text, self.source),
             text=text,
             polarity=self.polarity,
             source=self.source,
@@ -138,20 +138,20 @@ class StudiedLog:
         return phrases
 
     @cached_property
-    def words(self) -> Words:
+    def words(self) -> LogPhrases:
         """The phrases of both parties together."""
         # a quarter of a second; only `learn` needs it
         from scipy.sparse import csr_matrix, hstack
 
         sources = []
         for party, phrases, _ in self._phrases:
-            sources.extend(sources_of(party, phrases))
+            sources.extend(list_phrase_sources(party, phrases))
 
         present = hstack(
             [csr_matrix(present) for *_, present in self._phrases],
             format="csr",
         )
-        return Words(sources, present)
+        return LogPhrases(sources, present)
 
     @cached_property
     def _blocks(self) -> Indices:
@@ -331,12 +331,12 @@ def score_contrasts(present: Any, positive: Flags) -> Floats:
     rank = np.where(positive, positive.cumsum(), (~positive).cumsum())  # within its class
     # every second conversation of either class, and the others
     first, second = (
-        contrast(present[half], positive[half]) for half in (rank % 2 == 1, rank % 2 == 0)
+        contrast_classes(present[half], positive[half]) for half in (rank % 2 == 1, rank % 2 == 0)
     )
     # both halves show it in one direction, and one of them clearly
     held = (np.minimum(first, second) >= HELD_Z) | (np.maximum(first, second) <= -HELD_Z)
     picked = np.maximum(abs(first), abs(second)) >= PICKED_Z
-    return np.where(held & picked, contrast(present, positive), 0.0)
+    return np.where(held & picked, contrast_classes(present, positive), 0.0)
 
 
 def list_frequent_phrases(

@@ -39,8 +39,8 @@ from pollex.agents.roles import no_answers
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.rubric import PERSON, TONE, Rubric, content_id
-from pollex.rubrics.tone import ToneScale, as_answers
+from pollex.rubrics.rubric import PERSON, TONE, Rubric, make_content_id
+from pollex.rubrics.tone import ToneScale, make_tone_answers
 
 VERSION = "4"
 FOLDS = 5
@@ -114,7 +114,7 @@ class EmbeddedJudge:
             # all that answers depend on: version, embedder, and everything learned
             scales = sorted(f"{id_} {scale.to_json()}" for id_, scale in self.scales.items())
             scales += [] if self.tone is None else [f"{TONE} {self.tone.to_json()}"]
-            self._fingerprint = content_id(
+            self._fingerprint = make_content_id(
                 "judge",
                 VERSION,
                 self.embedder.identity,
@@ -280,7 +280,7 @@ class EmbeddedJudge:
             )[0]
 
         tone = float(self.tone.tone(measure_form(view)))
-        p = tuple(as_answers(np.array(tone), len(question.options)).tolist())
+        p = tuple(make_tone_answers(np.array(tone), len(question.options)).tolist())
         return Answer.trusted(
             question_id=question.id,
             probabilities=p,

@@ -22,13 +22,13 @@ from pollex.agents.roles import Deduplication, Extraction, Pair, Summary
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import flag_positives
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.merging import by_support, merge
-from pollex.rubrics.rubric import Polarity, Reason, Rubric, content_id, with_reasons
+from pollex.rubrics.merging import merge_rubrics, sort_by_support
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, add_reasons, make_content_id
 
 if TYPE_CHECKING:
     from pollex.agents.embedded.clues import Clue, StudiedLog
     from pollex.rubrics.learning.material import MadePool
-    from pollex.rubrics.learning.words import Words
+    from pollex.rubrics.learning.words import LogPhrases
 
 MOST_REASONS = 3
 MOST_EVENTS = 2
@@ -50,7 +50,7 @@ class EmbeddedExtractor:
 
     @property
     def fingerprint(self) -> str:
-        return content_id(
+        return make_content_id(
             "extractor",
             "5",
             self.embedder.identity,
@@ -89,7 +89,7 @@ class EmbeddedExtractor:
         pool = study.made(flag_positives(study.conversations), in_training)
         return replace(pool, answers=pool.answers[order])
 
-    def words(self, conversations: Sequence[Conversation]) -> Words:
+    def words(self, conversations: Sequence[Conversation]) -> LogPhrases:
         """Lay out all phrases of some conversations, in their order."""
         study, order = self._studied(conversations)
         return study.words.at(order)
@@ -175,7 +175,7 @@ class EmbeddedExtractor:
             return None
 
         return Reason(
-            id=content_id(
+            id=make_content_id(
                 view.conversation.id, view.conversation.text_hash, clue.polarity, clue.source
             ),
             conversation_id=view.conversation.id,
@@ -224,7 +224,7 @@ class EmbeddedSummarizer:
 
     @property
     def fingerprint(self) -> str:
-        return content_id("summarizer", "2", *self.domain_words)
+        return make_content_id("summarizer", "2", *self.domain_words)
 
     async def summarize(
         self,
@@ -265,9 +265,9 @@ class EmbeddedSummarizer:
             # an event's sentence names its objects already
             [] if source.startswith(HAPPENED) else self._topic(reasons),
         )
-        return with_reasons(
+        return add_reasons(
             Rubric(
-                id=content_id(polarity, text, source),
+                id=make_content_id(polarity, text, source),
                 text=text,
                 polarity=polarity,
                 source=source,
@@ -328,7 +328,7 @@ class EmbeddedDeduplicator:
 
     @property
     def fingerprint(self) -> str:
-        return content_id(
+        return make_content_id(
             "deduplicator",
             "2",
             self.embedder.identity,
@@ -340,8 +340,8 @@ class EmbeddedDeduplicator:
         kept_rubrics: dict[str, Rubric] = {}
         merged: dict[str, str] = {}
         for group in self.groups(rubrics):
-            ranked = by_support(group)
-            kept_rubrics[ranked[0].id] = merge(ranked)
+            ranked = sort_by_support(group)
+            kept_rubrics[ranked[0].id] = merge_rubrics(ranked)
             merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
 
         return Deduplication(

@@ -19,7 +19,7 @@ from pollex.agents.embedded.spoken import list_other_language_replies
 from pollex.agents.embedded.view import Floats, Indices, View, measure_likeness
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.rubric import Tells
-from pollex.rubrics.tone import Form
+from pollex.rubrics.tone import ToneForm
 
 Party = Literal["user", "assistant", "both"]
 # classes such as \W, whose letter is no capital to be matched
@@ -259,5 +259,5 @@ def measure_form(view: View) -> Floats:
     )
 
 
-FORM = Form(tuple(signal.statement for signal in OF_WORDS), measure_word_signals)
+FORM = ToneForm(tuple(signal.statement for signal in OF_WORDS), measure_word_signals)
 """What tone is made of."""

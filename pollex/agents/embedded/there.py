@@ -9,7 +9,7 @@ from pollex.agents.embedded.events.signal import name_family, quote_event, write
 from pollex.agents.embedded.events.topics import Topics
 from pollex.agents.embedded.evidence import get_tells
 from pollex.conversations.conversation import Conversation
-from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Rubric, content_id
+from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Rubric, make_content_id
 
 MOST_OF_A_SIDE = 5
 NO_TOPICS = Topics(())
@@ -67,7 +67,7 @@ def _write_rubric(
     )
 
     return Rubric(
-        id=content_id(polarity, text, source),
+        id=make_content_id(polarity, text, source),
         text=text,
         polarity=polarity,
         quotes=quotes,

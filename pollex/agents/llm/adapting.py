@@ -8,10 +8,10 @@ from typing import Any
 
 from pollex.agents.checks import collapse_white_space, explain_refusal
 from pollex.agents.llm.asker import Asker, source_of
-from pollex.prompts.prompt import Prompt, load
+from pollex.prompts.prompt import Prompt, load_prompt
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.records import AdaptedRubric
-from pollex.rubrics.rubric import Polarity, Rubric, content_id
+from pollex.rubrics.rubric import Polarity, Rubric, make_content_id
 
 MOST = 20
 """Rubrics that one call adapts."""
@@ -27,7 +27,7 @@ async def adapt_rubrics(
     changes: list[AdaptedRubric] = []
     for start in range(0, len(rubrics), MOST):
         batch = rubrics[start : start + MOST]
-        prompt = load("adapt")
+        prompt = load_prompt("adapt")
         value = await _answer(asker, prompt, batch)
         for number, rubric in enumerate(batch, 1):
             change = _change_of(
@@ -107,5 +107,5 @@ def _in_words_of(change: AdaptedRubric, rubric: Rubric, source: str) -> Rubric:
     if change.does != "reworded":
         return rubric
 
-    id_ = content_id(rubric.polarity, change.text)
+    id_ = make_content_id(rubric.polarity, change.text)
     return rubric.model_copy(update={"id": id_, "text": change.text, "source": source})

@@ -14,9 +14,9 @@ from pollex.errors import ModelRefused, WrongUse
 from pollex.gateway.calls import Call, Capabilities, Completed, Outcome, Truncated
 from pollex.prompts.data_boundary import Item
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.prompt import Layout, Prompt, load, messages
+from pollex.prompts.prompt import Layout, Prompt, build_messages, load_prompt
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.judge_settings import CALLS, JudgeSettings
+from pollex.rubrics.judge_settings import CALL_FIELDS, JudgeSettings
 from pollex.rubrics.rubric import Polarity
 
 VERSION = "1"
@@ -139,7 +139,7 @@ class Asker:
             settings: Fields of `Call`: `item`, and what differs from a deterministic answer.
         """
         schema = prompt.schema if schema is None else schema
-        prompt_messages = messages(
+        prompt_messages = build_messages(
             prompt,
             {**self.profile.values(), **values},
             items,
@@ -217,7 +217,7 @@ class Asker:
             "version": VERSION,
             "model": self.name,
             "capabilities": capabilities,
-            **self.settings.facts(CALLS),
+            **self.settings.facts(CALL_FIELDS),
             "without": sorted(self.settings.left_out),
             "profile": self.profile.model_dump(),
             "prompts": {prompt.name: prompt.version for prompt in prompts},
@@ -261,7 +261,7 @@ def load_by_polarity(task: str, *, paper: bool = False) -> dict[Polarity, Prompt
     Args:
         paper: Whether RUBICON's paper's own is wanted, which is one for both.
     """
-    return {kind: load(f"{task}_{'paper' if paper else kind}") for kind in TOLD}
+    return {kind: load_prompt(f"{task}_{'paper' if paper else kind}") for kind in TOLD}
 
 
 TOLD: dict[Polarity, dict[str, str]] = {

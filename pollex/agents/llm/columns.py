@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from pollex.agents.llm.asker import Asker
 from pollex.prompts.data_boundary import Item
-from pollex.prompts.prompt import load
+from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Unanswered
 
 
@@ -42,7 +42,7 @@ class ColumnsRead(BaseModel):
 async def read_columns(asker: Asker, columns: Sequence[Item]) -> ColumnsRead | str:
     """Return what a model says of some columns, or why it says nothing."""
     value = await asker.value(
-        load("map_columns"),
+        load_prompt("map_columns"),
         columns,
         {},
         {"columns": list},

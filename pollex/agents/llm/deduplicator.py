@@ -13,9 +13,9 @@ from pollex.agents.embedded.roles import find_components
 from pollex.agents.llm.asker import Asker, Role
 from pollex.agents.llm.parsing import numbers
 from pollex.agents.roles import Deduplication
-from pollex.prompts.prompt import load
+from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.merging import by_support, merge
+from pollex.rubrics.merging import merge_rubrics, sort_by_support
 from pollex.rubrics.rubric import BUILT_IN, Rubric
 
 MOST_IN_A_GROUP = 30
@@ -35,7 +35,7 @@ class LlmDeduplicator(Role):
 
     def __init__(self, asker: Asker, embedder: Embedder) -> None:
         self.embedder = embedder
-        self.prompt = load("deduplicate")
+        self.prompt = load_prompt("deduplicate")
         # thresholds with fixed digits, so that fingerprints agree
         cosines = {}
         for name, cosine in asker.settings.facts(["near", "alike"]).items():
@@ -58,8 +58,8 @@ class LlmDeduplicator(Role):
         merged: dict[str, str] = {}
         # of each set the best supported rubric stays, with the reasons of all
         for same in (same for sets, _ in by_group for same in sets):
-            ranked = by_support(same)
-            rubrics_by_id[ranked[0].id] = merge(ranked)
+            ranked = sort_by_support(same)
+            rubrics_by_id[ranked[0].id] = merge_rubrics(ranked)
             merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
 
         # a mirror of a rubric that went is one of the rubric that it went into

@@ -17,7 +17,7 @@ from pollex.agents.llm.parsing import entries
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.rubric import PARTS, Polarity, Quote, Reason, content_id
+from pollex.rubrics.rubric import PARTS, Polarity, Quote, Reason, make_content_id
 
 FEWEST_QUOTES, MOST_QUOTES = 2, 4
 """Of an exchange: what called for it, what was done or left out, and what that did to the user."""
@@ -124,7 +124,9 @@ class LlmExtractor(Role):
         # the id covers all that makes the reason, so that equal ones are one
         parts = [part for quote in quotes for part in (str(quote.turn), quote.text)]
         return Reason(
-            id=content_id(conversation.id, conversation.text_hash, polarity, text, source, *parts),
+            id=make_content_id(
+                conversation.id, conversation.text_hash, polarity, text, source, *parts
+            ),
             conversation_id=conversation.id,
             polarity=polarity,
             text=text,

@@ -37,22 +37,22 @@ from pollex.agents.llm.sampling import (
 from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call, Completed
-from pollex.gateway.logprobs import Tokens
-from pollex.gateway.thoughts import without_thoughts
+from pollex.gateway.logprobs import AnswerTokens
+from pollex.gateway.thoughts import remove_thoughts
 from pollex.prompts.data_boundary import escape_line
 from pollex.prompts.judging import (
-    batch_schema,
-    by_letter,
     code_options,
-    glossed,
+    explain_options,
     join_options,
-    meaning,
-    numbered,
-    one_a_line,
+    list_coded_options,
+    list_glossed_options,
+    list_options,
+    make_batch_schema,
+    number_texts,
 )
-from pollex.prompts.prompt import load
+from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP, Answer, Question, ScaleName, Unanswered
-from pollex.rubrics.judge_settings import JUDGMENTS
+from pollex.rubrics.judge_settings import JUDGMENT_FIELDS
 from pollex.rubrics.rubric import Rubric
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -266,7 +266,7 @@ class Elicitation(ABC):
     tally: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.prompt = load(self._prompt)
+        self.prompt = load_prompt(self._prompt)
         self.judge = judge_id(self.asker.name, self.prompt)
 
     async def answers(
@@ -365,7 +365,7 @@ class Independent(Elicitation):
             return failure(outcome, self.judge, question.id)
 
         # what a model thinks before its answer is no part of it
-        outcome = replace(outcome, text=without_thoughts(outcome.text))
+        outcome = replace(outcome, text=remove_thoughts(outcome.text))
         option = _letter_or_option(outcome.text, _shown(question))
         if option is None:
             return Unanswered(
@@ -399,8 +399,8 @@ class Independent(Elicitation):
             evidence.items,
             {
                 "item": escape_line(question.text),
-                "options": by_letter(options),
-                **meaning(options if question.rubric else ()),
+                "options": list_coded_options(options),
+                **explain_options(options if question.rubric else ()),
                 **({"middle": NEVER_CAME_UP} if question.may_never else {}),
             },
             without=without,
@@ -418,7 +418,7 @@ class Independent(Elicitation):
         letters = list(ascii_uppercase[: len(_shown(question))])
         options = len(question.options)
         # the first token's alternatives give a probability to each letter
-        tokens = Tokens.of(outcome.logprobs, outcome.text)
+        tokens = AnswerTokens.of(outcome.logprobs, outcome.text)
         capital = outcome.text.strip()[:1] in letters
         distribution = None
         if tokens:
@@ -603,11 +603,11 @@ class Batched(Elicitation):
             self.prompt,
             evidence.items,
             {
-                "items": numbered(texts),
+                "items": number_texts(texts),
                 "options": self._listed(questions[0], labels),
-                **meaning(spelled if questions[0].rubric else ()),
+                **explain_options(spelled if questions[0].rubric else ()),
             },
-            schema=batch_schema(self.prompt.schema, len(texts), labels),
+            schema=make_batch_schema(self.prompt.schema, len(texts), labels),
             without=evidence.without,
             item=conversation.id,
             top_logprobs=self.asker.capabilities.logprobs or None,
@@ -628,8 +628,8 @@ class Batched(Elicitation):
         if self.prompt.name == "judge_batch_paper":
             return join_options(labels)
         if question.may_never:
-            return glossed(labels)
-        return one_a_line(labels)
+            return list_glossed_options(labels)
+        return list_options(labels)
 
     def _caught(self, sheet: Sheet, probe: Canary) -> str:
         """Return the wrong answer to the canary; empty if it was right."""
@@ -686,7 +686,7 @@ class LlmJudge(Role, Judge):
         super().__init__(
             asker,
             [self.elicitation.prompt],
-            **asker.settings.facts(JUDGMENTS),
+            **asker.settings.facts(JUDGMENT_FIELDS),
         )
         self.replicates = asker.replicates
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pollex.gateway.json_in_text import Block, find_last_object
+from pollex.gateway.json_in_text import JsonBlock, find_last_object
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
-def object_in(text: str) -> Block | None:
+def object_in(text: str) -> JsonBlock | None:
     """Parse the last complete JSON object in `text`, with texts that can be stored."""
     block = find_last_object(text)
     # nearly no answer has a surrogate: the others stay as they were parsed
@@ -19,7 +19,7 @@ def object_in(text: str) -> Block | None:
         return block
 
     try:
-        return Block(_storable(block.value), block.start, block.end)
+        return JsonBlock(_storable(block.value), block.start, block.end)
     except RecursionError:
         return None
 

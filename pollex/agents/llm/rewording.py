@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pollex.agents.checks import collapse_white_space, explain_refusal, split_words
 from pollex.agents.llm.asker import Asker, Role
 from pollex.agents.roles import Rewording
-from pollex.prompts.prompt import load
+from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.lint import marks_on_words
-from pollex.rubrics.rubric import PERSON, Rubric, content_id
+from pollex.rubrics.lint import mark_words
+from pollex.rubrics.rubric import PERSON, Rubric, make_content_id
 
 MOST = 20
 """Rubrics that one call rewords."""
@@ -23,7 +23,7 @@ class LlmRewriter(Role):
     """
 
     def __init__(self, asker: Asker) -> None:
-        super().__init__(asker, [load("reword")])
+        super().__init__(asker, [load_prompt("reword")])
         self.tally: Counter[str] = Counter()
 
     async def reword(self, rubrics: Sequence[Rubric]) -> Rewording:
@@ -31,7 +31,7 @@ class LlmRewriter(Role):
         marks = {}
         for rubric in rubrics:
             if is_asked(rubric):
-                marks[rubric.id] = [mark.why for mark in marks_on_words(rubric)]
+                marks[rubric.id] = [mark.why for mark in mark_words(rubric)]
 
         marked = [rubric for rubric in rubrics if marks.get(rubric.id)]
         if marked:
@@ -79,7 +79,7 @@ def _written(rubric: Rubric, texts: Sequence[str]) -> list[Rubric]:
     rubrics: list[Rubric] = []
     for text in dict.fromkeys(accepted):
         rubrics.append(
-            rubric.model_copy(update={"id": content_id(rubric.polarity, text), "text": text})
+            rubric.model_copy(update={"id": make_content_id(rubric.polarity, text), "text": text})
         )
 
     return rubrics
@@ -95,7 +95,7 @@ async def reword(
     Args:
         marks: What makes a rubric hard to judge, by id.
     """
-    prompt = load("reword")
+    prompt = load_prompt("reword")
     better_texts = dict[str, tuple[str, ...]]()
     for start in range(0, len(rubrics), MOST):
         batch = rubrics[start : start + MOST]
@@ -131,4 +131,4 @@ def _good(rubric: Rubric, text: object) -> bool:
     """Tell whether words are new and bear no mark."""
     if not isinstance(text, str) or not text.strip() or text.strip() == rubric.text.strip():
         return False
-    return not marks_on_words(rubric.model_copy(update={"text": text}))
+    return not mark_words(rubric.model_copy(update={"text": text}))

@@ -12,8 +12,8 @@ from typing import Any
 from pollex.agents.llm.asker import Asker, ModelClient
 from pollex.agents.llm.parsing import not_an_option, numbers, object_in, option_named
 from pollex.gateway.calls import Call, Capabilities, Completed, Outcome
-from pollex.gateway.json_in_text import CONFLICT, Block, value_spans
-from pollex.gateway.logprobs import Tokens
+from pollex.gateway.json_in_text import CONFLICT, JsonBlock, find_value_spans
+from pollex.gateway.logprobs import AnswerTokens
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 
@@ -135,9 +135,9 @@ class Sheet:
         unknown: Answers to numbers that were not asked.
     """
 
-    block: Block | None
+    block: JsonBlock | None
     spellings: Sequence[Sequence[str]]
-    tokens: Tokens | None
+    tokens: AnswerTokens | None
     text: str
     unknown: int
 
@@ -165,7 +165,7 @@ class Sheet:
         return cls(
             block,
             spellings,
-            Tokens.of(outcome.logprobs, outcome.text),
+            AnswerTokens.of(outcome.logprobs, outcome.text),
             outcome.text,
             unknown,
         )
@@ -173,7 +173,7 @@ class Sheet:
     def __post_init__(self) -> None:
         # places of the answers in the text, by which their tokens are found
         if self.block and self.tokens:
-            self._spans = value_spans(self.text, self.block)
+            self._spans = find_value_spans(self.text, self.block)
         else:
             self._spans = {}
 

@@ -15,7 +15,7 @@ from pollex.agents.llm.asker import TOLD, Asker, Role, load_by_polarity, source_
 from pollex.agents.llm.parsing import entries, numbers
 from pollex.agents.roles import Pair, Revision, Summary
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Reason, Rubric, content_id, with_reasons
+from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Reason, Rubric, add_reasons, make_content_id
 
 FEWEST_REASONS = 2
 """That a new rubric sums up, unless the log gives few."""
@@ -135,7 +135,7 @@ class _Batch:
         return [self._shown[i - 1] for i in numbers(named, range(1, len(self._shown) + 1))]
 
     def _written(self, text: str) -> Rubric:
-        id_ = content_id(self._polarity, text)
+        id_ = make_content_id(self._polarity, text)
         return Rubric(
             id=id_,
             text=text,
@@ -179,7 +179,7 @@ class _Summarizing(_Batch):
             self.refused[why] += 1
         else:
             rubric = self._written(text)
-            self.rubrics[rubric.id] = with_reasons(
+            self.rubrics[rubric.id] = add_reasons(
                 self.rubrics.get(rubric.id, rubric),
                 reasons,
             )
@@ -264,7 +264,7 @@ class _Revising(_Batch):
         for rubric in parents if why else [reduce(_joined, parents, self._written(text))]:
             if rubric.id in self.rubrics or len(self.rubrics) < most:
                 both = _joined(self.rubrics.get(rubric.id, rubric), rubric)
-                self.rubrics[rubric.id] = both if why else with_reasons(both, reasons)
+                self.rubrics[rubric.id] = both if why else add_reasons(both, reasons)
             else:
                 self.refused["too many"] += 1
 

@@ -9,8 +9,8 @@ from typing import Any, get_args
 import yaml
 
 from pollex.errors import UNREADABLE, BadRubrics
-from pollex.rubrics.edits import bundled_sets, read_rubrics
-from pollex.rubrics.rubric import Polarity, Rubric, content_id
+from pollex.rubrics.edits import list_bundled_sets, read_rubrics
+from pollex.rubrics.rubric import Polarity, Rubric, make_content_id
 from pollex.text import read_content
 
 LARGEST = 1_000_000
@@ -31,7 +31,7 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
     Raises:
         BadRubrics: It can't be read, or holds no rubric that is known.
     """
-    if str(source) in bundled_sets() or Path(source).suffix.lower() not in ENDINGS:
+    if str(source) in list_bundled_sets() or Path(source).suffix.lower() not in ENDINGS:
         return read_rubrics(source)
 
     try:
@@ -73,7 +73,7 @@ def rubrics_of(source: str | Path) -> tuple[Rubric, ...]:
         )
 
     return tuple(
-        Rubric(id=content_id(polarity, text), text=text, polarity=polarity)
+        Rubric(id=make_content_id(polarity, text), text=text, polarity=polarity)
         for text, polarity in unique
     )
 

@@ -24,24 +24,24 @@ from openai import APIStatusError, AsyncOpenAI, DefaultAioHttpClient, Omit, Open
 from pollex.errors import ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.batches.desk import (
     BatchLine,
+    BatchNotFound,
     BatchProgress,
     BatchReply,
-    Doubtful,
-    Gone,
+    DoubtfulBatch,
     Submission,
-    Undecided,
-    answer_in,
+    UndecidedBatch,
     dump_compactly,
-    request_line,
+    make_request_line,
+    read_answer_line,
 )
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.redaction import redact, strip_secrets
-from pollex.gateway.responses import fault_of
+from pollex.gateway.redaction import redact_secrets, strip_secrets
+from pollex.gateway.responses import find_fault
 from pollex.gateway.transport import CONNECT_SECONDS, NETWORK_ERRORS, OWN_HEADER
 
-_PAUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT}
+_PAUSE_STATUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT}
 
 
 class BatchClient(AsyncOpenAI):
@@ -100,7 +100,7 @@ class BatchClient(AsyncOpenAI):
 
         if isinstance(batch, dict) and isinstance(batch.get("id"), str) and batch["id"]:
             return str(batch["id"])
-        raise Doubtful("the reply names no batch")
+        raise DoubtfulBatch("the reply names no batch")
 
     async def json(self, path: str, **params: str) -> Any:
         """Return a JSON document.
@@ -124,7 +124,7 @@ class BatchClient(AsyncOpenAI):
         try:
             with self.told():
                 return (await self.get(path, cast_to=httpx2.Response)).content.split(b"\n")
-        except Gone:
+        except BatchNotFound:
             return []
 
     @contextmanager
@@ -139,17 +139,17 @@ class BatchClient(AsyncOpenAI):
             yield
         except APIStatusError as error:
             status = error.response.status_code
-            if once and (status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _PAUSES):
-                raise Doubtful(f"HTTP {status}") from error
+            if once and (status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _PAUSE_STATUSES):
+                raise DoubtfulBatch(f"HTTP {status}") from error
             raise self._error(error.response) from error
         except (OpenAIError, *NETWORK_ERRORS) as error:
             cause = error.__cause__ or error
-            words = redact(f"{type(cause).__name__}: {cause}", self._endpoint.secrets)
-            raise (Doubtful(words) if once else self._unavailable(words)) from error
+            words = redact_secrets(f"{type(cause).__name__}: {cause}", self._endpoint.secrets)
+            raise (DoubtfulBatch(words) if once else self._unavailable(words)) from error
 
     def _error(self, response: httpx2.Response) -> PollexError:
         body = strip_secrets(self._endpoint.secrets, response.text)
-        fault = fault_of(
+        fault = find_fault(
             Reply(
                 status=response.status_code,
                 body=body,
@@ -160,7 +160,7 @@ class BatchClient(AsyncOpenAI):
             return self._unavailable(fault.detail if fault else f"HTTP {response.status_code}")
 
         gone = response.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
-        kind = Gone if gone else ModelRefused
+        kind = BatchNotFound if gone else ModelRefused
         return kind(fault.detail, where=self._endpoint.shown, hint=fault.hint)
 
     def _unavailable(self, words: str) -> ModelUnavailable:
@@ -171,8 +171,8 @@ class BatchClient(AsyncOpenAI):
         )
 
 
-ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
-DIGEST = "pollex_digest"
+ENDED_STATUSES = frozenset({"completed", "failed", "expired", "cancelled"})
+DIGEST_KEY = "pollex_digest"
 """Name of the metadata by which a batch is found that was created though no reply came."""
 
 
@@ -196,7 +196,7 @@ class OpenAIBatches:
         return id_
 
     async def create(self, submission: Submission, lines: Sequence[BatchLine]) -> str:
-        content = b"".join(request_line(submission, line) for line in lines)
+        content = b"".join(make_request_line(submission, line) for line in lines)
         file = (f"pollex-{submission.tag}.jsonl", content, "application/jsonl")
         with self._client.told():
             uploaded = await self._client.files.create(file=file, purpose="batch")
@@ -211,7 +211,7 @@ class OpenAIBatches:
             "input_file_id": uploaded.id,
             "endpoint": "/v1/chat/completions",
             "completion_window": "24h",
-            "metadata": {DIGEST: submission.digest, "part": str(submission.size)},
+            "metadata": {DIGEST_KEY: submission.digest, "part": str(submission.size)},
         }
         return await self._client.once("/batches", batch)
 
@@ -219,7 +219,7 @@ class OpenAIBatches:
         """See `Provider`; all pages are walked."""
         with self._client.told():
             async for batch in self._client.batches.list(limit=100):
-                if (batch.metadata or {}).get(DIGEST) == submission.digest:
+                if (batch.metadata or {}).get(DIGEST_KEY) == submission.digest:
                     return batch.id
 
         return None
@@ -238,26 +238,26 @@ class OpenAIBatches:
             refused = words or "no reason given"
 
         sources = tuple(source for source in (batch.output_file_id, batch.error_file_id) if source)
-        return BatchProgress(batch.status in ENDED, sources, refused)
+        return BatchProgress(batch.status in ENDED_STATUSES, sources, refused)
 
     async def answers(self, id_: str, standing: BatchProgress) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
         for source in standing.sources:
             for line in await self._client.lines(f"/files/{source}/content"):
-                if (answer := answer_in(line)) is not None:
+                if (answer := read_answer_line(line)) is not None:
                     yield answer
 
     async def close(self) -> None:
         await self._client.close()
 
 
-VERSION = "2023-06-01"
-MOST_TOKENS = 4096
+ANTHROPIC_VERSION = "2023-06-01"
+DEFAULT_MOST_TOKENS = 4096
 """Written at most where a call doesn't say: the protocol wants a number."""
 
-CLOCKS_DIFFER = 600.0
+CLOCKS_DIFFER_SECONDS = 600.0
 """Seconds by which our clock may be ahead of the provider's."""
 
-STATUSES = {
+STATUS_BY_ERROR = {
     "invalid_request_error": 400,
     "authentication_error": 401,
     "billing_error": 402,
@@ -270,7 +270,7 @@ STATUSES = {
 }
 """HTTP statuses of the errors that lines end with; any other is the server's fault."""
 
-FINISHES = {
+FINISH_BY_STOP = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "tool_use": "stop",
@@ -291,7 +291,7 @@ class AnthropicBatches:
         key = {"x-api-key": endpoint.api_key} if endpoint.api_key else {}
         self._client = BatchClient(
             endpoint,
-            {"anthropic-version": VERSION, **key},
+            {"anthropic-version": ANTHROPIC_VERSION, **key},
             limits,
         )
 
@@ -302,7 +302,7 @@ class AnthropicBatches:
         requests = []
         for line in lines:
             requests.append(
-                {"custom_id": submission.line_id(line.key), "params": message_of(line.body)}
+                {"custom_id": submission.line_id(line.key), "params": make_message(line.body)}
             )
 
         return await self._client.once("/messages/batches", {"requests": requests})
@@ -320,7 +320,7 @@ class AnthropicBatches:
             for row in page["data"]:
                 if (
                     datetime.fromisoformat(row["created_at"]).timestamp()
-                    < submission.intended - CLOCKS_DIFFER
+                    < submission.intended - CLOCKS_DIFFER_SECONDS
                 ):
                     page["has_more"] = False
                 elif sum(row["request_counts"].values()) == submission.size:
@@ -334,7 +334,7 @@ class AnthropicBatches:
             after = {"after_id": page["data"][-1]["id"]}
 
         if undecided:
-            raise Undecided
+            raise UndecidedBatch
         return None
 
     async def standing(self, id_: str) -> BatchProgress:
@@ -343,7 +343,7 @@ class AnthropicBatches:
 
     async def answers(self, id_: str, standing: BatchProgress) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
         for line in await self._client.lines(f"/messages/batches/{id_}/results"):
-            if (answer := result_in(line)) is not None:
+            if (answer := read_result(line)) is not None:
                 yield answer
 
     async def close(self) -> None:
@@ -359,7 +359,7 @@ class AnthropicBatches:
         return False
 
 
-def message_of(body: bytes) -> dict[str, Any]:
+def make_message(body: bytes) -> dict[str, Any]:
     """Return a chat request as the parameters of a message.
 
     The system messages that open it are the system prompt; later ones, which close the evidence,
@@ -379,7 +379,7 @@ def message_of(body: bytes) -> dict[str, Any]:
             }
         )
 
-    limit = request.get("max_completion_tokens") or request.get("max_tokens") or MOST_TOKENS
+    limit = request.get("max_completion_tokens") or request.get("max_tokens") or DEFAULT_MOST_TOKENS
     sampling = {}
     for name in ("temperature", "top_p"):
         if name in request:
@@ -396,11 +396,11 @@ def message_of(body: bytes) -> dict[str, Any]:
         "messages": turns,
         **system,
         **sampling,
-        **_tool(request),
+        **_make_tool(request),
     }
 
 
-def _tool(request: Mapping[str, Any]) -> dict[str, Any]:
+def _make_tool(request: Mapping[str, Any]) -> dict[str, Any]:
     if "tools" in request:
         function = request["tools"][0]["function"]
         name = function["name"]
@@ -416,7 +416,7 @@ def _tool(request: Mapping[str, Any]) -> dict[str, Any]:
     return {"tools": tools, "tool_choice": {"type": "tool", "name": name}}
 
 
-def result_in(text: bytes) -> BatchReply | None:
+def read_result(text: bytes) -> BatchReply | None:
     """Return the answer in a line of results; None where it was canceled, expired, or can't be read."""
     try:
         row = json.loads(text)
@@ -425,14 +425,14 @@ def result_in(text: bytes) -> BatchReply | None:
             return BatchReply(
                 row["custom_id"],
                 200,
-                dump_compactly(completion_of(result["message"])),
+                dump_compactly(make_completion(result["message"])),
             )
 
         if result["type"] == "errored":
             error = result["error"].get("error", result["error"])
             return BatchReply(
                 row["custom_id"],
-                STATUSES.get(error.get("type"), 500),
+                STATUS_BY_ERROR.get(error.get("type"), 500),
                 dump_compactly({"error": error}),
             )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -441,7 +441,7 @@ def result_in(text: bytes) -> BatchReply | None:
     return None
 
 
-def completion_of(message: Mapping[str, Any]) -> dict[str, Any]:
+def make_completion(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message as a chat completion: its text, or what it gave to the tool."""
     used = []
     for block in message["content"]:
@@ -454,7 +454,7 @@ def completion_of(message: Mapping[str, Any]) -> dict[str, Any]:
     prompt = (
         (usage.get("input_tokens") or 0) + cached + (usage.get("cache_creation_input_tokens") or 0)
     )
-    finish = FINISHES.get(message.get("stop_reason") or "", "stop")
+    finish = FINISH_BY_STOP.get(message.get("stop_reason") or "", "stop")
     choice = {
         "index": 0,
         "finish_reason": finish,

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from pollex.errors import AnswersPending, LimitReached, ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.budget import Budget, Limits, UsageTable
-from pollex.gateway.calls import Ledger, Reply, Request, Usage, prompt_estimate
+from pollex.gateway.calls import Ledger, Reply, Request, Usage, estimate_prompt_tokens
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.redaction import strip_secrets
 from pollex.gateway.responses import read_usage
@@ -104,15 +104,15 @@ class BatchProgress:
     fault: str = ""
 
 
-class Doubtful(Exception):
+class DoubtfulBatch(Exception):
     """Nobody knows whether the batch was created: no reply came, or one that doesn't say."""
 
 
-class Undecided(Exception):
+class UndecidedBatch(Exception):
     """A batch is open that may be the one that is looked for, and can't be told yet."""
 
 
-class Gone(ModelRefused):
+class BatchNotFound(ModelRefused):
     """The provider knows no such batch, or no such address."""
 
 
@@ -151,7 +151,7 @@ class Provider(Protocol):
         """End connections."""
 
 
-def request_line(submission: Submission, line: BatchLine) -> bytes:
+def make_request_line(submission: Submission, line: BatchLine) -> bytes:
     """Return a call as a line of OpenAI's batch files, which vLLM reads, too."""
     head = {
         "custom_id": submission.line_id(line.key),
@@ -161,7 +161,7 @@ def request_line(submission: Submission, line: BatchLine) -> bytes:
     return json.dumps(head)[:-1].encode() + b', "body": ' + line.body + b"}\n"
 
 
-def answer_in(text: str | bytes) -> BatchReply | None:
+def read_answer_line(text: str | bytes) -> BatchReply | None:
     """Return the answer in a line of OpenAI's output or error files; None where it has none."""
     try:
         row = json.loads(text)
@@ -182,7 +182,7 @@ def dump_compactly(body: Any) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def parts(
+def split_into_parts(
     lines: Sequence[BatchLine],
     provider: Provider,
     overhead: int = 256,
@@ -204,8 +204,8 @@ def parts(
         yield part
 
 
-ASKED = ".jsonl"
-ANSWERED = ".answers.jsonl"
+ASKED_ENDING = ".jsonl"
+ANSWERED_ENDING = ".answers.jsonl"
 
 
 class FileBatches:
@@ -223,7 +223,7 @@ class FileBatches:
         self._folder = folder
 
     def where(self, id_: str) -> str:
-        return f"{id_}: `vllm run-batch -i {id_} -o {answers_to(id_)} --model MODEL`"
+        return f"{id_}: `vllm run-batch -i {id_} -o {get_answers_path(id_)} --model MODEL`"
 
     async def create(self, submission: Submission, lines: Sequence[BatchLine]) -> str:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -231,7 +231,7 @@ class FileBatches:
         with draft_of(path, named=False) as draft:
             opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(opened, "wb") as file:
-                file.writelines(request_line(submission, line) for line in lines)
+                file.writelines(make_request_line(submission, line) for line in lines)
 
         return str(path)
 
@@ -241,46 +241,46 @@ class FileBatches:
 
     async def standing(self, id_: str) -> BatchProgress:
         """See `Provider`: it has ended when there are answers, or when its file was removed."""
-        return BatchProgress(_ended(id_))
+        return BatchProgress(_has_ended(id_))
 
     async def answers(self, id_: str, standing: BatchProgress) -> AsyncIterator[BatchReply]:  # noqa: ARG002 - the protocol's
-        path = answers_to(id_)
+        path = get_answers_path(id_)
         if path.exists():
             with path.open("rb") as file:
                 for line in file:
-                    if (answer := answer_in(line)) is not None:
+                    if (answer := read_answer_line(line)) is not None:
                         yield answer
 
     async def close(self) -> None:
         """Do nothing: nothing is open."""
 
     def _path(self, submission: Submission) -> Path:
-        return self._folder.absolute() / f"pollex-{submission.tag}{ASKED}"
+        return self._folder.absolute() / f"pollex-{submission.tag}{ASKED_ENDING}"
 
 
-def answers_to(id_: str) -> Path:
+def get_answers_path(id_: str) -> Path:
     """Return the file of a batch's answers."""
-    return Path(id_.removesuffix(ASKED) + ANSWERED)
+    return Path(id_.removesuffix(ASKED_ENDING) + ANSWERED_ENDING)
 
 
-def _ended(id_: str) -> bool:
-    return answers_to(id_).exists() or not Path(id_).exists()
+def _has_ended(id_: str) -> bool:
+    return get_answers_path(id_).exists() or not Path(id_).exists()
 
 
 SECONDS_BETWEEN_LOOKS = 2.0
 """Seconds before a batch whose creation is in doubt is looked for a second time."""
 
-QUIET = 0.25
+QUIET_SECONDS = 0.25
 """Seconds without a new call, twice in a row, after which the calls that wait are handed in."""
 
-WHEN_BACK = "come back then, or earlier: what is there is fetched, and nothing is asked twice"
+WHEN_BACK_HINT = "come back then, or earlier: what is there is fetched, and nothing is asked twice"
 
-HOURS_24 = 24 * 3600.0
+DAY_SECONDS = 24 * 3600.0
 
-KEPT = 30 * HOURS_24
+KEPT_SECONDS = 30 * DAY_SECONDS
 """Seconds for which providers keep answers."""
 
-AT_ONCE = 256
+LINES_AT_ONCE = 256
 """Answers that are recorded together."""
 
 
@@ -317,7 +317,7 @@ class OpenBatch:
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _WaitingCall:
     request: Request
     attempt: int
     future: asyncio.Future[None]
@@ -351,7 +351,7 @@ class ModelBatches:
     book: BatchBook
     limits: Limits
     to: str
-    round: Round
+    round: BatchRound
     open: dict[str, OpenBatch] = field(default_factory=dict)
     fresh: set[str] = field(default_factory=set)
     used: UsageTable = field(default_factory=UsageTable)
@@ -363,7 +363,7 @@ class ModelBatches:
         self.budget = Budget(self.limits)
         self._made: dict[str, Provider] = {}
         self._pending: set[str] = set()
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, _WaitingCall] = {}
         self.round.join(self)
 
     def serve(
@@ -394,7 +394,7 @@ class ModelBatches:
 
     async def leave(self, request: Request, attempt: int) -> None:
         """Leave a call here until the command ends with `AnswersPending`, or with another error."""
-        waiting = _Waiting(
+        waiting = _WaitingCall(
             request,
             attempt,
             asyncio.get_running_loop().create_future(),
@@ -464,14 +464,14 @@ class ModelBatches:
             lines.append(waiting.line)
             call = waiting.request.call
             most = Usage(
-                prompt=prompt_estimate(call.messages),
+                prompt=estimate_prompt_tokens(call.messages),
                 completion=call.max_tokens or 0,
             )
             self.budget.spend(most, by_batch=True)
             self.used.stage(call.stage).sent += 1
 
         # what may be sent is handed in, then the limit is told
-        for part in parts(lines, self._provider(self.to)) if lines else ():
+        for part in split_into_parts(lines, self._provider(self.to)) if lines else ():
             await self._hand_in(part, self._provider(self.to))
 
         if limit is not None:
@@ -496,7 +496,7 @@ class ModelBatches:
         await self.book.intend(submission, lines)
         try:
             id_ = await provider.create(submission, lines)
-        except Doubtful as doubt:
+        except DoubtfulBatch as doubt:
             existing_id = await self._look_for(submission, provider, twice=True)
             if existing_id is None:
                 what = f"a batch was handed in and is not there: {doubt}"
@@ -538,7 +538,7 @@ class ModelBatches:
             if batch_id is None and twice:
                 await asyncio.sleep(SECONDS_BETWEEN_LOOKS)  # a new batch may not be listed at once
                 batch_id = await provider.find(submission)
-        except Undecided:
+        except UndecidedBatch:
             return ""
 
         return batch_id
@@ -585,11 +585,11 @@ class ModelBatches:
         """Return how far a batch is; one that is gone has ended once providers forget them."""
         try:
             return await provider.standing(id_)
-        except Gone as gone:
-            if time.time() - submission.intended > KEPT:
+        except BatchNotFound as gone:
+            if time.time() - submission.intended > KEPT_SECONDS:
                 return BatchProgress(ended=True)
             hint = (
-                f"use the key that it was handed in with; from {format_clock(submission.intended + KEPT)} on "
+                f"use the key that it was handed in with; from {format_clock(submission.intended + KEPT_SECONDS)} on "
                 "it is given up"
             )
             raise ModelRefused(
@@ -610,9 +610,12 @@ class ModelBatches:
             if (line := lines_by_id.pop(answer.line_id, None)) is not None:
                 answered.append((line, answer))
 
-        for start in range(0, len(answered), AT_ONCE):
+        for start in range(0, len(answered), LINES_AT_ONCE):
             await asyncio.gather(
-                *(self._take(line, answer) for line, answer in answered[start : start + AT_ONCE])
+                *(
+                    self._take(line, answer)
+                    for line, answer in answered[start : start + LINES_AT_ONCE]
+                )
             )
 
     async def _take(self, line: BatchLine, answer: BatchReply) -> None:
@@ -627,7 +630,7 @@ class ModelBatches:
         )
         self.fresh.add(line.key)
         if answer.status == 200:
-            self.used.bill(line.stage, _usage(answer.body), by_batch=True)
+            self.used.bill(line.stage, _read_batch_usage(answer.body), by_batch=True)
 
     def _is_open(
         self,
@@ -645,7 +648,7 @@ class ModelBatches:
 
         until = None
         if provider.name != "files":
-            until = submission.intended + HOURS_24
+            until = submission.intended + DAY_SECONDS
 
         self.open[submission.digest] = OpenBatch(description, submission.size, until)
 
@@ -655,14 +658,14 @@ class ModelBatches:
         return self._made[name]
 
 
-def _usage(body: str) -> Usage:
+def _read_batch_usage(body: str) -> Usage:
     try:
         return read_usage(json.loads(body).get("usage"))
     except (ValueError, AttributeError):
         return Usage()
 
 
-class Round:
+class BatchRound:
     """The calls of one command that wait, of all its models: handed in together when nothing else is asked."""
 
     def __init__(self) -> None:
@@ -694,7 +697,7 @@ class Round:
         quiet = 0
         while quiet < 2:
             before = self._asked
-            await asyncio.sleep(QUIET)
+            await asyncio.sleep(QUIET_SECONDS)
             is_quiet = before == self._asked and not any(desk.busy() for desk in self._desks)
             quiet = quiet + 1 if is_quiet else 0
 
@@ -750,7 +753,7 @@ def make_answers_pending(
     return AnswersPending(
         what,
         where="; ".join(place.description for place in places),
-        hint=WHEN_BACK,
+        hint=WHEN_BACK_HINT,
     )
 
 

@@ -15,57 +15,57 @@ from pollex.rubrics.learning.crossfit import (
     FOLDS,
     Candidates,
     CrossFit,
-    Mixed,
-    Weighed,
+    MixedPool,
+    WeighedPool,
     cross_fit,
-    families_of,
-    never_values,
+    describe_families,
+    learn_never_values,
 )
 from pollex.rubrics.learning.material import Material
-from pollex.rubrics.learning.noise import kept_under_noise, told_of_noise
+from pollex.rubrics.learning.noise import describe_noise, measure_choice_under_noise
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import LIKELY
 from pollex.rubrics.rubric import Rubric
-from pollex.rubrics.worth import speaks_against, worth_of
+from pollex.rubrics.worth import measure_worth, speaks_against_side
 from pollex.selection.alpha import choose_alpha
-from pollex.selection.losses import theta_c
-from pollex.selection.multi_split import ALPHA, Narrowed, correlations, halvings
-from pollex.selection.policies import select
-from pollex.selection.pool import Pool, Selection, in_order
+from pollex.selection.losses import compute_theta_c
+from pollex.selection.multi_split import ALPHA, Narrowed, correlate_rubrics, draw_halvings
+from pollex.selection.policies import select_rubrics
+from pollex.selection.pool import Pool, Selection, trace_selection
 from pollex.text import count
 
-LEAST_ANSWERED = 0.5
+LEAST_ANSWERED_SHARE = 0.5
 FEWEST_REASONS = 2
-LEAST_OCCASIONS = 0.1
+LEAST_OCCASIONS_SHARE = 0.1
 """A rubric of a model that rests on one reason stays where its occasion comes up in this share of conversations."""
 
-TWINS = 0.9
+TWINS_CORRELATION = 0.9
 """Rubrics whose values correlate by as much, either way round, say the same."""
 
 
-def candidates(material: Material) -> Candidates:
+def list_candidates(material: Material) -> Candidates:
     """Return the candidates that have enough answers.
 
     Raises:
         BadRubrics: No rubric has enough answers.
     """
-    pool = _answered(material)
+    pool = _keep_answered(material)
     if not (material.pool and material.by_model):  # rubrics that were given all stay
         return pool
 
     conversations = pool.conversations
     rubrics = pool.rubrics
     # each step sees only what the one before it left
-    rubrics, constant = _without_constant(material, conversations, rubrics)
-    rubrics, rare = _without_rare(material, conversations, rubrics)
-    rubrics, twins = _without_twins(material, conversations, rubrics)
-    rubrics, mirrors = _without_mirrors(material, conversations, rubrics)
+    rubrics, constant = _drop_constant(material, conversations, rubrics)
+    rubrics, rare = _drop_rare(material, conversations, rubrics)
+    rubrics, twins = _drop_twins(material, conversations, rubrics)
+    rubrics, mirrors = _drop_mirrors(material, conversations, rubrics)
     out = pool.unjudged | constant | rare | twins | mirrors
 
-    return _pool_of(material, conversations, rubrics, out)
+    return _gather_answers(material, conversations, rubrics, out)
 
 
-def _answered(material: Material) -> Candidates:
+def _keep_answered(material: Material) -> Candidates:
     """Return the rubrics that have enough answers.
 
     Raises:
@@ -78,10 +78,10 @@ def _answered(material: Material) -> Candidates:
     # a rubric that is answered for fewer than half of the conversations is out
     _, answered = table.matrix(material.training, written)
     for rubric, share in zip(written, answered.mean(axis=0), strict=True):
-        if share >= LEAST_ANSWERED:
+        if share >= LEAST_ANSWERED_SHARE:
             rubrics.append(rubric)
         else:
-            unjudged[rubric.id] = _out(answered=float(share))
+            unjudged[rubric.id] = _make_drop(answered=float(share))
 
     if not rubrics:
         raise BadRubrics(
@@ -91,10 +91,10 @@ def _answered(material: Material) -> Candidates:
 
     # of conversations without any answer to these rubrics there is nothing to learn
     conversations = table.judged(material.training, rubrics)
-    return _pool_of(material, conversations, rubrics, unjudged)
+    return _gather_answers(material, conversations, rubrics, unjudged)
 
 
-def _pool_of(
+def _gather_answers(
     material: Material,
     conversations: list[Conversation],
     rubrics: list[Rubric],
@@ -115,7 +115,7 @@ def _pool_of(
     )
 
 
-def _without_constant(
+def _drop_constant(
     material: Material,
     conversations: Sequence[Conversation],
     rubrics: Sequence[Rubric],
@@ -125,7 +125,7 @@ def _without_constant(
     constant = {}
     for rubric, deviation in zip(rubrics, spread, strict=True):
         if deviation == 0:
-            constant[rubric.id] = _out(why="it is answered alike in every conversation")
+            constant[rubric.id] = _make_drop(why="it is answered alike in every conversation")
 
     varied = [rubric for rubric in rubrics if rubric.id not in constant]
     # where all are constant, all stay: a choice needs something to choose from
@@ -134,7 +134,7 @@ def _without_constant(
     return (list(rubrics), {})
 
 
-def _without_rare(
+def _drop_rare(
     material: Material,
     conversations: Sequence[Conversation],
     rubrics: Sequence[Rubric],
@@ -150,9 +150,9 @@ def _without_rare(
             not rubric.answered_by
             and rubric.source
             and len(rubric.reason_ids) < FEWEST_REASONS
-            and share < LEAST_OCCASIONS
+            and share < LEAST_OCCASIONS_SHARE
         ):
-            rare[rubric.id] = _out(
+            rare[rubric.id] = _make_drop(
                 why=f"it rests on one reason, and its occasion comes up in {share:.0%}"
             )
         else:
@@ -164,14 +164,14 @@ def _without_rare(
     return (list(rubrics), {})
 
 
-def _without_twins(
+def _drop_twins(
     material: Material,
     conversations: Sequence[Conversation],
     rubrics: Sequence[Rubric],
 ) -> tuple[list[Rubric], dict[str, Any]]:
     values, _ = material.table.matrix(conversations, rubrics)
     # `[rubric, rubric]`; the one with the most reasons stays, and ids decide between equals
-    alike = np.abs(correlations(values)) >= TWINS
+    alike = np.abs(correlate_rubrics(values)) >= TWINS_CORRELATION
     order = sorted(
         range(len(rubrics)),
         key=lambda i: (-len(rubrics[i].reason_ids), rubrics[i].id),
@@ -183,13 +183,13 @@ def _without_twins(
         if (twin := next((k for k in leading if alike[i, k]), None)) is None:
             leading.append(i)
         else:
-            twins[rubrics[i].id] = _out(why=f"it is answered as “{rubrics[twin].text}” is")
+            twins[rubrics[i].id] = _make_drop(why=f"it is answered as “{rubrics[twin].text}” is")
 
     # back to the order of the pool
     return [rubrics[i] for i in sorted(leading)], twins
 
 
-def _without_mirrors(
+def _drop_mirrors(
     material: Material,
     conversations: Sequence[Conversation],
     rubrics: Sequence[Rubric],
@@ -217,12 +217,14 @@ def _without_mirrors(
             better = pool.cheapest(np.arange(2), pool.losses(frozenset(), ALPHA))
             goes = both[1 - better]
             stays = both[better]
-            gone[goes.id] = _out(why=f"it is the reverse of “{stays.text}”, which separates better")
+            gone[goes.id] = _make_drop(
+                why=f"it is the reverse of “{stays.text}”, which separates better"
+            )
 
     return [rubric for rubric in rubrics if rubric.id not in gone], gone
 
 
-def _out(**why: Any) -> dict[str, Any]:
+def _make_drop(**why: Any) -> dict[str, Any]:
     return {
         "loss": None,
         "beaten_by": None,
@@ -237,10 +239,10 @@ def count_never(material: Material) -> tuple[Material, list[str]]:
     if not table.never:
         return material, []
 
-    pool = _answered(material)
+    pool = _keep_answered(material)
     # those that the main judge answers, no built-in ones beside them
     judged = [rubric for rubric in pool.rubrics if not rubric.answered_by]
-    counts = never_values(table, pool.conversations, judged)
+    counts = learn_never_values(table, pool.conversations, judged)
     # how many of the answers are “never came up”, for the note
     answers = sum(
         rubric.id in table.distributions.get(c.id, {})
@@ -289,22 +291,22 @@ class Chosen:
     why: dict[int, dict[str, str]] = field(default_factory=dict)
 
 
-def choose(material: Material) -> dict[str, Any]:
+def choose_for_run(material: Material) -> dict[str, Any]:
     """Choose rubrics on training conversations; return the choice as JSON values."""
     material, never_notes = count_never(material)
-    pool = candidates(material)
+    pool = list_candidates(material)
     settings = material.settings
     # a pool is as large as labels bear out; what was given, or revised in place, has a budget
     by_labels = material.by_evidence or material.by_both
     if by_labels:
-        chosen = chosen_by_labels(material, pool)
+        chosen = choose_by_labels(material, pool)
     else:
-        chosen = chosen_to_budget(material, pool)
+        chosen = choose_to_budget(material, pool)
 
     notes = list(chosen.notes)
     shares = chosen.stability
     selection = chosen.selection
-    if material.pool and (nothing := nothing_to_choose(pool, settings)):
+    if material.pool and (nothing := explain_small_pool(pool, settings)):
         notes.append(nothing)
         # a small pool that is chosen whole leaves halves nothing to tell
         shares = None if len(selection.steps) == len(pool.ids) else shares
@@ -355,19 +357,19 @@ def choose(material: Material) -> dict[str, Any]:
     }
 
 
-def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
+def choose_by_labels(material: Material, pool: Candidates) -> Chosen:
     """Choose as many rubrics as labels bear out, whoever wrote them, and measure that choice by folds."""
     settings = material.settings
     every = np.ones(len(pool.labels), dtype=bool)
-    # `Mixed` where a model's rubrics and built-in ones are chosen together
-    kind = Weighed if material.by_evidence else Mixed
+    # `MixedPool` where a model's rubrics and built-in ones are chosen together
+    kind = WeighedPool if material.by_evidence else MixedPool
     weighed = kind.of(
         pool,
         settings,
         material.family_of,
         material.words_of(pool.conversations),
     )
-    if isinstance(weighed, Mixed) and not (len(weighed.models) or len(weighed.entitled)):
+    if isinstance(weighed, MixedPool) and not (len(weighed.models) or len(weighed.entitled)):
         raise BadRubrics(
             "no rubric to choose from: none of the model's is left, and built-in roles find moods and lengths alone",
             hint="see `pollex trace` of this run for what went wrong, or learn without a model",
@@ -381,36 +383,36 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
     # What went the other way on conversations that its choice did not see leaves, where these can
     # tell.
     if material.crossfitted and fit.parts:
-        turned = turned_of(fit, pool, order)
+        turned = find_turned(fit, pool, order)
     else:
         turned = order[:0]
 
     order = order[~np.isin(order, turned)]
     # scores out of folds are less θ, and go on the scale of this one
-    theta = theta_c(pool.values[:, order].sum(axis=1), pool.labels)
+    theta = compute_theta_c(pool.values[:, order].sum(axis=1), pool.labels)
 
     notes = list(fit.notes)
     # what readers should know of the choice, and why other rubrics are out
-    if isinstance(weighed, Mixed):
-        notes += [SEEN.format(n=len(material.training))] if material.crossfitted else []
-        notes += told_of_no_model(weighed, order)
-        why = why_out_of_both(weighed, order)
+    if isinstance(weighed, MixedPool):
+        notes += [MODEL_SAW_ALL.format(n=len(material.training))] if material.crossfitted else []
+        notes += explain_no_model_rubric(weighed, order)
+        why = explain_drops_of_both(weighed, order)
         families = {}
     else:
-        notes += told_of_noise(
-            kept_under_noise(
+        notes += describe_noise(
+            measure_choice_under_noise(
                 weighed,
                 fit.alpha,
                 hints=fit.hints,
             )
         )
-        why = _why_out(
+        why = _explain_drops(
             pool,
             narrowed,
             proofs.p,
             "other hints came first" if fit.hints else "hints do not help here",
         )
-        families = families_of(weighed, narrowed)
+        families = describe_families(weighed, narrowed)
 
     why |= {
         column: {"why": "went the other way on conversations that it did not see"}
@@ -427,7 +429,9 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
         fit.alpha,
         fit.table,
         (fit.above + theta).tolist() if fit.parts else None,
-        in_order(Pool.of(pool.values, pool.labels, pool.kinds, pool.ids, (n, n)), fit.alpha, order),
+        trace_selection(
+            Pool.of(pool.values, pool.labels, pool.kinds, pool.ids, (n, n)), fit.alpha, order
+        ),
         notes,
         proofs.chosen,
         None if held_out_tells else dict(zip(pool.ids, proofs.p.tolist(), strict=True)),
@@ -436,12 +440,12 @@ def chosen_by_labels(material: Material, pool: Candidates) -> Chosen:
     )
 
 
-def chosen_to_budget(material: Material, pool: Candidates) -> Chosen:
+def choose_to_budget(material: Material, pool: Candidates) -> Chosen:
     """Choose up to the budget: from rubrics that were given, or that a model revised in place."""
-    alpha, table, held_out_scores, notes = cross_validated_alpha(material, pool)
+    alpha, table, held_out_scores, notes = choose_alpha_by_folds(material, pool)
     every = np.ones(len(pool.labels), dtype=bool)
     rng = np.random.default_rng(material.settings.seed)
-    selection = chosen_by(material, pool, every, alpha, rng)
+    selection = choose_on_rows(material, pool, every, alpha, rng)
 
     return Chosen(
         alpha,
@@ -449,11 +453,11 @@ def chosen_to_budget(material: Material, pool: Candidates) -> Chosen:
         held_out_scores,
         selection,
         notes,
-        stable_shares(material, pool, alpha),
+        measure_stability_of_choice(material, pool, alpha),
     )
 
 
-def why_out_of_both(weighed: Mixed, order: Ints) -> dict[int, dict[str, str]]:
+def explain_drops_of_both(weighed: MixedPool, order: Ints) -> dict[int, dict[str, str]]:
     """Say why columns of a model's pool would be out."""
     # columns that could be chosen on all conversations
     entering = weighed.entering(np.ones(len(weighed.pool.labels), dtype=bool)).tolist()
@@ -473,26 +477,26 @@ def why_out_of_both(weighed: Mixed, order: Ints) -> dict[int, dict[str, str]]:
 
 
 SIDES = {"dsat": "what goes wrong", "sat": "what goes well"}
-SEEN = (
+MODEL_SAW_ALL = (
     "The model read all {n} labeled conversations before it wrote the rubrics, since there are few: the choice of "
     "rubrics, θ, window and probability are measured on fifths that these did not see, but the words are not."
 )
 
 
-NO_MODEL = (
+NO_MODEL_RUBRIC = (
     "None of the model's rubrics is in the set: on conversations that the choice did not see, they add nothing to what "
     "built-in roles find, which choose as they do alone, without moods and lengths."
 )
 
 
-def told_of_no_model(weighed: Mixed, order: Ints) -> list[str]:
+def explain_no_model_rubric(weighed: MixedPool, order: Ints) -> list[str]:
     """Say that a set has none of the model's rubrics, where the pool has some."""
     if len(weighed.models) and not np.isin(order, weighed.models).any():
-        return [NO_MODEL]
+        return [NO_MODEL_RUBRIC]
     return []
 
 
-def nothing_to_choose(pool: Candidates, settings: LearnSettings) -> str:
+def explain_small_pool(pool: Candidates, settings: LearnSettings) -> str:
     """Say that a pool is too small for a choice to mean much; empty where it isn't."""
     n = len(pool.ids)
     room = min(settings.most, sum(settings.limits))
@@ -508,7 +512,7 @@ def nothing_to_choose(pool: Candidates, settings: LearnSettings) -> str:
     return f"Selection had {had}: the pool has {count(n, 'rubric')}, and there is room for {room}."
 
 
-def turned_of(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
+def find_turned(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
     """Return the columns that conversations speak against which other choices of them did not see, not all of them."""
     rubrics = [pool.rubrics[column] for column in order.tolist()]
     up = pool.labels
@@ -518,17 +522,17 @@ def turned_of(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
     unseen &= ~flag_preferred(pool.conversations)[:, None]
     worths = []
     for held_there, unseen_there in zip(held.T, unseen.T, strict=True):
-        worths.append(worth_of(held_there[unseen_there], up[unseen_there]))
+        worths.append(measure_worth(held_there[unseen_there], up[unseen_there]))
 
     against = np.array(
-        [speaks_against(worth, r.polarity) for worth, r in zip(worths, rubrics, strict=True)]
+        [speaks_against_side(worth, r.polarity) for worth, r in zip(worths, rubrics, strict=True)]
     )
     # if all are spoken against, the first stays: a set has one rubric at least
     against[0] &= not against.all()
     return np.asarray(order[against])
 
 
-def _why_out(
+def _explain_drops(
     pool: Candidates,
     narrowed: Narrowed,
     p: Floats,
@@ -556,7 +560,7 @@ def _why_out(
     return reasons
 
 
-def chosen_by(
+def choose_on_rows(
     material: Material,
     pool: Candidates,
     rows: Bools,
@@ -566,7 +570,7 @@ def chosen_by(
     """Choose from a pool by some of its conversations `[conversation]`, as a run does whose answers were paid for."""
     settings = material.settings
     about = (pool.values[rows], pool.labels[rows], pool.kinds, pool.ids)
-    selection = select(*about, settings.limits, alpha, rng, settings.policy)
+    selection = select_rubrics(*about, settings.limits, alpha, rng, settings.policy)
     # a pool has a maximum in all, beside that of each side
     if material.pool:
         order = selection.chosen[: settings.most]
@@ -576,10 +580,10 @@ def chosen_by(
     # an order that was cut has the losses of its steps worked out anew
     if len(order) == len(selection.steps):
         return selection
-    return in_order(Pool.of(*about, settings.limits), alpha, order)
+    return trace_selection(Pool.of(*about, settings.limits), alpha, order)
 
 
-def cross_validated_alpha(
+def choose_alpha_by_folds(
     material: Material, pool: Candidates
 ) -> tuple[float, list[dict[str, Any]], list[float] | None, list[str]]:
     """Choose α by cross-validation.
@@ -609,7 +613,7 @@ def cross_validated_alpha(
     return choice.alpha, [vars(row) for row in choice.table], choice.held_out.tolist(), []
 
 
-def stable_shares(
+def measure_stability_of_choice(
     material: Material,
     pool: Candidates,
     alpha: float,
@@ -625,10 +629,10 @@ def stable_shares(
         return None
 
     rng = np.random.default_rng([settings.seed, 1])
-    halves = halvings(pool.labels, number_blocks(pool.conversations), rng)
+    halves = draw_halvings(pool.labels, number_blocks(pool.conversations), rng)
     for half in halves:
         # a half with one kind of thumb can't choose
         if (up := pool.labels[half]).any() and not up.all():
-            times_chosen[chosen_by(material, pool, half, alpha, rng).chosen] += 1
+            times_chosen[choose_on_rows(material, pool, half, alpha, rng).chosen] += 1
 
     return times_chosen / len(halves)

@@ -16,21 +16,30 @@ import numpy as np
 from pollex.conversations.conversation import Conversation, Label
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
-from pollex.measures.strata import Within, compare_within
+from pollex.measures.strata import StratifiedDifference, compare_within
 from pollex.rubrics.records import CircumstanceRecord
 
-A_STRATUM = 20
+LEAST_OF_A_STRATUM = 20
 """Conversations of a stratum of what is a number."""
 MOST_BINS = 10
 MOST_VALUES = 20
 """Different values of a field, beyond which it names single things."""
-RESTATES = 0.8
+RESTATES_CRAMERS_V = 0.8
 """Cramér's V with the thumb from which a field says how it came out, and is no circumstance."""
 MOST_FIELDS = 40
-DEEPEST = 2
+MOST_DEPTH = 2
 
-TIMES = ("timestamp", "created_at", "createdAt", "created", "sent_at", "datetime", "time", "date")
-OUTCOMES = re.compile(
+TIME_FIELDS = (
+    "timestamp",
+    "created_at",
+    "createdAt",
+    "created",
+    "sent_at",
+    "datetime",
+    "time",
+    "date",
+)
+_OUTCOME_FIELD = re.compile(
     "thumb|label|rating|rated|score|csat|nps|feedback|vote|liked|satisf|sentiment|resolved|solved|outcome|escalat"
     "|success|comment|reward|drawn|judge|annotat|split",
     re.IGNORECASE,
@@ -51,7 +60,7 @@ class Circumstance:
     stratum: Ints
 
 
-def circumstances_of(
+def list_circumstances(
     conversations: Sequence[Conversation],
     topics: Mapping[str, Bools],
     languages: Sequence[str],
@@ -78,8 +87,8 @@ def circumstances_of(
         dtype=np.float64,
     )
     circumstances = [
-        Circumstance("length", binned(lengths)),
-        Circumstance("number of turns", binned(turns)),
+        Circumstance("length", bin_numbers(lengths)),
+        Circumstance("number of turns", bin_numbers(turns)),
     ]
     # of several topics the first counts, and 0 is none
     if topics:
@@ -92,12 +101,12 @@ def circumstances_of(
         )
 
     # weeks are compared only where every conversation says when it was
-    moments = [moment_of(conversation.metadata) for conversation in conversations]
+    moments = [get_moment(conversation.metadata) for conversation in conversations]
     if (has_moment := [moment is not None for moment in moments]) and all(has_moment):
         circumstances.append(
             Circumstance(
                 "week",
-                binned(np.array(moments, dtype=np.float64)),
+                bin_numbers(np.array(moments, dtype=np.float64)),
             )
         )
 
@@ -107,22 +116,23 @@ def circumstances_of(
         "prompt version": [conversation.prompt for conversation in conversations],
     }
     named |= {
-        f"field “{path}”": values for path, values in fields_of(conversations, label_field).items()
+        f"field “{path}”": values
+        for path, values in list_categorical_fields(conversations, label_field).items()
     }
     for name, values in named.items():
-        stratum = numbered(values)
+        stratum = number_values(values)
         # very many values name single things
-        if 1 < stratum.max() + 1 <= MOST_VALUES and not restates(stratum, up):
+        if 1 < stratum.max() + 1 <= MOST_VALUES and not restates_thumb(stratum, up):
             circumstances.append(Circumstance(name, stratum))
 
     # what is the same everywhere explains nothing
     return [circumstance for circumstance in circumstances if circumstance.stratum.max() > 0]
 
 
-def binned(values: Floats) -> Ints:
+def bin_numbers(values: Floats) -> Ints:
     """Put numbers into bins of about as many each `[conversation]`."""
-    # so many bins that each has about `A_STRATUM` conversations
-    bins = int(np.clip(len(values) // A_STRATUM, 1, MOST_BINS))
+    # so many bins that each has about `LEAST_OF_A_STRATUM` conversations
+    bins = int(np.clip(len(values) // LEAST_OF_A_STRATUM, 1, MOST_BINS))
     if len(values):
         edges = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)[1:-1]))
     else:
@@ -133,14 +143,14 @@ def binned(values: Floats) -> Ints:
     )
 
 
-def numbered(values: Sequence[str]) -> Ints:
+def number_values(values: Sequence[str]) -> Ints:
     """Give different values numbers from 0 `[conversation]`."""
     return np.unique(np.array(values, dtype=object).astype(str), return_inverse=True)[1].astype(
         np.intp
     )
 
 
-def restates(stratum: Ints, up: Bools) -> bool:
+def restates_thumb(stratum: Ints, up: Bools) -> bool:
     """Tell whether a field says what the thumb says, by Cramér's V."""
     n = np.bincount(stratum)
     share = up.mean()
@@ -150,16 +160,19 @@ def restates(stratum: Ints, up: Bools) -> bool:
     # χ² over n, which is V² where one of the two has two values
     ups = np.bincount(stratum, up, minlength=len(n))
     return bool(
-        (np.square(ups - n * share) / (n * share * (1 - share))).sum() / len(up) >= RESTATES**2
+        (np.square(ups - n * share) / (n * share * (1 - share))).sum() / len(up)
+        >= RESTATES_CRAMERS_V**2
     )
 
 
-def fields_of(conversations: Sequence[Conversation], label_field: str) -> dict[str, list[str]]:
+def list_categorical_fields(
+    conversations: Sequence[Conversation], label_field: str
+) -> dict[str, list[str]]:
     """Return the values of the log's own categorical fields, by path; empty text where a conversation has none."""
     # by path and row, as a field may be missing in some conversations
     by_path: dict[str, dict[int, str]] = {}
     for row, conversation in enumerate(conversations):
-        for path, value in _scalars(conversation.metadata, ""):
+        for path, value in _iterate_scalars(conversation.metadata, ""):
             # a log with very many fields is not searched to its end
             if path in by_path or len(by_path) < MOST_FIELDS:
                 by_path.setdefault(path, {})[row] = value
@@ -169,7 +182,7 @@ def fields_of(conversations: Sequence[Conversation], label_field: str) -> dict[s
     for path, values in by_path.items():
         if (
             path != label_field
-            and not OUTCOMES.search(path)
+            and not _OUTCOME_FIELD.search(path)
             and 1 < len(set(values.values())) <= MOST_VALUES
         ):
             fields[path] = [values.get(row, "") for row in range(n)]
@@ -177,20 +190,20 @@ def fields_of(conversations: Sequence[Conversation], label_field: str) -> dict[s
     return fields
 
 
-def _scalars(values: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
+def _iterate_scalars(values: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
     for name, value in values.items():
         if isinstance(value, str | int | bool):
             yield f"{before}{name}", str(value)
-        elif isinstance(value, Mapping) and before.count(".") < DEEPEST:
-            yield from _scalars(value, f"{before}{name}.")
+        elif isinstance(value, Mapping) and before.count(".") < MOST_DEPTH:
+            yield from _iterate_scalars(value, f"{before}{name}.")
 
 
-def moment_of(metadata: Mapping[str, Any]) -> float | None:
+def get_moment(metadata: Mapping[str, Any]) -> float | None:
     """Return when a conversation was had, as a number that grows with time; None where it doesn't say."""
     # some tools put the log's metadata one level deeper
     inner = metadata.get("metadata")
     places = (metadata, inner if isinstance(inner, Mapping) else {})
-    for value in (place[name] for place in places for name in TIMES if name in place):
+    for value in (place[name] for place in places for name in TIME_FIELDS if name in place):
         # of several moments the first: when the conversation began
         if isinstance(value, list) and value:
             first = value[0]
@@ -207,7 +220,7 @@ def moment_of(metadata: Mapping[str, Any]) -> float | None:
     return None
 
 
-def explained_by(
+def find_explaining_circumstance(
     held: Bools,
     up: Bools,
     circumstances: Sequence[Circumstance],
@@ -235,10 +248,12 @@ def explained_by(
         explaining,
         key=lambda pair: (not pair[1].turned, abs(pair[1].value)),
     )
-    return record_of(circumstance, within, len(up))
+    return make_circumstance_record(circumstance, within, len(up))
 
 
-def record_of(circumstance: Circumstance, within: Within, n: int) -> CircumstanceRecord:
+def make_circumstance_record(
+    circumstance: Circumstance, within: StratifiedDifference, n: int
+) -> CircumstanceRecord:
     """Record what a circumstance explains."""
     return CircumstanceRecord(
         name=circumstance.name,

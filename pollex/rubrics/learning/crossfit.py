@@ -21,15 +21,22 @@ from pollex.conversations.logs import flag_positives
 from pollex.conversations.splits import deal_folds, number_blocks
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.classification import auc
+from pollex.measures.classification import compute_auc
 from pollex.rubrics.answers import NEUTRAL
 from pollex.rubrics.learning.material import GivenAnswers, MadePool, Material
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.words import NOTHING, Proof, Words
-from pollex.rubrics.records import LIKELY, PROVEN, Family, FamilyMember, RubricEvidence, kind_of
+from pollex.rubrics.learning.words import NO_PROOF, LogPhrases, PhraseProof
+from pollex.rubrics.records import (
+    LIKELY,
+    PROVEN,
+    Family,
+    FamilyMember,
+    RubricEvidence,
+    get_detector_kind,
+)
 from pollex.rubrics.rubric import BUILT_IN, PERSON, TONE_KINDS, Rubric, is_built_in
-from pollex.rubrics.worth import worth_of
-from pollex.selection.losses import EVAL_RANGE, theta_c
+from pollex.rubrics.worth import measure_worth
+from pollex.selection.losses import EVAL_RANGE, compute_theta_c
 from pollex.selection.multi_split import (
     ALPHA,
     EVENT,
@@ -37,17 +44,17 @@ from pollex.selection.multi_split import (
     TONE,
     MultiSplit,
     Narrowed,
+    add_hints,
+    adjust_by_holm,
+    compute_one_sided_p,
     find_holding,
-    holm,
+    keep_one_a_block,
     keep_one_a_family,
-    multi_split,
-    one_each,
-    one_sided,
-    with_hints,
+    prove_rubrics,
 )
-from pollex.selection.policies import ALPHAS, policy_named
+from pollex.selection.policies import ALPHAS, get_policy
 from pollex.selection.pool import Pool
-from pollex.selection.prefix import log_losses, worth_following
+from pollex.selection.prefix import compute_log_losses, find_best_length
 
 if TYPE_CHECKING:
     from pollex.calibration.thumbs import Fold
@@ -117,7 +124,7 @@ PROOFS_OF_A_DEED = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
+class WeighedPool:
     """A pool with all that its choice rests on.
 
     Attributes:
@@ -148,7 +155,7 @@ class Weighed:
     most: int
     policy: str
     seed: int
-    words: Words | None = None
+    words: LogPhrases | None = None
     fills: bool = False
     _known: dict[bytes, tuple[MultiSplit, Narrowed]] = field(
         default_factory=dict,
@@ -161,7 +168,7 @@ class Weighed:
         pool: Candidates,
         settings: LearnSettings,
         family_of: Callable[[str], str],
-        words: Words | None = None,
+        words: LogPhrases | None = None,
     ) -> Self:
         """Lay out a pool; families are by what rubrics are found by."""
         rubrics = pool.rubrics
@@ -169,10 +176,10 @@ class Weighed:
             pool,
             np.array([rubric.polarity == "sat" for rubric in rubrics]),
             np.array([rubric.source.partition(":")[0] in TONE_KINDS for rubric in rubrics]),
-            np.array([rank_of(rubric) for rubric in rubrics], dtype=np.intp),
+            np.array([rank_by_kind(rubric) for rubric in rubrics], dtype=np.intp),
             np.array([is_sure_deed(rubric) for rubric in rubrics], dtype=bool),
-            [family_name(rubric, family_of) for rubric in rubrics],
-            [family_of(found_by(rubric)) for rubric in rubrics],
+            [name_family_of_rubric(rubric, family_of) for rubric in rubrics],
+            [family_of(name_detector(rubric)) for rubric in rubrics],
             number_blocks(pool.conversations),
             settings.limits,
             settings.most,
@@ -182,10 +189,10 @@ class Weighed:
             settings.fills,
         )
 
-    def word_proofs(self, rows: Bools) -> list[Proof]:
+    def word_proofs(self, rows: Bools) -> list[PhraseProof]:
         """Say what halvings of their own prove of mined words `[rubric]`; nothing of other rubrics."""
         if self.words is None or not self.mined.any():
-            return [NOTHING] * len(self.sat)
+            return [NO_PROOF] * len(self.sat)
 
         # a stream of random numbers of its own: halvings of mined words take none from other draws
         rng = np.random.default_rng([self.seed, 13])
@@ -196,7 +203,7 @@ class Weighed:
             rng,
         )
         sides = zip(self.pool.rubrics, self.sat.tolist(), strict=True)
-        return [proofs.get((rubric.source, sat), NOTHING) for rubric, sat in sides]
+        return [proofs.get((rubric.source, sat), NO_PROOF) for rubric, sat in sides]
 
     def weigh(self, rows: Bools) -> tuple[MultiSplit, Narrowed]:
         """Say what the labels of some conversations prove, and which rubrics they leave to choose from.
@@ -212,7 +219,7 @@ class Weighed:
             up = pool.labels[rows]
             came_up = None if pool.came_up is None else pool.came_up[rows]
             # what many random halvings of these conversations prove of each rubric
-            proved = multi_split(
+            proved = prove_rubrics(
                 values,
                 up,
                 self.sat,
@@ -230,7 +237,7 @@ class Weighed:
                 np.where(self.mined, [proof.chosen for proof in proofs], proved.chosen),
             )
             # families are compared on one conversation a user, as independent tests need
-            alone = one_each(
+            alone = keep_one_a_block(
                 np.ones(len(up), dtype=bool),
                 self.blocks[rows],
                 rng,
@@ -261,7 +268,7 @@ class Weighed:
             return proved
 
         deeds = self.pool.only(columns)
-        alone = multi_split(
+        alone = prove_rubrics(
             deeds.values[rows],
             deeds.labels[rows],
             self.sat[columns],
@@ -299,7 +306,7 @@ class Weighed:
         order = narrowed.base
         # nothing is proven or likely: the policy chooses what a reader may look at
         if hints or not len(order):
-            order = with_hints(
+            order = add_hints(
                 values,
                 up,
                 self.sat,
@@ -312,7 +319,9 @@ class Weighed:
 
         # a set has one rubric at least: the one that separates best
         if not len(order):
-            order = np.argsort(one_sided(pool.held[rows], up, self.sat), kind="stable")[:1]
+            order = np.argsort(compute_one_sided_p(pool.held[rows], up, self.sat), kind="stable")[
+                :1
+            ]
 
         return self.within_limits(order)
 
@@ -331,7 +340,7 @@ class Weighed:
 
 
 @dataclass(frozen=True, eq=False)
-class Mixed(Weighed):
+class MixedPool(WeighedPool):
     """A pool of a model's rubrics, and of built-in ones that enter by the gate that they pass alone.
 
     Built-in rubrics of moods and lengths never enter: they are one tone.
@@ -358,20 +367,20 @@ class Mixed(Weighed):
         return np.asarray(self.built_in[np.array(leads, dtype=bool)])
 
     @cached_property
-    def gate(self) -> Weighed:
+    def gate(self) -> WeighedPool:
         """The built-in rubrics alone."""
         return self._part(self.built_in)
 
     @cached_property
-    def own(self) -> Weighed:
+    def own(self) -> WeighedPool:
         """The model's rubrics alone."""
         return self._part(self.models)
 
-    def _part(self, columns: Ints) -> Weighed:
+    def _part(self, columns: Ints) -> WeighedPool:
         # Beside a model's rubrics, which tell deeds, one of a built-in family is enough, whatever it
         # tells of.
         families = [self.broadest[column] for column in columns.tolist()]
-        return Weighed(
+        return WeighedPool(
             self.pool.only(columns),
             self.sat[columns],
             self.mined[columns],
@@ -497,7 +506,7 @@ class Mixed(Weighed):
             )
 
         # the same seed for every choice, so that equal conversations choose alike
-        chosen = policy_named(self.policy)(
+        chosen = get_policy(self.policy)(
             self._pools[key],
             alpha,
             np.random.default_rng(self.seed),
@@ -535,16 +544,16 @@ class Mixed(Weighed):
                 order = self._cut(chosen, alone, most)
                 # θ comes from outside the fifth, as the choice does
                 netsat = self.pool.values[np.ix_(inside, order)].sum(axis=1)
-                above[most, out] = netsat[out] - theta_c(netsat[~out], up[~out])
+                above[most, out] = netsat[out] - compute_theta_c(netsat[~out], up[~out])
 
-        losses = np.array([log_losses(scores, up) for scores in above])
-        return worth_following(
+        losses = np.array([compute_log_losses(scores, up) for scores in above])
+        return find_best_length(
             losses,
             instead=len(self.with_first(rows, alpha, 0, hints=hints)) > 0,
         )
 
 
-def rank_of(rubric: Rubric) -> int:
+def rank_by_kind(rubric: Rubric) -> int:
     """Return how easy a rubric is to act on."""
     detector = rubric.source.partition(":")[0]
     if detector in ("event", "rate"):
@@ -559,27 +568,27 @@ def is_sure_deed(rubric: Rubric) -> bool:
     return rubric.kind == "deed" and not rubric.unsure
 
 
-def family_name(rubric: Rubric, family_of: Callable[[str], str]) -> str:
+def name_family_of_rubric(rubric: Rubric, family_of: Callable[[str], str]) -> str:
     """Name a rubric's family: of a deed what finds it, whatever its object; of others their broadest pattern."""
-    source = found_by(rubric)
+    source = name_detector(rubric)
     if is_sure_deed(rubric) and is_built_in(source):
-        return kind_of(source).partition(":")[2]
+        return get_detector_kind(source).partition(":")[2]
     return family_of(source)
 
 
-def found_by(rubric: Rubric) -> str:
+def name_detector(rubric: Rubric) -> str:
     """Name what a rubric is found by: its source, or itself where a person's or a model's words are all there is."""
     if rubric.source == PERSON or "@" in rubric.source:
         return rubric.id
     return rubric.source
 
 
-def key_of(rubric: Rubric) -> tuple[str, str]:
+def make_key(rubric: Rubric) -> tuple[str, str]:
     """Name a rubric alike in the pools of all folds."""
-    return rubric.polarity, found_by(rubric)
+    return rubric.polarity, name_detector(rubric)
 
 
-def families_of(weighed: Weighed, narrowed: Narrowed) -> dict[str, dict[str, Any]]:
+def describe_families(weighed: WeighedPool, narrowed: Narrowed) -> dict[str, dict[str, Any]]:
     """Return what each rubric that leads a family consists of, by its id, as JSON values.
 
     That is of a deed its narrower forms; of an outcome the deeds that happen where it holds, but for
@@ -596,21 +605,21 @@ def families_of(weighed: Weighed, narrowed: Narrowed) -> dict[str, dict[str, Any
         often = held.sum(axis=0)
         # a narrower form holds in fewer conversations
         narrower = [member for member in family.tolist() if often[member] < often[first]]
-        deeds, within = deeds_of(weighed, narrowed, first)
+        deeds, within = list_deeds_of_outcome(weighed, narrowed, first)
         members = []
         # a deed consists of its narrower forms, an outcome of deeds
         for column in narrower if weighed.deeds[first] else deeds:
             rubric = pool.rubrics[column]
             among = int((here & held[:, column]).sum())
             if among:
-                member = member_of(
+                member = make_family_member(
                     rubric,
                     among,
-                    worth_of(held[:, column], up, together),
+                    measure_worth(held[:, column], up, together),
                 )
                 # a deed that makes a difference within the outcome has its figures there, too
                 if column in within:
-                    inside = worth_of(
+                    inside = measure_worth(
                         held[here, column],
                         up[here],
                         together[here],
@@ -623,13 +632,15 @@ def families_of(weighed: Weighed, narrowed: Narrowed) -> dict[str, dict[str, Any
         families[pool.ids[first]] = Family(
             n=int(here.sum()),
             members=tuple(sorted(members, key=lambda member: (-member.among, member.id))),
-            worth=worth_of(here, up, together),
+            worth=measure_worth(here, up, together),
         ).model_dump(mode="json")
 
     return families
 
 
-def deeds_of(weighed: Weighed, narrowed: Narrowed, first: int) -> tuple[list[int], list[int]]:
+def list_deeds_of_outcome(
+    weighed: WeighedPool, narrowed: Narrowed, first: int
+) -> tuple[list[int], list[int]]:
     """Return the deeds of an outcome's broadest family, and those that make a difference where the outcome holds.
 
     Where they hold, thumbs are compared with those of the rest of the outcome's conversations, by
@@ -642,13 +653,13 @@ def deeds_of(weighed: Weighed, narrowed: Narrowed, first: int) -> tuple[list[int
     # what has an entry of its own, by its detector, whatever its object
     entries = set()
     for column in narrowed.base.tolist():
-        entries.add(kind_of(found_by(rubrics[column])))
+        entries.add(get_detector_kind(name_detector(rubrics[column])))
 
     # other deeds of the same side and of the same broadest pattern
     columns = []
     for column in np.flatnonzero(weighed.deeds & (weighed.sat == weighed.sat[first])).tolist():
         if (
-            kind_of(found_by(rubrics[column])) not in entries
+            get_detector_kind(name_detector(rubrics[column])) not in entries
             and weighed.broadest[column] == weighed.broadest[first]
         ):
             columns.append(column)
@@ -660,18 +671,20 @@ def deeds_of(weighed: Weighed, narrowed: Narrowed, first: int) -> tuple[list[int
     # thumbs are compared inside the outcome's conversations alone
     held = weighed.pool.held
     rows = held[:, first]
-    p = one_sided(
+    p = compute_one_sided_p(
         held[np.ix_(rows, candidates)],
         weighed.pool.labels[rows],
         weighed.sat[candidates],
     )
-    return columns, [int(column) for column in candidates[holm(p) <= PROVEN]]
+    return columns, [int(column) for column in candidates[adjust_by_holm(p) <= PROVEN]]
 
 
-def member_of(rubric: Rubric, among: int, worth: RubricEvidence | None = None) -> FamilyMember:
+def make_family_member(
+    rubric: Rubric, among: int, worth: RubricEvidence | None = None
+) -> FamilyMember:
     """Return a narrower form with its best quote, and its thumbs where it was judged by itself."""
     quote = rubric.quotes[0] if rubric.quotes else None
-    source = found_by(rubric) if worth else ""
+    source = name_detector(rubric) if worth else ""
     return FamilyMember(
         id=rubric.id,
         text=rubric.text,
@@ -685,11 +698,11 @@ def member_of(rubric: Rubric, among: int, worth: RubricEvidence | None = None) -
 NEVER_TRIED = (0.0, EVAL_RANGE / 4)
 """Values of "never came up" that are tried for a side, beside neutral and the mean of its rubrics."""
 
-HALFWAY = 30
+HALFWAY_ANSWERS = 30
 """Answers "never came up" of a side at which half of what they show is believed."""
 
 
-def never_values(
+def learn_never_values(
     table: GivenAnswers,
     training: Sequence[Conversation],
     rubrics: Sequence[Rubric],
@@ -710,7 +723,7 @@ def never_values(
         if never.any():
             # without a learned value, “never came up” stands as neutral among the terms
             signed, answered = replace(table, never_counts={}).matrix(training, of_side)
-            value = never_value(
+            value = learn_never_value(
                 signed,
                 answered & ~never,
                 never,
@@ -721,7 +734,7 @@ def never_values(
     return value_by_id
 
 
-def never_value(
+def learn_never_value(
     signed: Floats,
     came_up: Bools,
     never: Bools,
@@ -752,7 +765,7 @@ def never_value(
         counted = np.where(never, sign * value, signed)
         return float(
             np.average(
-                [auc(column, up) for column in counted.T],
+                [compute_auc(column, up) for column in counted.T],
                 weights=weights,
             )
         )
@@ -760,11 +773,11 @@ def never_value(
     # neutral comes first, so that it wins between equals
     best = max((NEUTRAL, *NEVER_TRIED, usual), key=separates)
     n = int(weights.sum())
-    return NEUTRAL + (best - NEUTRAL) * n / (n + HALFWAY)
+    return NEUTRAL + (best - NEUTRAL) * n / (n + HALFWAY_ANSWERS)
 
 
 FOLDS = 5
-NONE_LEFT = (
+NO_CROSS_FITTED_FIGURES = (
     "There are no cross-fitted figures: without a fifth of the conversations, built-in roles would have found none of "
     "the rubrics that people left in the pool."
 )
@@ -772,7 +785,7 @@ Kind = TypeVar("Kind", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class FoldPart:
     """A fold, with the pool that was made and chosen from without it.
 
     Attributes:
@@ -784,7 +797,7 @@ class Part:
 
     out: Bools
     made: MadePool
-    weighed: Weighed
+    weighed: WeighedPool
     chosen: Ints
 
     @cached_property
@@ -798,7 +811,7 @@ class Part:
         pool = self.weighed.pool
         training = ~self.labeled_out
         netsat = pool.values[:, self.chosen].sum(axis=1)
-        return np.asarray(netsat - theta_c(netsat[training], pool.labels[training]))
+        return np.asarray(netsat - compute_theta_c(netsat[training], pool.labels[training]))
 
     @cached_property
     def held(self) -> Bools:
@@ -827,7 +840,7 @@ class Part:
         named = (
             i
             for i, candidate in enumerate(self.made.rubrics)
-            if key_of(candidate) == key_of(rubric)
+            if make_key(candidate) == make_key(rubric)
         )
         return next((i for i in named if i in columns), None)
 
@@ -863,7 +876,7 @@ class CrossFit:
     alpha: float
     hints: bool
     table: list[dict[str, Any]]
-    parts: list[Part]
+    parts: list[FoldPart]
     notes: list[str]
 
     @property
@@ -873,7 +886,7 @@ class CrossFit:
 
     @property
     def covered(self) -> Bools:
-        """See `Part.covered`, each conversation's by rubrics that did not see it `[labeled row]`."""
+        """See `FoldPart.covered`, each conversation's by rubrics that did not see it `[labeled row]`."""
         return self.gathered([part.covered for part in self.parts])
 
     def held_of(self, rubrics: Sequence[Rubric]) -> tuple[Bools, Bools]:
@@ -908,23 +921,23 @@ def cross_fit(material: Material, pool: Candidates) -> CrossFit:
     What a fold's own choice is made with, the other four folds say.
     """
     if "cross_fit" not in material.once:
-        material.once["cross_fit"] = _cross_fit(material, pool)
+        material.once["cross_fit"] = _choose_without_each_fold(material, pool)
 
     cross_fit: CrossFit = material.once["cross_fit"]
     return cross_fit
 
 
-def with_graded(material: Material, pool: Candidates) -> list[Conversation]:
+def list_with_graded(material: Material, pool: Candidates) -> list[Conversation]:
     """List the pool's training conversations, then those with a grade that is no thumb."""
     return [*pool.conversations, *material.table.judged(material.graded_training, pool.rubrics)]
 
 
-def with_thumbs(conversations: Sequence[Conversation]) -> list[Conversation]:
+def list_with_thumbs(conversations: Sequence[Conversation]) -> list[Conversation]:
     """List the conversations that have a thumb."""
     return [conversation for conversation in conversations if conversation.label is not Label.NONE]
 
 
-def held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:
+def deal_held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:
     """List held-out conversations that have all answers, those with a thumb first, and deal them to folds.
 
     What is fitted for a fold sees all of the others, and all that taught. Where there are too few,
@@ -934,11 +947,11 @@ def held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:
         (*material.held_out, *material.graded_held_out),
         material.chosen,
     )
-    fold = fold_of_each(material, judged)
+    fold = deal_to_folds(material, judged)
     return judged, np.zeros(len(judged), dtype=np.int64) if fold is None else fold
 
 
-def fold_of_each(material: Material, conversations: Sequence[Conversation]) -> Ints | None:
+def deal_to_folds(material: Material, conversations: Sequence[Conversation]) -> Ints | None:
     """Return the fold of each conversation; None where there are too few."""
     try:
         return deal_folds(conversations, FOLDS, material.settings.seed)
@@ -946,7 +959,7 @@ def fold_of_each(material: Material, conversations: Sequence[Conversation]) -> I
         return None
 
 
-def as_edited(
+def apply_pool_edits(
     material: Material,
     remade: MadePool,
     rows: Sequence[Conversation],
@@ -960,9 +973,9 @@ def as_edited(
         return remade
 
     # rubrics of different folds are matched by side and source
-    left = {key_of(rubric) for rubric in material.kept}
+    left = {make_key(rubric) for rubric in material.kept}
     by_people = [rubric for rubric in material.kept if rubric.source == PERSON]
-    here = [place for place, rubric in enumerate(remade.rubrics) if key_of(rubric) in left]
+    here = [place for place, rubric in enumerate(remade.rubrics) if make_key(rubric) in left]
     # people's own rubrics come last, with the answers that a judge gave to them
     answers = np.concatenate(
         [remade.answers[:, here], material.table.probabilities(rows, by_people)],
@@ -980,9 +993,9 @@ def as_edited(
     )
 
 
-def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
+def _choose_without_each_fold(material: Material, pool: Candidates) -> CrossFit:
     settings = material.settings
-    rows = with_graded(material, pool)
+    rows = list_with_graded(material, pool)
     labels = pool.labels
     # the α that is taken where folds can't compare any
     first = ALPHA if settings.alpha is None else settings.alpha
@@ -1003,10 +1016,10 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
     else:
         alphas = (settings.alpha,)
 
-    ways = _ways_of(material, pool, alphas)
+    ways = _list_ways(material, pool, alphas)
     # a free pool is made anew without each fold; one that was paid for stays
     free = material.make is not None
-    tried: list[tuple[Bools, MadePool, Weighed, list[Ints]]] = []
+    tried: list[tuple[Bools, MadePool, WeighedPool, list[Ints]]] = []
     # AUC on the fold that a choice did not see `[fold, way]`
     aucs = np.zeros((FOLDS, len(ways)))
     for number in range(FOLDS):
@@ -1014,26 +1027,30 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
         # conversations with a thumb stand first in `rows`
         labeled_out = out[: len(labels)]
         if free:
-            pool_made, weighed = _made_anew(material, pool, rows, out)
+            pool_made, weighed = _make_pool_anew(material, pool, rows, out)
         else:
-            pool_made, weighed = _paid_for(material, pool, rows, labeled_out)
+            pool_made, weighed = _take_paid_pool(material, pool, rows, labeled_out)
 
         if not pool_made.rubrics:
-            return CrossFit(first, True, [], [], [NONE_LEFT])
+            return CrossFit(first, True, [], [], [NO_CROSS_FITTED_FIGURES])
         orders = [weighed.order(~labeled_out, alpha, hints=hints) for alpha, hints in ways]
         values = weighed.pool.values[labeled_out]
-        aucs[number] = [auc(values[:, order].sum(axis=1), labels[labeled_out]) for order in orders]
+        aucs[number] = [
+            compute_auc(values[:, order].sum(axis=1), labels[labeled_out]) for order in orders
+        ]
         tried.append((out, pool_made, weighed, orders))
 
     # each fold chooses in the way that is best on the other folds
     parts = [
-        Part(out, pool_made, weighed, orders[_best_way(np.delete(aucs, number, axis=0), ways)])
+        FoldPart(
+            out, pool_made, weighed, orders[_find_best_way(np.delete(aucs, number, axis=0), ways)]
+        )
         for number, (out, pool_made, weighed, orders) in enumerate(tried)
     ]
 
     # What is told of each α is of the ways that differ by it: without hints, built-in rubrics are
     # chosen without α.
-    alpha, hints = ways[_best_way(aucs, ways)]
+    alpha, hints = ways[_find_best_way(aucs, ways)]
     ways_told = np.flatnonzero([way[1] == (hints or free) for way in ways])
     table = []
     for way, fold_aucs in zip(ways_told.tolist(), aucs[:, ways_told].T, strict=True):
@@ -1053,7 +1070,7 @@ def _cross_fit(material: Material, pool: Candidates) -> CrossFit:
     return CrossFit(alpha, hints, table, parts, [])
 
 
-def _ways_of(
+def _list_ways(
     material: Material,
     pool: Candidates,
     alphas: Sequence[float],
@@ -1072,7 +1089,7 @@ def _ways_of(
     return [*((alpha, False) for alpha in alphas if built_in), *hinted]
 
 
-def _best_way(aucs: Floats, ways: Sequence[tuple[float, bool]]) -> int:
+def _find_best_way(aucs: Floats, ways: Sequence[tuple[float, bool]]) -> int:
     """Take the way with hints that has the highest AUC where they help by more than a standard error, else one without.
 
     Args:
@@ -1089,30 +1106,30 @@ def _best_way(aucs: Floats, ways: Sequence[tuple[float, bool]]) -> int:
     return bare
 
 
-def _made_anew(
+def _make_pool_anew(
     material: Material,
     pool: Candidates,
     rows: Sequence[Conversation],
     out: Bools,
-) -> tuple[MadePool, Weighed]:
+) -> tuple[MadePool, WeighedPool]:
     """Make the pool anew without a fold, as built-in roles do for nothing."""
     assert material.make is not None, "what is chosen by evidence can be made anew"
     # only conversations with a thumb make rubrics, and these stand first in `rows`
     training = ~out & (np.arange(len(rows)) < len(pool.labels))
-    remade = as_edited(material, material.make(rows, training), rows)
-    left = pool_of(remade, pool.conversations, material.table.rule)
+    remade = apply_pool_edits(material, material.make(rows, training), rows)
+    left = make_candidates(remade, pool.conversations, material.table.rule)
 
-    return remade, Weighed.of(
+    return remade, WeighedPool.of(
         left, material.settings, material.family_of, material.words_of(left.conversations)
     )
 
 
-def _paid_for(
+def _take_paid_pool(
     material: Material,
     pool: Candidates,
     rows: Sequence[Conversation],
     out: Bools,
-) -> tuple[MadePool, Weighed]:
+) -> tuple[MadePool, WeighedPool]:
     """Return the pool that was paid for; what "never came up" counts is learned without the fold."""
     # those of the other folds
     training = []
@@ -1122,7 +1139,7 @@ def _paid_for(
 
     table = replace(
         material.table,
-        never_counts=never_values(material.table, training, pool.rubrics),
+        never_counts=learn_never_values(material.table, training, pool.rubrics),
     )
     leads = np.array([rubric.leads for rubric in pool.rubrics], dtype=bool)
     pool_made = MadePool(
@@ -1140,10 +1157,10 @@ def _paid_for(
     )
     words = material.words_of(counted.conversations)
 
-    return pool_made, Mixed.of(counted, material.settings, material.family_of, words)
+    return pool_made, MixedPool.of(counted, material.settings, material.family_of, words)
 
 
-def pool_of(
+def make_candidates(
     remade: MadePool,
     conversations: list[Conversation],
     rule: str,

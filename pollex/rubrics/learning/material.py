@@ -12,12 +12,12 @@ from pollex.conversations.logs import Logs
 from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.answers import LIKERT, NEUTRAL, NEVER_CAME_UP, Answer, Option, Unanswered
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.words import Words
+from pollex.rubrics.learning.words import LogPhrases
 from pollex.rubrics.records import LLM, JudgeRecord
 from pollex.rubrics.rubric import Polarity, Rubric
-from pollex.rubrics.score import value_of
+from pollex.rubrics.score import compute_answer_value
 from pollex.rubrics.starter import StarterRecord
-from pollex.rubrics.tone import Form, ToneRecord
+from pollex.rubrics.tone import ToneForm, ToneRecord
 from pollex.selection.multi_split import find_holding
 
 
@@ -26,7 +26,7 @@ class GivenAnswers:
     """The answers that were given, with those that are missing.
 
     Attributes:
-        rule: How an answer becomes a value; see `score.value_of`.
+        rule: How an answer becomes a value; see `score.compute_answer_value`.
         options: Number of options of each rubric.
         values: By conversation and rubric, the term of NetSAT without its sign; None if unanswered.
         distributions: By conversation and rubric, the probability of each option; missing if
@@ -57,7 +57,7 @@ class GivenAnswers:
                 distributions.pop(answer.question_id, None)
                 self.failures.setdefault(conversation_id, answer)
             else:
-                values[answer.question_id] = value_of(answer, self.rule)  # type: ignore[arg-type]
+                values[answer.question_id] = compute_answer_value(answer, self.rule)  # type: ignore[arg-type]
                 if answer.never_came_up:
                     self.never.add((conversation_id, answer.question_id))
                 distributions[answer.question_id] = answer.probabilities
@@ -263,8 +263,8 @@ class Material:
     progress: Stages
     family_of: Callable[[str], str]
     make: Callable[[Sequence[Conversation], Bools], MadePool] | None = None
-    words: Callable[[Sequence[Conversation]], Words] | None = None
-    form: Form | None = None
+    words: Callable[[Sequence[Conversation]], LogPhrases] | None = None
+    form: ToneForm | None = None
     earlier_tone: ToneRecord | None = None
     once: dict[str, Any] = field(default_factory=dict)
     learned_from: frozenset[str] = frozenset()
@@ -301,7 +301,7 @@ class Material:
         assert self.starter is not None, "only asked where there is one"
         return self.starter.table.probabilities(conversations, self.starter.record.rubrics)
 
-    def words_of(self, conversations: Sequence[Conversation]) -> Words | None:
+    def words_of(self, conversations: Sequence[Conversation]) -> LogPhrases | None:
         """Lay out the phrases of some conversations, in their order; None where nobody mined."""
         if self.words:
             return self.words(conversations)

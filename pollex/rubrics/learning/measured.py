@@ -10,36 +10,36 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pollex.calibration.candidates import BEGINS, CandidateScore, LabelsPoint
+from pollex.calibration.candidates import BEGINNING_IN_WORDS, CandidateScore, LabelsPoint
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import flag_positives
 from pollex.conversations.splits import flag_preferred, number_blocks
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import (
-    assess,
-    auc,
-    auc_difference,
-    auc_of_scores,
-    learning_curve,
-    recovered,
+    assess_scores,
+    compute_auc,
+    estimate_auc,
+    estimate_auc_difference,
+    estimate_recovered_share,
+    measure_auc_by_labels,
 )
-from pollex.measures.correlations import mean_correlation
-from pollex.measures.drift import counts_of, edges_of
+from pollex.measures.correlations import estimate_mean_correlation
+from pollex.measures.drift import count_in_bins, make_bin_edges
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import SCALES
-from pollex.rubrics.learning.choice import candidates
+from pollex.rubrics.learning.choice import list_candidates
 from pollex.rubrics.learning.crossfit import (
     Candidates,
     CrossFit,
-    Part,
-    Weighed,
+    FoldPart,
+    WeighedPool,
     cross_fit,
-    held_out_folds,
-    member_of,
-    with_thumbs,
+    deal_held_out_folds,
+    list_with_thumbs,
+    make_family_member,
 )
 from pollex.rubrics.learning.material import GivenAnswers, Material
-from pollex.rubrics.learning.thumbs import FittedThumbs, grades_on
+from pollex.rubrics.learning.thumbs import FittedThumbs, collect_grades_on_scales
 from pollex.rubrics.learning.tone import fit_signals
 from pollex.rubrics.records import (
     Baseline,
@@ -57,22 +57,22 @@ from pollex.rubrics.records import (
 )
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 from pollex.rubrics.worth import (
-    MORE,
+    MORE_LABELS_TOLD,
     CurvePoint,
     Reach,
-    probability_figures,
-    share_among,
-    share_of,
-    signal_share,
-    worth_of,
+    measure_probabilities,
+    measure_share,
+    measure_share_among,
+    measure_signal_share,
+    measure_worth,
 )
-from pollex.selection.losses import theta_c
-from pollex.selection.multi_split import holm, one_each, one_sided
+from pollex.selection.losses import compute_theta_c
+from pollex.selection.multi_split import adjust_by_holm, compute_one_sided_p, keep_one_a_block
 from pollex.selection.threshold import (
     GuaranteedWindow,
     Window,
+    fit_guaranteed_window,
     fit_window,
-    guaranteed_window,
     is_clear,
 )
 
@@ -113,12 +113,12 @@ class PlainMethods:
         self.training = training
         self.positive = positive
         self.measured = measured
-        texts = [text_of(c) for c in training]
+        texts = [join_turns(c) for c in training]
         # where folds measure, scores come from models without the fold, further below
         if crossfitted:
             held_out = []
         else:
-            held_out = [text_of(c) for c in measured]
+            held_out = [join_turns(c) for c in measured]
 
         # features of training conversations come first
         training_features = features[: len(training)]
@@ -126,16 +126,16 @@ class PlainMethods:
         # the constant method says of every conversation what most of training is
         constant = 1.0 if positive.mean() >= 0.5 else -1.0
         self.scores: dict[str, Scored] = {
-            WORDS: by_words(texts, held_out, positive),
+            WORDS: score_by_words(texts, held_out, positive),
             CONSTANT: (np.full(len(training), constant), np.full(len(measured), constant)),
-            SIGNALS: by_signals(training_features, rest, positive),
+            SIGNALS: score_by_signals(training_features, rest, positive),
         }
         # each way scores a fold's conversations by a model that was fitted without them
         ways: dict[str, Callable[[Bools], Floats]] = {
-            WORDS: lambda out: by_words(
+            WORDS: lambda out: score_by_words(
                 list(compress(texts, ~out)), list(compress(texts, out)), positive[~out]
             )[1],
-            SIGNALS: lambda out: by_signals(
+            SIGNALS: lambda out: score_by_signals(
                 training_features[~out], training_features[out], positive[~out]
             )[1],
         }
@@ -151,7 +151,9 @@ class PlainMethods:
             for out in outs:
                 out_of_fold[out] = way(out)
             if (
-                mean_auc := float(np.mean([auc(out_of_fold[out], positive[out]) for out in outs]))
+                mean_auc := float(
+                    np.mean([compute_auc(out_of_fold[out], positive[out]) for out in outs])
+                )
             ) > reached:
                 self.strongest = name
                 reached = mean_auc
@@ -188,7 +190,7 @@ class PlainMethods:
             baselines.append(
                 Baseline(
                     name=name,
-                    training=assess(
+                    training=assess_scores(
                         training_scores,
                         self.positive,
                         0.0,
@@ -196,15 +198,15 @@ class PlainMethods:
                         rng,
                         together=training_blocks,
                     ),
-                    held_out=assess(
+                    held_out=assess_scores(
                         unseen, truth, 0.0, np.zeros(len(unseen), bool), rng, together=blocks
                     )
                     if held_out
                     else None,
-                    advantage=auc_difference(tested, unseen, truth, rng, together=blocks)
+                    advantage=estimate_auc_difference(tested, unseen, truth, rng, together=blocks)
                     if held_out
                     else None,
-                    probability_ahead=auc_difference(
+                    probability_ahead=estimate_auc_difference(
                         likely, unseen, truth, other_rng, together=blocks
                     )
                     if held_out
@@ -215,7 +217,7 @@ class PlainMethods:
         return baselines
 
 
-def by_words(
+def score_by_words(
     training: Sequence[str],
     unseen: Sequence[str],
     positive: Bools,
@@ -247,13 +249,13 @@ def by_words(
     return np.asarray(model.decision_function(training_words)), others
 
 
-def by_signals(training: Floats, unseen: Floats, positive: Bools) -> Scored:
+def score_by_signals(training: Floats, unseen: Floats, positive: Bools) -> Scored:
     """Fit all signals of mood and flow `[conversation, feature]`, as tone is fitted."""
     slopes, intercept = fit_signals(training, positive)
     return training @ slopes + intercept, unseen @ slopes + intercept
 
 
-def text_of(conversation: Conversation) -> str:
+def join_turns(conversation: Conversation) -> str:
     """Return the text of all turns, without roles."""
     # lone surrogates, which can't be encoded, become question marks
     return (
@@ -292,9 +294,12 @@ class TrainingScores:
     @classmethod
     def of(cls, material: Material, selection: Mapping[str, Any]) -> TrainingScores:
         """Gather the scores of both sides."""
-        training, (held_out, dealt) = candidates(material).conversations, held_out_folds(material)
+        training, (held_out, dealt) = (
+            list_candidates(material).conversations,
+            deal_held_out_folds(material),
+        )
         # a grade without a thumb says nothing of θ
-        held_out = with_thumbs(held_out)
+        held_out = list_with_thumbs(held_out)
         values = (material.table.matrix(side, material.chosen)[0] for side in (training, held_out))
         # Added up one by one in the set's order, as `NetSat` does: NumPy's own sum goes by eights.
         scores, others = (np.asarray(terms.cumsum(axis=1)[:, -1]) for terms in values)
@@ -317,12 +322,12 @@ class TrainingScores:
         honest = self.honest[rows]
         up = self.up[rows]
         if theta is None:
-            theta = theta_c(self.own[rows], up)
+            theta = compute_theta_c(self.own[rows], up)
 
         # only scores by rubrics that did not see the conversation can promise anything
         promised = None
         if self.promises:
-            promised = guaranteed_window(honest, up, theta)
+            promised = fit_guaranteed_window(honest, up, theta)
 
         # a window, too, needs scores of conversations that took no part in the choice
         judged_unseen = self.promises or bool((self.fold >= 0).any())
@@ -368,7 +373,7 @@ class UnseenScores:
         taught: TrainingScores,
     ) -> UnseenScores:
         """Measure what was held out, each fold by what was fitted without it."""
-        conversations = with_thumbs(held_out_folds(material)[0])
+        conversations = list_with_thumbs(deal_held_out_folds(material)[0])
         held = material.table.held(conversations, material.chosen)
         rows = np.flatnonzero(taught.fold >= 0)
 
@@ -390,7 +395,7 @@ class UnseenScores:
         theta: float,
     ) -> UnseenScores:
         """Measure what was learned without each fold on that fold; what a queue preferred is in no figure."""
-        pool = candidates(material)
+        pool = list_candidates(material)
         fit = cross_fit(material, pool)
         fold = np.zeros(len(pool.labels), dtype=np.int64)
         held, unseen_there = fit.held_of(material.chosen)
@@ -453,28 +458,28 @@ class UnseenScores:
         return cls(conversations, *of_rows, probability, held, known, folds)
 
 
-def unseen_of(
+def make_unseen_scores(
     material: Material,
     fitted: FittedThumbs,
     taught: TrainingScores,
     theta: float,
 ) -> UnseenScores:
     """Return the conversations that figures are of; none where nothing was held out, and labels are too few."""
-    if material.crossfitted and cross_fit(material, candidates(material)).parts:
+    if material.crossfitted and cross_fit(material, list_candidates(material)).parts:
         return UnseenScores.crossfitted(material, fitted, theta)
     return UnseenScores.held_out(material, fitted, taught)
 
 
-def spread_of(netsat: Floats) -> SpreadRecord:
+def make_spread_record(netsat: Floats) -> SpreadRecord:
     """Record how NetSAT is spread `[conversation]`."""
-    edges = edges_of(netsat)
+    edges = make_bin_edges(netsat)
     return SpreadRecord(
         edges=tuple(edges.tolist()),
-        counts=tuple(counts_of(netsat, edges).astype(int).tolist()),
+        counts=tuple(count_in_bins(netsat, edges).astype(int).tolist()),
     )
 
 
-def worths_of(
+def measure_worths(
     chosen: Sequence[Rubric],
     unseen: UnseenScores,
     occasions: Mapping[str, tuple[str, Bools]],
@@ -493,7 +498,7 @@ def worths_of(
         if measured.any():
             words, came_up = occasions.get(rubric.id, ("", None))
             rows = None if came_up is None else came_up[measured]
-            worths[rubric.id] = worth_of(
+            worths[rubric.id] = measure_worth(
                 held[measured],
                 up[measured],
                 unit[measured],
@@ -504,7 +509,7 @@ def worths_of(
     return worths
 
 
-def occasions_judged(
+def list_judged_occasions(
     table: GivenAnswers,
     chosen: Sequence[Rubric],
     conversations: Sequence[Conversation],
@@ -519,7 +524,7 @@ def occasions_judged(
     return pairs
 
 
-def signals_beside(
+def measure_further_signals(
     chosen: Sequence[Rubric], unseen: UnseenScores
 ) -> dict[str, tuple[SignalShare, ...]]:
     """Return how often further signals happened where each rubric held and elsewhere, by rubric."""
@@ -542,7 +547,7 @@ def signals_beside(
 
     def beside(name: str, held: Bools, measured: Bools) -> SignalShare:
         rows = has[name] & measured
-        return signal_share(
+        return measure_signal_share(
             name,
             held[rows],
             happened[name][rows],
@@ -555,7 +560,7 @@ def signals_beside(
     }
 
 
-def standings_of(
+def make_standings(
     material: Material,
     selection: dict[str, Any],
     training: Sequence[Conversation],
@@ -591,7 +596,7 @@ def standings_of(
     rng = np.random.default_rng([material.settings.seed, 10])
     every = np.ones(len(testing), dtype=bool)
     testing = list(
-        compress(testing, one_each(every, number_blocks(testing), rng))
+        compress(testing, keep_one_a_block(every, number_blocks(testing), rng))
     )  # a user counts once
     up = flag_positives(testing)
     both_thumbs = 0 < up.sum() < len(up)
@@ -602,7 +607,7 @@ def standings_of(
     # where labels can't tell, p is 1, and every rubric a hint
     sat = np.array([rubric.polarity == "sat" for rubric in chosen], dtype=bool)
     if both_thumbs:
-        p = holm(one_sided(material.table.held(testing, chosen), up, sat))
+        p = adjust_by_holm(compute_one_sided_p(material.table.held(testing, chosen), up, sat))
     else:
         p = np.ones(len(chosen))
 
@@ -619,7 +624,7 @@ def standings_of(
     return standing_records
 
 
-def merged_families(
+def list_merged_families(
     material: Material,
     training: Sequence[Conversation],
     reasons: Sequence[Reason],
@@ -654,7 +659,7 @@ def merged_families(
         members_of_side = []
         for among, form in counted:
             if among and form.polarity == rubric.polarity:
-                members_of_side.append(member_of(form, among))
+                members_of_side.append(make_family_member(form, among))
         # forms of most conversations first; ids decide between equals
         members = [
             member.model_dump(mode="json")
@@ -666,20 +671,20 @@ def merged_families(
     return families
 
 
-def never_came_up(
+def measure_never_came_up(
     table: GivenAnswers,
     training: Sequence[Conversation],
     rubric: Rubric,
 ) -> Figure:
     """Return the share of answered training conversations in which a rubric's occasion never came up."""
     answered = [c.id for c in training if rubric.id in table.distributions.get(c.id, {})]
-    return share_of(
+    return measure_share(
         sum((id_, rubric.id) in table.never for id_ in answered),
         len(answered),
     )
 
 
-def alone_by_id(
+def measure_rubrics_alone(
     material: Material,
     training: Sequence[Conversation],
     by: Mapping[str, JudgedBy],
@@ -701,14 +706,14 @@ def alone_by_id(
             by=by[rubric.id],
             spread=float(rubric_values.std()),
             commonest=commonest,
-            share=share_of(n, len(training)),
-            auc=auc_of_scores(rubric_values, up, rng, 500, blocks),
+            share=measure_share(n, len(training)),
+            auc=estimate_auc(rubric_values, up, rng, 500, blocks),
         )
 
     return alone
 
 
-def guarantee(
+def make_guarantee(
     guaranteed_window: GuaranteedWindow | None, unseen: UnseenScores
 ) -> GuaranteedWindow | None:
     """Record the window with a guarantee; its figures are of what was held out."""
@@ -731,7 +736,7 @@ def guarantee(
     )
 
 
-def calibrator_record(
+def make_calibrator_record(
     material: Material,
     fitted: FittedThumbs,
     comparison: dict[str, Any],
@@ -740,11 +745,11 @@ def calibrator_record(
 ) -> tuple[CalibratorRecord, bytes]:
     """Return the chosen probability model with the figures of both sides, and its arrays."""
     # scikit-learn comes with it, and takes a second to import
-    from pollex.calibration.storage import pack_up
+    from pollex.calibration.storage import pack_calibrator
 
     rng = np.random.default_rng([material.settings.seed, 4])
     model = fitted.model
-    pack = pack_up(model.model, model.rating)
+    pack = pack_calibrator(model.model, model.rating)
     # training probabilities by models that did not see them; None where nothing was compared
     training_probability = comparison["held_out"]
     held_out = unseen.conversations
@@ -755,16 +760,18 @@ def calibrator_record(
     record = CalibratorRecord(
         chosen=comparison["chosen"],
         why=comparison.get("why", ""),
-        begins=BEGINS,
+        begins=BEGINNING_IN_WORDS,
         curve=tuple(LabelsPoint(**row) for row in comparison.get("curve", ())),
         compared=tuple(CandidateScore(**row) for row in comparison["compared"]),
         labels=len(training) + (0 if unseen.folds else len(held_out)),
-        training=probability_figures(
+        training=measure_probabilities(
             np.array(training_probability), positive, share, rng, number_blocks(training)
         )
         if training_probability
         else None,
-        held_out=probability_figures(unseen.probability, truth, share, rng, number_blocks(held_out))
+        held_out=measure_probabilities(
+            unseen.probability, truth, share, rng, number_blocks(held_out)
+        )
         if held_out
         else None,
         rubrics=model.rubrics,
@@ -774,13 +781,13 @@ def calibrator_record(
             for name, value in pack.facts.items()
             if name not in ("questionnaire", "beside")
         },
-        rating=rating_record(material, fitted, comparison, pack.facts),
+        rating=make_rating_record(material, fitted, comparison, pack.facts),
     )
 
     return record, pack.arrays
 
 
-def rating_record(
+def make_rating_record(
     material: Material,
     fitted: FittedThumbs,
     comparison: dict[str, Any],
@@ -791,10 +798,10 @@ def rating_record(
         return None
 
     from pollex.measures.distributions import Predictions
-    from pollex.measures.distributions import assess as assess_grades
+    from pollex.measures.distributions import assess_predictions as assess_grades
 
-    held_out, _ = held_out_folds(material)
-    grades, scales = grades_on(comparison_of_grades, held_out)
+    held_out, _ = deal_held_out_folds(material)
+    grades, scales = collect_grades_on_scales(comparison_of_grades, held_out)
     # the first scale is the one that is predicted
     graded = ~np.isnan(grades[:, 0])
     values = scales[0].values
@@ -827,7 +834,7 @@ def rating_record(
     )
 
 
-def data_record(
+def make_data_record(
     material: Material,
     training: Sequence[Conversation],
     unseen: UnseenScores,
@@ -868,15 +875,15 @@ def data_record(
     )
 
 
-SHARES = (0.25, 0.5, 0.75)
+CURVE_SHARES = (0.25, 0.5, 0.75)
 """Of the labels, chosen with so many."""
-DRAWS = 2
-FEWEST = 5
+DRAWS_A_SHARE = 2
+FEWEST_OF_CURVE = 5
 """Labels of a class below which nothing is chosen."""
 SIDES: tuple[Polarity, ...] = ("sat", "dsat")
 
 
-def reach_of(
+def measure_reach(
     material: Material,
     rubrics: Sequence[ChosenRubric],
     unseen: UnseenScores,
@@ -887,7 +894,7 @@ def reach_of(
 
     Args:
         pool_values: Of the whole pool on held-out conversations `[conversation, rubric]`, those of
-            `GivenAnswers.answered` and of `candidates`; None where they would have to be paid for.
+            `GivenAnswers.answered` and of `list_candidates`; None where they would have to be paid for.
     """
     if not unseen.conversations:
         return None
@@ -904,22 +911,26 @@ def reach_of(
     covered = np.asarray(unseen.held[:, leads].any(axis=1))
     # good is decided from even odds on
     good = unseen.probability >= 0.5
-    pool = candidates(material)
+    pool = list_candidates(material)
     # where folds measure, each conversation has the findings of the fold without it
     if unseen.folds:
         rows = {c.id: row for row, c in enumerate(pool.conversations)}
         covered = cross_fit(material, pool).covered[[rows[c.id] for c in unseen.conversations]]
 
-    curve, more = curve_of(pool, pool_values, unseen, truth, unit, material)
+    curve, more = measure_curve(pool, pool_values, unseen, truth, unit, material)
     return Reach(
-        coverage=share_among(~truth, covered, unit),
-        false_alarms=share_among(truth, covered, unit),
-        recall_up=share_among(truth, good, unit),
-        recall_down=share_among(~truth, ~good, unit),
+        coverage=measure_share_among(~truth, covered, unit),
+        false_alarms=measure_share_among(truth, covered, unit),
+        recall_up=measure_share_among(truth, good, unit),
+        recall_down=measure_share_among(~truth, ~good, unit),
         beside=plain.strongest,
-        recovered=recovered(unseen.netsat, plain.scores[plain.strongest][1], truth, unit, rng),
+        recovered=estimate_recovered_share(
+            unseen.netsat, plain.scores[plain.strongest][1], truth, unit, rng
+        ),
         correlation={
-            side: mean_correlation(values[:, [r.polarity == side for r in rubrics]], unit, rng)
+            side: estimate_mean_correlation(
+                values[:, [r.polarity == side for r in rubrics]], unit, rng
+            )
             for side in SIDES
         },
         curve=curve,
@@ -927,7 +938,7 @@ def reach_of(
     )
 
 
-def curve_of(
+def measure_curve(
     pool: Candidates,
     pool_values: Floats | None,
     unseen: UnseenScores,
@@ -936,7 +947,7 @@ def curve_of(
     material: Material,
 ) -> tuple[tuple[CurvePoint, ...], Figure]:
     """Measure the AUC of choices with fewer labels; without a curve, the figure says why."""
-    if why := why_no_curve(material, pool_values, unseen, pool.labels, truth):
+    if why := explain_no_curve(material, pool_values, unseen, pool.labels, truth):
         return (), Figure(None, n=len(truth), undefined=why)
 
     rng = np.random.default_rng([material.settings.seed, 7])
@@ -945,14 +956,14 @@ def curve_of(
     labels = round(len(pool.labels) * (1 - 1 / unseen.folds if unseen.folds else 1))
     rows = {c.id: row for row, c in enumerate(pool.conversations)}
     scores: dict[int, list[Floats]] = {}
-    for share in SHARES:
+    for share in CURVE_SHARES:
         # with fewer labels inside each fold, put together from folds that did not see the row
         if unseen.folds:
-            netsat = fit.gathered([by_fewer(part, share, fit, rng) for part in fit.parts])
+            netsat = fit.gathered([score_by_fewer(part, share, fit, rng) for part in fit.parts])
             scores[round(share * labels)] = [netsat[[rows[c.id] for c in unseen.conversations]]]
         else:
             assert pool_values is not None, "there is no curve without"
-            weighed = Weighed.of(
+            weighed = WeighedPool.of(
                 pool,
                 material.settings,
                 material.family_of,
@@ -960,18 +971,20 @@ def curve_of(
             )
             # several draws, as one of so few labels says little
             orders = []
-            for _ in range(DRAWS):
-                orders.append(draw(weighed, np.ones(len(rows), dtype=bool), share, fit, rng)[1])
+            for _ in range(DRAWS_A_SHARE):
+                orders.append(
+                    choose_by_share(weighed, np.ones(len(rows), dtype=bool), share, fit, rng)[1]
+                )
             scores[round(share * labels)] = [pool_values[:, order].sum(axis=1) for order in orders]
 
     # the last point is the set itself
     scores[labels] = [unseen.netsat]
-    points, more = learning_curve(scores, truth, unit, rng, MORE)
+    points, more = measure_auc_by_labels(scores, truth, unit, rng, MORE_LABELS_TOLD)
     return tuple(CurvePoint(labels=size, auc=auc) for size, auc in points.items()), more
 
 
-def draw(
-    weighed: Weighed,
+def choose_by_share(
+    weighed: WeighedPool,
     rows: Bools,
     share: float,
     fit: CrossFit,
@@ -987,20 +1000,20 @@ def draw(
     return drawn, weighed.order(drawn, fit.alpha, hints=fit.hints)
 
 
-def by_fewer(
-    part: Part,
+def score_by_fewer(
+    part: FoldPart,
     share: float,
     fit: CrossFit,
     rng: np.random.Generator,
 ) -> Floats:
     """Score all conversations by rubrics that a share of those outside a fold chose, less their θ `[conversation]`."""
     pool = part.weighed.pool
-    drawn, order = draw(part.weighed, ~part.labeled_out, share, fit, rng)
+    drawn, order = choose_by_share(part.weighed, ~part.labeled_out, share, fit, rng)
     netsat = pool.values[:, order].sum(axis=1)
-    return np.asarray(netsat - theta_c(netsat[drawn], pool.labels[drawn]))
+    return np.asarray(netsat - compute_theta_c(netsat[drawn], pool.labels[drawn]))
 
 
-def why_no_curve(
+def explain_no_curve(
     material: Material,
     pool_values: Floats | None,
     unseen: UnseenScores,
@@ -1018,8 +1031,8 @@ def why_no_curve(
             return "resampling was left out"
         return "a model would have to be paid for answering the rubrics that were not chosen"
     # the smallest draw needs enough of both classes
-    if SHARES[0] * min(labels.sum(), (~labels).sum()) < FEWEST:
-        return f"a quarter of the labels has fewer than {FEWEST} of a class"
+    if CURVE_SHARES[0] * min(labels.sum(), (~labels).sum()) < FEWEST_OF_CURVE:
+        return f"a quarter of the labels has fewer than {FEWEST_OF_CURVE} of a class"
     if truth.all() or not truth.any():
         return "only one class was held out"
     return ""

@@ -18,7 +18,7 @@ from pollex.rubrics.learning.thumbs import FittedThumbs
 from pollex.rubrics.records import DroppedRubric, RubricAlone
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import BY, REMEDIES, nearly_constant
+from pollex.rubrics.worth import JUDGED_BY_IN_WORDS, REWORD_HINTS, is_nearly_constant
 from pollex.text import count
 
 
@@ -57,7 +57,7 @@ class Learned:
     unextracted: Mapping[str, Unanswered]
 
 
-def labelled_scores(
+def iterate_labelled_scores(
     material: Material,
     fitted: FittedThumbs,
     unseen: UnseenScores,
@@ -116,7 +116,7 @@ def labelled_scores(
                 )
 
 
-def figures_of(rubrics: RubricSet) -> dict[str, Any]:
+def list_held_out_figures(rubrics: RubricSet) -> dict[str, Any]:
     """Return the figures of held-out conversations as JSON values; empty where nothing was held out."""
     if rubrics.held_out:
         held_out = vars(rubrics.held_out)
@@ -129,7 +129,7 @@ def figures_of(rubrics: RubricSet) -> dict[str, Any]:
     }
 
 
-def mean_answers(material: Material) -> dict[str, tuple[float | None, float | None]]:
+def compute_mean_answers(material: Material) -> dict[str, tuple[float | None, float | None]]:
     """Return each rubric's mean answer among positive and among negative conversations."""
     values = material.table.values
 
@@ -150,7 +150,7 @@ def mean_answers(material: Material) -> dict[str, tuple[float | None, float | No
     return pairs
 
 
-def dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[DroppedRubric]:
+def list_dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[DroppedRubric]:
     # by id, what was written and what was left to choose from
     """List every rubric of the pool that is not in the set, duplicates first."""
     pool = {rubric.id: rubric for rubrics in material.pool.values() for rubric in rubrics}
@@ -193,7 +193,7 @@ def dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[Dropp
     return [*duplicates, *better] + [
         out(
             deduplicated[id_],
-            why_dropped(drop, texts),
+            explain_drop(drop, texts),
             loss=drop["loss"],
             stability=drop["stability"],
         )
@@ -201,7 +201,7 @@ def dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[Dropp
     ]
 
 
-def why_dropped(drop: dict[str, Any], texts: dict[str, str]) -> str:
+def explain_drop(drop: dict[str, Any], texts: dict[str, str]) -> str:
     """Describe why a rubric was dropped."""
     if "why" in drop:
         return str(drop["why"])
@@ -215,11 +215,11 @@ def why_dropped(drop: dict[str, Any], texts: dict[str, str]) -> str:
 NO_EVENTS = "No rubric is an event of the domain"
 """How the note on a language begins that events are not read in."""
 
-SMALL = 50
+FEW_CONVERSATIONS = 50
 """Held-out conversations of the smaller class below which a figure is called noisy."""
 
 
-def caveats(
+def list_caveats(
     material: Material,
     unseen: UnseenScores,
     silent: int,
@@ -248,7 +248,7 @@ def caveats(
         notes.append(
             f"No score is called confident: that takes labels of {FOLDS} or more units of each class."
         )
-    elif len(truth) and (smaller := int(min(truth.sum(), (~truth).sum()))) < SMALL:
+    elif len(truth) and (smaller := int(min(truth.sum(), (~truth).sum()))) < FEW_CONVERSATIONS:
         notes.append(
             f"The smaller class has {count(smaller, 'measured conversation')}: figures vary a lot from split to "
             "split, so read the intervals rather than the figures; a figure without an interval says little."
@@ -287,15 +287,15 @@ def caveats(
     return notes
 
 
-def all_but_constant(chosen: Sequence[Rubric], alone: Mapping[str, RubricAlone]) -> list[str]:
+def list_nearly_constant(chosen: Sequence[Rubric], alone: Mapping[str, RubricAlone]) -> list[str]:
     """List handwritten rubrics that are nearly always answered alike."""
     rubrics: list[str] = []
     for rubric in chosen:
-        if not rubric.reason_ids and nearly_constant(figures := alone[rubric.id]):
+        if not rubric.reason_ids and is_nearly_constant(figures := alone[rubric.id]):
             rubrics.append(
                 f"“{rubric.text}” is answered “{figures.commonest}” in "
                 f"{figures.share.value:.0%} of {figures.share.n} training "
-                f"conversations (judged by {BY[figures.by]}): {REMEDIES[figures.by]}."
+                f"conversations (judged by {JUDGED_BY_IN_WORDS[figures.by]}): {REWORD_HINTS[figures.by]}."
             )
 
     return rubrics
@@ -305,7 +305,7 @@ NOT_THE_MODELS = "rubrics are the model's: "
 """Words of the note on a model whose reasons were left out."""
 
 
-def refusals(refused: Mapping[str, int]) -> list[str]:
+def describe_refusals(refused: Mapping[str, int]) -> list[str]:
     """List refused rubrics, one line for each cause."""
     rubrics: list[str] = []
     for cause, n in sorted(refused.items()):

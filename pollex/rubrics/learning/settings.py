@@ -4,33 +4,33 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from pollex.calibration.candidates import candidate
+from pollex.calibration.candidates import find_candidate_name
 from pollex.errors import WrongUse
-from pollex.selection.policies import DEFAULT, policy_named
+from pollex.selection.policies import DEFAULT_POLICY, get_policy
 
 HIGHEST_SEED = 2**32 - 1
 """What scikit-learn takes."""
 
 Method = Literal["rubicon", "spur"]
 
-MOST = 15
+MOST_RUBRICS = 15
 """Rubrics of a set where no budget is given: more add little."""
 
 SPUR_A_SIDE = 7
 """Of a set that a model revises in place, likewise."""
 
-HALF = 0.5
+HALF_HELD_OUT = 0.5
 
 ENOUGH_LABELS = 200
 """Labels of the smaller class from which on half of them are held out; fewer all teach, and folds measure."""
 
 
-def budget_of(most: int | None) -> tuple[int, int] | None:
+def make_budget(most: int | None) -> tuple[int, int] | None:
     """Return the budget of a set with at most so many rubrics of each side; None where it isn't given."""
     return None if most is None else (most, most)
 
 
-def held_out_share(share: float | None, *, smaller: int) -> float:
+def resolve_held_out_share(share: float | None, *, smaller: int) -> float:
     """Return the share of labels to hold out: the given one, else half, or none where labels are few.
 
     Args:
@@ -38,7 +38,7 @@ def held_out_share(share: float | None, *, smaller: int) -> float:
     """
     if share is not None:
         return share
-    return HALF if smaller >= ENOUGH_LABELS else 0.0
+    return HALF_HELD_OUT if smaller >= ENOUGH_LABELS else 0.0
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class LearnSettings:
     Attributes:
         test_fraction: Share of the labeled conversations that is held out of words and choice; 0
             holds nothing out.
-            None leaves it to the number of labels, see `held_out_share`.
+            None leaves it to the number of labels, see `resolve_held_out_share`.
         budget: Maximum number of SAT and of DSAT rubrics of the set, whoever wrote them; None:
-            `MOST` in all.
+            `MOST_RUBRICS` in all.
         mini_batch: Reasons a summarizer sees at once.
         method: `rubicon` writes a growing pool and chooses from it; `spur` revises one set of
             limited size in place.
@@ -66,11 +66,11 @@ class LearnSettings:
         minimum: Conversations of each class that are needed to learn at all.
     """
 
-    test_fraction: float | None = HALF
+    test_fraction: float | None = HALF_HELD_OUT
     budget: tuple[int, int] | None = None
     mini_batch: int = 20
     method: Method = "rubicon"
-    policy: str = DEFAULT
+    policy: str = DEFAULT_POLICY
     alpha: float | None = None
     probability: str = "network"
     also: str = ""
@@ -92,13 +92,13 @@ class LearnSettings:
             return self.budget
         if self.method == "spur":
             return (SPUR_A_SIDE, SPUR_A_SIDE)
-        return (MOST, MOST)
+        return (MOST_RUBRICS, MOST_RUBRICS)
 
     @property
     def most(self) -> int:
         """Rubrics in all at most."""
         if self.budget is None:
-            return MOST
+            return MOST_RUBRICS
         return sum(self.budget)
 
     @property
@@ -113,8 +113,8 @@ class LearnSettings:
             WrongUse: Says what, and what to give instead.
         """
         # both raise an error for a name that they don't know
-        policy_named(self.policy)
-        candidate(self.probability)
+        get_policy(self.policy)
+        find_candidate_name(self.probability)
         if self.method not in get_args(Method):
             raise WrongUse(
                 f"no method is called {self.method!r}",

@@ -10,28 +10,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.calibration.candidates import BEGINNING, BEST, NETWORK, candidate
+from pollex.calibration.candidates import BEGINNING, BEST, NETWORK, find_candidate_name
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs, flag_positives
 from pollex.conversations.splits import number_blocks, split_conversations
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
-from pollex.rubrics.learning.choice import candidates, chosen_by
+from pollex.rubrics.learning.choice import choose_on_rows, list_candidates
 from pollex.rubrics.learning.crossfit import (
     FOLDS,
     Candidates,
     cross_fit,
-    fold_of_each,
-    held_out_folds,
-    with_graded,
-    with_thumbs,
+    deal_held_out_folds,
+    deal_to_folds,
+    list_with_graded,
+    list_with_thumbs,
 )
 from pollex.rubrics.learning.material import Material
-from pollex.rubrics.learning.tone import FittedTone, tone_of, tone_record, with_tone
+from pollex.rubrics.learning.tone import (
+    FittedTone,
+    add_tone_answer,
+    fit_tone_of_run,
+    make_tone_record,
+)
 from pollex.rubrics.rubric import TONE
-from pollex.rubrics.score import ThumbModel, judges_of
-from pollex.rubrics.starter import standard, weigh
+from pollex.rubrics.score import ThumbModel, list_annotators
+from pollex.rubrics.starter import fit_starter_weights, standardize_values
 from pollex.rubrics.tone import ToneRecord
 
 if TYPE_CHECKING:
@@ -43,7 +48,7 @@ FEWEST_GRADES = 3
 """Of two different grades the labels are thumbs, and a value between them is none."""
 
 
-def grades_of(
+def collect_grades(
     conversations: Sequence[Conversation], names: Sequence[str]
 ) -> tuple[Floats, list[Scale]]:
     """Return the grades that people gave `[conversation, question]`, NaN where none, and the questions' scales.
@@ -52,16 +57,16 @@ def grades_of(
         names: Fields of the log; the first is the main one. Without grades in that there are no
             questions.
     """
-    from pollex.calibration.grades import round_grades, scale_of
+    from pollex.calibration.grades import make_grade_scale, round_grades
 
     grade_columns = []
     scales = []
     for name in names:
         grades = np.array(
-            [_grade(conversation, name) for conversation in conversations],
+            [_get_grade(conversation, name) for conversation in conversations],
             dtype=np.float64,
         )
-        scale = scale_of(name, grades)
+        scale = make_grade_scale(name, grades)
         # the main question needs three different grades; with two its labels are thumbs
         if scale is not None and (name != names[0] or len(scale.values) >= FEWEST_GRADES):
             grade_columns.append(round_grades(grades))
@@ -75,10 +80,10 @@ def grades_of(
     ), scales
 
 
-def grades_on(
+def collect_grades_on_scales(
     comparison: Mapping[str, Any], conversations: Sequence[Conversation]
 ) -> tuple[Floats, list[Scale]]:
-    """Return grades on the scales that models were compared on, as `grades_of` does; NaN for one that is off them."""
+    """Return grades on the scales that models were compared on, as `collect_grades` does; NaN off them."""
     from pollex.calibration.questionnaire import Scale
 
     scales = []
@@ -87,7 +92,7 @@ def grades_on(
 
     grades = np.array(
         [
-            [_grade(conversation, scale.question) for scale in scales]
+            [_get_grade(conversation, scale.question) for scale in scales]
             for conversation in conversations
         ]
     )
@@ -115,7 +120,7 @@ def require_grades(logs: Logs, others: Sequence[str]) -> None:
     """
     # the main question comes first
     names = [logs.label_field or "the label", *others]
-    graded_fields = {scale.question for scale in grades_of(list(logs), names)[1]}
+    graded_fields = {scale.question for scale in collect_grades(list(logs), names)[1]}
     if missing := [name for name in names if name not in graded_fields]:
         hint = "name a field of grades by --label-field, and others by --also"
         raise WrongUse(
@@ -125,31 +130,31 @@ def require_grades(logs: Logs, others: Sequence[str]) -> None:
         )
 
 
-def grades_told(logs: Logs) -> str:
+def describe_grades(logs: Logs) -> str:
     """Say what becomes of the label's grades; empty where they are thumbs."""
     # scikit-learn comes with it, and takes a second to import
-    from pollex.calibration.grades import MOST, round_grades
+    from pollex.calibration.grades import MOST_GRADES, round_grades
 
     if not logs.label_field:
         return ""
-    if graded := graded_between(logs):
+    if graded := list_graded_between(logs):
         return f"grades are learned beside thumbs, those of {len(graded)} without a thumb, too"
 
     # more levels than a scale may have are not learned, and the reader is told
-    grades = np.array([_grade(conversation, logs.label_field) for conversation in logs])
+    grades = np.array([_get_grade(conversation, logs.label_field) for conversation in logs])
     levels = len(np.unique(round_grades(grades)[~np.isnan(grades)]))
-    hint = f"thumbs alone are learned; for grades, round them to {MOST} or fewer"
-    if levels > MOST:
+    hint = f"thumbs alone are learned; for grades, round them to {MOST_GRADES} or fewer"
+    if levels > MOST_GRADES:
         return f"{logs.label_field} holds {levels} different grades: {hint}"
     return ""
 
 
-def graded_between(logs: Logs) -> tuple[Conversation, ...]:
+def list_graded_between(logs: Logs) -> tuple[Conversation, ...]:
     """Return conversations whose grade is neither a thumb up nor one down, each text of an annotator once.
 
     Models of the grades are fitted to them as well; nothing else is.
     """
-    _, scales = grades_of(
+    _, scales = collect_grades(
         logs.learnable,
         [logs.label_field] if logs.label_field else [],
     )
@@ -164,7 +169,7 @@ def graded_between(logs: Logs) -> tuple[Conversation, ...]:
         if (
             conversation.label is Label.NONE
             and not conversation.not_scorable
-            and low < _grade(conversation, logs.label_field) < high
+            and low < _get_grade(conversation, logs.label_field) < high
         ):
             # the first of equal texts stays
             between.setdefault((conversation.text_hash, conversation.judge), conversation)
@@ -173,7 +178,7 @@ def graded_between(logs: Logs) -> tuple[Conversation, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class SplitSides:
     """The two sides of a run: conversations with thumbs, and those with other grades alone, each ordered by id."""
 
     train: tuple[Conversation, ...]
@@ -192,17 +197,17 @@ class Sides:
         return (*self.test, *self.graded_test)
 
 
-def sides_of(logs: Logs, test_fraction: float, seed: int) -> Sides:
+def split_sides(logs: Logs, test_fraction: float, seed: int) -> SplitSides:
     """Split what is learned from; see `conversations.splits.split_conversations`."""
     # dealt together, so that what belongs together stays on one side
-    dealt = split_conversations([*logs.learnable, *graded_between(logs)], test_fraction, seed)
+    dealt = split_conversations([*logs.learnable, *list_graded_between(logs)], test_fraction, seed)
     both = (dealt.train, dealt.test)
     thumbs = (
         tuple(conversation for conversation in side if conversation.label is not Label.NONE)
         for side in both
     )
 
-    return Sides(
+    return SplitSides(
         *thumbs,
         *(
             tuple(conversation for conversation in side if conversation.label is Label.NONE)
@@ -211,7 +216,7 @@ def sides_of(logs: Logs, test_fraction: float, seed: int) -> Sides:
     )
 
 
-def _grade(conversation: Conversation, name: str) -> float:
+def _get_grade(conversation: Conversation, name: str) -> float:
     value: Any = conversation.metadata
     # a dot leads into a nested field, unless a field has that very name
     for part in (name,) if name in conversation.metadata else name.split("."):
@@ -235,7 +240,7 @@ def _grade(conversation: Conversation, name: str) -> float:
         return float("nan")
 
 
-def grades_compared(
+def compare_grade_models(
     parts: Sequence[Fold] | None,
     training: Sequence[Conversation],
     names: Sequence[str],
@@ -244,12 +249,12 @@ def grades_compared(
     """Compare models of the grades; None where the labels are none. See `RatingRecord`.
 
     Args:
-        parts: See `without_each_fold`; None where models can't be compared.
-        names: See `grades_of`.
+        parts: See `choose_without_each_fold`; None where models can't be compared.
+        names: See `collect_grades`.
     """
     from pollex.calibration.grades import compare_grades
 
-    grades, scales = grades_of(training, names)
+    grades, scales = collect_grades(training, names)
     if not scales:
         return None
 
@@ -269,7 +274,7 @@ def grades_compared(
         parts,
         grades,
         scales,
-        judges_of(training),
+        list_annotators(training),
         number_blocks(training),
         rng,
     )
@@ -292,7 +297,7 @@ def grades_compared(
     }
 
 
-def rating_of(
+def fit_rating_model(
     comparison: Mapping[str, Any],
     answers: Floats,
     ids: Sequence[str],
@@ -302,16 +307,16 @@ def rating_of(
     """Fit the chosen model of grades.
 
     Args:
-        comparison: See `grades_compared`.
+        comparison: See `compare_grade_models`.
         answers, signs: See `calibration.thumbs.fit_one`.
         ids: Of the rubrics.
     """
-    from pollex.calibration.grades import fitted_grades
+    from pollex.calibration.grades import fit_to_grades
 
-    grades, scales = grades_on(comparison, training)
-    about = (judges_of(training), ids, number_blocks(training))
+    grades, scales = collect_grades_on_scales(comparison, training)
+    about = (list_annotators(training), ids, number_blocks(training))
 
-    return fitted_grades(
+    return fit_to_grades(
         comparison["chosen"],
         answers,
         signs.tolist(),
@@ -321,14 +326,16 @@ def rating_of(
     )
 
 
-def comparison_as_json(comparison: ModelComparison | None, probability: str) -> dict[str, Any]:
+def make_comparison_json(comparison: ModelComparison | None, probability: str) -> dict[str, Any]:
     """Return the comparison as JSON values.
 
     Args:
         probability: See `LearnSettings`; taken where nothing could be compared.
     """
     if comparison is None:
-        return uncompared(probability, "too few conversations or rubrics to compare models")
+        return make_uncompared_json(
+            probability, "too few conversations or rubrics to compare models"
+        )
 
     rows = [vars(score) for score in comparison.scores]
     curve = [vars(point) for point in comparison.curve]
@@ -341,9 +348,9 @@ def comparison_as_json(comparison: ModelComparison | None, probability: str) -> 
     return facts | {"held_out": comparison.held_out.tolist()}
 
 
-def uncompared(probability: str, why: str) -> dict[str, Any]:
+def make_uncompared_json(probability: str, why: str) -> dict[str, Any]:
     """Return the record without a comparison; the network is taken where `best` can't be told."""
-    requested = candidate(probability)
+    requested = find_candidate_name(probability)
     return {
         "chosen": NETWORK if requested == BEST else requested,
         "why": why,
@@ -370,19 +377,19 @@ class FittedThumbs:
 
     @classmethod
     def of(cls, material: Material, comparison: Mapping[str, Any]) -> FittedThumbs:
-        """Fit the models that `compare` chose, and once more without each fold of what was held out."""
-        pool = candidates(material)
+        """Fit the models that `compare_thumb_models` chose, and once more without each fold of what was held out."""
+        pool = list_candidates(material)
         held_out_training = comparison["held_out"]
         likely = dict[str, float]()
         grades = dict[str, Floats]()
-        taught, (held_out, fold) = with_graded(material, pool), held_out_folds(material)
+        taught, (held_out, fold) = list_with_graded(material, pool), deal_held_out_folds(material)
         # each held-out fold by models that were fitted on all other conversations
         for number in np.unique(fold):
             others, out = (
                 list(compress(held_out, rows)) for rows in (fold != number, fold == number)
             )
             (part, tone), ids = (
-                _fitted(material, comparison, [*taught, *others]),
+                _fit_thumb_model(material, comparison, [*taught, *others]),
                 [conversation.id for conversation in out],
             )
             answers = material.answers(out)
@@ -400,22 +407,22 @@ class FittedThumbs:
             )
 
         # the models of the set itself see everything
-        model, tone = _fitted(material, comparison, [*taught, *held_out])
+        model, tone = _fit_thumb_model(material, comparison, [*taught, *held_out])
         return cls(
             model,
             likely,
             grades,
-            tone_record(material, tone, comparison.get("tone")),
+            make_tone_record(material, tone, comparison.get("tone")),
         )
 
 
-def _fitted(
+def _fit_thumb_model(
     material: Material,
     comparison: Mapping[str, Any],
     rows: Sequence[Conversation],
 ) -> tuple[ThumbModel, FittedTone | None]:
     # scikit-learn comes with it, and takes a second to import
-    from pollex.calibration.thumbs import fit_one
+    from pollex.calibration.thumbs import fit_candidate
 
     rubrics, (set_weight, other) = material.in_order, comparison["weights"]
     # the set's rubrics come first, then a starter's; either group has one weight
@@ -430,7 +437,7 @@ def _fitted(
     # tone stands last among the answers, with the weight that folds gave it
     tone = None
     if (weight := (comparison.get("tone") or {}).get("weight")) and (
-        tone := tone_of(material, rows)
+        tone := fit_tone_of_run(material, rows)
     ) is not None:
         answers = tone.beside(answers, material, rows)
         signs = np.append(signs, weight)
@@ -441,9 +448,9 @@ def _fitted(
         [conversation.label is not Label.NONE for conversation in rows],
         dtype=bool,
     )
-    thumbs = with_thumbs(rows)
-    about = (judges_of(thumbs), ids, number_blocks(thumbs))
-    own_model = fit_one(
+    thumbs = list_with_thumbs(rows)
+    about = (list_annotators(thumbs), ids, number_blocks(thumbs))
+    own_model = fit_candidate(
         comparison["chosen"],
         answers[has_thumb],
         signs.tolist(),
@@ -452,18 +459,18 @@ def _fitted(
     )
     model = ThumbModel(tuple(ids), own_model, answers.shape[2])
     if (graded := comparison.get("grades")) is not None:
-        model.rating = rating_of(graded, answers, ids, signs, rows)
+        model.rating = fit_rating_model(graded, answers, ids, signs, rows)
 
     return model, tone
 
 
-def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
+def compare_thumb_models(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
     """Compare models of the probability by cross-validation on training conversations."""
     # scikit-learn comes with it, and takes a second to import
-    from pollex.calibration.thumbs import compare_models
+    from pollex.calibration.thumbs import compare_candidates
 
     settings = material.settings
-    pool = candidates(material)
+    pool = list_candidates(material)
     about: dict[str, Any] = {"conversations": [c.id for c in pool.conversations]}
     # rubrics that saw these conversations would flatter every model
     if any(c.text_hash[:16] in material.learned_from for c in pool.conversations):
@@ -471,28 +478,28 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
             "the rubrics were learned from these conversations, so models can't be compared on them"
         )
         unknown = {
-            "grades": grades_compared(
-                None, with_graded(material, pool), graded_fields(material), settings.seed
+            "grades": compare_grade_models(
+                None, list_with_graded(material, pool), list_graded_fields(material), settings.seed
             )
         }
         about["weights"] = material.starter.record.weights if material.starter else (1.0, 1.0)
-        about["tone"] = earlier_tone(material)
-        return uncompared(settings.probability, why) | unknown | about
+        about["tone"] = get_earlier_tone(material)
+        return make_uncompared_json(settings.probability, why) | unknown | about
 
-    rows = with_graded(material, pool)
+    rows = list_with_graded(material, pool)
     # folds of the choice itself, else folds that are dealt here
     if material.by_evidence or material.by_both:
         parts = [part.fold for part in cross_fit(material, pool).parts] or None
     else:
-        parts = without_each_fold(material, pool, selection["alpha"], rows)
+        parts = choose_without_each_fold(material, pool, selection["alpha"], rows)
 
     if parts and material.starter is not None:
-        parts = [with_starter(material, pool, selection, fold, rows) for fold in parts]
+        parts = [add_starter(material, pool, selection, fold, rows) for fold in parts]
 
     about["tone"] = None
     # beside a starter's rubrics tone isn't tried
     if parts and material.form is not None and material.starter is None:
-        parts, about["tone"] = toned(material, pool, selection, parts, rows)
+        parts, about["tone"] = add_tone(material, pool, selection, parts, rows)
 
     advance = partial(material.progress.advance, "calibrate")
     # conversations with a thumb stand first, and models of thumbs see these alone
@@ -502,32 +509,32 @@ def compare(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
     ]
     about_rows = (
         pool.labels,
-        judges_of(pool.conversations),
+        list_annotators(pool.conversations),
         advance,
         number_blocks(pool.conversations),
     )
     comparison = None
     if thumbs:
-        comparison = compare_models(
+        comparison = compare_candidates(
             thumbs,
             *about_rows,
-            candidate(settings.probability),
+            find_candidate_name(settings.probability),
         )
 
-    grades = grades_compared(parts, rows, graded_fields(material), settings.seed)
-    about["weights"] = weights_of(material, pool, selection)
-    return comparison_as_json(comparison, settings.probability) | {"grades": grades} | about
+    grades = compare_grade_models(parts, rows, list_graded_fields(material), settings.seed)
+    about["weights"] = fit_set_weights(material, pool, selection)
+    return make_comparison_json(comparison, settings.probability) | {"grades": grades} | about
 
 
-def earlier_tone(material: Material) -> dict[str, Any] | None:
-    """Return what was found of tone when the set was learned, as `toned` does."""
+def get_earlier_tone(material: Material) -> dict[str, Any] | None:
+    """Return what was found of tone when the set was learned, as `add_tone` does."""
     before = material.earlier_tone
     if before is None:
         return None
     return {"weight": before.weight, "adds": asdict(before.adds)}
 
 
-def toned(
+def add_tone(
     material: Material,
     pool: Candidates,
     selection: Mapping[str, Any],
@@ -540,14 +547,14 @@ def toned(
     minute.
     """
     # scikit-learn comes with them
-    from pollex.calibration.model_choice import joint_intervals, standard_error
-    from pollex.calibration.thumbs import fit_one, probability_positive
+    from pollex.calibration.model_choice import compute_joint_intervals, compute_standard_error
+    from pollex.calibration.thumbs import fit_candidate, predict_thumb_up
 
     honest = selection["held_out_scores"]
     count = len(pool.conversations)
     others = []
     for fold in parts:
-        others.append(with_tone(material, fold, rows, honest))
+        others.append(add_tone_answer(material, fold, rows, honest))
 
     beside = [fold for fold in others if fold is not None]
     # tone is measured only where every fold can learn it from the others
@@ -568,24 +575,24 @@ def toned(
         for fold in folds:
             out = fold.out[:count]
             answers = fold.answers[:count]
-            model = fit_one(
+            model = fit_candidate(
                 BEGINNING,
                 answers[~out],
                 fold.signs,
                 up[~out],
                 groups=blocks[~out],
             )
-            p = probability_positive(model, answers[out])
+            p = predict_thumb_up(model, answers[out])
             loss[place, out] = -np.log(np.where(up[out], p, 1 - p))
 
     gain = loss[0] - loss[1]
     mean, (low, high) = (
         float(gain.mean()),
-        joint_intervals(gain[:, None], blocks, np.random.default_rng(11))[0].tolist(),
+        compute_joint_intervals(gain[:, None], blocks, np.random.default_rng(11))[0].tolist(),
     )
     adds = Figure(mean, low, high, n=count, units=len(np.unique(blocks)))
     # less than a standard error is no gain
-    if mean <= standard_error(gain, blocks):
+    if mean <= compute_standard_error(gain, blocks):
         return parts, {"weight": 0.0, "adds": asdict(adds)}
 
     # each fold has put the weight of tone last
@@ -593,7 +600,7 @@ def toned(
     return beside, {"weight": weight, "adds": asdict(adds)}
 
 
-def without_each_fold(
+def choose_without_each_fold(
     material: Material,
     pool: Candidates,
     alpha: float,
@@ -605,7 +612,7 @@ def without_each_fold(
 
     rubrics = pool.rubrics
     parts = []
-    if (fold := fold_of_each(material, rows)) is None:
+    if (fold := deal_to_folds(material, rows)) is None:
         return None
 
     answers = material.table.probabilities(rows, rubrics)
@@ -613,7 +620,7 @@ def without_each_fold(
     for number in range(FOLDS):
         out = fold == number
         rng = np.random.default_rng([material.settings.seed, 3, number])
-        chosen = chosen_by(material, pool, ~out[: len(pool.labels)], alpha, rng).chosen
+        chosen = choose_on_rows(material, pool, ~out[: len(pool.labels)], alpha, rng).chosen
         # by id, the one order that the network knows
         places = sorted(chosen, key=lambda place: rubrics[place].id)
         parts.append(
@@ -627,7 +634,7 @@ def without_each_fold(
     return parts
 
 
-def weights_of(
+def fit_set_weights(
     material: Material,
     pool: Candidates,
     selection: Mapping[str, Any],
@@ -662,15 +669,15 @@ def weights_of(
     else:
         spread = material.table.matrix(pool.conversations, material.chosen)[0].sum(axis=1)
 
-    first, second = weigh(
-        standard(set_netsats)[rows],
-        standard(other)[rows],
+    first, second = fit_starter_weights(
+        standardize_values(set_netsats)[rows],
+        standardize_values(other)[rows],
         positive[rows],
     )
     return first / (spread.std() or 1.0), second / (other.std() or 1.0)
 
 
-def with_starter(
+def add_starter(
     material: Material,
     pool: Candidates,
     selection: Mapping[str, Any],
@@ -679,7 +686,7 @@ def with_starter(
 ) -> Fold:
     """Return a fold with the starter's answers beside those of the rubrics that were chosen without it."""
     assert material.starter is not None, "only called where there is one"
-    set_weight, other = weights_of(
+    set_weight, other = fit_set_weights(
         material,
         pool,
         selection,
@@ -697,7 +704,7 @@ def with_starter(
     )
 
 
-def graded_fields(material: Material) -> list[str]:
+def list_graded_fields(material: Material) -> list[str]:
     """Return the fields that may hold grades, the main one first."""
     if material.logs.label_field:
         return [material.logs.label_field, *material.settings.others_rated]

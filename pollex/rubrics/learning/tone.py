@@ -13,17 +13,23 @@ from pollex.conversations.logs import flag_positives
 from pollex.conversations.splits import number_blocks
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
-from pollex.rubrics.learning.crossfit import with_thumbs
+from pollex.rubrics.learning.crossfit import list_with_thumbs
 from pollex.rubrics.learning.material import Material
-from pollex.rubrics.starter import standard, weigh
-from pollex.rubrics.tone import FARTHEST, NAMED, ToneRecord, ToneScale, as_answers
+from pollex.rubrics.starter import fit_starter_weights, standardize_values
+from pollex.rubrics.tone import (
+    FARTHEST,
+    MOST_NAMED_FEATURES,
+    ToneRecord,
+    ToneScale,
+    make_tone_answers,
+)
 from pollex.selection.losses import EVAL_RANGE
 
 if TYPE_CHECKING:
     from pollex.calibration.thumbs import Fold
 
 FOLDS = 5
-PENALTY = 0.01
+TONE_PENALTY = 0.01
 """Inverse strength: some 200 features stand against a few hundred labels."""
 
 LEAST_SPREAD = 1e-9
@@ -37,7 +43,7 @@ def fit_signals(features: Floats, positive: Bools) -> tuple[Floats, float]:
     spread = features.std(axis=0)
     middle = features.mean(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
-    model = LogisticRegression(C=PENALTY, class_weight="balanced", max_iter=2000)
+    model = LogisticRegression(C=TONE_PENALTY, class_weight="balanced", max_iter=2000)
     model.fit((features - middle) / scale, positive)
     # back to raw features, so that scoring needs no mean and no spread
     slopes = np.asarray(model.coef_[0] / scale, dtype=np.float64)
@@ -59,7 +65,7 @@ class FittedTone:
 
     def of(self, material: Material, conversations: Sequence[Conversation]) -> Floats:
         """Return the tone of conversations `[conversation]`, by what their labels did not teach."""
-        tones = self.scale.tone(form_of(material, conversations)).tolist()
+        tones = self.scale.tone(measure_log_form(material, conversations)).tolist()
         return np.array(
             [
                 self.own.get(conversation.id, tone)
@@ -74,11 +80,11 @@ class FittedTone:
         conversations: Sequence[Conversation],
     ) -> Floats:
         """Return answers `[conversation, rubric, option]` with tone as one more."""
-        tones = as_answers(self.of(material, conversations), answers.shape[2])
+        tones = make_tone_answers(self.of(material, conversations), answers.shape[2])
         return np.concatenate([answers, tones[:, None]], axis=1)
 
 
-def form_of(material: Material, conversations: Sequence[Conversation]) -> Floats:
+def measure_log_form(material: Material, conversations: Sequence[Conversation]) -> Floats:
     """Measure the form of conversations `[conversation, feature]`, each once in a process."""
     assert material.form is not None, "only called where there is something to measure"
     # by text: what was measured before is not measured again
@@ -108,7 +114,7 @@ def fit_tone(
         Tone for others, and tone of each conversation by what was fitted without its fold
         `[conversation]`.
     """
-    fold = deal(positive, blocks, seed)
+    fold = deal_blocks(positive, blocks, seed)
     # without any fold both kinds of thumbs must be left
     rests = [positive[fold != number] for number in range(FOLDS)]
     if any(rest.all() or not rest.any() for rest in rests):
@@ -129,7 +135,7 @@ def fit_tone(
     return scale, np.clip((odds - middle) / spread, -FARTHEST, FARTHEST)
 
 
-def deal(positive: Bools, blocks: Ints, seed: int) -> Ints:
+def deal_blocks(positive: Bools, blocks: Ints, seed: int) -> Ints:
     """Deal whole blocks to folds `[conversation]`, those with a thumb down first, so that each fold has its share."""
     rng = np.random.default_rng([seed, 12])
     names = rng.permutation(np.unique(blocks))
@@ -143,10 +149,10 @@ def deal(positive: Bools, blocks: Ints, seed: int) -> Ints:
     return np.array([place[block] for block in blocks.tolist()], dtype=np.int64)
 
 
-def tone_of(material: Material, conversations: Sequence[Conversation]) -> FittedTone | None:
+def fit_tone_of_run(material: Material, conversations: Sequence[Conversation]) -> FittedTone | None:
     """Fit tone on the conversations that have a thumb; None where there are too few."""
-    thumbs = with_thumbs(conversations)
-    features = form_of(material, thumbs)
+    thumbs = list_with_thumbs(conversations)
+    features = measure_log_form(material, thumbs)
     up = flag_positives(thumbs)
     fitted = fit_tone(features, up, number_blocks(thumbs), material.settings.seed)
     if fitted is None:
@@ -158,7 +164,7 @@ def tone_of(material: Material, conversations: Sequence[Conversation]) -> Fitted
     )
 
 
-def with_tone(
+def add_tone_answer(
     material: Material,
     fold: Fold,
     rows: Sequence[Conversation],
@@ -175,22 +181,22 @@ def with_tone(
         if not out:
             training.append(conversation)
 
-    tone = tone_of(material, training)
+    tone = fit_tone_of_run(material, training)
     if tone is None:
         return None
 
     answers = tone.beside(fold.answers, material, rows)
-    weight = weight_of(
+    weight = fit_tone_weight(
         answers,
         fold.signs,
-        with_thumbs(rows),
+        list_with_thumbs(rows),
         ~fold.out,
         honest,
     )
     return replace(fold, signs=[*fold.signs, weight], answers=answers)
 
 
-def weight_of(
+def fit_tone_weight(
     answers: Floats,
     signs: Sequence[float],
     thumbs: Sequence[Conversation],
@@ -204,7 +210,7 @@ def weight_of(
             first.
         thumbs: Conversations with a thumb.
         in_training: Those whose labels are looked at `[conversation]`.
-        honest: See `with_tone`.
+        honest: See `add_tone_answer`.
     """
     # the expected answer, of 10; an unanswered one counts as the middle
     values = np.nan_to_num(
@@ -220,9 +226,9 @@ def weight_of(
         netsats = np.array(honest)
 
     # logistic weights of both sums, each with spread 1
-    first, second = weigh(
-        standard(netsats)[rows],
-        standard(tone)[rows],
+    first, second = fit_starter_weights(
+        standardize_values(netsats)[rows],
+        standardize_values(tone)[rows],
         flag_positives(thumbs)[rows],
     )
     # from weights of standardized sums to weights of points
@@ -234,7 +240,7 @@ LEAST_FIRST = 0.1
 """Of the weight that tone's is set against: a set whose sum says nothing is no reason for an endless weight."""
 
 
-def tone_record(
+def make_tone_record(
     material: Material,
     tone: FittedTone | None,
     alone: Mapping[str, Any] | None,
@@ -252,14 +258,15 @@ def tone_record(
         return ToneRecord(weight=0.0, signals=(), adds=adds)
 
     # how far a signal moves log-odds: slopes times spreads of its features, added up
-    training = form_of(material, with_thumbs(material.training))
+    training = measure_log_form(material, list_with_thumbs(material.training))
     pulls = (
         np.abs(tone.scale.slopes * training.std(axis=0))
         .reshape(len(material.form.signals), -1)
         .sum(axis=1)
     )
     signals = tuple(
-        material.form.signals[place] for place in np.argsort(-pulls, kind="stable")[:NAMED].tolist()
+        material.form.signals[place]
+        for place in np.argsort(-pulls, kind="stable")[:MOST_NAMED_FEATURES].tolist()
     )
 
     return ToneRecord(

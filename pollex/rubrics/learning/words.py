@@ -14,20 +14,26 @@ from typing import Any
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.selection.multi_split import SPLITS, halvings, one_each, one_sided, over_halvings
+from pollex.selection.multi_split import (
+    HALVINGS,
+    combine_halvings,
+    compute_one_sided_p,
+    draw_halvings,
+    keep_one_a_block,
+)
 
 PICKED_Z = 2.5
 """Words are picked on one half from this z on."""
 MOST_PICKED = 8
 FEWEST, LEAST_SHARE = 4, 0.03
 """Conversations that have to have a phrase, on the half that picks, as a number and as a share."""
-ALIKE = 0.5
+ALIKE_OVERLAP = 0.5
 """Overlap of conversations from which on two phrases are one finding."""
 NEARLY_AS_CLEAR = 0.8
 
 
 @dataclass(frozen=True)
-class Words:
+class LogPhrases:
     """Phrases that often occur, and where.
 
     Attributes:
@@ -38,16 +44,16 @@ class Words:
     sources: list[str]
     present: Any
 
-    def at(self, rows: Ints) -> Words:
+    def at(self, rows: Ints) -> LogPhrases:
         """Return the words of some conversations, in their order."""
-        return Words(self.sources, self.present[rows])
+        return LogPhrases(self.sources, self.present[rows])
 
     def proofs(
         self,
         up: Bools,
         blocks: Ints,
         rng: np.random.Generator,
-    ) -> dict[tuple[str, bool], Proof]:
+    ) -> dict[tuple[str, bool], PhraseProof]:
         """Say what the labels prove of each phrase that any half picks, by its source and whether it is a good sign.
 
         Args:
@@ -59,18 +65,20 @@ class Words:
             return {}
 
         # words are picked on one half, and tested on the other
-        for number, choosing in enumerate(halvings(up, blocks, rng)):
+        for number, choosing in enumerate(draw_halvings(up, blocks, rng)):
             picked = pick_words(self.present[choosing], up[choosing])
             if not picked:
                 continue
             columns = [column for column, _ in picked]
             sides = np.array([sat for _, sat in picked])
             # one conversation of each user, as exact p-values need
-            other = one_each(~choosing, blocks, rng)
+            other = keep_one_a_block(~choosing, blocks, rng)
             held = self.present[other][:, columns].toarray().astype(bool)
             # adjusted for all that this half picked; a half that didn't pick it counts as 1
-            for key, p in zip(picked, one_sided(held, up[other], sides).tolist(), strict=True):
-                tested.setdefault(key, np.ones(SPLITS))[number] = min(
+            for key, p in zip(
+                picked, compute_one_sided_p(held, up[other], sides).tolist(), strict=True
+            ):
+                tested.setdefault(key, np.ones(HALVINGS))[number] = min(
                     1.0,
                     p * len(picked),
                 )
@@ -78,10 +86,10 @@ class Words:
         if not tested:
             return {}
 
-        ps = over_halvings(np.stack(list(tested.values()), axis=1))
-        proofs: dict[tuple[str, bool], Proof] = {}
+        ps = combine_halvings(np.stack(list(tested.values()), axis=1))
+        proofs: dict[tuple[str, bool], PhraseProof] = {}
         for ((column, sat), p_values), p in zip(tested.items(), ps.tolist(), strict=True):
-            proofs[self.sources[column], sat] = Proof(
+            proofs[self.sources[column], sat] = PhraseProof(
                 float(p),
                 float((p_values < 1).mean()),
             )
@@ -90,7 +98,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Proof:
+class PhraseProof:
     """What halvings say of a phrase.
 
     Attributes:
@@ -102,7 +110,7 @@ class Proof:
     chosen: float
 
 
-NOTHING = Proof(1.0, 0.0)
+NO_PROOF = PhraseProof(1.0, 0.0)
 
 
 def pick_words(present: Any, up: Bools) -> list[tuple[int, bool]]:
@@ -112,7 +120,7 @@ def pick_words(present: Any, up: Bools) -> list[tuple[int, bool]]:
     have: halves then pick the same.
     """
     counts = np.asarray(present.sum(axis=0), dtype=np.float64).ravel()
-    z = contrast(present, up)
+    z = contrast_classes(present, up)
     # a phrase of few conversations is never picked
     z[counts < max(FEWEST, LEAST_SHARE * len(up))] = 0.0
     order = np.argsort(-np.abs(z), kind="stable")
@@ -127,18 +135,18 @@ def pick_words(present: Any, up: Bools) -> list[tuple[int, bool]]:
         if used[first]:
             continue
         # phrases that occur in much the same conversations
-        near = clear[overlaps(by_phrase, counts, first, clear) >= ALIKE]
+        near = clear[measure_overlaps(by_phrase, counts, first, clear) >= ALIKE_OVERLAP]
         same = near[(z[near] * np.sign(z[first]) >= NEARLY_AS_CLEAR * abs(z[first])) & ~used[near]]
         best = max(same.tolist(), key=lambda phrase: (counts[phrase], -phrase))
         # neighbours are used up with it, and are no finding of their own
         used[near] = True
-        used[clear[overlaps(by_phrase, counts, best, clear) >= ALIKE]] = True
+        used[clear[measure_overlaps(by_phrase, counts, best, clear) >= ALIKE_OVERLAP]] = True
         picked.append((best, bool(z[best] > 0)))
 
     return picked
 
 
-def overlaps(
+def measure_overlaps(
     present: Any,
     counts: Floats,
     column: int,
@@ -150,7 +158,7 @@ def overlaps(
     return np.asarray(both / np.maximum(1.0, counts[column] + counts[others] - both))
 
 
-def contrast(present: Any, positive: Bools) -> Floats:
+def contrast_classes(present: Any, positive: Bools) -> Floats:
     """Compute z of the difference between the classes in log-odds of presence [conversation, thing].
 
     Half a conversation is added to each cell. Source: Haldane 1956,
@@ -164,6 +172,6 @@ def contrast(present: Any, positive: Bools) -> Floats:
     return np.asarray(odds / np.sqrt(1 / yes_good + 1 / yes_bad + 1 / no_good + 1 / no_bad))
 
 
-def sources_of(party: str, phrases: Sequence[str]) -> list[str]:
+def list_phrase_sources(party: str, phrases: Sequence[str]) -> list[str]:
     """Return the sources of phrases of one party."""
     return [f"phrase:{party}:{phrase}" for phrase in phrases]

@@ -19,7 +19,7 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
 from pollex.reports.calibration import CalibrationData, prepare_page_values
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import share_of
+from pollex.rubrics.worth import measure_share
 from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.web import links
@@ -391,7 +391,7 @@ def _week(
         begins,
         len(probabilities),
         float(probabilities.mean()) if len(probabilities) else float("nan"),
-        share_of(int((labels == 1).sum()), len(labels)),
+        measure_share(int((labels == 1).sum()), len(labels)),
         None if rubric_set is None else drift_of(netsat[~np.isnan(netsat)], rubric_set),
         None if learned is None else share_outside(learned, netsat),
     )

@@ -13,8 +13,8 @@ from starlette.responses import RedirectResponse, Response
 
 from pollex.errors import BadCalibrator
 from pollex.gateway.budget import Price
-from pollex.measures.arrays import Floats, Ints, numbers_of
-from pollex.measures.classification import auc_difference, auc_of_scores
+from pollex.measures.arrays import Floats, Ints, number_names
+from pollex.measures.classification import estimate_auc, estimate_auc_difference
 from pollex.measures.intervals import Figure
 from pollex.reports.svg import Axis, element, svg, tick_label, ticks
 from pollex.rubrics.rubric import is_built_in
@@ -296,7 +296,7 @@ def differences(
             not subtracted.
     """
     # SciPy comes with it, and takes half a second
-    from pollex.measures.share import mean_differences
+    from pollex.measures.share import estimate_mean_differences
 
     rng = np.random.default_rng(0)
     # pairs with a score on both sides; of very many a sample
@@ -315,10 +315,10 @@ def differences(
 
     # conversations of one user depend on each other, and count as one unit
     rows = pairs.rows[0][rows_known]
-    unit = numbers_of(
+    unit = number_names(
         ("user", a.groups[row]) if a.groups[row] is not None else ("id", a.ids[row]) for row in rows
     )
-    means = mean_differences(values, second, np.tile(unit, 2), rng)
+    means = estimate_mean_differences(values, second, np.tile(unit, 2), rng)
     differences = {}
     for name, figure in means.items():
         differences[name] = replace(figure, n=len(rows_known))
@@ -327,7 +327,7 @@ def differences(
     labeled_rows = np.intersect1d(rows_known, labeled_unseen(pairs, a, b))
     up = pairs.label[labeled_rows] == 1
     if up.any() and not up.all():
-        differences["AUC"] = auc_difference(
+        differences["AUC"] = estimate_auc_difference(
             pairs.netsat[1][labeled_rows],
             pairs.netsat[0][labeled_rows],
             up,
@@ -489,7 +489,7 @@ def _auc_beside(
 ) -> Figure | None:
     """Return a set's AUC on what neither set was learned from; where all labels teach, its own by folds."""
     if up.any() and not up.all():
-        return auc_of_scores(netsat, up, np.random.default_rng(0))
+        return estimate_auc(netsat, up, np.random.default_rng(0))
     if rubric_set.held_out and rubric_set.data.folds:
         return rubric_set.held_out.auc
     return None

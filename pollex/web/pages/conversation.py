@@ -17,7 +17,7 @@ from pollex.reports.transcript import MarkedTurn, marked_turns
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import entropy_of, value_of
+from pollex.rubrics.score import compute_answer_value, compute_binary_entropy
 from pollex.services.rejudging import score_by_rubrics
 from pollex.store.labels import read_opinions
 from pollex.store.resume import rubrics_of
@@ -88,7 +88,7 @@ def conversation(
         "named": named,
         "own": rubric_set,
         "guaranteed": guaranteed_of(score.netsat if score else None, rubric_set),
-        "entropy": entropy_of(score.probability)
+        "entropy": compute_binary_entropy(score.probability)
         if score and score.probability is not None
         else None,
         "good": good_of(score),
@@ -349,7 +349,7 @@ def _part(
     return Summand(
         rubric,
         answer,
-        value_of(answer, rule, never),
+        compute_answer_value(answer, rule, never),
         answer.never_came_up,
     )
 

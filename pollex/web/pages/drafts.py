@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from pollex.conversations.conversation import list_messages
-from pollex.rubrics.edits import ENDING, Entry, apply_edits, entries_of, toml_of
+from pollex.rubrics.edits import EDITS_ENDING, Entry, apply_edits, make_entries, write_edits_toml
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.known_answers import count_unasked
 from pollex.runs.options import ModelOptions
@@ -44,7 +44,7 @@ def begin(site: Site, named: NamedSet) -> Done:
         secrets.token_hex(4),
         1,
         named,
-        entries_of(named.rubric_set.rubrics, named.rubric_set.off),
+        make_entries(named.rubric_set.rubrics, named.rubric_set.off),
     )
     site.store.keep([row])
     return f"{links.DRAFTS}/{row.id}", {"draft": row.id, "version": 1}
@@ -434,9 +434,9 @@ def as_file(site: Site, draft_id: str) -> Response:
     """Send a draft as the file that people edit beside a set."""
     row, entries, _ = draft_of(site, draft_id)
     return sent(
-        f"draft-{row.id}{ENDING}",
+        f"draft-{row.id}{EDITS_ENDING}",
         "application/toml",
-        toml_of(entries, row.name),
+        write_edits_toml(entries, row.name),
     )
 
 

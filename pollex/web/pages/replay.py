@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from pollex.errors import PollexError
-from pollex.rubrics.edits import judged_anew
+from pollex.rubrics.edits import forget_judgment
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions
@@ -187,7 +187,7 @@ def _worded(rubric: ChosenRubric, reworded: str, text: str) -> ChosenRubric:
     words = " ".join(text.split())
     if not words or rubric.id != reworded or words == rubric.text:
         return rubric
-    return judged_anew(
+    return forget_judgment(
         rubric.model_copy(update={"text": words})
     )  # what the old words were judged by tells nothing here
 

@@ -93,11 +93,11 @@ def changes_of(site: Site, run: Run) -> list[NodeChange]:
 
 
 def _changes(site: Site, run: Run) -> list[NodeChange]:
-    from pollex.graphs.run import states_of  # LangGraph comes with it
+    from pollex.graphs.run import list_states  # LangGraph comes with it
 
     node_changes: dict[str, NodeChange] = {}
     before: Mapping[str, Any] = {}
-    for nodes, state in asyncio.run(states_of(site.store, run)):
+    for nodes, state in asyncio.run(list_states(site.store, run)):
         # keys whose value is another one than before the node
         changed = {}
         for key, value in state.items():

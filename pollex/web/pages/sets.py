@@ -10,7 +10,7 @@ from pathlib import Path
 from starlette.responses import Response
 
 from pollex.errors import BadCalibrator
-from pollex.rubrics.headlines import headlines, in_order, went_the_other_way
+from pollex.rubrics.headlines import has_turned, list_headlines, sort_by_choice
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet
@@ -42,7 +42,7 @@ class SupportedRubric:
     @property
     def turned(self) -> bool:
         """Whether conversations that it did not see speak against it."""
-        return went_the_other_way(self.rubric)
+        return has_turned(self.rubric)
 
     @property
     def examples(self) -> tuple[str, ...]:
@@ -107,13 +107,13 @@ def supported(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubric]:
     reasons = {reason.id: reason for reason in rubric_set.reasons}
     # headlines, each with its near twins behind it
     groups = []
-    for headline in headlines(rubric_set.rubrics, kind):
+    for headline in list_headlines(rubric_set.rubrics, kind):
         groups.append((headline.rubric, *headline.also))
 
     leading = [rubric for group in groups for rubric in group if rubric.polarity == kind]
     # behind the headlines and their twins all others, in the order of the set
     rest = []
-    for rubric in in_order(rubric_set.rubrics):
+    for rubric in sort_by_choice(rubric_set.rubrics):
         if rubric.polarity == kind and rubric not in leading:
             rest.append(rubric)
 

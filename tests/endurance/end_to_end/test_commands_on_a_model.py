@@ -9,7 +9,7 @@ from benches import ATTENTIVE, MODEL, PROBE, Bench, Ended, sums
 from judged import write_log
 from protocol_server import SubprocessServer
 
-from pollex.prompts.prompt import load, names
+from pollex.prompts.prompt import list_prompt_names, load_prompt
 from pollex.rubrics.rubric_set import RubricSet
 
 COUNT = 48
@@ -70,7 +70,7 @@ def test_a_rubric_set_remembers_prompts_model_and_what_the_endpoint_could_do(
     learnt: Learnt,
 ) -> None:
     rubrics = learnt.rubrics
-    assert rubrics.prompts == {name: load(name).version for name in names()}
+    assert rubrics.prompts == {name: load_prompt(name).version for name in list_prompt_names()}
     assert (rubrics.judge.kind, rubrics.judge.name) == ("llm", MODEL)
     assert rubrics.judge.options.place == learnt.bench.server.url
     assert rubrics.judge.options.capabilities is not None

@@ -27,7 +27,7 @@ from pollex.gateway.calls import (
 )
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.responses import retry_after
+from pollex.gateway.responses import read_retry_after
 
 QUICK = {"deadline": 10.0, "max_wait": 5.0, "backoff": 0.1}
 
@@ -76,7 +76,7 @@ def test_a_date_to_wait_for_counts_from_the_servers_own_clock(skew: int) -> None
         "date": format_datetime(there),
         "retry-after": format_datetime(there + timedelta(seconds=30)),
     }
-    assert retry_after(headers) == 30
+    assert read_retry_after(headers) == 30
 
 
 async def test_a_wait_beyond_the_limit_or_endless_429_pauses_the_run_and_never_spins() -> None:

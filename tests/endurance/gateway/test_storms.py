@@ -5,7 +5,7 @@ from gateway_asking import ask_all, gateway, question
 from protocol_server import ProtocolServer
 
 from pollex.gateway.calls import Completed
-from pollex.gateway.limiter import FIRST_CALLS
+from pollex.gateway.limiter import FIRST_SLOTS
 
 
 @pytest.mark.nightly
@@ -28,6 +28,6 @@ async def test_a_smaller_storm_is_weathered() -> None:
             results = await ask_all(door, [question(number) for number in range(50)])
         counts = server.counts()
     assert all(isinstance(result, Completed) for result in results)
-    assert counts["received"] <= 50 + 2 * FIRST_CALLS, (
+    assert counts["received"] <= 50 + 2 * FIRST_SLOTS, (
         "more was refused than the burst that found the limit"
     )

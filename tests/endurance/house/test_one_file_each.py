@@ -155,12 +155,12 @@ from pathlib import Path
 import pollex
 from click.testing import CliRunner
 from pollex.agents.embedded.signals import SIGNALS
-from pollex.calibration.models import model_named
+from pollex.calibration.models import get_model_class
 from pollex.cli.main import pollex as command
 from pollex.rooms.exchange.formats.peers.targets import TARGETS
-from pollex.prompts.prompt import load
+from pollex.prompts.prompt import load_prompt
 from pollex.rooms.study.prompts.simulate.systems import systems
-from pollex.selection.policies import policy_named
+from pollex.selection.policies import get_policy
 from pollex.web.views import every_route
 
 rows = [json.dumps({"acme_session": f"c{n}", "acme_thumb": 1}) for n in range(3)]
@@ -171,9 +171,9 @@ for look in (
     lambda: told("length", "two.txt", "--half", "--json"),
     lambda: told("--help"),
     lambda: f"{pollex.length('two.txt')} {inspect.signature(pollex.length)}",
-    lambda: policy_named("last_first").__doc__,
-    lambda: model_named("uniform")().fit([[.2, .8], [.7, .3]], [0, 1]).predict_proba([[.9, .1]]),
-    lambda: load("polite").purpose,
+    lambda: get_policy("last_first").__doc__,
+    lambda: get_model_class("uniform")().fit([[.2, .8], [.7, .3]], [0, 1]).predict_proba([[.9, .1]]),
+    lambda: load_prompt("polite").purpose,
     lambda: [one.path for one in every_route()],
     lambda: told("inspect", "rows.jsonl"),
     lambda: SIGNALS["shouts"].statement,

@@ -21,10 +21,10 @@ from planted.world import (
 )
 from pollex.agents.checks import explain_refusal
 from pollex.conversations.conversation import Conversation
-from pollex.prompts.data_boundary import seal
+from pollex.prompts.data_boundary import seal_items
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.judging import glossed, numbered
-from pollex.prompts.prompt import Layout, load, messages
+from pollex.prompts.judging import list_glossed_options, number_texts
+from pollex.prompts.prompt import Layout, build_messages, load_prompt
 from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP
 from pollex.rubrics.rubric_set import RubricSet
 
@@ -37,7 +37,7 @@ def asked(
     prompt: str, data: list[dict[str, object]], *off: str, **values: str
 ) -> list[dict[str, str]]:
     given = DomainProfile.load(DEBUGGING).values() | {"most": "three"} | values
-    return messages(load(prompt), given, data, Layout(SALT, without=frozenset(off)))
+    return build_messages(load_prompt(prompt), given, data, Layout(SALT, without=frozenset(off)))
 
 
 def turns_of(conversation: Conversation) -> list[dict[str, object]]:
@@ -53,8 +53,8 @@ def judged(reader: Reader, conversation: Conversation, texts: list[str], *off: s
         "judge_batch",
         turns_of(conversation),
         *off,
-        items=numbered(texts),
-        options=glossed([*options, NEVER_CAME_UP]),
+        items=number_texts(texts),
+        options=list_glossed_options([*options, NEVER_CAME_UP]),
     )
     reply = json.loads(reader.reply(prompt) or "")
     return [options.index(reply[str(number)]["answer"]) for number in range(1, len(texts) + 1)]
@@ -159,7 +159,7 @@ def test_the_same_prompt_has_the_same_reply_and_another_seed_another() -> None:
 def test_slips_do_not_depend_on_the_secret_of_a_store() -> None:
     items = turns_of(World(0).conversations(1)[0])
     prompt = asked("extract_dsat", items)
-    other = [prompt[0], {"role": "user", "content": seal(items, b"another")}, prompt[2]]
+    other = [prompt[0], {"role": "user", "content": seal_items(items, b"another")}, prompt[2]]
     assert Reader().reply(prompt) == Reader().reply(other)
 
 

@@ -22,7 +22,7 @@ from pollex.agents.roles import Extraction, Roles, Summary
 from pollex.gateway.calls import Call, MemoryLedger, Outcome
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.probe import probe
+from pollex.gateway.probe import probe_endpoint
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.judging import code_options
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
@@ -65,7 +65,7 @@ async def roles_at(
     settings = JudgeSettings(**({"canary": False, "straight_lining": False} | options))
     async with Gateway(endpoint, ledger or MemoryLedger()) as gateway:
         witness = Witness(gateway)
-        capabilities = await probe(endpoint)
+        capabilities = await probe_endpoint(endpoint)
         asker = Asker(witness, capabilities, DomainProfile.neutral(), settings, b"salt")
         extractor = LlmExtractor(asker)
         summarizer = LlmSummarizer(asker)

@@ -13,8 +13,12 @@ import pytest
 from small_log import Ended, read_rows
 from small_runs import Pollex, run_here
 
-from pollex.calibration.leverage import asked_gradient, gradient, per_text
-from pollex.calibration.models import NAMES, model_named
+from pollex.calibration.leverage import (
+    compute_leverage_per_text,
+    compute_main_gradient,
+    compute_own_gradient,
+)
+from pollex.calibration.models import MODEL_NAMES, get_model_class
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.storage import load
@@ -233,7 +237,7 @@ def test_each_question_has_a_calibrator_of_its_own(pollex: Pollex, tables: Path)
 def test_fewer_than_fifty_labels_are_not_called_calibrated_and_no_model_is_whatever_it_learnt(
     pollex: Pollex, tables: Path, tmp_path: Path
 ) -> None:
-    assert not [name for name in NAMES if "calibrated" in model_named(name).title]
+    assert not [name for name in MODEL_NAMES if "calibrated" in get_model_class(name).title]
     told = json.loads((tables / "fit.json").read_text("utf-8"))
     assert (told["main"], told["texts"], told["labels"], told["judges"]) == (
         "overall",
@@ -367,7 +371,7 @@ def test_a_model_chosen_by_leaving_groups_out_or_by_a_search_is_reported_likewis
     made, groups, unlike = rebuild_unfitted_model(model, "topic", table, judged)
     assert (made.get_params()["shift"], groups) == (False, None)
     assert "no column 'topic' of three groups" in unlike
-    searching = model_named("network")(search="random", search_seconds=50.0)
+    searching = get_model_class("network")(search="random", search_seconds=50.0)
     made, _, unlike = rebuild_unfitted_model(searching, None, table, judged)
     assert made.get_params()["search_seconds"] == 10.0
     assert "searched for 10 seconds only" in unlike  # in each fold
@@ -428,9 +432,9 @@ def test_the_kept_calibrator_has_its_own_leverage_and_is_measured_as_it_is_on_te
     judged = read_judgments(judgments, table, questionnaire=model.questionnaire_)
     bench = split_bench(table, judged, 0, None, QUICK, NullProgress())
     (found,) = measure_leverages(model, bench)
-    on_main = gradient(model, table.X)
-    on_length = asked_gradient(model.questionnaire_, table.X, "length")
-    assert found.mean == pytest.approx(np.nanmean(per_text(on_main, on_length)))
+    on_main = compute_main_gradient(model, table.X)
+    on_length = compute_own_gradient(model.questionnaire_, table.X, "length")
+    assert found.mean == pytest.approx(np.nanmean(compute_leverage_per_text(on_main, on_length)))
     given = bench.given
     own = Predictions(np.full((len(given), 3), 1 / 3), given.answer, given.row, (1.0, 2.0, 3.0))
     assert measure_saved(bench, model, own, seen_texts=1) == []

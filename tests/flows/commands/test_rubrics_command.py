@@ -12,7 +12,7 @@ from small_runs import Learnt, Pollex
 
 from pollex import diff_sets
 from pollex.errors import BadRubrics
-from pollex.rubrics.edits import edits_beside, read_edits
+from pollex.rubrics.edits import get_edits_path, read_edits
 from pollex.rubrics.rubric_set import RubricSet
 
 
@@ -26,9 +26,9 @@ def mine(learnt: Learnt, tmp_path: Path) -> Path:
 
 
 def changed(path: Path, before: str, after: str) -> None:
-    text = edits_beside(path).read_text(encoding="utf-8")
+    text = get_edits_path(path).read_text(encoding="utf-8")
     assert before in text
-    edits_beside(path).write_text(text.replace(before, after, 1), encoding="utf-8")
+    get_edits_path(path).write_text(text.replace(before, after, 1), encoding="utf-8")
 
 
 def test_an_edit_counts_once_it_is_fitted_its_note_stays_and_learn_does_not_overwrite_it(
@@ -51,11 +51,11 @@ def test_an_edit_counts_once_it_is_fitted_its_note_stays_and_learn_does_not_over
     ]
     assert not fitted.edited
     assert pollex("score", *given, "--out", "s.jsonl").code == 0
-    before = edits_beside(mine).read_bytes()
+    before = get_edits_path(mine).read_bytes()
     refused = pollex("learn", learnt.log, "--out", mine, "--store", "none")
     assert (refused.code, "a person edited this rubric set" in refused.err) == (2, True)
     assert "pollex refit" in refused.err
-    assert (edits_beside(mine).read_bytes(), Path("none").exists()) == (before, False)
+    assert (get_edits_path(mine).read_bytes(), Path("none").exists()) == (before, False)
     changed(mine, "on = false", "on = true")
     assert first.id in {rubric.id for rubric in RubricSet.load(mine).rubrics}
 
@@ -86,14 +86,16 @@ def test_a_reworded_rubric_is_judged_as_before_or_anew_with_figures_of_both(
     assert fitted.count("Judged anew: ") == 1
     by = {rubric.id: rubric.source for rubric in RubricSet.load(mine).rubrics}
     assert (by[first.id], by[second.id]) == (first.source, "person")
-    assert not any(entry.judge_anew for entry in read_edits(edits_beside(mine))), "it is fitted now"
+    assert not any(entry.judge_anew for entry in read_edits(get_edits_path(mine))), (
+        "it is fitted now"
+    )
 
 
 def test_rubrics_are_added_reworded_and_removed_by_their_ids_and_differences_are_told(
     pollex: Pollex, mine: Path, learnt: Learnt
 ) -> None:
     found = RubricSet.load(mine).rubrics
-    entries = read_edits(edits_beside(mine))
+    entries = read_edits(get_edits_path(mine))
     assert [(e.id, e.text, e.polarity, e.on) for e in entries] == [
         (r.id, r.text, r.polarity, True) for r in found
     ]
@@ -130,7 +132,9 @@ def test_edits_that_are_broken_or_in_two_places_are_refused_by_name(mine: Path) 
     )
     with pytest.raises(BadRubrics, match="changed in the JSON file"):
         RubricSet.load(mine)
-    edits_beside(mine).write_text('[[rubrics]]\ntext = "x"\npolarity = "good"\n', encoding="utf-8")
+    get_edits_path(mine).write_text(
+        '[[rubrics]]\ntext = "x"\npolarity = "good"\n', encoding="utf-8"
+    )
     with pytest.raises(BadRubrics, match="polarity"):
         RubricSet.load(mine)
 

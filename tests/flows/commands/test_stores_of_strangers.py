@@ -19,7 +19,7 @@ from web_site import client_of, made_app
 from pollex.errors import PollexError, StoreDamaged
 from pollex.graphs.context import Resources
 from pollex.graphs.hooks import RunGraph
-from pollex.graphs.run import carry_out, graph_of, state_now, states_of
+from pollex.graphs.run import build_run_graph, carry_out_run, get_current_state, list_states
 from pollex.rooms import hooks_of
 from pollex.store.resume import runs
 from pollex.store.spans import Tracer
@@ -147,16 +147,16 @@ async def test_no_graph_goes_on_from_such_a_state(command: str, kind: str, tmp_p
     canary = tmp_path / "canary"
     with Store.open(tmp_path / "store") as store:
         run = store.begin(command, arguments={}, fingerprint={}, versions={})
-        assert not (await state_now(store, run)).values, "its first look makes the tables"
+        assert not (await get_current_state(store, run)).values, "its first look makes the tables"
         with closing(sqlite3.connect(store.folder / "checkpoints.sqlite")) as database:
             sql = "INSERT INTO checkpoints VALUES (?, '', '1', NULL, ?, ?, '{}')"
             database.execute(sql, (run.id, *(calls_of(canary) | damages())[kind]))
             database.commit()
         live = Resources(store=store, run=run.id, tracer=Tracer(store, run.id))
         for going in (
-            state_now(store, run),
-            states_of(store, run),
-            carry_out(graph_of(run), live, {}),
+            get_current_state(store, run),
+            list_states(store, run),
+            carry_out_run(build_run_graph(run), live, {}),
         ):
             with pytest.raises(StoreDamaged, match="a state of a run can't be read"):
                 await going

@@ -16,7 +16,7 @@ from protocol_server.replies import completion
 from pollex.errors import AnswersPending, LimitReached, ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.batches import desk as desks
 from pollex.gateway.batches.client import AnthropicBatches, BatchClient, OpenAIBatches
-from pollex.gateway.batches.desk import FileBatches, ModelBatches, Provider, Round
+from pollex.gateway.batches.desk import BatchRound, FileBatches, ModelBatches, Provider
 from pollex.gateway.budget import Limits, Price
 from pollex.gateway.calls import Call, Completed, Failed, Outcome
 from pollex.gateway.endpoint import Endpoint
@@ -32,7 +32,7 @@ APIS = ["openai", "anthropic"]
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting for a provider that lists new batches late."""
     monkeypatch.setattr(desks, "SECONDS_BETWEEN_LOOKS", 0.01)
-    monkeypatch.setattr(desks, "QUIET", 0.05)
+    monkeypatch.setattr(desks, "QUIET_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ class Command:
         with Store.open(self.store) as store:
             ledger = StoreLedger(store)
             desk = ModelBatches(
-                self.endpoint, makers, ledger, StoreBook(store), self.limits, self.to, Round()
+                self.endpoint, makers, ledger, StoreBook(store), self.limits, self.to, BatchRound()
             )
             async with Gateway(self.endpoint, ledger, self.limits, desk=desk) as door:
                 self.table = door.used

@@ -13,8 +13,8 @@ from protocol_server import ProtocolServer
 from protocol_server.answers import truth
 
 from pollex.gateway.calls import Call, Completed
-from pollex.gateway.json_in_text import find_last_object, value_spans
-from pollex.gateway.logprobs import Tokens
+from pollex.gateway.json_in_text import find_last_object, find_value_spans
+from pollex.gateway.logprobs import AnswerTokens
 
 ANSWER = {"why": 'He said "no, [really]".', "answer": "Agree"}
 PLAIN = json.dumps(ANSWER)
@@ -36,7 +36,7 @@ def test_the_last_complete_object_is_the_answer() -> None:
         block = find_last_object(text)
         assert block is not None
         assert block.value == ANSWER
-        assert text[slice(*value_spans(text, block)["answer",])] == "Agree"
+        assert text[slice(*find_value_spans(text, block)["answer",])] == "Agree"
 
 
 def test_what_is_no_object_is_not_mended_into_one() -> None:
@@ -73,7 +73,7 @@ def test_every_value_is_found_where_it_stands() -> None:
     )
     block = find_last_object(text)
     assert block is not None
-    assert {path: text[slice(*span)] for path, span in value_spans(text, block).items()} == {
+    assert {path: text[slice(*span)] for path, span in find_value_spans(text, block).items()} == {
         ("answers", 0, "id"): "r,1",
         ("answers", 0, "n"): "3",
         ("answers", 1, "id"): "r]2",
@@ -98,14 +98,14 @@ def test_any_object_is_read_back_from_any_prose(value: dict[str, Any], prose: st
     block = find_last_object(text)
     assert block is not None
     assert block.value == value
-    for span in value_spans(text, block).values():
+    for span in find_value_spans(text, block).values():
         assert text[slice(*span)] in text
 
 
 @given(st.text(alphabet='{}[]":,\\ae1 <>/think\n'))
 def test_no_text_breaks_the_reader(text: str) -> None:
     block = find_last_object(text)
-    assert block is None or value_spans(text, block) is not None
+    assert block is None or find_value_spans(text, block) is not None
 
 
 def entry(token: str, probability: float, **alternatives: float) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def chances(
     entries: Any, text: str, at: int = 0, labels: Sequence[str] = LABELS
 ) -> tuple[float, ...]:
     """The distribution over labels at a place of a text."""
-    tokens = Tokens.of(entries, text)
+    tokens = AnswerTokens.of(entries, text)
     assert tokens is not None
     found = tokens.distribution(at, labels)
     assert found is not None
@@ -210,9 +210,11 @@ def test_missing_tokens_or_alternatives_and_tokens_of_another_text_give_no_made_
     None
 ):
     for entries in (None, [], [None], ["Agree"], [{"token": "Disagree", "logprob": 0}], [{"x": 1}]):
-        assert Tokens.of(entries, "Agree") is None
+        assert AnswerTokens.of(entries, "Agree") is None
     for top in (None, [], "x", [7]):
-        tokens = Tokens.of([{"token": "Agree", "logprob": -0.1, "top_logprobs": top}], "Agree")
+        tokens = AnswerTokens.of(
+            [{"token": "Agree", "logprob": -0.1, "top_logprobs": top}], "Agree"
+        )
         assert tokens is not None
         assert tokens.distribution(0, LABELS) is None
 
@@ -235,7 +237,7 @@ async def told(call: Call, *script: dict[str, Any]) -> Completed:
 def spans_of(text: str) -> dict[tuple[str | int, ...], tuple[int, int]]:
     block = find_last_object(text)
     assert block is not None
-    return dict(value_spans(text, block))
+    return dict(find_value_spans(text, block))
 
 
 async def test_every_answer_of_a_batch_gets_the_servers_own_distribution() -> None:
@@ -278,7 +280,7 @@ async def test_spoiled_logprobs_leave_the_label_alone() -> None:
         outcome = await told(question(top_logprobs=5), {"do": "logprobs", **rule})
         start, end = spans_of(outcome.text)["answer",]
         assert outcome.text[start:end] in LABELS
-        tokens = Tokens.of(outcome.logprobs, outcome.text)
+        tokens = AnswerTokens.of(outcome.logprobs, outcome.text)
         assert tokens is None or tokens.distribution(start, LABELS) is None
 
 
@@ -310,6 +312,6 @@ async def test_alternatives_beyond_those_listed_are_uncovered() -> None:
     st.text(min_size=1),
 )
 def test_no_tokens_break_the_reader(entries: list[dict[str, Any]], text: str) -> None:
-    tokens = Tokens.of(entries, text)
+    tokens = AnswerTokens.of(entries, text)
     if tokens is not None and (found := tokens.distribution(0, LABELS)) is not None:
         assert 0 <= sum(found) <= 1 + 1e-12

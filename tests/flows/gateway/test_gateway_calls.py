@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from pollex.errors import WrongUse
 from pollex.gateway.budget import Limits, Price
-from pollex.gateway.calls import Call, estimate, floor
+from pollex.gateway.calls import Call, bound_tokens_below, estimate_tokens
 from pollex.gateway.endpoint import Endpoint
-from pollex.gateway.redaction import redact, strip_secrets
-from pollex.gateway.responses import error_text
+from pollex.gateway.redaction import redact_secrets, strip_secrets
+from pollex.gateway.responses import read_error_text
 
 HERE = Endpoint("m", "http://localhost:8000/v1", KEY)
 
@@ -155,7 +155,7 @@ def test_whatever_looks_like_a_key_is_blanked_out_of_messages() -> None:
         "at http://user:abcdef123@host/v1",
         "at https://host/v1?api_key=abcdef123&x=1",
     ):
-        shown = redact(text, [KEY])
+        shown = redact_secrets(text, [KEY])
         assert "[redacted]" in shown
         assert not any(secret in shown for secret in (KEY, "abcdef"))
     said = "the user wrote sk-notakeybutaword12 and Bearer of bad news"
@@ -201,7 +201,7 @@ def test_an_error_is_told_in_one_line() -> None:
         ("", ""),
         ("null", "null"),
     ):
-        assert error_text(body) == words
+        assert read_error_text(body) == words
 
 
 PROSE = "The user didn't get what they asked for, so they left after 12 minutes; that isn't good."
@@ -217,11 +217,11 @@ def test_the_floor_is_not_above_and_the_estimate_not_far_from_the_tokens_counted
         ("}}}}]]", 0, 2),
         ("1234567", 3, 3),
     ):
-        assert floor(text) <= most
-        assert least <= estimate(text) <= 1.5 * most
-        assert floor(text) <= estimate(text)
+        assert bound_tokens_below(text) <= most
+        assert least <= estimate_tokens(text) <= 1.5 * most
+        assert bound_tokens_below(text) <= estimate_tokens(text)
     chinese = "用户没有得到他想要的东西"  # 36 bytes, a token for every three
-    assert (estimate(chinese), floor(chinese)) == (12, 1)
+    assert (estimate_tokens(chinese), bound_tokens_below(chinese)) == (12, 1)
 
 
 def test_tracing_is_as_the_user_says_whatever_the_environment_and_whenever_langsmith_is_loaded() -> (

@@ -12,7 +12,7 @@ import pytest
 
 from pollex.errors import Interrupted
 from pollex.gateway.budget import Limits
-from pollex.gateway.limiter import FIRST_CALLS, Limiter
+from pollex.gateway.limiter import FIRST_SLOTS, Limiter
 
 
 class _Jumping(selectors.SelectSelector):
@@ -109,7 +109,7 @@ async def test_slots_start_low_double_each_round_and_stop_at_the_ceiling() -> No
         seen.append(limiter.out)
         await asyncio.sleep(0.1)
     await asking
-    assert seen == [FIRST_CALLS, 2 * FIRST_CALLS, 100, 100]
+    assert seen == [FIRST_SLOTS, 2 * FIRST_SLOTS, 100, 100]
     assert endpoint.most_out == 100
     assert limiter.out == 0
 
@@ -173,7 +173,7 @@ async def test_after_a_storm_one_call_feels_its_way_and_the_rest_follow(
     await asyncio.gather(*(ask(limiter, endpoint) for _ in range(calls)))
     over = asyncio.get_running_loop().time() - 2 * took
     assert over <= 2 * lasts + latency
-    assert len(endpoint.rejected) < FIRST_CALLS + 2 * lasts, "one at a time"
+    assert len(endpoint.rejected) < FIRST_SLOTS + 2 * lasts, "one at a time"
 
 
 @on_a_jumping_clock

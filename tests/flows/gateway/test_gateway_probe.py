@@ -19,7 +19,7 @@ from pollex.gateway.calls import Capabilities, Completed, Failed, Malformed, Mem
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.json_in_text import find_last_object
-from pollex.gateway.probe import probe
+from pollex.gateway.probe import probe_endpoint
 from pollex.gateway.transport import ChatModel
 
 ALL = {"json_schema", "tools", "json_object", "logprobs", "seed", "temperature", "window"}
@@ -27,7 +27,7 @@ ALL = {"json_schema", "tools", "json_object", "logprobs", "seed", "temperature",
 
 async def probed(*script: dict[str, Any]) -> tuple[Capabilities, int]:
     with ProtocolServer(script=script) as server:
-        capabilities = await probe(Endpoint("any-model", server.url, KEY), backoff=0.01)
+        capabilities = await probe_endpoint(Endpoint("any-model", server.url, KEY), backoff=0.01)
         return capabilities, server.counts()["received"]
 
 
@@ -94,7 +94,9 @@ async def test_an_endpoint_that_was_away_for_a_moment_lacks_nothing() -> None:
     capabilities, received = await probed({"do": "status", "code": 502, "count": 2})
     assert (cannot(capabilities), received) == (set(), 4)
     with ProtocolServer(script=[{"do": "status", "code": 502, "count": 5}]) as server:
-        waited = await probe(Endpoint("any-model", server.url, KEY), backoff=0.01, max_wait=10.0)
+        waited = await probe_endpoint(
+            Endpoint("any-model", server.url, KEY), backoff=0.01, max_wait=10.0
+        )
     assert cannot(waited) == set()
 
 
@@ -120,18 +122,18 @@ async def test_an_endpoint_of_which_little_is_good_is_asked_for_that_and_no_more
 
 async def test_a_probe_of_a_wrong_key_or_none_or_a_dead_endpoint_says_so() -> None:
     with pytest.raises(ModelRefused, match=r"no API key is set.*set OPENAI_API_KEY"):
-        await probe(Endpoint("gpt-5-mini"))
+        await probe_endpoint(Endpoint("gpt-5-mini"))
     with ProtocolServer(script=[{"do": "echo_key"}]) as server:
         with pytest.raises(ModelRefused, match="check the API key") as refused:
-            await probe(Endpoint("any-model", server.url, KEY), backoff=0.01)
+            await probe_endpoint(Endpoint("any-model", server.url, KEY), backoff=0.01)
         assert KEY not in str(refused.value)
     with pytest.raises(ModelUnavailable, match="connection"):
-        await probe(Endpoint("any-model", "http://127.0.0.1:9/v1"), backoff=0.01)
+        await probe_endpoint(Endpoint("any-model", "http://127.0.0.1:9/v1"), backoff=0.01)
     with (
         ProtocolServer(script=[{"do": "status", "code": 422}]) as server,
         pytest.raises(ModelRefused, match="422"),
     ):
-        await probe(Endpoint("any-model", server.url), backoff=0.01)
+        await probe_endpoint(Endpoint("any-model", server.url), backoff=0.01)
 
 
 class TerminalLines(BaseChatModel):

@@ -8,7 +8,12 @@ import pytest
 
 from pollex.gateway.calls import Call, Completed, MemoryLedger
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, body_of, read_recorded_request
+from pollex.gateway.recorded import (
+    NotRecorded,
+    RecordedEndpoint,
+    make_reply_body,
+    read_recorded_request,
+)
 
 ASKED = Call(messages=[{"role": "user", "content": "How was it?"}], stage="judge", item="c1")
 OTHER = Call(messages=[{"role": "user", "content": "And this one?"}], stage="judge", item="c2")
@@ -61,7 +66,7 @@ async def test_a_judging_is_put_together_from_answers_to_each_of_its_statements_
         ("B.", check.format("Book"), "yes"),
     ):
         request = made.request(judging(first, second))
-        body = body_of(
+        body = make_reply_body(
             "a-model", json.dumps({"1": {"answer": first}, "2": {"answer": said}}), request
         )
         form, statements = read_recorded_request(request)

@@ -20,9 +20,9 @@ from pollex.gateway.calls import (
 )
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.json_in_text import find_last_object
-from pollex.gateway.probe import probe
+from pollex.gateway.probe import probe_endpoint
 from pollex.gateway.responses import HttpFault, read_reply
-from pollex.gateway.thoughts import without_thoughts
+from pollex.gateway.thoughts import remove_thoughts
 
 
 def status(code: int, body: Any, **rule: Any) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def error(message: str, **fields: Any) -> dict[str, Any]:
 
 async def probed(*script: dict[str, Any]) -> Capabilities:
     with ProtocolServer(script=script) as server:
-        return await probe(Endpoint("any-model", server.url, KEY), backoff=0.01)
+        return await probe_endpoint(Endpoint("any-model", server.url, KEY), backoff=0.01)
 
 
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 405, 415, 422, 500, 501])
@@ -252,7 +252,7 @@ async def test_an_endpoint_that_only_streams_is_read_with_its_tokens_and_thought
 ) -> None:
     script = [{"do": "streams", "options": options}]
     with ProtocolServer(script=script) as server:
-        found = await probe(Endpoint("any-model", server.url, KEY), backoff=0.01)
+        found = await probe_endpoint(Endpoint("any-model", server.url, KEY), backoff=0.01)
         call = found.fit(question(top_logprobs=5))
         outcome = await ask_once(server.url, call)
     assert found.stream == ("counted" if options else "bare")
@@ -303,7 +303,7 @@ def test_thoughts_are_no_answer_whatever_marks_are_around_them(around: str) -> N
     block = find_last_object(text + '{"answer": "Agree"}')
     assert block is not None
     assert block.value == {"answer": "Agree"}
-    assert without_thoughts(text + "It is open.") == "It is open."
+    assert remove_thoughts(text + "It is open.") == "It is open."
 
 
 def test_marks_of_a_page_that_an_assistant_writes_are_words_of_its_reply() -> None:
@@ -311,4 +311,4 @@ def test_marks_of_a_page_that_an_assistant_writes_are_words_of_its_reply() -> No
         "<details><summary>More</summary>Text</details> See above.",
         "Our assistantfinal is in May.",
     ):
-        assert without_thoughts(reply) == reply
+        assert remove_thoughts(reply) == reply

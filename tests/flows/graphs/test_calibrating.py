@@ -14,11 +14,11 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadCalibrator, BadRubrics, WrongUse
 from pollex.outputs import write_whole
 from pollex.rubrics.answers import Answer, Unanswered
-from pollex.rubrics.edits import edits_beside
-from pollex.rubrics.learning.thumbs import grades_of
-from pollex.rubrics.rubric_set import RubricSet, place_of
-from pollex.rubrics.score import entropy_of, judges_wanted
-from pollex.rubrics.worth import probability_figures
+from pollex.rubrics.edits import get_edits_path
+from pollex.rubrics.learning.thumbs import collect_grades
+from pollex.rubrics.rubric_set import RubricSet, get_arrays_path
+from pollex.rubrics.score import compute_binary_entropy, list_requested_judges
+from pollex.rubrics.worth import measure_probabilities
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_a_kill_before_the_json_leaves_the_old_set_with_its_arrays(
     before = RubricSet.load(saved)
     assert of_two.calibrator is not None
     # all that is written before the JSON
-    write_whole(place_of(saved, of_two.calibrator.facts), of_two._arrays)
+    write_whole(get_arrays_path(saved, of_two.calibrator.facts), of_two._arrays)
     assert RubricSet.load(saved) == before
     assert RubricSet.load(saved).scorer_of()
     before.save(saved.with_name("rubrics-old.json"))
@@ -96,7 +96,7 @@ def test_a_kill_before_the_json_leaves_the_old_set_with_its_arrays(
 
 def test_an_edited_set_is_read_without_its_arrays_and_asks_for_a_refit(saved: Path) -> None:
     change(saved, "rubrics", 0, "text", to="The user laughs out loud.")
-    edits_beside(saved).unlink()
+    get_edits_path(saved).unlink()
     arrays_of(saved).unlink()
     with pytest.raises(BadRubrics, match="edited after"):
         RubricSet.load(saved).require_unedited()
@@ -110,9 +110,9 @@ def test_a_set_of_format_1_is_scored_with_its_curve(saved: Path) -> None:
     score = rubrics.scorer_of().read("c", 3.0)
     curve = 1 / (1 + math.exp(-(rubrics.calibration.intercept + 3 * rubrics.calibration.slope)))
     assert score.probability == pytest.approx(curve)
-    assert score.entropy == pytest.approx(entropy_of(curve))
+    assert score.entropy == pytest.approx(compute_binary_entropy(curve))
     with pytest.raises(WrongUse, match="has no annotators"):
-        judges_wanted(rubrics.thumb_model, ["anna"])
+        list_requested_judges(rubrics.thumb_model, ["anna"])
 
 
 def test_a_set_that_was_saved_and_loaded_gives_the_same_probabilities(
@@ -137,7 +137,7 @@ def test_judges_that_nobody_knows_are_refused_with_those_who_are_known(
     assert model.wanted(["ben", "ben"]) == ("ben",)
     assert model.wanted(["all"]) == ("anna", "ben")
     with pytest.raises(WrongUse, match="judge_field='user'"):
-        judges_wanted(rubrics.thumb_model, ["anna"])
+        list_requested_judges(rubrics.thumb_model, ["anna"])
 
 
 def test_a_score_has_a_probability_for_each_judge_asked_for_and_its_entropy(
@@ -151,7 +151,9 @@ def test_a_score_has_a_probability_for_each_judge_asked_for_and_its_entropy(
     assert score.judges["anna"] < score.probability < score.judges["ben"]
     p = score.probability
     assert score.entropy == pytest.approx(-p * math.log(p) - (1 - p) * math.log(1 - p))
-    assert [entropy_of(p) for p in (0.0, 1.0, 0.5)] == pytest.approx([0, 0, math.log(2)])
+    assert [compute_binary_entropy(p) for p in (0.0, 1.0, 0.5)] == pytest.approx(
+        [0, 0, math.log(2)]
+    )
     failed = Unanswered(question_id=answers[0].question_id, outcome="error")
     none = netsat.score_all({"c": [failed, *answers[1:]]}, ["anna"])[0]
     assert (none.probability, none.entropy, none.judges) == (None, None, {})
@@ -160,7 +162,7 @@ def test_a_score_has_a_probability_for_each_judge_asked_for_and_its_entropy(
 def test_figures_of_probabilities_by_hand() -> None:
     positive = np.array([True, False])
     blocks = np.arange(2)
-    found = probability_figures(
+    found = measure_probabilities(
         np.array([0.8, 0.4]), positive, 0.75, np.random.default_rng(0), blocks
     )
     assert found.log_loss.value == pytest.approx(-(math.log(0.8) + math.log(0.6)) / 2)
@@ -169,7 +171,7 @@ def test_figures_of_probabilities_by_hand() -> None:
     assert found.share_brier.value == pytest.approx((0.25**2 + 0.75**2) / 2)
     assert found.gain.value == pytest.approx(found.share_log_loss.value - found.log_loss.value)
     assert found.smece is None
-    never = probability_figures(
+    never = measure_probabilities(
         np.array([0.0, 0.4]), positive, 0.5, np.random.default_rng(0), blocks
     ).log_loss
     assert (never.value, never.undefined) == (None, "1 given thumbs had probability 0")
@@ -180,8 +182,8 @@ def test_probabilities_of_conversations_that_go_together_are_measured_together()
     copied = np.repeat(np.arange(30), 3)
     probability = rng.random(30)
     positive = rng.random(30) < 0.5
-    one = probability_figures(probability, positive, 0.5, np.random.default_rng(0), np.arange(30))
-    three = probability_figures(
+    one = measure_probabilities(probability, positive, 0.5, np.random.default_rng(0), np.arange(30))
+    three = measure_probabilities(
         probability[copied], positive[copied], 0.5, np.random.default_rng(0), copied
     )
     assert (three.n, three.log_loss.n) == (90, 90)
@@ -209,5 +211,7 @@ def test_two_numbers_of_a_label_field_are_thumbs_and_no_grades() -> None:
             for n, one in enumerate(values)
         ]
 
-    assert grades_of(told(1, -1, 1), ["rating"])[1] == []
-    assert [scale.values for scale in grades_of(told(1, 2, 4), ["rating"])[1]] == [(1.0, 2.0, 4.0)]
+    assert collect_grades(told(1, -1, 1), ["rating"])[1] == []
+    assert [scale.values for scale in collect_grades(told(1, 2, 4), ["rating"])[1]] == [
+        (1.0, 2.0, 4.0)
+    ]

@@ -13,7 +13,7 @@ from plain_judges import PlainJudge, except_for, likert, raises
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused, ResumeRefused, StoreDamaged
 from pollex.graphs.questionnaire import build
-from pollex.graphs.run import compile_on, thread_of
+from pollex.graphs.run import compile_on, make_thread_config
 from pollex.rubrics.answers import LIKERT, Answer, Question, Unanswered
 from pollex.runs import run as runs
 from pollex.runs.run import RunSettings
@@ -50,9 +50,10 @@ async def asked(store: Store, judge: PlainJudge, **setting: Any) -> tuple[str, d
 async def states(store: Store, run: str) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
     """What comes next, and the state, at each checkpoint of a run, the first one first."""
     async with compile_on(build(), store) as graph:
-        return [(one.next, one.values) async for one in graph.aget_state_history(thread_of(run))][
-            ::-1
-        ]
+        return [
+            (one.next, one.values)
+            async for one in graph.aget_state_history(make_thread_config(run))
+        ][::-1]
 
 
 async def test_a_resume_goes_on_at_the_batch_that_was_unfinished_and_asks_only_for_its_rest(

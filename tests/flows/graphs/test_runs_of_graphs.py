@@ -32,9 +32,9 @@ from pollex.conversations.splits import split_conversations
 from pollex.errors import BadRubrics, Interrupted, ModelRefused, PollexError, WrongUse
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.formats.read_logs import logs_of, read_logs
-from pollex.graphs.context import GONE_ON, NullProgress, Resources, hold_resources
+from pollex.graphs.context import SERVED_RUN_ID, NullProgress, Resources, hold_resources
 from pollex.graphs.learn.graph import build
-from pollex.graphs.run import OUTSIDE, compile_on, state_after, thread_of
+from pollex.graphs.run import OUTSIDE, compile_on, get_state_after, make_thread_config
 from pollex.graphs.score import ScoreContext
 from pollex.graphs.score import build as build_score
 from pollex.prompts.domain import DomainProfile
@@ -384,7 +384,8 @@ async def test_a_run_tells_what_happened_in_spans_and_states_of_json_and_who_goe
     }
     async with compile_on(build(), whole.kept) as graph:
         history = [
-            (one.next, one.values) async for one in graph.aget_state_history(thread_of(whole.run))
+            (one.next, one.values)
+            async for one in graph.aget_state_history(make_thread_config(whole.run))
         ][::-1]
     assert {node for following, _ in history for node in following} >= set(build().nodes)
     last = history[-1][1]
@@ -431,7 +432,7 @@ async def test_a_run_that_is_stopped_again_and_again_goes_on_at_that_node_and_co
         setting["resume"] = True
         runs_seen.add(find_run(kept, "last").id)
         async with compile_on(build(), kept) as graph:
-            assert (await graph.aget_state(thread_of(max(runs_seen)))).next == (node,)
+            assert (await graph.aget_state(make_thread_config(max(runs_seen)))).next == (node,)
     judge = PlainJudge()
     again = await learn(
         logs, staff(embedder, judge, odd(embedder)), kept, embedded_record(embedder), **setting
@@ -447,14 +448,14 @@ async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summari
 ) -> None:
     record = embedded_record(embedder)
     kept = whole.kept
-    state = await state_after(kept, find_run(kept, whole.run), "deduplicate")
+    state = await get_state_after(kept, find_run(kept, whole.run), "deduplicate")
     pool = [Rubric(id="", text=row["text"], polarity=row["polarity"]) for row in state["kept"]]
     nobody = staff(embedder, PlainJudge(), odd(embedder, *(one.id for one in logs)))
     own = Rubric(id="", text="The assistant says when it will be back.", polarity="sat")
     forked = await learn(
         logs, nobody, kept, record, fork=Fork(whole.run, "deduplicate", rows_of([*pool[1:], own]))
     )
-    after = await state_after(kept, find_run(kept, forked.run), "assess")
+    after = await get_state_after(kept, find_run(kept, forked.run), "assess")
     assert after["parent"] == f"{whole.run}:deduplicate"
     assert [row["text"] for row in after["kept"]] == [*(one.text for one in pool[1:]), own.text]
     assert forked.run != whole.run
@@ -513,7 +514,7 @@ async def test_rubrics_of_equal_text_are_one_before_anybody_is_asked(
     learned = await learn(logs, repeating, kept, record)
     texts = [(one.polarity, one.text.casefold()) for one in telling.shown]
     assert len(texts) == len(set(texts))
-    state = await state_after(kept, find_run(kept, learned.run), "deduplicate")
+    state = await get_state_after(kept, find_run(kept, learned.run), "deduplicate")
     assert sum(id_.endswith("!") for id_ in state["merged"]) + sum(
         row["id"].endswith("!") for row in state["kept"]
     )
@@ -544,7 +545,7 @@ async def test_a_fork_after_the_pool_was_judged_pays_for_no_answer_again(
     unedited = await learn(logs, roles, kept, record, fork=Fork(whole.run, node))
     assert not judge.asked
     assert same(unedited) == same(whole.learned)
-    pool = (await state_after(kept, find_run(kept, whole.run), node))["kept"]
+    pool = (await get_state_after(kept, find_run(kept, whole.run), node))["kept"]
     own = {"id": "", "text": "The assistant says when it will be back.", "polarity": "sat"}
     fewer = await learn(logs, roles, kept, record, fork=Fork(whole.run, node, pool[1:]))
     assert not {id_ for id_, _ in judge.asked} & training
@@ -595,19 +596,19 @@ async def test_a_servers_thread_goes_on_in_another_process_in_the_middle_of_a_ba
 
     async def first(live: Resources) -> dict[str, Any]:
         with hold_resources("a thread", live):
-            await stops.ainvoke({}, thread_of("a thread"), context=ScoreContext())
+            await stops.ainvoke({}, make_thread_config("a thread"), context=ScoreContext())
         stopped.append(live.run)
         raise Interrupted("the server was ended")
 
     async def then(live: Resources) -> dict[str, Any]:
         with hold_resources("a thread", live):
-            return await graph.ainvoke(None, thread_of("a thread"), context=ScoreContext())
+            return await graph.ainvoke(None, make_thread_config("a thread"), context=ScoreContext())
 
     OUTSIDE.set(first)
     with pytest.raises(Interrupted):
         await score(logs, rubrics, PlainJudge(), kept, batch=20)
     OUTSIDE.set(then)
-    GONE_ON.set(stopped[0])
+    SERVED_RUN_ID.set(stopped[0])
     found = await score(logs, rubrics, PlainJudge(), kept, batch=20)
     assert (found.run, found.counts) == (stopped[0], whole.counts)
     assert found.run != whole.run

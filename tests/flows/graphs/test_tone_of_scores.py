@@ -11,7 +11,7 @@ from pollex.agents.embedded.signals import FORM
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.rubric import TONE
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.tone import ToneScale, as_answers
+from pollex.rubrics.tone import ToneScale, make_tone_answers
 from pollex.services.scorer import Scorer
 from pollex.store.resume import answers_of, scores_of
 from pollex.store.store import Store
@@ -49,7 +49,7 @@ def test_the_tone_of_a_score_is_that_of_its_text_and_the_store_gives_the_same_pr
     scale = ToneScale.from_json(rubrics.tone.learned, 4 * len(FORM.signals))
     alone = Scorer(rubrics)
     for one, score in zip(list(logs)[:6], again, strict=False):
-        p = as_answers(scale.tone(FORM.measure([one])[0]), 5)
+        p = make_tone_answers(scale.tone(FORM.measure([one])[0]), 5)
         assert np.allclose(kept[one.id][TONE].probabilities, p)  # type: ignore[union-attr]  # it is an answer
         assert alone.score(one).probability == pytest.approx(score.probability, abs=1e-9)
         assert TONE not in {answer.question_id for answer in score.answers}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.models import model_named, name_of
+from pollex.calibration.models import get_model_class, get_model_name
 from pollex.calibration.models.baselines import JudgeMean
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -82,8 +82,8 @@ def test_judges_who_differ_widen_the_interval_of_a_mean_and_few_texts_have_none(
 
 
 def mixture(**members: float) -> JudgedEstimator:
-    model = model_named("best")()
-    model.members_ = tuple(model_named(name)() for name in members)  # type: ignore[attr-defined]
+    model = get_model_class("best")()
+    model.members_ = tuple(get_model_class(name)() for name in members)  # type: ignore[attr-defined]
     model.weights_ = np.array(list(members.values()))  # type: ignore[attr-defined]
     return model
 
@@ -101,13 +101,13 @@ def test_the_heaviest_quick_member_that_looks_at_all_stands_for_a_mixture_or_a_n
         ({"constant": 0.9, "network": 0.1}, False, "network"),
         ({"judge_mean": 1.0}, False, "judge_mean"),
     ):
-        assert name_of(choose_quick_model(mixture(**members), ordinal=ordinal)) == stands
+        assert get_model_name(choose_quick_model(mixture(**members), ordinal=ordinal)) == stands
     for name, stands in {"ridge": "ridge", "isotonic": "isotonic", "network": "ordinal"}.items():
-        assert name_of(choose_quick_model(model_named(name)())) == stands, (
+        assert get_model_name(choose_quick_model(get_model_class(name)())) == stands, (
             "a model stands for itself unless it is slow"
         )
     quick = choose_quick_model(
-        model_named("network")(search="random", h1=25), ordinal=False
+        get_model_class("network")(search="random", h1=25), ordinal=False
     ).get_params()
     assert (quick["search"], quick["seeds"], quick["h1"]) == (None, 3, 25)
 

@@ -13,7 +13,7 @@ from httpx2 import AsyncClient
 from small_runs import Learnt, run_here
 from web_site import client_of, made_app
 
-from pollex.calibration.thumbs import fit_one, probability_positive
+from pollex.calibration.thumbs import fit_candidate, predict_thumb_up
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import AnswerColumns
@@ -58,8 +58,10 @@ def test_a_label_moves_the_probabilities_as_much_as_leaving_it_out_by_hand(
     signs = [1.0 if kinds[one] == "sat" else -1.0 for one in record.rubrics]
     positive = np.array([row["label"] == "positive" for row in rows])
     without, whole = (
-        probability_positive(
-            fit_one(record.beginning, given[part], signs, positive[part], None, record.rubrics),
+        predict_thumb_up(
+            fit_candidate(
+                record.beginning, given[part], signs, positive[part], None, record.rubrics
+            ),
             given,
         )
         for part in (left, known)

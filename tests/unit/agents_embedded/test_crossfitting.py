@@ -11,9 +11,15 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs, flag_positives
 from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools
-from pollex.measures.classification import auc
-from pollex.rubrics.learning.choice import turned_of
-from pollex.rubrics.learning.crossfit import NONE_LEFT, Candidates, CrossFit, cross_fit, pool_of
+from pollex.measures.classification import compute_auc
+from pollex.rubrics.learning.choice import find_turned
+from pollex.rubrics.learning.crossfit import (
+    NO_CROSS_FITTED_FIGURES,
+    Candidates,
+    CrossFit,
+    cross_fit,
+    make_candidates,
+)
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric import Rubric
@@ -55,7 +61,7 @@ def laid_out(
         make=lambda _, rows: study.made(up, rows),
         kept=kept,
     )
-    pool = pool_of(study.made(up, np.ones(len(up), dtype=bool)), log, "expected")
+    pool = make_candidates(study.made(up, np.ones(len(up), dtype=bool)), log, "expected")
     return material, pool
 
 
@@ -64,7 +70,7 @@ def test_labels_that_mean_something_are_ranked_by_rubrics_that_did_not_see_them(
 ) -> None:
     up = flag_positives(study.conversations)
     fit = fitted(study, up)
-    assert auc(fit.above, up) > 0.9
+    assert compute_auc(fit.above, up) > 0.9
     part = fit.parts[0]
     again = study.made(np.where(part.labeled_out, ~up, up), ~part.labeled_out)
     assert [one.source for one in again.rubrics] == [one.source for one in part.made.rubrics]
@@ -78,7 +84,7 @@ def test_labels_that_mean_nothing_are_ranked_as_by_guessing(study: StudiedLog) -
     reached = []
     for seed in range(3):
         up = np.random.default_rng(seed).permutation(flag_positives(study.conversations))
-        reached.append(auc(fitted(study, up, seed).above, up))
+        reached.append(compute_auc(fitted(study, up, seed).above, up))
     error = np.std(reached, ddof=1) / len(reached) ** 0.5
     assert np.mean(reached) < 0.5 + 2 * error
 
@@ -93,7 +99,7 @@ def test_folds_choose_from_what_people_left_in_the_pool_and_their_own_rubrics(
         assert part.weighed.families[-3:] == OWN_IDS, "nothing but their words is known of them"
         assert part.fold.answers.shape == (len(up), len(part.chosen), 5)
     none = fitted(study, up, kept=(left.model_copy(update={"source": "signal:unheard"}),))
-    assert (none.parts, none.notes) == ([], [NONE_LEFT])
+    assert (none.parts, none.notes) == ([], [NO_CROSS_FITTED_FIGURES])
 
 
 def test_rubrics_that_went_the_other_way_are_found_by_folds_that_chose_them_and_one_stays(
@@ -103,11 +109,11 @@ def test_rubrics_that_went_the_other_way_are_found_by_folds_that_chose_them_and_
     material, pool = laid_out(study, up)
     fit = cross_fit(material, pool)
     every = np.arange(len(pool.rubrics))
-    turned = turned_of(fit, pool, every)
+    turned = find_turned(fit, pool, every)
     held, known = fit.held_of(pool.rubrics)
     assert 0 < len(turned) < len(every)
     for column in turned.tolist():
         rows = known[:, column]
         there, elsewhere = (up[rows & mine].mean() for mine in (held[:, column], ~held[:, column]))
         assert there < elsewhere if pool.rubrics[column].polarity == "sat" else there > elsewhere
-    assert turned_of(fit, pool, turned).tolist() == turned[1:].tolist()
+    assert find_turned(fit, pool, turned).tolist() == turned[1:].tolist()

@@ -9,7 +9,12 @@ import pytest
 from small_logs import bad, conversation, good, small_log
 
 from pollex.agents.checks import locate_quote
-from pollex.agents.embedded.clues import StudiedLog, collect_phrases, contrast, score_contrasts
+from pollex.agents.embedded.clues import (
+    StudiedLog,
+    collect_phrases,
+    contrast_classes,
+    score_contrasts,
+)
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.roles import EmbeddedExtractor
@@ -122,9 +127,9 @@ def test_contrast_by_hand() -> None:
     present = np.array([[1], [1], [1], [0], [1], [0], [0], [0]], dtype=bool)
     positive = np.array([1, 1, 1, 1, 0, 0, 0, 0], dtype=bool)
     expected = 2 * math.log(3.5 / 1.5) / math.sqrt(2 / 3.5 + 2 / 1.5)
-    assert contrast(present, positive) == pytest.approx([expected])
-    assert contrast(present, ~positive) == pytest.approx([-expected])
-    assert contrast(~present, positive) == pytest.approx([-expected])
+    assert contrast_classes(present, positive) == pytest.approx([expected])
+    assert contrast_classes(present, ~positive) == pytest.approx([-expected])
+    assert contrast_classes(~present, positive) == pytest.approx([-expected])
 
 
 def test_what_stands_out_on_one_half_alone_is_not_taken() -> None:
@@ -134,7 +139,11 @@ def test_what_stands_out_on_one_half_alone_is_not_taken() -> None:
     half[0:40:2] = True
     both = positive.copy()
     assert score_contrasts(np.stack([half, both, ~both], axis=1), positive) == pytest.approx(
-        [0.0, contrast(both[:, None], positive)[0], -contrast(both[:, None], positive)[0]]
+        [
+            0.0,
+            contrast_classes(both[:, None], positive)[0],
+            -contrast_classes(both[:, None], positive)[0],
+        ]
     )
 
 

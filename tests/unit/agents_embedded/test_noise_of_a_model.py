@@ -9,13 +9,13 @@ from pollex.agents.embedded.events.signal import name_family
 from pollex.conversations.logs import flag_positives
 from pollex.formats.read_logs import read_logs
 from pollex.measures.arrays import Bools, Ints
-from pollex.measures.classification import auc
-from pollex.rubrics.learning.choice import NO_MODEL, told_of_no_model
-from pollex.rubrics.learning.crossfit import Candidates, Mixed, Weighed, pool_of
+from pollex.measures.classification import compute_auc
+from pollex.rubrics.learning.choice import NO_MODEL_RUBRIC, explain_no_model_rubric
+from pollex.rubrics.learning.crossfit import Candidates, MixedPool, WeighedPool, make_candidates
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric import BUILT_IN, Rubric
 from pollex.selection.losses import EVAL_RANGE
-from pollex.selection.prefix import log_losses, worth_following
+from pollex.selection.prefix import compute_log_losses, find_best_length
 
 MODELS = 30
 USEFUL = 8
@@ -27,7 +27,7 @@ def built_in() -> tuple[Candidates, Bools]:
     log = sorted(read_logs("examples/bikes.jsonl").learnable, key=lambda one: one.text_hash)
     study = StudiedLog(log, Embedder())
     half = np.random.default_rng(0).random(len(log)) < 0.5
-    pool = pool_of(study.made(flag_positives(log), half), log, "expected")
+    pool = make_candidates(study.made(flag_positives(log), half), log, "expected")
     rubrics = [rubric.model_copy(update={"answered_by": BUILT_IN}) for rubric in pool.rubrics]
     return Candidates(log, rubrics, pool.values, pool.answered, {}), half
 
@@ -48,9 +48,11 @@ def with_model(pool: Candidates, seed: int, strength: float) -> Candidates:
     )
 
 
-def auc_elsewhere(weighed: Weighed, order: Ints, half: Bools) -> float:
+def auc_elsewhere(weighed: WeighedPool, order: Ints, half: Bools) -> float:
     """Return the AUC of NetSAT on the half that nothing was chosen by."""
-    return auc(weighed.pool.values[np.ix_(~half, order)].sum(axis=1), weighed.pool.labels[~half])
+    return compute_auc(
+        weighed.pool.values[np.ix_(~half, order)].sum(axis=1), weighed.pool.labels[~half]
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -58,16 +60,16 @@ def test_beside_a_model_that_answers_at_random_a_set_is_as_good_as_built_in_rubr
     built_in: tuple[Candidates, Bools], seed: int
 ) -> None:
     pool, half = built_in
-    alone = Weighed.of(pool, LearnSettings(), name_family)
-    mixed = Mixed.of(with_model(pool, seed, 0.0), LearnSettings(), name_family)
+    alone = WeighedPool.of(pool, LearnSettings(), name_family)
+    mixed = MixedPool.of(with_model(pool, seed, 0.0), LearnSettings(), name_family)
     order = mixed.order(half, 1.0, hints=True)
     before = auc_elsewhere(alone, alone.order(half, 1.0, hints=True), half)
     assert auc_elsewhere(mixed, order, half) > before - 0.02
     assert all(
         pool.rubrics[column - MODELS].leads for column in order.tolist() if column >= MODELS
     ), "no moods"
-    assert told_of_no_model(mixed, order) == (
-        [] if np.isin(order, mixed.models).any() else [NO_MODEL]
+    assert explain_no_model_rubric(mixed, order) == (
+        [] if np.isin(order, mixed.models).any() else [NO_MODEL_RUBRIC]
     )
 
 
@@ -75,11 +77,11 @@ def test_rubrics_of_a_model_that_tell_thumbs_apart_enter_and_few_of_the_others_d
     built_in: tuple[Candidates, Bools],
 ) -> None:
     pool, half = built_in
-    mixed = Mixed.of(with_model(pool, 0, 0.15), LearnSettings(), name_family)
+    mixed = MixedPool.of(with_model(pool, 0, 0.15), LearnSettings(), name_family)
     order = mixed.order(half, 1.0, hints=True)
     entered = order[np.isin(order, mixed.models)]
     assert (entered < USEFUL).sum() > len(entered) / 2
-    assert told_of_no_model(mixed, order) == []
+    assert explain_no_model_rubric(mixed, order) == []
     assert auc_elsewhere(mixed, order, half) > auc_elsewhere(mixed, order[:1], half) + 0.05
 
 
@@ -89,15 +91,15 @@ def test_an_order_is_followed_where_it_gains_two_standard_errors_or_nothing_else
     sure = none - 0.2 + 0.2 * rng.random(100)
     unsure = none + rng.normal(-0.01, 0.3, 100)
     assert unsure.mean() < none.mean()
-    assert worth_following(np.array([none, sure, none]), instead=True) == 1
-    assert worth_following(np.array([none, none, unsure]), instead=True) == 0
-    assert worth_following(np.array([none, none, unsure]), instead=False) == 2
-    assert worth_following(np.array([none, none + 0.1]), instead=False) == 0
+    assert find_best_length(np.array([none, sure, none]), instead=True) == 1
+    assert find_best_length(np.array([none, none, unsure]), instead=True) == 0
+    assert find_best_length(np.array([none, none, unsure]), instead=False) == 2
+    assert find_best_length(np.array([none, none + 0.1]), instead=False) == 0
 
 
 def test_scores_that_point_the_wrong_way_lose_as_much_as_none() -> None:
     up = np.arange(100) < 70
-    share = log_losses(np.zeros(100), up)
+    share = compute_log_losses(np.zeros(100), up)
     assert share.mean() == pytest.approx(-(0.7 * np.log(0.7) + 0.3 * np.log(0.3)))
-    assert np.array_equal(log_losses(np.where(up, -1.0, 1.0), up), share)
-    assert log_losses(np.where(up, 1.0, -1.0), up).mean() < 0.05
+    assert np.array_equal(compute_log_losses(np.where(up, -1.0, 1.0), up), share)
+    assert compute_log_losses(np.where(up, 1.0, -1.0), up).mean() < 0.05

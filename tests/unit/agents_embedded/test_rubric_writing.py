@@ -14,7 +14,7 @@ from pollex.agents.embedded.signals import SIGNALS
 from pollex.agents.roles import Deduplication, Summary
 from pollex.errors import BadRubrics
 from pollex.reports.learning import cost_of
-from pollex.rubrics.edits import bundled_sets, read_rubrics
+from pollex.rubrics.edits import list_bundled_sets, read_rubrics
 from pollex.rubrics.rubric import MAX_QUOTES, Quote, Reason, Rubric
 
 
@@ -180,7 +180,7 @@ def test_a_mark_of_byte_order_is_no_part_of_a_list_and_what_can_not_be_read_is_r
 
 
 def test_bundled_sets_have_ten_rubrics_a_kind_that_learnt_ones_could_be() -> None:
-    for name in bundled_sets():
+    for name in list_bundled_sets():
         rubrics = read_rubrics(name)
         assert [sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat")] == [
             10,

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from pollex.calibration.active_learning import (
-    INTERCEPT,
-    PERSONAL,
-    predictive_variance,
-    rank,
+    INTERCEPT_PRECISION,
+    JUDGE_PRECISION,
+    make_text_vectors,
+    measure_predictive_variance,
+    rank_unlabeled_texts,
     select_queries,
-    vectors_of,
 )
 from pollex.calibration.questionnaire import Questionnaire, Scale
 
@@ -41,7 +41,7 @@ def test_a_ranking_begins_with_the_picks_goes_on_as_if_these_had_labels_and_leav
     doubt = rng.uniform(0.01, 0.25, (30, 1))
     known = rng.random((30, 1)) < 0.2
     before = vectors.copy(), doubt.copy(), known.copy()
-    ranked = rank(vectors, doubt, known, 4)
+    ranked = rank_unlabeled_texts(vectors, doubt, known, 4)
     assert sorted(ranked.tolist()) == np.flatnonzero(~known).tolist()
     assert ranked[:4].tolist() == select_queries(vectors, doubt, known, 4).row.tolist()
     assert all(np.array_equal(a, b) for a, b in zip(before, (vectors, doubt, known), strict=True))
@@ -65,7 +65,7 @@ def test_every_pick_is_the_one_that_brute_force_finds(judges: int) -> None:
         return np.concatenate([[1.0], vectors[row], np.eye(judges)[judge][:own]])
 
     pairs = [(row, judge) for row in range(12) for judge in range(judges)]
-    precision = np.diag([INTERCEPT, *np.ones(3), *np.full(own, PERSONAL)])
+    precision = np.diag([INTERCEPT_PRECISION, *np.ones(3), *np.full(own, JUDGE_PRECISION)])
     for row, judge in pairs:
         precision += known[row, judge] * doubt[row, judge] * np.outer(z(row, judge), z(row, judge))
 
@@ -104,9 +104,9 @@ def test_the_least_certain_comes_first_and_what_is_like_the_known_last() -> None
 
 def test_vectors_are_standardized_cut_off_and_know_missing_and_constant_columns() -> None:
     columns = np.array([[1.0, 7.0, np.nan], [3.0, 7.0, 2.0], [1.0, 7.0, 4.0], [3.0, 7.0, np.nan]])
-    found = vectors_of(columns) * np.sqrt(3) / 3
+    found = make_text_vectors(columns) * np.sqrt(3) / 3
     assert found == pytest.approx(np.array([[-1, 0, 0], [1, 0, -1], [-1, 0, 1], [1, 0, 0]]))
-    assert vectors_of(1e9 * np.eye(100)[:, :1])[0] == pytest.approx([9.0])
+    assert make_text_vectors(1e9 * np.eye(100)[:, :1])[0] == pytest.approx([9.0])
 
 
 @pytest.mark.parametrize("width", [20, 80])
@@ -114,11 +114,11 @@ def test_embeddings_enter_by_their_principal_components(width: int) -> None:
     rng = np.random.default_rng(2)
     hidden = rng.normal(size=(50, 2)) * [5.0, 1.0]
     embeddings = hidden @ np.linalg.qr(rng.normal(size=(width, width)))[0][:2]
-    found = vectors_of(np.zeros((50, 1)), embeddings)
+    found = make_text_vectors(np.zeros((50, 1)), embeddings)
     assert found.shape == (50, 3)
     assert abs(np.corrcoef(found[:, 1], hidden[:, 0])[0, 1]) > 0.99
     assert found[:, 1:].std() == pytest.approx(3 / np.sqrt(2), rel=1e-6)
-    assert vectors_of(np.zeros((5, 1)), np.ones((5, width))).shape == (5, 1)
+    assert make_text_vectors(np.zeros((5, 1)), np.ones((5, width))).shape == (5, 1)
 
 
 @pytest.mark.parametrize(
@@ -137,4 +137,4 @@ def test_the_doubt_of_a_thumb_is_p_times_1_less_p_and_of_grades_a_share_of_their
     scale: Scale, proba: list[list[float]], doubt: list[float]
 ) -> None:
     questions = Questionnaire((scale,), scale.question)
-    assert predictive_variance(np.array(proba), questions) == pytest.approx(doubt)
+    assert measure_predictive_variance(np.array(proba), questions) == pytest.approx(doubt)

@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 from pollex.calibration.models.baselines import Argmax, AsIs, Constant, JudgeMean, MainAlone
 from pollex.calibration.models.isotonic import IsotonicByJudge
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.models.ridge import RidgeWithJudge, cut_normal
+from pollex.calibration.models.ridge import RidgeWithJudge, integrate_normal_between
 from pollex.calibration.models.weighted_sum import WeightedSum
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
@@ -118,7 +118,7 @@ def test_ridge_is_scikit_learns_with_inputs_that_carry_the_penalties() -> None:
 
 
 def test_a_cut_normal_is_the_normals_mass_between_midpoints() -> None:
-    proba = cut_normal(np.array([1.2]), 0.8, np.array([1.5, 2.5]))
+    proba = integrate_normal_between(np.array([1.2]), 0.8, np.array([1.5, 2.5]))
     below = norm(1.2, 0.8).cdf([1.5, 2.5])
     np.testing.assert_allclose(proba, [[below[0], below[1] - below[0], 1 - below[1]]], atol=1e-9)
 
@@ -138,7 +138,7 @@ def test_left_out_residuals_of_the_ridge_are_those_of_regressions_that_left_them
         left.append(design[row] @ weights)
 
     def loss(deviation: float) -> float:
-        proba = cut_normal(np.array(left), deviation, np.array([1.5, 2.5]))
+        proba = integrate_normal_between(np.array(left), deviation, np.array([1.5, 2.5]))
         return float(-np.log(proba[np.arange(30), y.astype(int) - 1]).sum())
 
     found = float(fitted.deviation_[0])

@@ -11,16 +11,16 @@ from pollex.calibration.crossfit import assign_folds
 from pollex.calibration.model_choice import (
     CandidateFigures,
     ModelChoice,
-    best_of,
-    choice_from,
-    clipped_log_losses,
-    close_to_best,
-    mixture_weights,
-    standard_error,
+    compute_clipped_log_losses,
+    compute_standard_error,
+    find_best_trial,
+    fit_mixture_weights,
+    list_trials_near_best,
+    restore_choice,
     try_candidates,
 )
 from pollex.calibration.models.baselines import Constant
-from pollex.calibration.models.best import LEAST_WEIGHT, Calibrator
+from pollex.calibration.models.best import LEAST_MIXTURE_WEIGHT, Calibrator
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
@@ -86,7 +86,7 @@ def test_answers_that_say_something_are_used_and_others_are_not() -> None:
     assert choice.sentence().startswith(
         f"ordinal slopes=None by 5-fold cross-validation: log-loss {losses[0]:.3f}"
     )
-    assert choice_from(choice.facts()) == choice
+    assert restore_choice(choice.facts()) == choice
     noise = Calibrator(CANDIDATES).fit(X, np.random.default_rng(1).permutation(y), judges, RATING)
     assert noise.choice_.trials[noise.choice_.chosen].model != "ordinal"
     assert noise.predict(X, judges).std() < 0.1
@@ -105,7 +105,7 @@ def test_the_loss_of_a_candidate_is_that_of_fits_that_did_not_see_the_fold() -> 
         rest = np.setdiff1d(np.arange(30), rows)
         model = OrdinalMixedEffects().fit(X[rest], y[rest], [judges[row] for row in rest], RATING)
         proba = model.predict_proba(X[rows], [judges[row] for row in rows])
-        losses[rows] = clipped_log_losses(proba, y[rows].astype(int) - 1)
+        losses[rows] = compute_clipped_log_losses(proba, y[rows].astype(int) - 1)
     assert (trial.loss, trial.n) == (pytest.approx(losses.mean(), abs=1e-6), 30)
 
 
@@ -131,7 +131,7 @@ def test_the_best_has_the_smallest_loss_and_is_averaged_with_those_within_an_err
         CandidateFigures("best", {}, 9, 1.00, 0.1, 0.00, 0.00),
         CandidateFigures("refused", {}, 9, refused="no"),
     ]
-    assert (best_of(trials), close_to_best(trials)) == (2, [1, 2])
+    assert (find_best_trial(trials), list_trials_near_best(trials)) == (2, [1, 2])
 
 
 def test_those_averaged_have_equal_shares_and_those_stacked_the_likeliest_ones_without_the_tiny() -> (
@@ -152,7 +152,7 @@ def test_those_averaged_have_equal_shares_and_those_stacked_the_likeliest_ones_w
     )
     weights = stacked.choice_.weights
     assert sum(weights.values()) == pytest.approx(1)
-    assert min(weights.values()) >= LEAST_WEIGHT
+    assert min(weights.values()) >= LEAST_MIXTURE_WEIGHT
     assert max(weights, key=lambda place: weights[place]) == 2
     for model in (average, stacked):
         members = [member.predict_proba(X, judges) for member in model.members_]
@@ -175,19 +175,21 @@ def test_the_standard_error_is_the_usual_one_and_judgments_of_one_text_that_agre
 ):
     values = np.random.default_rng(0).normal(size=50)
     usual = pytest.approx(values.std(ddof=1) / np.sqrt(50))
-    assert standard_error(values, np.arange(50)) == usual
-    assert standard_error(np.repeat(values, 2), np.repeat(np.arange(50), 2)) == usual
+    assert compute_standard_error(values, np.arange(50)) == usual
+    assert compute_standard_error(np.repeat(values, 2), np.repeat(np.arange(50), 2)) == usual
 
 
 def test_mixing_weights_are_those_of_the_largest_likelihood() -> None:
     rng = np.random.default_rng(0)
     probas = [rng.dirichlet(np.ones(3), 200) for _ in range(2)]
     answers = rng.integers(0, 3, 200)
-    weights = mixture_weights(probas, answers, rounds=3000)
+    weights = fit_mixture_weights(probas, answers, rounds=3000)
 
     def loss(share: Floats) -> float:
         return float(
-            clipped_log_losses(share[0] * probas[0] + (1 - share[0]) * probas[1], answers).sum()
+            compute_clipped_log_losses(
+                share[0] * probas[0] + (1 - share[0]) * probas[1], answers
+            ).sum()
         )
 
     best = minimize(loss, [0.5], bounds=[(0, 1)], tol=1e-12).x[0]

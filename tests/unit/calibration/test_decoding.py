@@ -10,7 +10,7 @@ from pollex.calibration.estimator import combine_judges
 from pollex.calibration.models.baselines import JudgeMean
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
-from pollex.measures.distributions import entropy, variance
+from pollex.measures.distributions import compute_entropy, compute_variance
 
 QUESTIONS = Questionnaire(
     (Scale("clear", (0.0, 10.0)), Scale("overall", (1.0, 2.0, 4.0))), "overall"
@@ -18,14 +18,14 @@ QUESTIONS = Questionnaire(
 
 
 def test_entropy_and_variance_by_hand_and_as_scipy_has_them() -> None:
-    found = entropy(np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5]]))
+    found = compute_entropy(np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5]]))
     assert found == pytest.approx([log(2), 0.0, 1.5 * log(2)])
     proba = np.random.default_rng(0).dirichlet(np.ones(5), 20)
-    np.testing.assert_allclose(entropy(proba), stats.entropy(proba, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(compute_entropy(proba), stats.entropy(proba, axis=1), rtol=1e-12)
     # mean .5·1 + .25·2 + .25·4 = 2; .5·1 + .25·0 + .25·4 = 1.5
-    assert variance(np.array([[0.5, 0.25, 0.25], [0, 1, 0]]), (1.0, 2.0, 4.0)) == pytest.approx(
-        [1.5, 0.0]
-    )
+    assert compute_variance(
+        np.array([[0.5, 0.25, 0.25], [0, 1, 0]]), (1.0, 2.0, 4.0)
+    ) == pytest.approx([1.5, 0.0])
 
 
 def test_mass_and_expected_answer_by_hand_and_missing_where_nothing_was_said() -> None:

@@ -9,11 +9,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from pollex.calibration.estimator import ConstantLabelsWarning, JudgedEstimator
-from pollex.calibration.models import NAMES, model_named, name_of
+from pollex.calibration.models import MODEL_NAMES, get_model_class, get_model_name
 from pollex.calibration.models.baselines import Constant
 from pollex.calibration.models.best import Calibrator
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.storage import pack_up, unpack
+from pollex.calibration.storage import pack_calibrator, unpack_calibrator
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats
 
@@ -30,7 +30,7 @@ OTHERS = (
 )
 QUESTIONS = Questionnaire((Scale("overall", (1.0, 2.0, 3.0, 4.0)), *OTHERS), main="overall")
 
-every_model = pytest.mark.parametrize("name", NAMES)
+every_model = pytest.mark.parametrize("name", MODEL_NAMES)
 
 
 def world(rows: int = 60, seed: int = 0) -> tuple[Floats, Floats, list[str]]:
@@ -50,10 +50,10 @@ def world(rows: int = 60, seed: int = 0) -> tuple[Floats, Floats, list[str]]:
 
 
 def made(name: str) -> JudgedEstimator:
-    return model_named(name)(**QUICK.get(name, {}))
+    return get_model_class(name)(**QUICK.get(name, {}))
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=MODEL_NAMES)
 def fitted(request: pytest.FixtureRequest) -> JudgedEstimator:
     X, y, judges = world()
     return made(request.param).fit(X, y, judges, QUESTIONS)
@@ -271,17 +271,17 @@ def test_an_estimator_without_its_own_learning_can_not_be_made_and_one_without_a
         JudgedEstimator()  # type: ignore[abstract]
     X, y, judges = world()
     with pytest.raises(WrongUse, match="Stateless can't be kept"):
-        pack_up(Stateless().fit(X, y, judges, QUESTIONS))
+        pack_calibrator(Stateless().fit(X, y, judges, QUESTIONS))
 
 
 def test_one_that_was_kept_is_found_under_its_file_has_a_title_and_predicts_the_same(
     fitted: JudgedEstimator,
 ) -> None:
-    assert model_named(name_of(fitted)) is type(fitted)
+    assert get_model_class(get_model_name(fitted)) is type(fitted)
     assert fitted.title
     X, _, judges = world(seed=1)
-    pack = pack_up(fitted)
-    again = unpack(pack.facts, pack.arrays)
+    pack = pack_calibrator(fitted)
+    again = unpack_calibrator(pack.facts, pack.arrays)
     np.testing.assert_array_equal(again.predict_proba(X, judges), fitted.predict_proba(X, judges))
     assert again.judges_ == fitted.judges_
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from pollex.calibration.features import FARTHEST, Gaussian, inputs_of
-from pollex.calibration.models import model_named
+from pollex.calibration.features import FARTHEST_STANDARD_SCORE, Gaussian, fit_inputs
+from pollex.calibration.models import get_model_class
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Floats
 
@@ -32,27 +32,27 @@ def test_masses_that_differ_by_more_than_rounding_and_scores_by_over_a_thousandt
     None
 ):
     for digits in (16, 4):
-        assert inputs_of(rounded(digits), QUESTIONS).names() == ("overall", "clear")
+        assert fit_inputs(rounded(digits), QUESTIONS).names() == ("overall", "clear")
     X = rounded(16)
     X[::2] *= 0.9
-    assert inputs_of(X, QUESTIONS).names() == ("overall", "clear", "overall", "clear")
+    assert fit_inputs(X, QUESTIONS).names() == ("overall", "clear", "overall", "clear")
     rows = np.random.default_rng(1).uniform(size=60)
     # 100 · 1e-3 · 0.29 is under 0.1
-    assert inputs_of(scored(0.5 + 1e-3 * rows), QUESTIONS).names() == ("overall",)
-    assert inputs_of(scored(0.5 + 1e-2 * rows), QUESTIONS).names() == ("overall", "clear")
+    assert fit_inputs(scored(0.5 + 1e-3 * rows), QUESTIONS).names() == ("overall",)
+    assert fit_inputs(scored(0.5 + 1e-2 * rows), QUESTIONS).names() == ("overall", "clear")
 
 
 def test_a_text_is_no_further_from_the_mean_than_the_limit() -> None:
-    inputs = inputs_of(scored(np.random.default_rng(2).uniform(0.495, 0.505, size=60)), QUESTIONS)
+    inputs = fit_inputs(scored(np.random.default_rng(2).uniform(0.495, 0.505, size=60)), QUESTIONS)
     far = np.array([[0.2, 0.3, 0.4, 0.0, 1.0], [0.2, 0.3, 0.4, 1.0, 0.0]])
-    assert inputs.of(far).rows[:, 1].tolist() == [FARTHEST, -FARTHEST]
+    assert inputs.of(far).rows[:, 1].tolist() == [FARTHEST_STANDARD_SCORE, -FARTHEST_STANDARD_SCORE]
 
 
 @pytest.mark.parametrize("name", ["ordinal", "ridge"])
 def test_predictions_of_rounded_tables_don_t_hang_on_the_mass(name: str) -> None:
     X = rounded(5)
     y = np.array([1.0, 2.0, 3.0])[np.random.default_rng(3).integers(3, size=60)]
-    model = model_named(name)().fit(X, y, questions=QUESTIONS)
+    model = get_model_class(name)().fit(X, y, questions=QUESTIONS)
     np.testing.assert_allclose(model.predict(X * 0.9), model.predict(X), atol=1e-9)
 
 
@@ -60,7 +60,7 @@ def test_what_does_not_apply_is_no_gap_but_has_an_indicator() -> None:
     X = np.array(
         [[0.2, 0.8, 0.5, 0.5], [0.7, 0.3, 0.0, 0.0], [0.4, 0.6, 0.1, 0.9], [0.1, 0.9, 0.9, 0.1]]
     )
-    inputs = inputs_of(X, YES_NO)
+    inputs = fit_inputs(X, YES_NO)
     assert inputs.names() == ("clear", "kind", "kind")
     full = inputs.of(X)
     assert full.rows[1, 1] == 0
@@ -73,7 +73,7 @@ def test_a_question_without_order_enters_by_its_options() -> None:
         (Scale("kind", (0.0, 1.0, 2.0), ordinal=False), Scale("thumb", (0.0, 1.0))), "thumb"
     )
     X = np.array([[0.2, 0.3, 0.5, 0.4, 0.6], [0.5, 0.4, 0.1, 0.2, 0.8]])
-    np.testing.assert_allclose(inputs_of(X, questions).mean, [0.35, 0.35, 0.3, 0.7])
+    np.testing.assert_allclose(fit_inputs(X, questions).mean, [0.35, 0.35, 0.3, 0.7])
 
 
 def test_gaps_are_filled_with_the_conditional_mean_worked_by_hand() -> None:

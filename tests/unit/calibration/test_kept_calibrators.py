@@ -13,7 +13,14 @@ from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.models.baselines import JudgeMean
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.storage import load, pack_up, rebuild, save, state_of, unpack
+from pollex.calibration.storage import (
+    get_state,
+    load,
+    pack_calibrator,
+    restore_state,
+    save,
+    unpack_calibrator,
+)
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.measures.arrays import Floats
 
@@ -104,7 +111,7 @@ def test_what_is_no_json_and_arrays_that_are_missing_or_of_another_calibrator_ar
     folder: Path,
 ) -> None:
     (arrays,) = folder.glob("*.safetensors")
-    arrays.write_bytes(pack_up(fitted(shared=1.0)).arrays)
+    arrays.write_bytes(pack_calibrator(fitted(shared=1.0)).arrays)
     with pytest.raises(BadCalibrator, match="not the ones that were written with it"):
         load(folder)
     arrays.unlink()
@@ -147,12 +154,12 @@ def test_the_same_calibrator_is_kept_as_the_same_bytes_readable_json_with_safete
     folder: Path,
 ) -> None:
     facts = facts_of(folder)
-    kept = pack_up(fitted())
+    kept = pack_calibrator(fitted())
     assert json.loads(json.dumps(kept.facts)).items() <= facts.items()
     assert (
         (folder / facts["arrays"]).read_bytes()
         == kept.arrays
-        == pack_up(unpack(kept.facts, kept.arrays)).arrays
+        == pack_calibrator(unpack_calibrator(kept.facts, kept.arrays)).arrays
     )
     assert (facts["model"], facts["format"]) == ("ordinal", 1)
     thumb = {"question": "thumb", "values": [0.0, 1.0], "ordinal": True, "asked": False}
@@ -168,11 +175,11 @@ def test_a_second_calibrator_takes_the_first_ones_place(folder: Path) -> None:
 
 def test_a_calibrator_can_be_kept_inside_another() -> None:
     model = fitted()
-    one = state_of(model, "one.")
-    two = state_of(fitted(shared=1.0), "two.")
+    one = get_state(model, "one.")
+    two = get_state(fitted(shared=1.0), "two.")
     one.arrays.update(two.arrays)
     np.testing.assert_array_equal(
-        rebuild(one, "one.").predict_proba(answers()), model.predict_proba(answers())
+        restore_state(one, "one.").predict_proba(answers()), model.predict_proba(answers())
     )
 
 
@@ -196,9 +203,9 @@ def test_one_that_asks_nothing_or_whose_values_are_a_list_or_an_array_is_kept_as
 
 
 def test_arrays_of_no_numbers_are_refused() -> None:
-    pack = pack_up(fitted())
+    pack = pack_calibrator(fitted())
     head = 8 + int.from_bytes(pack.arrays[:8], "little")
     arrays = pack.arrays[:head].ljust(len(pack.arrays), b"\xff")
     facts = {**pack.facts, "arrays_sha256": hashlib.sha256(arrays).hexdigest()}
     with pytest.raises(BadCalibrator, match="it can't be restored from this file"):
-        unpack(facts, arrays)
+        unpack_calibrator(facts, arrays)

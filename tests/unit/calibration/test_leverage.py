@@ -5,11 +5,16 @@ import pytest
 from scipy.special import expit
 
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.judgments import Judgments, judgments
-from pollex.calibration.leverage import asked_gradient, gradient, leverages, per_text
+from pollex.calibration.judgments import Judgments, encode_judgments
+from pollex.calibration.leverage import (
+    compute_leverage_per_text,
+    compute_leverages,
+    compute_main_gradient,
+    compute_own_gradient,
+)
 from pollex.calibration.models.baselines import AsIs, JudgeMean
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.response_curves import response_curves
+from pollex.calibration.response_curves import compute_response_curves
 from pollex.measures.arrays import Floats, Ints
 
 YES_NO = (0.0, 1.0)
@@ -61,26 +66,26 @@ def test_a_question_without_a_unit_to_gain_or_raise_has_a_reason_and_no_figure(
     main: Scale, other: Scale, why: str
 ) -> None:
     sheet = Questionnaire((main, other), "main")
-    (found,) = leverages(curve(sheet=sheet), np.full((3, sheet.width), 0.5), RNG)
+    (found,) = compute_leverages(curve(sheet=sheet), np.full((3, sheet.width), 0.5), RNG)
     assert (found.mean, found.low) == (None, None)
     assert why in found.undefined
 
 
 def test_a_question_that_no_text_answers_is_undefined_and_no_infinity() -> None:
     rows = np.array([certain(np.nan, 0.7, 0.5), certain(np.nan, 0.2, 0.1)])
-    assert [one.question for one in leverages(curve(), rows, RNG) if one.undefined] == ["a"]
+    assert [one.question for one in compute_leverages(curve(), rows, RNG) if one.undefined] == ["a"]
 
 
 def test_differences_give_the_slopes_also_where_a_probability_is_0_or_1_and_none_of_what_is_missing() -> (
     None
 ):
-    assert gradient(curve(), ROWS) == pytest.approx(np.tile(SLOPES, (3, 1)), abs=1e-12)
+    assert compute_main_gradient(curve(), ROWS) == pytest.approx(np.tile(SLOPES, (3, 1)), abs=1e-12)
     gaps = np.array([certain(np.nan, 0.7, 0.5), [0.0, 0.0, 0.3, 0.7, 0.5, 0.5]])
-    assert gradient(curve(), gaps) == pytest.approx(
+    assert compute_main_gradient(curve(), gaps) == pytest.approx(
         np.tile([0, 0, 0, 0.1, 0, 0.3], (2, 1)), abs=1e-12
     )
     p = curve(logistic=True).predict(ROWS)
-    assert gradient(curve(logistic=True), ROWS) == pytest.approx(
+    assert compute_main_gradient(curve(logistic=True), ROWS) == pytest.approx(
         (p * (1 - p))[:, None] * SLOPES, abs=1e-5
     )
 
@@ -88,11 +93,13 @@ def test_differences_give_the_slopes_also_where_a_probability_is_0_or_1_and_none
 def test_leverage_is_what_the_formula_gives_by_hand() -> None:
     rows = np.array([[0.2, 0.2, *certain(0.7, 0.5)]])
     # Σ p·v / Z = .2 / .4 = .5; its gradient is ((0 − .5) / .4, (1 − .5) / .4).
-    assert asked_gradient(SHEET, rows, "a") == pytest.approx(np.array([[-1.25, 1.25, 0, 0, 0, 0]]))
-    found = {one.question: one for one in leverages(curve(), np.tile(rows, (2, 1)), RNG)}
+    assert compute_own_gradient(SHEET, rows, "a") == pytest.approx(
+        np.array([[-1.25, 1.25, 0, 0, 0, 0]])
+    )
+    found = {one.question: one for one in compute_leverages(curve(), np.tile(rows, (2, 1)), RNG)}
     assert found["a"].mean == pytest.approx(0.2 * 1.25 / (2 * 1.25**2))
     assert found["b"].mean == pytest.approx(
-        per_text(np.array([[0, 0.1]]), np.array([[-0.7, 0.3]]))[0]
+        compute_leverage_per_text(np.array([[0, 0.1]]), np.array([[-0.7, 0.3]]))[0]
     )
     assert (found["a"].spread, found["a"].n, found["a"].undefined) == (
         pytest.approx(0.0, abs=1e-9),
@@ -104,8 +111,12 @@ def test_leverage_is_what_the_formula_gives_by_hand() -> None:
 def test_mean_spread_and_interval_are_over_texts_and_the_input_is_left_as_it_is() -> None:
     before = ROWS.copy()
     model = curve(logistic=True)
-    values = per_text(gradient(model, ROWS), asked_gradient(SHEET, ROWS, "a"))
-    three, six = (leverages(model, rows, RNG)[0] for rows in (ROWS, np.concatenate([ROWS, ROWS])))
+    values = compute_leverage_per_text(
+        compute_main_gradient(model, ROWS), compute_own_gradient(SHEET, ROWS, "a")
+    )
+    three, six = (
+        compute_leverages(model, rows, RNG)[0] for rows in (ROWS, np.concatenate([ROWS, ROWS]))
+    )
     assert three.mean == six.mean == pytest.approx(values.mean())
     assert three.spread == pytest.approx(values.std(ddof=1))
     assert three.low is three.high is None  # so few texts have no interval
@@ -116,7 +127,7 @@ def test_mean_spread_and_interval_are_over_texts_and_the_input_is_left_as_it_is(
 RATED = Questionnaire((Scale("main", (1.0, 2.0)), Scale("thumb", (0.0, 1.0), asked=False)), "main")
 SAID = np.linspace(0.1, 0.9, 60)
 TEXTS = np.stack([1 - SAID, SAID], axis=1)
-GIVEN = judgments(
+GIVEN = encode_judgments(
     [(row, "main", "ann" if row % 2 else "bob", 1 + (row % 4 == 1)) for row in range(60)],
     questions=RATED,
 )
@@ -126,16 +137,22 @@ def test_what_is_not_asked_or_never_differs_has_no_curve() -> None:
     thumb = Questionnaire(RATED.scales, "thumb")
     y = [(row, "thumb", "ann", row % 2) for row in range(60)]
     model = JudgeMean().fit(TEXTS, y, questions=thumb)
-    assert response_curves(model, TEXTS, judgments(y, questions=thumb)) == ((), ())
+    assert compute_response_curves(model, TEXTS, encode_judgments(y, questions=thumb)) == ((), ())
     same = np.tile([0.5, 0.5], (60, 1))
-    assert response_curves(JudgeMean().fit(same, GIVEN, questions=RATED), same, GIVEN) == ((), ())
+    assert compute_response_curves(JudgeMean().fit(same, GIVEN, questions=RATED), same, GIVEN) == (
+        (),
+        (),
+    )
     classes = Questionnaire((Scale("main", (1.0, 2.0), ordinal=False), RATED.scales[1]), "main")
-    assert response_curves(AsIs().fit(TEXTS, GIVEN, questions=classes), TEXTS, GIVEN) == ((), ())
+    assert compute_response_curves(AsIs().fit(TEXTS, GIVEN, questions=classes), TEXTS, GIVEN) == (
+        (),
+        (),
+    )
 
 
 def test_a_model_that_repeats_the_answer_has_the_diagonal_with_missing_answers_too() -> None:
     model = AsIs().fit(TEXTS, GIVEN, questions=RATED)
-    mesh, (unknown, ann, bob) = found = response_curves(model, TEXTS, GIVEN)
+    mesh, (unknown, ann, bob) = found = compute_response_curves(model, TEXTS, GIVEN)
     middle = slice(8, -8)  # at its ends a smoothed line bends
     np.testing.assert_allclose(unknown.predicted[middle], mesh[middle], atol=0.01)
     assert ann.predicted == bob.predicted == unknown.predicted
@@ -145,12 +162,15 @@ def test_a_model_that_repeats_the_answer_has_the_diagonal_with_missing_answers_t
         ("bob", 30),
     ]
     assert (unknown.given, ann.given, bob.given) == pytest.approx((1.25, 1.5, 1.0))
-    assert response_curves(model, np.concatenate([TEXTS, np.full((5, 2), np.nan)]), GIVEN) == found
+    assert (
+        compute_response_curves(model, np.concatenate([TEXTS, np.full((5, 2), np.nan)]), GIVEN)
+        == found
+    )
 
 
 def test_a_model_that_looks_at_no_text_has_level_lines_a_judge() -> None:
     model = JudgeMean().fit(TEXTS, GIVEN, questions=RATED)
-    _, curves = response_curves(model, TEXTS, GIVEN)
+    _, curves = compute_response_curves(model, TEXTS, GIVEN)
     for curve in curves:
         expected = model.predict(TEXTS[:1], [curve.judge])
         np.testing.assert_allclose(curve.predicted, np.full(len(curve.predicted), expected[0]))
@@ -158,9 +178,9 @@ def test_a_model_that_looks_at_no_text_has_level_lines_a_judge() -> None:
 
 
 def test_what_a_judge_says_of_a_text_again_is_a_judgment_and_no_further_label() -> None:
-    twice = judgments(
+    twice = encode_judgments(
         [(1, "main", "ann", 1), (1, "main", "ann", 2), (0, "main", "bob", 2)], questions=RATED
     )
-    _, curves = response_curves(AsIs().fit(TEXTS, twice, questions=RATED), TEXTS, twice)
+    _, curves = compute_response_curves(AsIs().fit(TEXTS, twice, questions=RATED), TEXTS, twice)
     assert [curve.labels for curve in curves] == [2, 1, 1]
     assert [curve.given for curve in curves[1:]] == pytest.approx([1.5, 2.0])

@@ -11,11 +11,11 @@ from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.network.training import (
     TrainingConfig,
     TrainingData,
-    heads_of,
+    assign_slots,
+    compute_log_likelihood,
     init_weights,
-    log_likelihood,
-    slots_of,
-    train,
+    make_heads,
+    train_weights,
 )
 from pollex.calibration.network.weights import Weights
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -101,7 +101,7 @@ def test_training_maximises_the_likelihood_that_predictions_have():
     rng = np.random.default_rng(1)
     sheets = AnswerMatrix(np.arange(6), np.zeros(6, int), rng.integers(2, size=(6, 2)))
     begin = init_weights(
-        (3, 4, 3), (2, 2), heads_of(sheets, np.array([2, 4]), np.array([False, True])), 2, 0
+        (3, 4, 3), (2, 2), make_heads(sheets, np.array([2, 4]), np.array([False, True])), 2, 0
     ).arrays()
     weights = Weights(
         **(begin | {name: rng.normal(size=begin[name].shape) for name in ("W1a", "W2a", "Va", "V")})
@@ -109,10 +109,10 @@ def test_training_maximises_the_likelihood_that_predictions_have():
     judges = np.array([0, 1, 1, -1, 0, 1])
     inputs = np.concatenate([rng.random((6, 3)), np.ones((6, 1))], axis=1)
     answer = np.array([[0, 3], [1, -1], [-1, 2], [1, 0], [0, 1], [-1, -1]])
-    slots = slots_of(judges, 2)
+    slots = assign_slots(judges, 2)
     arrays = {name: torch.tensor(array) for name, array in weights.arrays().items()}
     given = torch.where(slots.filled[..., None], torch.tensor(answer)[slots.sheet], -1)
-    found = log_likelihood(
+    found = compute_log_likelihood(
         arrays, torch.tensor(inputs)[slots.sheet].expand(2, -1, -1, -1), given, slots.judge, weights
     )
     each = [
@@ -139,9 +139,9 @@ def test_deltas_of_a_judge_without_answers_stay_zero_and_strong_shrinkage_holds_
     assert np.abs(loose.tuned_.W1a).max() > 1e-3
     assert np.abs(held.tuned_.Va).max() < np.abs(loose.tuned_.Va).max() / 3
     sheets = AnswerMatrix(np.arange(4), np.zeros(4, int), np.array([[0], [1], [1], [0]]))
-    heads = heads_of(sheets, np.array([2]), np.array([False]))
+    heads = make_heads(sheets, np.array([2]), np.array([False]))
     data = TrainingData(np.concatenate([np.eye(4), np.ones((4, 1))], axis=1), sheets, np.arange(4))
-    after = train(
+    after = train_weights(
         init_weights((4, 3, 3), (2, 2), heads, 1, 0), data, TrainingConfig(5, 0.05, 0.0, 1.0), 0
     )
     assert np.abs(after.Va[:, 0]).max() > 0

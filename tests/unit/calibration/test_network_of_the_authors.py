@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from pollex.calibration.models.network import CalibrationNetwork
-from pollex.calibration.network.paper_recipe import batches
+from pollex.calibration.network.paper_recipe import draw_batches
 from pollex.calibration.questionnaire import Questionnaire, Scale
 
 VALUES = (1.0, 2.0, 3.0)
@@ -127,4 +127,4 @@ def test_several_seeds_are_the_mean_of_each_and_batches_those_that_numpy_draws_o
     assert both == pytest.approx(np.mean(each, axis=0), abs=1e-12)
     np.random.seed(43)
     one_by_one = [np.random.choice(20, size=6).tolist() for _ in range(5)]
-    assert batches(20, 6, 5, 43).tolist() == one_by_one
+    assert draw_batches(20, 6, 5, 43).tolist() == one_by_one

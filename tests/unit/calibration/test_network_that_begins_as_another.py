@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from pollex.calibration.judgments import judgments
+from pollex.calibration.judgments import encode_judgments
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.models.weighted_sum import WeightedSum
 from pollex.calibration.network import begun
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.storage import pack_up, unpack
+from pollex.calibration.storage import pack_calibrator, unpack_calibrator
 from pollex.errors import BadCalibrator
 from pollex.measures.arrays import Floats
 
@@ -64,7 +64,10 @@ def test_numpy_predicts_what_torch_trained(monkeypatch: pytest.MonkeyPatch) -> N
     (stack,) = stacks
     sheets = stack.lesson.sheets
     logs = model._fit_starts(
-        X, judgments(given, None, STARS, 60).coded(model.judges_), np.zeros(0, np.int64), sheets
+        X,
+        encode_judgments(given, None, STARS, 60).coded(model.judges_),
+        np.zeros(0, np.int64),
+        sheets,
     )[1]
     stack.begins = torch.tensor(logs, dtype=torch.float32)[None].expand(stack.count, *logs.shape)
     with torch.no_grad():
@@ -80,8 +83,8 @@ def test_raters_and_several_questions_are_learned_and_kept() -> None:
         model.predict(X, [who] * 60).mean() for who in ("mild", "strict", "new")
     )
     assert strict < stranger < mild
-    pack = pack_up(model)
-    again = unpack(pack.facts, pack.arrays)
+    pack = pack_calibrator(model)
+    again = unpack_calibrator(pack.facts, pack.arrays)
     for question in ("stars", "kind"):
         assert np.array_equal(
             again.predict_proba(X, question=question), model.predict_proba(X, question=question)
@@ -93,7 +96,9 @@ def test_raters_and_several_questions_are_learned_and_kept() -> None:
         *scales[3:],
     ]
     with pytest.raises(BadCalibrator, match="its network has 19 inputs, and its questions give 25"):
-        unpack(pack.facts | {"questionnaire": {"main": "stars", "scales": wider}}, pack.arrays)
+        unpack_calibrator(
+            pack.facts | {"questionnaire": {"main": "stars", "scales": wider}}, pack.arrays
+        )
 
 
 @pytest.mark.filterwarnings("ignore::pollex.calibration.estimator.ConstantLabelsWarning")

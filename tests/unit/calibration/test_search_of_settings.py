@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pollex.calibration.crossfit import folds_of
+from pollex.calibration.crossfit import assign_judged_folds
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.network import search
 from pollex.calibration.network.search import DrawnSettings, SearchResult
@@ -21,7 +21,7 @@ ROWS = 40
 
 @pytest.fixture(autouse=True)
 def small_search(monkeypatch):
-    for name, value in {"GRID": TINY, "FOLDS": 2, "NETWORKS": 2}.items():
+    for name, value in {"SETTINGS_GRID": TINY, "FOLDS": 2, "NETWORKS_A_DRAW": 2}.items():
         monkeypatch.setattr(search, name, value)
 
 
@@ -53,7 +53,7 @@ def test_without_a_draw_the_settings_stay_as_given_and_what_takes_too_long_is_pa
 def test_folds_keep_groups_together_and_each_has_judged_rows():
     groups = np.array([0, 0, 1, 1, 2, 2, 3])
     judged = np.array([0, 2, 4, 5])
-    folds = folds_of(groups, judged, 3, np.random.default_rng(2))
+    folds = assign_judged_folds(groups, judged, 3, np.random.default_rng(2))
     assert sorted(np.concatenate(folds).tolist()) == list(range(7))
     assert all(np.isin(judged, rows).any() for rows in folds)
     assert len({tuple(groups[rows][groups[rows] < 3]) for rows in folds}) == 3
@@ -92,7 +92,7 @@ def test_the_best_draw_runs_again_in_other_folds_with_networks_that_begin_otherw
         )
         return np.full((len(y), 2), 0.5)
 
-    monkeypatch.setattr(search, "crossfit", crossfit)
+    monkeypatch.setattr(search, "predict_out_of_fold", crossfit)
     found = searched(draws=3, seed=5)[1].search_
     given, *draws, again = seen
     assert [seed for seed, *_ in seen] == [6, 5, 5, 5, 6]

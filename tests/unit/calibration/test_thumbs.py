@@ -6,18 +6,26 @@ import numpy as np
 import pytest
 
 from pollex.calibration import thumbs
-from pollex.calibration.candidates import BEGINNING, BEST, NAMES, NETWORK, PLAIN, START, candidate
+from pollex.calibration.candidates import (
+    BEGINNING,
+    BEST,
+    CANDIDATE_NAMES,
+    DECORRELATED,
+    NETWORK,
+    PLAIN,
+    find_candidate_name,
+)
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.thumbs import (
     THUMB,
     Fold,
     ModelComparison,
-    compare_models,
-    fit_one,
-    probability_positive,
-    questionnaire,
-    scores_of,
-    thumb_models,
+    compare_candidates,
+    fit_candidate,
+    make_candidate_scores,
+    make_candidates,
+    make_thumb_questionnaire,
+    predict_thumb_up,
 )
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats
@@ -26,7 +34,7 @@ SIGNS = (1.0, 1.0, -1.0)
 
 
 def small_networks(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
-    models = thumb_models(signs)
+    models = make_candidates(signs)
     models[NETWORK].set_params(seeds=2)
     return models
 
@@ -34,7 +42,7 @@ def small_networks(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
 @pytest.fixture(scope="module", autouse=True)
 def quick() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(thumbs, "thumb_models", small_networks)
+        patch.setattr(thumbs, "make_candidates", small_networks)
         yield
 
 
@@ -55,13 +63,13 @@ def dealt(answers: Floats, count: int = 5) -> list[Fold]:
 @pytest.fixture(scope="module")
 def found() -> ModelComparison:
     answers, positive = drawn()
-    return compare_models(dealt(answers), positive, requested=BEST)
+    return compare_candidates(dealt(answers), positive, requested=BEST)
 
 
 def test_the_best_is_chosen_and_its_log_loss_is_that_of_the_probabilities_shown(
     found: ModelComparison,
 ) -> None:
-    assert {score.name for score in found.scores} == set(thumb_models(SIGNS))
+    assert {score.name for score in found.scores} == set(make_candidates(SIGNS))
     best = min(found.scores, key=lambda score: score.log_loss)
     assert (best.name, best.behind, best.error) == (found.chosen, 0.0, 0.0)
     for score in found.scores:
@@ -74,17 +82,17 @@ def test_the_best_is_chosen_and_its_log_loss_is_that_of_the_probabilities_shown(
 @pytest.fixture
 def without_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        thumbs, "thumb_models", lambda signs: dict(list(thumb_models(signs).items())[:-1])
+        thumbs, "make_candidates", lambda signs: dict(list(make_candidates(signs).items())[:-1])
     )
 
 
 def test_no_row_is_predicted_by_a_model_that_saw_its_thumb(without_network: None) -> None:
     answers, positive = drawn()
     folds = dealt(answers, 2)
-    model = fit_one(PLAIN, answers[~folds[0].out], SIGNS, positive[~folds[0].out])
-    alone = probability_positive(model, answers[folds[0].out])
+    model = fit_candidate(PLAIN, answers[~folds[0].out], SIGNS, positive[~folds[0].out])
+    alone = predict_thumb_up(model, answers[folds[0].out])
     for labels in (positive, positive ^ folds[0].out):
-        again = compare_models(folds, labels, requested=PLAIN)
+        again = compare_candidates(folds, labels, requested=PLAIN)
         assert again.held_out[folds[0].out] == pytest.approx(alone)
 
 
@@ -93,7 +101,7 @@ def test_rubrics_may_differ_from_fold_to_fold() -> None:
     first, *others = dealt(answers, 2)
     told: list[str] = []
     fewer = Fold(first.out, SIGNS[1:], answers[:, 1:])
-    again = compare_models([fewer, *others], positive, progress=lambda: told.append("."))
+    again = compare_candidates([fewer, *others], positive, progress=lambda: told.append("."))
     assert not np.isnan(again.held_out).any()
     assert len(told) == 2
 
@@ -104,7 +112,7 @@ def test_rows_that_go_together_say_less_of_who_is_behind(without_network: None) 
     twice = answers.repeat(2, axis=0)
     folds = [Fold(fold.out.repeat(2), SIGNS, twice) for fold in dealt(answers)]
     alone, paired = (
-        compare_models(folds, positive.repeat(2), together=together, requested=PLAIN)
+        compare_candidates(folds, positive.repeat(2), together=together, requested=PLAIN)
         for together in (None, np.arange(40).repeat(2))
     )
     assert paired.held_out == pytest.approx(alone.held_out)
@@ -117,9 +125,9 @@ def test_the_network_is_the_model_however_few_the_labels_unless_another_is_asked
     answers, positive = drawn(24)
     folds = dealt(answers, 2)
     for wanted, chosen in ((NETWORK, NETWORK), (PLAIN, PLAIN)):
-        found = compare_models(folds, positive, requested=wanted)
+        found = compare_candidates(folds, positive, requested=wanted)
         assert found.chosen == chosen
-        assert {score.name for score in found.scores} == set(NAMES)
+        assert {score.name for score in found.scores} == set(CANDIDATE_NAMES)
 
 
 def test_another_model_is_ahead_only_beyond_what_all_comparisons_at_once_may_show_by_chance() -> (
@@ -129,18 +137,20 @@ def test_another_model_is_ahead_only_beyond_what_all_comparisons_at_once_may_sho
     blocks = np.arange(100)
     losses = {NETWORK: np.ones(100), PLAIN: np.ones(100) - rng.normal(0.3, 0.5, 100)}
     losses |= {f"noise {number}": np.ones(100) - rng.normal(0, 0.5, 100) for number in range(8)}
-    found = {score.name: score for score in scores_of(losses, NETWORK, blocks)}
+    found = {score.name: score for score in make_candidate_scores(losses, NETWORK, blocks)}
     assert found[NETWORK].ahead is None
     ahead = {name for name, score in found.items() if score.low is not None and score.low > 0}
     assert ahead == {PLAIN}
     alone = {
         score.name: score
-        for score in scores_of({name: losses[name] for name in (NETWORK, PLAIN)}, NETWORK, blocks)
+        for score in make_candidate_scores(
+            {name: losses[name] for name in (NETWORK, PLAIN)}, NETWORK, blocks
+        )
     }
     assert alone[PLAIN].high - alone[PLAIN].low < found[PLAIN].high - found[PLAIN].low
 
     # A user with ten conversations is one user.
-    users = scores_of(losses, NETWORK, blocks // 10)
+    users = make_candidate_scores(losses, NETWORK, blocks // 10)
     assert max(score.high - score.low for score in users if score.low is not None) > 0
 
 
@@ -155,20 +165,20 @@ def test_of_null_models_one_in_twenty_runs_at_most_says_that_one_is_ahead() -> N
         }
         told += any(
             score.low is not None and score.low > 0
-            for score in scores_of(losses, NETWORK, np.arange(60))
+            for score in make_candidate_scores(losses, NETWORK, np.arange(60))
         )
     assert told <= 8
 
 
 def test_the_network_begins_as_the_mean_of_what_it_contains() -> None:
     answers, positive = drawn()
-    begun = fit_one(BEGINNING, answers, SIGNS, positive)
-    network = fit_one(NETWORK, answers, SIGNS, positive, changes={"strengths": (1e7,)})
+    begun = fit_candidate(BEGINNING, answers, SIGNS, positive)
+    network = fit_candidate(NETWORK, answers, SIGNS, positive, changes={"strengths": (1e7,)})
     members = [member.predict_proba(answers.reshape(60, -1))[:, 1] for member in begun.members_]  # type: ignore[attr-defined]
     odds = np.mean([np.log(p / (1 - p)) for p in members], axis=0)
-    assert probability_positive(begun, answers) == pytest.approx(1 / (1 + np.exp(-odds)))
-    assert probability_positive(network, answers) == pytest.approx(
-        probability_positive(begun, answers), abs=0.01
+    assert predict_thumb_up(begun, answers) == pytest.approx(1 / (1 + np.exp(-odds)))
+    assert predict_thumb_up(network, answers) == pytest.approx(
+        predict_thumb_up(begun, answers), abs=0.01
     )
 
 
@@ -179,36 +189,36 @@ def test_a_rubric_of_the_wrong_side_costs_little() -> None:
     right = (*SIGNS, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0)
     wrong = (-1.0, *right[1:])
     losses = {}
-    for name in (START, NETWORK):
+    for name in (DECORRELATED, NETWORK):
         for signs in (right, wrong):
-            model = fit_one(name, answers[:200], signs, positive[:200])
-            p = probability_positive(model, answers[200:])
+            model = fit_candidate(name, answers[:200], signs, positive[:200])
+            p = predict_thumb_up(model, answers[200:])
             losses[name, signs] = float(-np.log(np.where(positive[200:], p, 1 - p)).mean())
-    assert losses[START, wrong] - losses[START, right] > 0.02
+    assert losses[DECORRELATED, wrong] - losses[DECORRELATED, right] > 0.02
     assert losses[NETWORK, wrong] - losses[NETWORK, right] < 0.01
 
 
 def test_candidates_are_found_however_they_are_written_and_asked_the_rubrics_and_not_the_thumb() -> (
     None
 ):
-    assert tuple(thumb_models(SIGNS)) == NAMES
+    assert tuple(make_candidates(SIGNS)) == CANDIDATE_NAMES
     written = ("network", "decorrelated-netsat", "NetSAT", "Best")
-    assert [candidate(name) for name in written] == [NETWORK, START, PLAIN, BEST]
+    assert [find_candidate_name(name) for name in written] == [NETWORK, DECORRELATED, PLAIN, BEST]
     with pytest.raises(WrongUse, match="no model of the probability is called 'forest'"):
-        candidate("forest")
-    questions = questionnaire(["r1", "r2"])
+        find_candidate_name("forest")
+    questions = make_thumb_questionnaire(["r1", "r2"])
     assert [scale.question for scale in questions.asked] == ["r1", "r2"]
     assert (questions.main, questions.width) == (THUMB, 10)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CANDIDATE_NAMES)
 def test_every_candidate_gives_users_their_own_intercept_and_strangers_the_shared_part(
     name: str,
 ) -> None:
     answers, _ = drawn()
-    model = fit_one(name, answers, SIGNS, np.arange(60) % 2 == 0, ["mild", "strict"] * 30)
+    model = fit_candidate(name, answers, SIGNS, np.arange(60) % 2 == 0, ["mild", "strict"] * 30)
     mild, strict, stranger, nobody = (
-        float(probability_positive(model, answers[:1], None if who is None else [who])[0])
+        float(predict_thumb_up(model, answers[:1], None if who is None else [who])[0])
         for who in ("mild", "strict", "new", None)
     )
     assert strict < nobody < mild

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from pollex.calibration.models.weighted_sum import SLOPE_PRECISION, WeightedSum, weights_of
+from pollex.calibration.models.weighted_sum import SLOPE_PRECISION, WeightedSum, compute_weights
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats
-from pollex.measures.distributions import platt_targets
+from pollex.measures.distributions import compute_platt_targets
 
 THUMBS = Questionnaire(
     (Scale("a", (0.0, 10.0)), Scale("b", (0.0, 10.0)), Scale("thumb", (0.0, 1.0), asked=False)),
@@ -38,8 +38,8 @@ def test_two_questions_that_say_the_same_share_their_weight() -> None:
     other = np.array([1.0, -1, 1, -1])
     z = np.stack([one, one, other], axis=1)  # R = [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
     # With ρ = ½ the matrix is [[1, ½, 0], [½, 1, 0], [0, 0, 1]]: w₁ + w₂/2 = 1, so w₁ = w₂ = 2/3.
-    assert weights_of(z, np.ones(3), 0.5) == pytest.approx([2 / 3, 2 / 3, 1])
-    assert weights_of(z, np.array([2.0, 2.0, 1.0]), 1.0) == pytest.approx([2, 2, 1])
+    assert compute_weights(z, np.ones(3), 0.5) == pytest.approx([2 / 3, 2 / 3, 1])
+    assert compute_weights(z, np.array([2.0, 2.0, 1.0]), 1.0) == pytest.approx([2, 2, 1])
 
 
 def test_full_independence_is_the_plain_signed_sum_with_the_penalized_slope_of_the_largest_likelihood() -> (
@@ -49,7 +49,7 @@ def test_full_independence_is_the_plain_signed_sum_with_the_penalized_slope_of_t
     model = WeightedSum((1, -1), independence=1.0).fit(X, up, questions=THUMBS)
     score = THUMBS.expected(X) @ np.array([1.0, -1.0])
     score = (score - score.mean()) / score.std()
-    targets = platt_targets(up.astype(np.int64), 2)[:, 1]
+    targets = compute_platt_targets(up.astype(np.int64), 2)[:, 1]
     share = (up.sum() + 1) / (len(up) + 2)
 
     def loss(values: Floats) -> float:
@@ -66,7 +66,7 @@ def test_full_independence_is_the_plain_signed_sum_with_the_penalized_slope_of_t
 
 
 def test_targets_are_those_of_platt() -> None:
-    targets = platt_targets(np.array([1, 1, 1, 0]), 2)
+    targets = compute_platt_targets(np.array([1, 1, 1, 0]), 2)
     assert targets == pytest.approx(np.array([[1 / 5, 4 / 5]] * 3 + [[2 / 3, 1 / 3]]))
 
 

@@ -9,12 +9,12 @@ from rubric_set_by_hand import rubric, rubric_set
 from pollex.cli.session import Screen, show_result
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import worth_of
+from pollex.rubrics.worth import measure_worth
 from pollex.services.sets import rubrics_told
 
 UP = np.arange(200) >= 100
-BAD = worth_of(np.arange(200) < 60, UP)
-TURNED = worth_of(np.arange(200) >= 140, UP)
+BAD = measure_worth(np.arange(200) < 60, UP)
+TURNED = measure_worth(np.arange(200) >= 140, UP)
 
 
 def event(number: int, text: str, worth: object) -> ChosenRubric:

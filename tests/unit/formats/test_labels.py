@@ -16,7 +16,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import read_labels
 from pollex.formats.labels import Verdicts
 from pollex.formats.read_logs import read_logs, read_rows
-from pollex.rubrics.worth import signal_in_words, signal_share
+from pollex.rubrics.worth import describe_signal_share, measure_signal_share
 
 USUAL = Verdicts.of(None, None)
 RATED = Verdicts.of(">=4", "<=2")
@@ -301,10 +301,15 @@ def test_the_label_is_one_and_others_are_kept_apart() -> None:
 def test_a_signal_is_told_as_a_ratio_with_its_shares() -> None:
     held = np.arange(50) < 20
     happened = np.isin(np.arange(50), [0, 1, 2, 3, 4, 5, 6, 7, 20, 21, 22, 23, 24, 25])
-    told = signal_in_words(signal_share("retried:down", held, happened, np.arange(len(held))))
+    told = describe_signal_share(
+        measure_signal_share("retried:down", held, happened, np.arange(len(held)))
+    )
     assert told == "also 2.0 times as many “retried”: 40 % of 20, 20 % of 30 elsewhere"
     assert (
-        signal_in_words(signal_share("stars", ~held & held, happened, np.arange(len(held)))) == ""
+        describe_signal_share(
+            measure_signal_share("stars", ~held & held, happened, np.arange(len(held)))
+        )
+        == ""
     )
 
 

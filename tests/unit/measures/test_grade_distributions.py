@@ -7,8 +7,14 @@ import pytest
 from krippendorff import alpha
 from scipy.stats import pearsonr, wasserstein_distance
 
-from pollex.measures.correlations import interval_alpha_statistic
-from pollex.measures.distributions import _Pair, agreement_of_grades, areas, cumulative, mean_grade
+from pollex.measures.correlations import make_interval_alpha_statistic
+from pollex.measures.distributions import (
+    _GradePair,
+    compute_cumulative_shares,
+    estimate_areas,
+    estimate_grade_agreement,
+    estimate_mean_grade,
+)
 
 NAN = float("nan")
 
@@ -23,7 +29,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 def test_a_mean_of_no_grades_is_undefined_and_of_one_or_of_grades_that_are_all_alike_has_no_interval(
     grades: list[float], value: float | None, n: int
 ) -> None:
-    found = mean_grade(np.array(grades), rng())
+    found = estimate_mean_grade(np.array(grades), rng())
     assert (found.value, found.low, found.high, found.n) == (value, None, None, n)
     assert bool(found.undefined) == (value is None)
 
@@ -33,7 +39,7 @@ def test_a_mean_counts_no_missing_grade_and_its_interval_is_about_two_standard_e
 ):
     grades = rng().integers(1, 11, 400).astype(float)
     given = np.concatenate([grades, [NAN] * 100])
-    found = mean_grade(given, rng())
+    found = estimate_mean_grade(given, rng())
     before = given.copy()
     assert (found.value, found.n) == (pytest.approx(grades.mean()), 400)
     assert found.high - found.low == pytest.approx(2 * 1.96 * grades.std() / 20, rel=0.1)  # type: ignore[operator]
@@ -44,49 +50,49 @@ def test_a_mean_counts_no_missing_grade_and_its_interval_is_about_two_standard_e
 def test_right_grades_for_wrong_answers_have_no_area_and_no_agreement() -> None:
     human = np.repeat([2.0, 4.0, 6.0, 8.0], 10)
     turned = human[::-1].copy()
-    found = agreement_of_grades(turned, human, rng())
-    assert areas({"rules": turned}, human, rng())["rules"].value == 0.0
+    found = estimate_grade_agreement(turned, human, rng())
+    assert estimate_areas({"rules": turned}, human, rng())["rules"].value == 0.0
     assert {name: one.value for name, one in found.items()} == pytest.approx(
         {"pearson": -1.0, "spearman": -1.0, "alpha": 1 - 79 * 40 * 20 / (160 * 1200 - 400**2)}
     )
-    perfect = agreement_of_grades(human, human, rng())["alpha"]
+    perfect = estimate_grade_agreement(human, human, rng())["alpha"]
     assert (perfect.value, perfect.low, perfect.n) == (1.0, None, 40)
 
 
 def test_paired_agreement_counts_only_what_both_graded_and_is_undefined_where_all_is_alike() -> (
     None
 ):
-    found = agreement_of_grades(
+    found = estimate_grade_agreement(
         np.array([1.0, 2.0, NAN, 5.0, 4.0]), np.array([2.0, 2.0, 9.0, NAN, 5.0]), rng()
     )
     assert {one.n for one in found.values()} == {3}
     assert found["pearson"].value == pytest.approx(pearsonr([1, 2, 4], [2, 2, 5])[0])
-    alike = agreement_of_grades(np.full(4, 8.0), np.full(4, 8.0), rng())
+    alike = estimate_grade_agreement(np.full(4, 8.0), np.full(4, 8.0), rng())
     assert [one.value for one in alike.values()] == [None, None, None]
-    assert agreement_of_grades(np.array([NAN]), np.array([1.0]), rng())["alpha"].undefined
+    assert estimate_grade_agreement(np.array([NAN]), np.array([1.0]), rng())["alpha"].undefined
 
 
 def test_alpha_of_two_judges_and_areas_are_those_of_the_packages() -> None:
     x, y = rng().normal(5, 2, (2, 50)) + 1e6
-    found = interval_alpha_statistic(x, y)(np.ones((1, 50)))[0]
+    found = make_interval_alpha_statistic(x, y)(np.ones((1, 50)))[0]
     assert found == pytest.approx(
         alpha(np.stack([x, y]), level_of_measurement="interval"), abs=1e-6
     )
     judge = rng().normal(6, 2, 50)
     human = rng().integers(1, 11, 50).astype(float)
-    area = areas({"a": judge}, human, rng(), 10)["a"].value
+    area = estimate_areas({"a": judge}, human, rng(), 10)["a"].value
     assert area == pytest.approx(wasserstein_distance(judge, human), abs=1e-9)
 
 
 def test_a_cumulative_distribution_by_hand() -> None:
     levels = np.array([1.0, 5.0, 7.0, 10.0])
-    assert cumulative(np.array([7.0, NAN, 1.0, 8.5, 7.0]), levels).tolist() == [
+    assert compute_cumulative_shares(np.array([7.0, NAN, 1.0, 8.5, 7.0]), levels).tolist() == [
         0.25,
         0.25,
         0.75,
         1.0,
     ]
-    assert np.isnan(cumulative(np.array([NAN]), levels)).all()
+    assert np.isnan(compute_cumulative_shares(np.array([NAN]), levels)).all()
 
 
 def test_an_area_by_hand_also_with_swapped_grades() -> None:
@@ -99,9 +105,10 @@ def test_an_area_by_hand_also_with_swapped_grades() -> None:
         ([8.0, 8.0], [7.0, 7.0], [1.0, 0, 0]),
     ):
         assert (
-            areas({"rules": np.array(judge)}, np.array(human), rng())["rules"].value == expected[0]
+            estimate_areas({"rules": np.array(judge)}, np.array(human), rng())["rules"].value
+            == expected[0]
         )
-        assert _Pair.of(np.array(judge), np.array(human)).areas(weights).tolist() == expected
+        assert _GradePair.of(np.array(judge), np.array(human)).areas(weights).tolist() == expected
 
 
 def graded_alike(draw: np.random.Generator, texts: int, means: Sequence[float]) -> list[np.ndarray]:
@@ -119,7 +126,7 @@ def test_an_area_lies_in_its_interval_nineteen_times_of_twenty(beside: float, te
     truth = wasserstein_distance(*graded_alike(draw, 400_000, [7.0, beside]))
     for _ in range(150):
         human, judge = graded_alike(draw, texts, [7.0, beside])
-        found = areas({"a": judge}, human, draw, 200)["a"]
+        found = estimate_areas({"a": judge}, human, draw, 200)["a"]
         held.append(found.low <= truth <= found.high)  # type: ignore[operator]
     assert np.mean(held) > 0.9
 
@@ -132,7 +139,7 @@ def test_judges_of_whom_one_is_as_far_from_people_as_the_other_seldom_differ_by_
     for _ in range(100):
         human, low, high, copy = [*graded_alike(draw, 40, [7.0, 6.5, 7.5]), draw.permutation(40)]
         for judges in ({"a": low, "b": high}, {"a": human, "b": human[copy]}):
-            found = areas(judges, human, draw, 200)["a - b"]
+            found = estimate_areas(judges, human, draw, 200)["a - b"]
             noise.append(found.low <= 0 <= found.high)  # type: ignore[operator]
     assert np.mean(noise) > 0.9
 
@@ -152,7 +159,9 @@ def test_only_texts_that_all_graded_count_in_a_comparison_and_fewer_than_five_gi
     n: int,
     expected: tuple[float | None, ...],
 ) -> None:
-    found = areas({"rules": np.array(rules), "plain": np.array(plain)}, np.array(human), rng())
+    found = estimate_areas(
+        {"rules": np.array(rules), "plain": np.array(plain)}, np.array(human), rng()
+    )
     assert list(found) == ["rules", "plain", "rules - plain"]
     assert tuple(figure.value for figure in found.values()) == pytest.approx(expected)
     assert {(figure.n, figure.low) for figure in found.values()} == {(n, None)}
@@ -162,7 +171,7 @@ def test_only_texts_that_all_graded_count_in_a_comparison_and_fewer_than_five_gi
 def test_a_clear_difference_has_an_interval_without_0_and_none_has_one_with_it() -> None:
     human = rng().integers(2, 8, 200).astype(float)
     before = human.copy()
-    found = areas(
+    found = estimate_areas(
         {"near": rng(1).permutation(human), "far": human + 3, "same": human}, human, rng()
     )
     clear = found["near - far"]

@@ -1,13 +1,19 @@
 import numpy as np
 import pytest
 
-from pollex.calibration.crossfit import Point, assign_folds, crossfit, learning_curve, take_rows
+from pollex.calibration.crossfit import (
+    LearningCurvePoint,
+    assign_folds,
+    compute_learning_curve,
+    predict_out_of_fold,
+    take_rows,
+)
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.judgments import Judgments, predictions_beside
+from pollex.calibration.judgments import Judgments, pair_predictions
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import assess
+from pollex.measures.distributions import assess_predictions
 
 QUESTIONS = Questionnaire((Scale("q", (1.0, 2.0, 3.0)),), "q")
 
@@ -36,11 +42,11 @@ def data(n: int = 60) -> tuple[Floats, Judgments]:
 
 def curve(
     y: Judgments, shares: list[float], groups: Ints | None = None, repeats: int = 1
-) -> list[Point]:
+) -> list[LearningCurvePoint]:
     """Of five folds of the rows."""
     folds = assign_folds(np.arange(60) if groups is None else groups, 5, np.random.default_rng(1))
     rng = np.random.default_rng(0)
-    return learning_curve(
+    return compute_learning_curve(
         Shares(), data()[0], y, QUESTIONS, folds, rng, shares, repeats=repeats, groups=groups
     )
 
@@ -58,8 +64,8 @@ def test_all_of_the_training_texts_is_cross_fitting() -> None:
     X, y = data()
     (point,) = curve(y, [1.0])
     folds = assign_folds(np.arange(60), 5, np.random.default_rng(1))
-    held_out = crossfit(Shares(), X, y, QUESTIONS, folds)
-    expected = assess(predictions_beside(held_out, y, QUESTIONS.scale()), smooth=False)
+    held_out = predict_out_of_fold(Shares(), X, y, QUESTIONS, folds)
+    expected = assess_predictions(pair_predictions(held_out, y, QUESTIONS.scale()), smooth=False)
     assert (point.repeats, point.labels) == ((expected,), 48)
     assert expected.smece.undefined == "not asked for"
     assert point.mean("log_loss") == pytest.approx(expected.log_loss.value)

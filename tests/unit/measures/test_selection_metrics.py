@@ -14,11 +14,11 @@ from pollex.errors import BadLabels
 from pollex.measures.classification import (
     Assessment,
     WindowAssessment,
-    assess,
+    assess_scores,
     assess_window,
-    auc,
-    auc_difference,
-    auc_statistic,
+    compute_auc,
+    estimate_auc_difference,
+    make_auc_statistic,
 )
 from pollex.measures.intervals import ClassSample, Figure, resample_counts
 from pollex.selection.threshold import Window
@@ -40,7 +40,7 @@ def figures(assessment: Assessment) -> dict[str, Figure]:
 def assessed(
     scores: np.ndarray, positive: np.ndarray, theta: float, window: Window, *rest: Any, **more: Any
 ) -> Assessment:
-    return assess(scores, positive, theta, window.confident(scores), *rest, **more)
+    return assess_scores(scores, positive, theta, window.confident(scores), *rest, **more)
 
 
 def beyond(
@@ -122,7 +122,7 @@ def test_any_scores_agree_with_scikit_learn(pairs: list[tuple[float, bool]], the
     expected = {name: score(positive, said) for name, score in theirs.items()}
     expected |= {"auc": roc_auc_score(positive, scores)}
     assert {name: metrics[name].value for name in expected} == pytest.approx(expected, abs=1e-9)
-    assert auc(scores, positive) == pytest.approx(expected["auc"], abs=1e-9)
+    assert compute_auc(scores, positive) == pytest.approx(expected["auc"], abs=1e-9)
 
 
 def test_weights_count_as_copies_of_which_a_resample_draws_as_many_as_there_are_and_each_about_once() -> (
@@ -135,7 +135,7 @@ def test_weights_count_as_copies_of_which_a_resample_draws_as_many_as_there_are_
     expected = [
         roc_auc_score(np.repeat(up, row), np.repeat(scores, row)) for row in weights.astype(int)
     ]
-    assert auc_statistic(scores, 12)(weights) == pytest.approx(expected, abs=1e-9)
+    assert make_auc_statistic(scores, 12)(weights) == pytest.approx(expected, abs=1e-9)
     many = resample_counts(4000, 5, draw)
     assert (many.sum(1) == 5).all()
     assert many.mean(0) == pytest.approx(np.ones(5), abs=0.06)
@@ -217,9 +217,9 @@ def test_scores_that_tell_a_few_apart_are_not_ahead_beyond_doubt(
 ) -> None:
     scores = np.arange(20.0)
     positive = np.arange(20) >= 10
-    found = auc_difference(scores, other, positive, rng())
+    found = estimate_auc_difference(scores, other, positive, rng())
     assert (found.value, found.low, found.high) == pytest.approx(expected)
-    few = auc_difference(scores[8:12], other[8:12], positive[8:12], rng())
+    few = estimate_auc_difference(scores[8:12], other[8:12], positive[8:12], rng())
     assert (few.value, few.low, few.high) == (expected[0], None, None)
 
 
@@ -230,8 +230,8 @@ def test_copies_that_go_together_tell_no_more_than_one() -> None:
     copied = np.repeat(np.arange(60), 4)
     alone = figures(assessed(scores, positive, 0.1, window, rng()))
     four = figures(assessed(scores[copied], positive[copied], 0.1, window, rng(), together=copied))
-    alone["ahead"] = auc_difference(scores, -scores, positive, rng())
-    four["ahead"] = auc_difference(
+    alone["ahead"] = estimate_auc_difference(scores, -scores, positive, rng())
+    four["ahead"] = estimate_auc_difference(
         scores[copied], -scores[copied], positive[copied], rng(), together=copied
     )
     for name, one in alone.items():
@@ -256,7 +256,7 @@ def test_users_who_are_of_one_mind_widen_intervals() -> None:
     draw = rng(1)
     held = []
     alone = []
-    truth = auc(*drawn_log(draw, 20_000, 10, 1.5))
+    truth = compute_auc(*drawn_log(draw, 20_000, 10, 1.5))
     for _ in range(100):
         scores, positive = drawn_log(draw, 12, 10, 1.5)
         for found, together in ((held, np.repeat(np.arange(12), 10)), (alone, None)):
@@ -273,7 +273,7 @@ def test_figures_lie_in_their_intervals_where_many_users_have_thumbs_of_one_clas
     users = np.repeat(np.arange(20), 5)
     scores, positive = drawn_log(draw, 50_000, 5, 1.0)
     truth = {
-        "auc": auc(scores, positive),
+        "auc": compute_auc(scores, positive),
         "delta_netsat": scores[positive].mean() - scores[~positive].mean(),
     }
     held: dict[str, list[bool]] = {name: [] for name in truth}
@@ -313,14 +313,16 @@ def test_a_difference_of_aucs_is_measured_on_the_same_resamples_and_undefined_wi
     draw = rng(5)
     positive = np.arange(200) % 2 == 0
     scores = draw.normal(size=200) + positive
-    assert auc_difference(scores, 3 * scores + 1, positive, draw) == Figure(0.0, 0.0, 0.0, 200)
-    better = auc_difference(scores, draw.normal(size=200), positive, draw)
-    assert better.value == pytest.approx(auc(scores, positive) - 0.5, abs=0.1)
+    assert estimate_auc_difference(scores, 3 * scores + 1, positive, draw) == Figure(
+        0.0, 0.0, 0.0, 200
+    )
+    better = estimate_auc_difference(scores, draw.normal(size=200), positive, draw)
+    assert better.value == pytest.approx(compute_auc(scores, positive) - 0.5, abs=0.1)
     assert 0 < better.low < better.value < better.high  # type: ignore[operator]
-    one_class = auc_difference(scores, -scores, positive | True, draw)
+    one_class = estimate_auc_difference(scores, -scores, positive | True, draw)
     assert one_class == Figure(None, n=200, undefined="only positive conversations")
     with pytest.raises(BadLabels):
-        auc(scores, positive & False)
+        compute_auc(scores, positive & False)
 
 
 def test_what_lies_beyond_a_window_by_hand() -> None:

@@ -4,13 +4,13 @@ import pytest
 from pollex.measures.distributions import (
     MOST_BINS,
     bin_predictions,
-    reliability,
-    smece,
+    compute_wilson_bounds,
+    draw_reliability,
+    estimate_smece,
     smooth_error,
     smooth_hits,
-    wilson,
 )
-from pollex.measures.intervals import Figure, interval_bounds, with_interval
+from pollex.measures.intervals import Figure, compute_interval_bounds, make_figure
 
 AUTHORS = (0.04349, 0.05429, 0.05169)
 """What relplot 1.0.3, the authors' package, computes for the first 150 that are drawn."""
@@ -24,15 +24,15 @@ def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_one_judgment_has_no_error_and_no_diagram() -> None:
     proba, answer = drawn(1)
-    mean, each = smece(proba, answer, np.zeros(1, int), np.random.default_rng(0))
+    mean, each = estimate_smece(proba, answer, np.zeros(1, int), np.random.default_rng(0))
     assert mean == Figure(None, n=1, undefined="fewer than two judgments", units=1)
     assert each == [mean] * 3
-    assert reliability(proba, answer, np.zeros(1, int), (1.0, 2.0, 3.0)) == []
+    assert draw_reliability(proba, answer, np.zeros(1, int), (1.0, 2.0, 3.0)) == []
 
 
 def test_the_error_of_each_answer_is_that_of_the_authors_package() -> None:
     proba, answer = drawn(150)
-    mean, each = smece(proba, answer, np.arange(150))
+    mean, each = estimate_smece(proba, answer, np.arange(150))
     expected = [smooth_error(proba[:, k], (answer == k).astype(float))[0] for k in range(3)]
     assert [error.value for error in each] == pytest.approx(expected, abs=1e-12)
     assert expected == pytest.approx(AUTHORS, abs=0.001)
@@ -42,10 +42,10 @@ def test_the_error_of_each_answer_is_that_of_the_authors_package() -> None:
 @pytest.mark.nightly
 def test_the_interval_is_the_percentiles_mirrored_at_the_value() -> None:
     proba, answer = drawn(80)
-    mean, each = smece(proba, answer, np.arange(80), np.random.default_rng(1), 12)
+    mean, each = estimate_smece(proba, answer, np.arange(80), np.random.default_rng(1), 12)
     copies = np.sort(np.random.default_rng(1).integers(80, size=(12, 80)), axis=1)
     draws = [smooth_error(proba[rows, 0], (answer[rows] == 0).astype(float))[0] for rows in copies]
-    low, high = interval_bounds(np.array(draws), 80)
+    low, high = compute_interval_bounds(np.array(draws), 80)
     value = each[0].value
     assert value > low  # type: ignore[operator]  # so that nothing had to be drawn out
     assert (each[0].low, each[0].high) == pytest.approx((max(0, 2 * value - high), 2 * value - low))  # type: ignore[operator]
@@ -64,14 +64,14 @@ def test_the_interval_is_the_percentiles_mirrored_at_the_value() -> None:
 def test_a_mirrored_interval_is_drawn_out_to_the_value(
     draws: list[float], expected: tuple[float, float]
 ) -> None:
-    found = with_interval(0.2, np.array(draws), 9, 9, kind="basic")
+    found = make_figure(0.2, np.array(draws), 9, 9, kind="basic")
     assert (found.low, found.high) == pytest.approx(expected)
 
 
 def test_a_constant_at_the_base_rate_has_no_error_and_one_beside_it_has() -> None:
     answer = np.array([0] * 30 + [1] * 70)
     right, wrong = (
-        smece(np.tile(p, (100, 1)), answer, np.arange(100))[0].value
+        estimate_smece(np.tile(p, (100, 1)), answer, np.arange(100))[0].value
         for p in ([0.3, 0.7], [0.5, 0.5])
     )
     assert right == pytest.approx(0, abs=1e-9)
@@ -107,7 +107,7 @@ def test_smoothing_a_hit_and_a_miss_worked_by_hand(
 
 def test_a_diagram_has_a_band_and_bins() -> None:
     proba, answer = drawn(200)
-    diagrams = reliability(proba, answer, np.arange(200) // 2, (1.0, 2.0, 3.0))
+    diagrams = draw_reliability(proba, answer, np.arange(200) // 2, (1.0, 2.0, 3.0))
     assert [diagram.value for diagram in diagrams] == [1.0, 2.0, 3.0]
     for place, diagram in enumerate(diagrams):
         assert (diagram.low < diagram.curve).all()
@@ -128,8 +128,8 @@ def test_an_interval_of_a_share_by_hand_holds_in_an_empty_bin_too() -> None:
         (0.0, (0.0, 0.27754)),
         (1.0, (0.72246, 1.0)),
     ):
-        assert wilson(share, 10) == pytest.approx(expected, abs=1e-5)
-    (_, never) = reliability(
+        assert compute_wilson_bounds(share, 10) == pytest.approx(expected, abs=1e-5)
+    (_, never) = draw_reliability(
         np.tile([0.9, 0.1], (10, 1)), np.zeros(10, int), np.arange(10), (0.0, 1.0)
     )
     assert (never.bins[0].share.low, never.bins[0].share.high) == pytest.approx(
@@ -143,12 +143,12 @@ def test_an_interval_of_a_share_by_hand_holds_in_an_empty_bin_too() -> None:
 def test_judgments_of_one_text_tell_no_more_than_one() -> None:
     answer = np.arange(40) // 4 % 2
     text = np.arange(40) // 4
-    (_, four) = reliability(np.full((40, 2), 0.5), answer, text, (0.0, 1.0))
+    (_, four) = draw_reliability(np.full((40, 2), 0.5), answer, text, (0.0, 1.0))
     (one,) = bin_predictions(np.full(40, 0.5), answer == 0, text)
     for share in (four.bins[0].share, one.share):
         assert (share.n, share.units) == (40, 10)
-        assert (share.low, share.high) == pytest.approx(wilson(0.5, 10))
-    assert (four.low[50], four.high[50]) == pytest.approx(wilson(0.5, 10))
+        assert (share.low, share.high) == pytest.approx(compute_wilson_bounds(0.5, 10))
+    assert (four.low[50], four.high[50]) == pytest.approx(compute_wilson_bounds(0.5, 10))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,12 @@ import pytest
 
 from pollex.measures.arrays import Bools, Ints
 from pollex.measures.strata import compare_within
-from pollex.rubrics.learning.circumstances import Circumstance, binned, explained_by, restates
+from pollex.rubrics.learning.circumstances import (
+    Circumstance,
+    bin_numbers,
+    find_explaining_circumstance,
+    restates_thumb,
+)
 
 N = 400
 
@@ -73,12 +78,12 @@ def test_what_holds_in_one_stratum_alone_can_not_be_told_from_it() -> None:
 def test_a_field_that_says_what_the_thumb_says_is_no_circumstance() -> None:
     up = np.random.default_rng(2).random(N) < 0.6
 
-    assert restates(up.astype(int), up)
-    assert not restates(np.arange(N) % 5, up)
+    assert restates_thumb(up.astype(int), up)
+    assert not restates_thumb(np.arange(N) % 5, up)
 
 
 def test_numbers_are_cut_into_strata_of_about_as_many() -> None:
-    sizes = np.bincount(binned(np.random.default_rng(4).lognormal(size=N)))
+    sizes = np.bincount(bin_numbers(np.random.default_rng(4).lognormal(size=N)))
 
     assert len(sizes) == 10
     assert sizes.min() >= 30
@@ -86,4 +91,4 @@ def test_numbers_are_cut_into_strata_of_about_as_many() -> None:
 
 def explained(held: Bools, up: Bools, stratum: Ints) -> bool:
     """Tell whether a circumstance is found that explains a rubric."""
-    return explained_by(held, up, [Circumstance("tariff", stratum)]) is not None
+    return find_explaining_circumstance(held, up, [Circumstance("tariff", stratum)]) is not None

@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 
-from pollex.measures.drift import expected_log_loss, index, stability
-from pollex.measures.share import conversations_for_difference, mean_differences, names_that_moved
+from pollex.measures.drift import (
+    compute_expected_log_loss,
+    compute_stability_index,
+    measure_stability,
+)
+from pollex.measures.share import (
+    count_conversations_for_difference,
+    estimate_mean_differences,
+    list_moved_names,
+)
 
 
 def test_intervals_of_a_difference_cover_it_also_where_users_have_several_conversations() -> None:
@@ -13,7 +21,7 @@ def test_intervals_of_a_difference_cover_it_also_where_users_have_several_conver
     for _ in range(150):
         user = np.repeat(np.arange(60), 3)
         values = rng.normal(size=60)[user] + 0.3 * rng.normal(size=180) + 0.5 * (user >= 30)
-        one = mean_differences({"x": values}, user >= 30, user, rng)["x"]
+        one = estimate_mean_differences({"x": values}, user >= 30, user, rng)["x"]
         hits.append(one.low <= 0.5 <= one.high)  # type: ignore[operator]
     assert 0.90 <= np.mean(hits) <= 0.99
 
@@ -24,7 +32,7 @@ def test_pairs_are_told_apart_better_than_strangers() -> None:
     values = np.append(base, base + 0.1 + 0.05 * rng.normal(size=100))
     second = np.repeat([False, True], 100)
     paired, alone = (
-        mean_differences({"x": values}, second, unit, rng)["x"]
+        estimate_mean_differences({"x": values}, second, unit, rng)["x"]
         for unit in (np.tile(np.arange(100), 2), np.arange(200))
     )
     assert alone.low < 0 < paired.low  # type: ignore[operator]
@@ -36,13 +44,13 @@ def test_of_many_values_without_a_difference_few_move() -> None:
     found = {str(n): rng.normal(size=160) for n in range(40)} | {
         "real": rng.normal(size=160) + second
     }
-    names = names_that_moved(mean_differences(found, second, np.arange(160), rng))
+    names = list_moved_names(estimate_mean_differences(found, second, np.arange(160), rng))
     assert "real" in names
     assert len(names) <= 3
 
 
 def test_the_plan_for_a_difference_finds_it_four_times_of_five() -> None:
-    n = conversations_for_difference(0.5, 1.0)
+    n = count_conversations_for_difference(0.5, 1.0)
     rng = np.random.default_rng(3)
     assert n == pytest.approx(63, abs=1)
     a = rng.normal(size=(400, n))
@@ -54,7 +62,7 @@ def test_the_plan_for_a_difference_finds_it_four_times_of_five() -> None:
 def test_the_index_of_drift_is_the_formula_worked_by_hand() -> None:
     p = np.array([50.5, 50.5]) / 101
     q = np.array([75.5, 25.5]) / 101
-    assert index(np.array([50.0, 50.0]), np.array([75.0, 25.0])) == pytest.approx(
+    assert compute_stability_index(np.array([50.0, 50.0]), np.array([75.0, 25.0])) == pytest.approx(
         ((q - p) * np.log(q / p)).sum()
     )
 
@@ -65,17 +73,17 @@ def test_a_population_that_moved_is_marked_and_samples_of_one_seldom_or_of_one_v
     rng = np.random.default_rng(0)
     assert (
         sum(
-            stability(rng.normal(size=400), rng.normal(size=200), rng, 200).marked
+            measure_stability(rng.normal(size=400), rng.normal(size=200), rng, 200).marked
             for _ in range(100)
         )
         <= 8
     )
-    found = stability(rng.normal(size=500), rng.normal(0.6, 1, size=500), rng)
+    found = measure_stability(rng.normal(size=500), rng.normal(0.6, 1, size=500), rng)
     assert found.marked
     assert found.value > 0.2
-    assert not stability(np.ones(100), np.ones(50), rng).marked
+    assert not measure_stability(np.ones(100), np.ones(50), rng).marked
 
 
 def test_sure_probabilities_foretell_no_loss() -> None:
-    assert expected_log_loss(np.array([0.0, 1.0])) == 0
-    assert expected_log_loss(np.array([0.5])) == pytest.approx(np.log(2))
+    assert compute_expected_log_loss(np.array([0.0, 1.0])) == 0
+    assert compute_expected_log_loss(np.array([0.5])) == pytest.approx(np.log(2))

@@ -9,18 +9,24 @@ import pytest
 from reviewed_prompts import require_reviewed, room_of_prompt, snapshots_of
 
 from pollex.errors import WrongUse
-from pollex.prompts.data_boundary import conversation
-from pollex.prompts.domain import SWITCHES, Closing, DomainProfile, switched_off
+from pollex.prompts.data_boundary import make_turn_items
+from pollex.prompts.domain import SWITCHES, Closing, DomainProfile, parse_switches
 from pollex.prompts.judging import (
-    batch_schema,
-    by_letter,
     code_options,
-    glossed,
+    explain_options,
     join_options,
-    meaning,
-    numbered,
+    list_coded_options,
+    list_glossed_options,
+    make_batch_schema,
+    number_texts,
 )
-from pollex.prompts.prompt import Layout, load, messages, names, parse
+from pollex.prompts.prompt import (
+    Layout,
+    build_messages,
+    list_prompt_names,
+    load_prompt,
+    parse_prompt,
+)
 from pollex.rooms import CORE
 from pollex.rubrics.answers import LIKERT, NEVER_CAME_UP, NUMERIC, SCALES, Answer, Question
 from pollex.rubrics.rubric import Rubric
@@ -46,32 +52,34 @@ HOSTILE = "{who} {0.__class__} {{7*7}} {% x %} %s ${HOME} {/ds} {ds?}\n# closing
 )
 def test_a_prompt_file_that_breaks_a_rule_is_refused(text: str, clause: str) -> None:
     with pytest.raises(WrongUse, match=clause):
-        parse("test", text)
+        parse_prompt("test", text)
 
 
 def test_nothing_in_a_value_is_ever_evaluated_and_a_block_can_be_left_out() -> None:
-    prompt = parse("test", HEAD + BODY)
+    prompt = parse_prompt("test", HEAD + BODY)
     assert prompt.render("system", {"who": HOSTILE}) == f"Hello {HOSTILE}. Mind the domain."
     assert prompt.render("system", {"who": "you"}, {"ds"}) == "Hello you."
     with pytest.raises(WrongUse, match="no value for who"):
         prompt.render("system", {})
     with pytest.raises(WrongUse, match="no such part of a prompt: cpd"):
-        switched_off({"ds", "cpd"})
-    assert switched_off(["ds", "cdp"]) == {"ds", "cdp"}
+        parse_switches({"ds", "cpd"})
+    assert parse_switches(["ds", "cdp"]) == {"ds", "cdp"}
 
 
 def test_the_version_changes_with_text_and_schema_and_not_with_comments_for_people() -> None:
-    version = parse("test", HEAD + BODY).version
-    assert parse("test", HEAD.replace("To test", "For tests") + BODY).version == version
-    assert parse("test", HEAD + BODY.replace("End", "The end")).version != version
+    version = parse_prompt("test", HEAD + BODY).version
+    assert parse_prompt("test", HEAD.replace("To test", "For tests") + BODY).version == version
+    assert parse_prompt("test", HEAD + BODY.replace("End", "The end")).version != version
     assert (
-        parse("test", HEAD + BODY + '\n# schema\n\n```json\n{"type": "object"}\n```\n').version
+        parse_prompt(
+            "test", HEAD + BODY + '\n# schema\n\n```json\n{"type": "object"}\n```\n'
+        ).version
         != version
     )
 
 
 def test_every_bundled_prompt_says_what_it_is_for_and_leaves_no_mark_behind() -> None:
-    for prompt in map(load, names()):
+    for prompt in map(load_prompt, list_prompt_names()):
         values = DomainProfile.neutral().values() | dict.fromkeys(prompt.variables, "VALUE")
         for without in [frozenset[str](), frozenset(SWITCHES)]:
             text = prompt.render("system", values, without) + prompt.render(
@@ -83,7 +91,7 @@ def test_every_bundled_prompt_says_what_it_is_for_and_leaves_no_mark_behind() ->
 
 def test_every_schema_is_closed_and_asks_for_all_its_properties() -> None:
     """What strict structured output demands of every object."""
-    schemas = [prompt.schema for prompt in map(load, names()) if prompt.schema]
+    schemas = [prompt.schema for prompt in map(load_prompt, list_prompt_names()) if prompt.schema]
     assert schemas
     for part in (part for schema in schemas for part in objects(schema)):
         assert part["additionalProperties"] is False
@@ -102,9 +110,9 @@ def objects(schema: object) -> list[dict[str, Any]]:
 
 def test_ds_and_cdp_can_each_be_switched_off_in_generation() -> None:
     values = DomainProfile.neutral().values() | {"most": "5", "feeling": "satisfied", "thumb": "up"}
-    for name in (one for one in names() if one.startswith(("extract", "summarize"))):
+    for name in (one for one in list_prompt_names() if one.startswith(("extract", "summarize"))):
         whole, *parts = (
-            load(name).render("closing", values, set(off)) for off in ((), ("ds",), ("cdp",))
+            load_prompt(name).render("closing", values, set(off)) for off in ((), ("ds",), ("cdp",))
         )
         assert max(map(len, parts)) < len(whole), name
         assert ["Both parties answer" in part for part in parts] == [True, False], name
@@ -122,10 +130,10 @@ VALUES = DomainProfile.load(EXAMPLES / "debugging.toml").values() | {
     "most": "5",
     "feeling": "dissatisfied",
     "thumb": "down",
-    "items": numbered(RUBRICS),
+    "items": number_texts(RUBRICS),
     "item": RUBRICS[0],
     "options": join_options(OPTIONS),
-    **meaning(OPTIONS),
+    **explain_options(OPTIONS),
     "question": '"Was the task completed?"',
     "instructions": "Answer yes where the user got what was asked for.",
 }
@@ -145,34 +153,34 @@ ITEMS = {
 
 
 def sent(name: str, layout: Layout) -> list[dict[str, str]]:
-    prompt = load(name)
-    items = ITEMS.get(name.partition("_")[0], conversation(TURNS))
+    prompt = load_prompt(name)
+    items = ITEMS.get(name.partition("_")[0], make_turn_items(TURNS))
     options = OPTIONS if name == "judge_batch_paper" else [*OPTIONS, NEVER_CAME_UP]
     schema = (
-        batch_schema(prompt.schema, len(RUBRICS), options)
+        make_batch_schema(prompt.schema, len(RUBRICS), options)
         if name.startswith("judge_batch")
         else None
     )
     listing = {
-        "judge_question": by_letter(OPTIONS),
-        "judge_batch": glossed([*OPTIONS, NEVER_CAME_UP]),
+        "judge_question": list_coded_options(OPTIONS),
+        "judge_batch": list_glossed_options([*OPTIONS, NEVER_CAME_UP]),
     }
     values = VALUES | {"options": listing.get(name, join_options(OPTIONS))}
     values |= {"most": "three"} if name.startswith("extract") else {}
-    return messages(prompt, values, items, layout, schema=schema)
+    return build_messages(prompt, values, items, layout, schema=schema)
 
 
 def test_every_prompt_is_as_it_was_reviewed() -> None:
     """To take a change over: WRITE_SNAPSHOTS=1 pytest tests/unit/prompts, and read the diff."""
     parts_off = map(frozenset, ((), ("ds",), ("cdp",), ("ds", "cdp", "domain")))
-    for name, off in product(names(), parts_off):
-        if not off or off & load(name).blocks:
+    for name, off in product(list_prompt_names(), parts_off):
+        if not off or off & load_prompt(name).blocks:
             layout = Layout(b"salt", without=off, inline_schema=True)
             file = "-".join([name, *(["without"] if off else []), *sorted(off)])
             folder = snapshots_of(room_of_prompt(name))
             require_reviewed(sent(name, layout), folder / f"{file}.txt")
     snapshots = {file.stem.split("-")[0] for file in snapshots_of(CORE).iterdir()}
-    of_the_core = {name for name in names() if room_of_prompt(name) == CORE}
+    of_the_core = {name for name in list_prompt_names() if room_of_prompt(name) == CORE}
     assert snapshots == of_the_core, "none is left over"
 
 
@@ -187,11 +195,13 @@ def test_every_prompt_is_as_it_was_reviewed() -> None:
 def test_the_task_comes_last_whoever_says_it(closing: Closing, roles: list[str]) -> None:
     said = sent("judge_batch", Layout(b"salt", closing))
     assert [message["role"] for message in said] == roles
-    assert said[-1]["content"].endswith(numbered(RUBRICS))
-    prompt = load("judge_batch")
+    assert said[-1]["content"].endswith(number_texts(RUBRICS))
+    prompt = load_prompt("judge_batch")
     layout = Layout(b"salt", closing)
     first, second = (
-        messages(prompt, VALUES | {"items": numbered([text])}, conversation(TURNS), layout)
+        build_messages(
+            prompt, VALUES | {"items": number_texts([text])}, make_turn_items(TURNS), layout
+        )
         for text in RUBRICS
     )
     assert first[:-1] == second[:-1], "calls share all but their task"
@@ -205,12 +215,15 @@ def test_twenty_rubrics_take_at_most_2100_tokens_beside_the_conversation(
     profile: DomainProfile,
 ) -> None:
     """Two calls of ten rubrics and a canary, 70 characters a rubric, a token for every four characters."""
-    prompt = load("judge_batch")
+    prompt = load_prompt("judge_batch")
     rubrics = ["x" * 70] * 10 + ["x" * 55]
     options = code_options([*OPTIONS, NEVER_CAME_UP])
-    schema = batch_schema(prompt.schema, len(rubrics), options)
-    values = profile.values() | {"items": numbered(rubrics), "options": glossed(options)}
-    said = messages(
+    schema = make_batch_schema(prompt.schema, len(rubrics), options)
+    values = profile.values() | {
+        "items": number_texts(rubrics),
+        "options": list_glossed_options(options),
+    }
+    said = build_messages(
         prompt, values, [], Layout(b"salt"), schema=schema, without=frozenset({"sources"})
     )
     characters = sum(len(message["content"]) for message in said) + len(
@@ -221,15 +234,15 @@ def test_twenty_rubrics_take_at_most_2100_tokens_beside_the_conversation(
 
 def test_an_option_or_item_that_could_be_structure_is_escaped() -> None:
     assert join_options(["Yes", 'No, "or"', "<b>"]) == r'Yes, "No, \"or\"", "\u003cb\u003e"'
-    assert by_letter(["Yes", "<b>"]) == 'A. Yes\nB. "\\u003cb\\u003e"'
-    assert numbered(["a\n2. b"]) == '1. "a\\n2. b"'
+    assert list_coded_options(["Yes", "<b>"]) == 'A. Yes\nB. "\\u003cb\\u003e"'
+    assert number_texts(["a\n2. b"]) == '1. "a\\n2. b"'
     with pytest.raises(WrongUse, match="27 options"):
-        by_letter([str(i) for i in range(27)])
+        list_coded_options([str(i) for i in range(27)])
 
 
 def test_the_schema_of_a_batch_names_every_answer_once() -> None:
-    base = load("judge_batch").schema
-    schema = batch_schema(base, 2, ["Yes", "No"])
+    base = load_prompt("judge_batch").schema
+    schema = make_batch_schema(base, 2, ["Yes", "No"])
     assert schema["required"] == list(schema["properties"]) == ["1", "2"]
     assert schema["$defs"]["a"]["properties"]["answer"] == {"type": "string", "enum": ["Yes", "No"]}
     assert base["$defs"]["a"]["properties"]["answer"]["enum"] == []
@@ -239,8 +252,8 @@ RUBRIC = Rubric(id="r", text="The user thanks.", polarity="sat")
 
 
 def closing(name: str, options: list[str]) -> str:
-    gaps = {"items": "1. x", "item": "x", "options": "…", **meaning(options)}
-    return load(name).render("closing", DomainProfile.neutral().values() | gaps)
+    gaps = {"items": "1. x", "item": "x", "options": "…", **explain_options(options)}
+    return load_prompt(name).render("closing", DomainProfile.neutral().values() | gaps)
 
 
 def test_grades_are_explained_and_words_are_not() -> None:

@@ -9,7 +9,7 @@ from pollex.calibration.leverage import Leverage
 from pollex.calibration.model_choice import CandidateFigures, ModelChoice
 from pollex.conversations.conversation import Turn
 from pollex.formats.answers import Issue
-from pollex.measures.distributions import Predictions, Quality, assess, reliability
+from pollex.measures.distributions import Predictions, Quality, assess_predictions, draw_reliability
 from pollex.measures.intervals import Figure, Support
 from pollex.reports.calibration import (
     CalibrationData,
@@ -43,7 +43,9 @@ def predictions(n: int = 80) -> Predictions:
 
 def assessment() -> Quality:
     """Real figures, but without smECE's intervals, which take long."""
-    return assess(predictions(), np.random.default_rng(0), resamples=50, smece_resamples=0)
+    return assess_predictions(
+        predictions(), np.random.default_rng(0), resamples=50, smece_resamples=0
+    )
 
 
 ASSESSED = assessment()
@@ -88,7 +90,7 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
             ComparedModel(words("network"), ASSESSED, measured(-0.5)),
             ComparedModel(words("isotonic"), None, why_not=words("not asked")),
         ),
-        reliabilities=tuple(reliability(seen.proba, seen.answer, seen.text, seen.values)),
+        reliabilities=tuple(draw_reliability(seen.proba, seen.answer, seen.text, seen.values)),
         subgroups={words("system"): {words("V1"): ASSESSED}},
         mesh=(1.0, 1.5, 2.0),
         responses=(

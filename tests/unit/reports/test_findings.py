@@ -20,7 +20,7 @@ from pollex.reports.learning import (
 )
 from pollex.reports.transcript import MarkedText, marked_parts
 from pollex.rubrics.learning.results import LabelledScore
-from pollex.rubrics.lint import Mark
+from pollex.rubrics.lint import LintMark
 from pollex.rubrics.records import (
     Baseline,
     ChosenRubric,
@@ -31,11 +31,11 @@ from pollex.rubrics.records import (
 )
 from pollex.rubrics.rubric import Quote
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import share_of, worth_of
+from pollex.rubrics.worth import measure_share, measure_worth
 
 HELD = np.arange(20) < 5
 UP = np.arange(20) >= 4
-WORTH = worth_of(HELD, UP)
+WORTH = measure_worth(HELD, UP)
 GIVEN_UP = "The assistant can't book a table, and offers nothing in its place."
 
 
@@ -146,8 +146,8 @@ def test_a_near_twin_stands_under_its_rubric_with_its_own_worth_and_quote() -> N
 
 def test_marks_stand_beside_the_rubric() -> None:
     marks = (
-        Mark("event1", "“each”: one exception decides it", better=("The table is full.",)),
-        Mark("rubric2", "rare"),
+        LintMark("event1", "“each”: one exception decides it", better=("The table is full.",)),
+        LintMark("rubric2", "rare"),
     )
     page = whole_page(rubric_set(rubrics=(event(1), rubric(2, "sat"))), marks=marks)
     words = " ".join(Reader(page).words.replace("\N{NO-BREAK SPACE}", " ").split())
@@ -159,7 +159,10 @@ def test_a_full_page_has_at_most_2500_words_before_anything_is_unfolded() -> Non
     long = " ".join(["word"] * 30)
     rubrics = tuple(event(n, long, side) for n, side in enumerate(["sat", "dsat"] * 10))
     segment = Segment(
-        topic="tables", down=share_of(3, 9), rest=share_of(9, 30), examples=("a", "b", "c")
+        topic="tables",
+        down=measure_share(3, 9),
+        rest=measure_share(9, 30),
+        examples=("a", "b", "c"),
     )
     told = [replace(score, probability=0.01 if score.positive else 0.99) for score in scores()]
     page = whole_page(
@@ -172,7 +175,10 @@ def test_a_full_page_has_at_most_2500_words_before_anything_is_unfolded() -> Non
 
 def test_topics_are_told_with_share_n_interval_and_conversations() -> None:
     segment = Segment(
-        topic="tables", down=share_of(6, 10), rest=share_of(3, 30), examples=("a", "b", "c")
+        topic="tables",
+        down=measure_share(6, 10),
+        rest=measure_share(3, 30),
+        examples=("a", "b", "c"),
     )
     page = whole_page(rubric_set(segments=(segment,)))
     words = before_unfolding(page).replace("\N{NO-BREAK SPACE}", " ")
@@ -182,7 +188,7 @@ def test_topics_are_told_with_share_n_interval_and_conversations() -> None:
 
 def test_a_topic_whose_interval_holds_the_share_of_the_rest_is_not_listed() -> None:
     apart, alike = (
-        Segment(topic=name, down=share_of(hits, 10), rest=share_of(3, 30), examples=())
+        Segment(topic=name, down=measure_share(hits, 10), rest=measure_share(3, 30), examples=())
         for name, hits in (("tables", 6), ("chairs", 2))
     )
     page = before_unfolding(whole_page(rubric_set(segments=(apart, alike))))
@@ -247,7 +253,7 @@ def test_the_strongest_hints_stand_with_the_findings_and_nowhere_else() -> None:
     hint = StandingRecord(p=0.9, n=60, by="halvings")
     clear = event(1, standing=hint)
     unclear = event(
-        2, standing=hint, worth=WORTH.model_copy(update={"down_without": share_of(9, 15)})
+        2, standing=hint, worth=WORTH.model_copy(update={"down_without": measure_share(9, 15)})
     )
     user = event(3, standing=hint, tells="outcome")
 

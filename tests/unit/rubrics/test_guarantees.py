@@ -6,9 +6,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.rubrics.learning.measured import UnseenScores, guarantee
-from pollex.rubrics.records import guarantee_in_words, guarantee_text
-from pollex.selection.threshold import GuaranteedWindow, WindowSide, guaranteed_window
+from pollex.rubrics.learning.measured import UnseenScores, make_guarantee
+from pollex.rubrics.records import describe_guarantee, describe_sides
+from pollex.selection.threshold import GuaranteedWindow, WindowSide, fit_guaranteed_window
 
 
 def record(lower: WindowSide, upper: WindowSide, **held_out: Any) -> GuaranteedWindow:
@@ -23,20 +23,20 @@ ONE = WindowSide(threshold=9, confident=57, wrong=1)
 
 
 def test_sides_without_a_threshold_say_what_it_takes() -> None:
-    words = guarantee_in_words(record(NONE, replace(NONE, needed=1812)))
+    words = describe_guarantee(record(NONE, replace(NONE, needed=1812)))
     assert "this would take about 1,812 labels instead of 207" in words
     assert "no threshold is right that often" in words
     assert "Held out" not in words
-    words = guarantee_in_words(record(replace(NONE, needed=208), replace(NONE, confident=3)))
+    words = describe_guarantee(record(replace(NONE, needed=208), replace(NONE, confident=3)))
     assert "negative that certainly: a few more labels may do" in words
     assert "positive that certainly: 3 scores lie beyond a threshold, too few to tell" in words
-    assert guarantee_in_words(record(NONE, NONE)).endswith(
+    assert describe_guarantee(record(NONE, NONE)).endswith(
         "fitted on: no score is that certain, and more labels would not help, because no threshold is right that often."
     )
 
 
 def test_a_threshold_is_told_with_what_stands_behind_it() -> None:
-    words = guarantee_in_words(
+    words = describe_guarantee(
         record(NONE, replace(ONE, threshold=13.27), held_out=205, outside=73, right=68)
     )
     assert "positive over 13.3 (57 conversations, 1 wrong)" in words
@@ -47,21 +47,21 @@ def test_a_threshold_is_told_with_what_stands_behind_it() -> None:
 
 
 def test_what_is_almost_all_or_almost_none_is_not_told_as_all_or_none() -> None:
-    words = guarantee_in_words(record(NONE, ONE, held_out=400, outside=399, right=1))
+    words = describe_guarantee(record(NONE, ONE, held_out=400, outside=399, right=1))
     # Clopper–Pearson: 399/400 = 0.9975 [0.98615, 0.99994], 1/399 = 0.00251 [0.00006, 0.01388].
     assert "399 of 400 (99.8 %, 95 % interval 99 % to 99.99 %) outside" in words
     assert "1 of 399 (0.3 %, 95 % interval 0.01 % to 1 %) right" in words
-    assert "400 of 400 (100 %, 95 % interval 99 % to 100 %)" in guarantee_in_words(
+    assert "400 of 400 (100 %, 95 % interval 99 % to 100 %)" in describe_guarantee(
         record(NONE, ONE, held_out=400, outside=400)
     )
-    all_inside = guarantee_in_words(record(NONE, ONE, held_out=30))
+    all_inside = describe_guarantee(record(NONE, ONE, held_out=30))
     assert "0 of 30 (0 %, 95 % interval 0 % to 12 %) outside this window." in all_inside
     assert "right." not in all_inside
-    assert "with probability 99.9 %" in guarantee_text(replace(record(NONE, ONE), delta=0.001))
+    assert "with probability 99.9 %" in describe_sides(replace(record(NONE, ONE), delta=0.001))
 
 
 def test_held_out_conversations_that_go_together_tell_no_more_than_one() -> None:
-    words = guarantee_in_words(record(ONE, ONE, held_out=40, outside=20, right=20, blocks=(10, 5)))
+    words = describe_guarantee(record(ONE, ONE, held_out=40, outside=20, right=20, blocks=(10, 5)))
     assert "20 of 40 (50 %, 95 % interval 19 % to 81 %) outside" in words  # as 5 of 10
     assert "20 of 20 (100 %, 95 % interval 48 % to 100 %) right" in words  # as 5 of 5
 
@@ -73,9 +73,9 @@ def test_the_record_counts_held_out_scores_outside_and_those_labeled_right(flipp
     scores = np.arange(200.0)
     sign = -1.0 if flipped else 1.0
     found = (
-        guaranteed_window(sign * scores, scores > 99.5, 99.5)
+        fit_guaranteed_window(sign * scores, scores > 99.5, 99.5)
         if not flipped
-        else guaranteed_window(sign * scores, scores <= 99.5, -99.5)
+        else fit_guaranteed_window(sign * scores, scores <= 99.5, -99.5)
     )
     theta = sign * 99.5
     tested = np.array([150.0, 120, 50, 20])
@@ -93,7 +93,7 @@ def test_the_record_counts_held_out_scores_outside_and_those_labeled_right(flipp
     unseen = UnseenScores(
         talks, tested, np.full(4, 99.5), outside, outside, nothing, nothing > 0, nothing > 0
     )
-    kept = guarantee(found, unseen)
+    kept = make_guarantee(found, unseen)
     assert kept is not None
     assert (kept.held_out, kept.outside, kept.right, kept.blocks) == (4, 4, 3, (3, 3))
     assert (kept.window.lower, kept.window.upper) == (theta, theta)

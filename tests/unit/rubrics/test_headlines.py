@@ -7,20 +7,20 @@ import pytest
 from rubric_set_by_hand import figure, rubric, rubric_set
 
 from pollex.rubrics.headlines import (
-    also_borne_out,
-    habits_of,
-    headlines,
-    hints_of,
-    outcomes_of,
-    said_of,
-    sounds_of,
-    to_check,
-    too_thin,
-    turned,
-    twins,
-    why_beside,
+    explain_beside,
+    find_headline_twins,
+    list_also_borne_out,
+    list_habits,
+    list_headlines,
+    list_hints,
+    list_outcomes,
+    list_thin_rubrics,
+    list_tone_rubrics,
+    list_turned_rubrics,
+    list_unexpected_rubrics,
+    list_words,
 )
-from pollex.rubrics.lint import marks_on_answers, marks_on_pairs, marks_on_words
+from pollex.rubrics.lint import mark_answers, mark_pairs, mark_words
 from pollex.rubrics.records import (
     ChosenRubric,
     Family,
@@ -29,21 +29,21 @@ from pollex.rubrics.records import (
     RubricEvidence,
     StandingRecord,
 )
-from pollex.rubrics.rubric import Quote, Rubric, surest_first
+from pollex.rubrics.rubric import Quote, Rubric, rank_quote
 from pollex.rubrics.worth import (
-    difference,
-    doubt,
-    more_thumbs,
-    nothing_leads,
-    share_of,
-    thumbs_needed,
-    worth_of,
+    bound_difference,
+    count_thumbs_needed,
+    describe_doubt,
+    describe_missing_thumbs,
+    describe_nothing_leading,
+    measure_share,
+    measure_worth,
 )
 
 UP = np.arange(40) >= 20
-BAD = worth_of(np.arange(40) < 15, UP)
-GOOD = worth_of(np.arange(40) >= 25, UP)
-NOWHERE = worth_of(np.zeros(40, bool), UP)
+BAD = measure_worth(np.arange(40) < 15, UP)
+GOOD = measure_worth(np.arange(40) >= 25, UP)
+NOWHERE = measure_worth(np.zeros(40, bool), UP)
 
 
 def event(number: int, pattern: str = "fail_no_way", **changes: Any) -> ChosenRubric:
@@ -53,10 +53,12 @@ def event(number: int, pattern: str = "fail_no_way", **changes: Any) -> ChosenRu
 
 
 def listed(*rubrics: ChosenRubric) -> list[list[str]]:
-    return [[one.id for one in (entry.rubric, *entry.also)] for entry in headlines(rubrics, "dsat")]
+    return [
+        [one.id for one in (entry.rubric, *entry.also)] for entry in list_headlines(rubrics, "dsat")
+    ]
 
 
-LESS = worth_of(np.arange(40) < 5, UP)
+LESS = measure_worth(np.arange(40) < 5, UP)
 PROVEN, LIKELY, HINT = (StandingRecord(p=p, n=40, by="halvings") for p in (0.01, 0.2, 0.9))
 
 
@@ -67,8 +69,8 @@ def test_what_restates_the_thumb_is_an_outcome_and_no_headline() -> None:
     cause = event(3, standing=PROVEN)
     rubrics = gives_up, left, sorry, cause
     assert listed(*rubrics) == [["event3"]]
-    assert [rubric.id for rubric in outcomes_of(rubrics)] == ["event1", "event4"]
-    assert [rubric.id for rubric in hints_of(rubrics)] == ["event2"]
+    assert [rubric.id for rubric in list_outcomes(rubrics)] == ["event1", "event4"]
+    assert [rubric.id for rubric in list_hints(rubrics)] == ["event2"]
 
 
 def test_a_sentence_is_of_who_does_something_in_its_last_clause() -> None:
@@ -94,14 +96,14 @@ def test_in_a_set_with_a_models_rubrics_these_lead_and_a_built_in_one_only_if_it
     unproven = event(3, answered_by="built-in", standing=LIKELY, yields=True)
     same = event(4, answered_by="built-in", standing=PROVEN, twin_of="event1")
     assert listed(proven, unproven, same, model) == [["event1", "event4"], ["event2"]]
-    assert hints_of((proven, unproven, same, model)) == []
-    assert [one.id for one in also_borne_out((proven, unproven, same, model))] == ["event3"]
-    assert "only if it is proven" in why_beside(unproven)
+    assert list_hints((proven, unproven, same, model)) == []
+    assert [one.id for one in list_also_borne_out((proven, unproven, same, model))] == ["event3"]
+    assert "only if it is proven" in explain_beside(unproven)
     values = np.array(
         [[0.0, 0.0], [10.0, 10.0], [0.0, 0.0], [10.0, 10.0], [0.0, 10.0], [10.0, 10.0]]
     )
     apart = np.zeros(values.shape, dtype=bool)
-    assert twins([proven, model], apart, values) == {"event2": "event1"}, (
+    assert find_headline_twins([proven, model], apart, values) == {"event2": "event1"}, (
         "whichever was chosen first"
     )
 
@@ -110,8 +112,8 @@ def test_what_went_the_other_way_stands_apart_and_what_explains_most_thumbs_lead
     rubrics = event(1, worth=GOOD), event(2, worth=LESS), event(3), event(4, worth=None)
     assert listed(*rubrics) == [["event3"], ["event2"], ["event4"]]
     tone = event(5, source="signal:need", tells="tone", worth=GOOD)
-    assert [one.id for one in turned((*rubrics, tone))] == ["event1", "event5"]
-    assert not sounds_of((*rubrics, tone))
+    assert [one.id for one in list_turned_rubrics((*rubrics, tone))] == ["event1", "event5"]
+    assert not list_tone_rubrics((*rubrics, tone))
 
 
 def test_proven_and_likely_rubrics_lead_and_hints_stand_apart() -> None:
@@ -125,18 +127,23 @@ def test_proven_and_likely_rubrics_lead_and_hints_stand_apart() -> None:
     assert listed(*rubrics) == [["event2"], ["event3"], ["event4"]], (
         "a file of before says nothing of its standing"
     )
-    assert [one.id for one in hints_of(rubrics)] == ["event1"]
+    assert [one.id for one in list_hints(rubrics)] == ["event1"]
 
 
 def test_where_nothing_leads_the_thumbs_are_those_that_tested_the_rubrics() -> None:
     data = rubric_set().data
-    assert "You have 40 thumbs" in nothing_leads([event(1), event(2, standing=HINT)], data)
-    assert f"You have {data.thumbs} thumbs" in nothing_leads([event(1)], data)
-    missing = thumbs_needed(data.down, 0.3) - data.thumbs
-    assert f"about {10 * -(-missing // 10):,} more, from different users" in nothing_leads([], data)
-    assert "enough to see" in more_thumbs(1504, 0.5)
-    assert "15 points" in more_thumbs(1000, 0.5)
-    assert thumbs_needed(0.5) == 1504  # 3.5 × (1.645 + .842)² × .25 / (.16 × .0225), by hand
+    assert "You have 40 thumbs" in describe_nothing_leading(
+        [event(1), event(2, standing=HINT)], data
+    )
+    assert f"You have {data.thumbs} thumbs" in describe_nothing_leading([event(1)], data)
+    missing = count_thumbs_needed(data.down, 0.3) - data.thumbs
+    assert (
+        f"about {10 * -(-missing // 10):,} more, from different users"
+        in describe_nothing_leading([], data)
+    )
+    assert "enough to see" in describe_missing_thumbs(1504, 0.5)
+    assert "15 points" in describe_missing_thumbs(1000, 0.5)
+    assert count_thumbs_needed(0.5) == 1504  # 3.5 × (1.645 + .842)² × .25 / (.16 × .0225), by hand
 
 
 def test_deeds_lead_and_tones_stand_apart_whatever_found_them() -> None:
@@ -147,7 +154,7 @@ def test_deeds_lead_and_tones_stand_apart_whatever_found_them() -> None:
         event(5, source="turns:user:3"),
     )
     assert [one for (one,) in listed(*deeds, *tones)] == ["event1", "event2"]
-    assert [one.id for one in sounds_of((*deeds, *tones))] == ["event3", "event4", "event5"]
+    assert [one.id for one in list_tone_rubrics((*deeds, *tones))] == ["event3", "event4", "event5"]
 
 
 def test_words_that_labels_bear_out_are_a_list_of_their_own_and_others_are_how_people_sound() -> (
@@ -160,8 +167,8 @@ def test_words_that_labels_bear_out_are_a_list_of_their_own_and_others_are_how_p
     )
     turned_round = event(5, source="phrase:user:y", standing=PROVEN, worth=GOOD)
     rubrics = (word, tone, hint, likely, turned_round)
-    assert [one.id for one in said_of(rubrics)] == ["event1", "event4"]
-    assert [one.id for one in sounds_of(rubrics)] == ["event2", "event3"]
+    assert [one.id for one in list_words(rubrics)] == ["event1", "event4"]
+    assert [one.id for one in list_tone_rubrics(rubrics)] == ["event2", "event3"]
 
 
 def test_words_said_where_a_deed_is_done_or_is_not_stand_under_it_and_nowhere_else() -> None:
@@ -175,12 +182,12 @@ def test_words_said_where_a_deed_is_done_or_is_not_stand_under_it_and_nowhere_el
     )
     apart = apart.model_copy(update={"worth": GOOD})
     pool = [deed, there, apart, other]
-    beneath = twins(pool, held, None)
+    beneath = find_headline_twins(pool, held, None)
     assert beneath == {"event2": "event1", "event3": "event1"}
     nested = [rubric.model_copy(update={"twin_of": beneath.get(rubric.id, "")}) for rubric in pool]
     assert listed(*nested) == [["event1", "event2", "event3"]]
-    assert [rubric.id for rubric in said_of(nested)] == ["event4"]
-    words = {rubric.id for rubric in said_of(nested[1:])}
+    assert [rubric.id for rubric in list_words(nested)] == ["event4"]
+    words = {rubric.id for rubric in list_words(nested[1:])}
     assert words == {"event2", "event3", "event4"}, "without the deed they stand by themselves"
 
 
@@ -204,24 +211,24 @@ def test_deeds_in_conversations_that_end_badly_are_habits_to_check_and_no_part_o
         standing=PROVEN,
     )
     assert ending.entry == (ending.text, "")
-    habits = habits_of((ending,))
+    habits = list_habits((ending,))
     assert [habit.case.id for habit in habits] == ["confirmed", "asks"]
     assert "The assistant gives a negative answer" in habits[1].figures
     leads = event(2, text=asks.text, standing=PROVEN)
-    assert [habit.case.id for habit in habits_of((ending, leads))] == ["confirmed"]
+    assert [habit.case.id for habit in list_habits((ending, leads))] == ["confirmed"]
 
 
 def lists_of(rubric: ChosenRubric) -> dict[str, int]:
     """In how many entries of each list a rubric stands."""
     by_name = {
-        "leads": headlines((rubric,), rubric.polarity),
-        "hints": hints_of((rubric,)),
-        "outcomes": outcomes_of((rubric,)),
-        "said": said_of((rubric,)),
-        "beside": also_borne_out((rubric,)),
-        "sounds": sounds_of((rubric,)),
-        "check": to_check((rubric,)),
-        "thin": too_thin((rubric,)),
+        "leads": list_headlines((rubric,), rubric.polarity),
+        "hints": list_hints((rubric,)),
+        "outcomes": list_outcomes((rubric,)),
+        "said": list_words((rubric,)),
+        "beside": list_also_borne_out((rubric,)),
+        "sounds": list_tone_rubrics((rubric,)),
+        "check": list_unexpected_rubrics((rubric,)),
+        "thin": list_thin_rubrics((rubric,)),
     }
     return {name: len(entries) for name, entries in by_name.items() if entries}
 
@@ -231,8 +238,8 @@ def answered(commonest: str, share: int) -> RubricAlone:
         by="signal",
         spread=1.0,
         commonest=commonest,
-        share=share_of(share, 100),
-        auc=share_of(60, 100),
+        share=measure_share(share, 100),
+        auc=measure_share(60, 100),
     )
 
 
@@ -290,7 +297,7 @@ def test_the_same_event_of_any_object_and_of_one_object_are_twins_and_two_object
         event(3, "answer_no"),
         event(4, "fail_left"),
     ]
-    assert twins(pool, apart, values) == {"event3": "event1"}
+    assert find_headline_twins(pool, apart, values) == {"event3": "event1"}
     first = values[:, 0]
     other = values[:, 1]
     alike = np.stack([first, first + 0.1 * other, first, other], axis=1)
@@ -300,12 +307,14 @@ def test_the_same_event_of_any_object_and_of_one_object_are_twins_and_two_object
         event(3, "pushed").model_copy(update={"polarity": "sat"}),
         event(4, "asked"),
     ]
-    assert twins(pool, apart, alike) == {"event2": "event1"}, "of one side and answered alike"
+    assert find_headline_twins(pool, apart, alike) == {"event2": "event1"}, (
+        "of one side and answered alike"
+    )
     sounds = [
         event(1, source="signal:thanks", tells="manners"),
         event(2, source="signal:praise", tells="manners"),
     ]
-    assert twins(sounds, np.ones((9, 2), dtype=bool), np.ones((9, 2))) == {}, (
+    assert find_headline_twins(sounds, np.ones((9, 2), dtype=bool), np.ones((9, 2))) == {}, (
         "how users sound has no twins"
     )
 
@@ -314,8 +323,8 @@ def test_what_holds_in_much_the_same_conversations_is_told_under_the_first() -> 
     rows = np.arange(40)
     held = np.stack([rows < 20, (rows >= 5) & (rows < 22), (rows >= 15) & (rows < 35)], axis=1)
     pool = [event(1), event(2, "pushed"), event(3, "asked")]
-    assert twins(pool, held, None) == {"event2": "event1"}, "15 of 22 are of both"
-    assert twins([pool[0], event(2, "x", polarity="sat")], held[:, :2], None) == {}
+    assert find_headline_twins(pool, held, None) == {"event2": "event1"}, "15 of 22 are of both"
+    assert find_headline_twins([pool[0], event(2, "x", polarity="sat")], held[:, :2], None) == {}
 
 
 def test_nearly_the_same_words_need_fewer_of_the_same_conversations() -> None:
@@ -327,8 +336,10 @@ def test_nearly_the_same_words_need_fewer_of_the_same_conversations() -> None:
         "The user thanks for a ticket.",
     )
     first, near, other = (event(n, f"{n}", text=text) for n, text in enumerate(texts, 1))
-    assert twins([first, near], held, None) == {"event2": "event1"}, "8 of the rarer one's 12"
-    assert twins([first, other], held, None) == {}
+    assert find_headline_twins([first, near], held, None) == {"event2": "event1"}, (
+        "8 of the rarer one's 12"
+    )
+    assert find_headline_twins([first, other], held, None) == {}
 
 
 FAILS = ChosenRubric(text="The assistant can't do what is asked.", polarity="dsat")
@@ -359,7 +370,7 @@ def test_less_than_half_is_not_called_most_and_three_forms_are_enough() -> None:
     )
 
 
-WIDE = worth_of(np.arange(40) < 26, UP)
+WIDE = measure_worth(np.arange(40) < 26, UP)
 """20 of 26 thumbs down, and none elsewhere."""
 
 
@@ -374,7 +385,7 @@ HIDDEN = case("hidden", 'event:fail_no_way {"topic":"train"}', BAD, 15)
 CONFIRMED = case(
     "confirmed",
     "event:fail_confirmed",
-    worth_of((np.arange(40) > 10) & (np.arange(40) < 28), UP),
+    measure_worth((np.arange(40) > 10) & (np.arange(40) < 28), UP),
     16,
 ).model_copy(update={"within": BAD})
 OTHER = case("other", 'event:fail_no_way {"topic":"hotel"}', LESS, 5)
@@ -409,28 +420,28 @@ def test_a_family_leads_by_itself_where_no_case_explains_most_of_it() -> None:
 def test_the_worth_of_a_rubric_is_told_with_its_interval() -> None:
     held = np.array([True] * 10 + [False] * 10)
     up = np.array([True] * 9 + [False] + [True] * 5 + [False] * 5)
-    found = worth_of(held, up)
+    found = measure_worth(held, up)
     assert (found.holds.value, found.down_with.value, found.down_without.value) == (0.5, 0.1, 0.5)
     assert found.down_with.n == 10
     # Wilson's interval of 1 in 10, by hand
     assert found.down_with.low == pytest.approx(0.0179, abs=1e-4)
     assert found.down_with.high == pytest.approx(0.4042, abs=1e-4)
-    thrice = worth_of(*(np.repeat(each, 3) for each in (held, up, np.arange(20))))
+    thrice = measure_worth(*(np.repeat(each, 3) for each in (held, up, np.arange(20))))
     assert (thrice.down_with.n, thrice.down_with.units) == (30, 10)
     assert (thrice.down_with.low, thrice.down_with.high) == (
         found.down_with.low,
         found.down_with.high,
     ), "users count"
-    assert share_of(0, 0).value is None
-    assert share_of(0, 0).undefined
+    assert measure_share(0, 0).value is None
+    assert measure_share(0, 0).undefined
 
 
 def test_the_interval_of_a_difference_agrees_with_newcombe() -> None:
     # his table II, example a
-    there = share_of(56, 70)
-    elsewhere = share_of(48, 80)
-    found = difference(
-        RubricEvidence(holds=share_of(70, 150), down_with=there, down_without=elsewhere)
+    there = measure_share(56, 70)
+    elsewhere = measure_share(48, 80)
+    found = bound_difference(
+        RubricEvidence(holds=measure_share(70, 150), down_with=there, down_without=elsewhere)
     )
     assert found == pytest.approx((0.0524, 0.3339), abs=1e-4)
 
@@ -454,18 +465,18 @@ def test_what_stands_against_a_worth_is_said_in_plain_words(
     with_: tuple[int, int], without: tuple[int, int], said: str
 ) -> None:
     worth = RubricEvidence(
-        holds=share_of(with_[1], with_[1] + without[1]),
-        down_with=share_of(*with_),
-        down_without=share_of(*without),
+        holds=measure_share(with_[1], with_[1] + without[1]),
+        down_with=measure_share(*with_),
+        down_without=measure_share(*without),
     )
-    assert doubt(worth, "dsat").startswith(said)
-    assert bool(doubt(worth, "dsat")) == bool(said)
+    assert describe_doubt(worth, "dsat").startswith(said)
+    assert bool(describe_doubt(worth, "dsat")) == bool(said)
 
 
 def test_many_conversations_of_a_few_users_are_too_few_to_tell() -> None:
     held = np.arange(400) < 200
-    few = worth_of(held, np.arange(400) % 100 < np.where(held, 56, 62), np.arange(400) // 20)
-    assert doubt(few, "dsat") == "too few to tell: it holds in 200 of 400"
+    few = measure_worth(held, np.arange(400) % 100 < np.where(held, 56, 62), np.arange(400) // 20)
+    assert describe_doubt(few, "dsat") == "too few to tell: it holds in 200 of 400"
 
 
 def test_deeds_stand_before_their_occasions_and_surer_detectors_first() -> None:
@@ -473,17 +484,17 @@ def test_deeds_stand_before_their_occasions_and_surer_detectors_first() -> None:
         Quote(conversation_id="c", turn=turn, text=part, part=part)
         for turn, part in enumerate(("occasion", "act", "omission", "effect"))
     )
-    assert sorted((asked, taken, done, left), key=surest_first) == [done, left, taken, asked]
+    assert sorted((asked, taken, done, left), key=rank_quote) == [done, left, taken, asked]
     sure, unsure = (
         Quote(conversation_id="c", turn=0, text="words", sure=sure) for sure in (0.9, 0.4)
     )
-    assert sorted((unsure, sure), key=surest_first) == [sure, unsure]
+    assert sorted((unsure, sure), key=rank_quote) == [sure, unsure]
 
 
 def said(text: str, source: str = "extract_sat@1") -> list[tuple[str, tuple[str, ...]]]:
     return [
         (mark.why, mark.better)
-        for mark in marks_on_words(Rubric(id="r", text=text, polarity="sat", source=source))
+        for mark in mark_words(Rubric(id="r", text=text, polarity="sat", source=source))
     ]
 
 
@@ -536,8 +547,7 @@ def test_a_rubric_that_tells_nothing_or_rests_on_one_conversation_is_marked() ->
     )
     constant: ChosenRubric = rubric(1, "sat").model_copy(update={"alone": alone})
     whys = [
-        mark.why
-        for mark in marks_on_answers(constant, {reason.id: reason for reason in found.reasons})
+        mark.why for mark in mark_answers(constant, {reason.id: reason for reason in found.reasons})
     ]
     assert whys == [
         "nearly always the same answer: “Neutral” in 95% of 20 conversations",
@@ -546,12 +556,10 @@ def test_a_rubric_that_tells_nothing_or_rests_on_one_conversation_is_marked() ->
     rare = constant.model_copy(
         update={"alone": alone.model_copy(update={"by": "event"}), "source": "event:fail_left"}
     )
-    assert marks_on_answers(rare, {}) == [], "an event that happens seldom is not hard to judge"
+    assert mark_answers(rare, {}) == [], "an event that happens seldom is not hard to judge"
 
 
 def test_a_pair_is_a_twin_on_one_side_and_a_mirror_across_sides() -> None:
-    marks = marks_on_pairs(
-        [rubric(1, "sat"), rubric(2, "sat"), rubric(3, "dsat")], [(0, 1), (0, 2)]
-    )
+    marks = mark_pairs([rubric(1, "sat"), rubric(2, "sat"), rubric(3, "dsat")], [(0, 1), (0, 2)])
     assert [mark.why.split(" of ")[0] for mark in marks] == ["near twin", "mirror"]
     assert [mark.other for mark in marks] == ["rubric1", "rubric1"]

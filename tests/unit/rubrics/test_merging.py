@@ -1,6 +1,6 @@
 """Rubrics of equal text on one side are one before anybody is asked, whoever wrote them."""
 
-from pollex.rubrics.merging import merge_equal
+from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import BUILT_IN, PERSON, Quote, Rubric
 
@@ -23,7 +23,7 @@ def test_built_in_ones_a_models_and_a_persons_edit_are_one_with_the_reasons_and_
     )
     draft = Rubric(id="d", text="The  assistant names another time", polarity="sat", source=PERSON)
     reverse = Rubric(id="o", text=text, polarity="dsat")
-    kept, merged = merge_equal([built_in, models, draft, reverse])
+    kept, merged = merge_equal_rubrics([built_in, models, draft, reverse])
     assert [rubric.id for rubric in kept] == ["m", "o"], (
         "the best supported one, and the other side"
     )
@@ -36,12 +36,12 @@ def test_what_has_no_equal_is_as_it_was() -> None:
     rubrics = [
         ChosenRubric(id=name, text=f"The user says {name}.", polarity="sat") for name in "abc"
     ]
-    assert merge_equal(rubrics) == (tuple(rubrics), {})
+    assert merge_equal_rubrics(rubrics) == (tuple(rubrics), {})
 
 
 def test_drafts_without_an_id_stay_apart_where_their_texts_differ() -> None:
     drafts = [
         Rubric(id="", text=text, polarity="sat") for text in ("It asks.", "It ends.", "it asks")
     ]
-    kept, _ = merge_equal(drafts)
+    kept, _ = merge_equal_rubrics(drafts)
     assert [rubric.text for rubric in kept] == ["It asks.", "It ends."]

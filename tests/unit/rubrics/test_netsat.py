@@ -8,8 +8,8 @@ import pytest
 
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Unanswered
-from pollex.rubrics.score import NetSat, decide_at, value_of
-from pollex.rubrics.starter import standard, weigh
+from pollex.rubrics.score import NetSat, compute_answer_value, decide_at
+from pollex.rubrics.starter import fit_starter_weights, standardize_values
 from pollex.selection.threshold import Calibration, Window
 
 NETSAT = NetSat(
@@ -59,9 +59,9 @@ def test_a_score_outside_one_window_may_lie_in_the_one_with_a_guarantee() -> Non
 
 def test_a_point_mass_counts_with_its_option_and_rules_can_be_set() -> None:
     point = answer("s1", 0.0, 0.3, 0.7, 0.0, 0.0, source="point")
-    assert value_of(point) == 5.0
-    assert value_of(point, "expected") == pytest.approx(0.3 * 2.5 + 0.7 * 5)
-    assert value_of(ANSWERS[2], "mode") == 5.0
+    assert compute_answer_value(point) == 5.0
+    assert compute_answer_value(point, "expected") == pytest.approx(0.3 * 2.5 + 0.7 * 5)
+    assert compute_answer_value(ANSWERS[2], "mode") == 5.0
 
 
 def test_the_order_in_which_answers_came_changes_no_digit() -> None:
@@ -141,7 +141,7 @@ def samples(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         2 * good + rng.normal(size=2000),
         rng.normal(size=2000),
     ]
-    own, starter, noise = (standard(column)[:n] for column in columns)
+    own, starter, noise = (standardize_values(column)[:n] for column in columns)
     return good[:n], own, starter, noise
 
 
@@ -151,7 +151,7 @@ def test_ten_labels_leave_a_good_starter_its_weight_and_take_it_from_one_that_sa
     good, own, starter, noise = samples(2000)
     tens = [slice(first, first + 10) for first in range(0, 1000, 10)]
     helped, misled = (
-        np.mean([weigh(own[n], other[n], good[n]) for n in tens], axis=0)
+        np.mean([fit_starter_weights(own[n], other[n], good[n]) for n in tens], axis=0)
         for other in (starter, noise)
     )
     assert helped[1] > 0.5
@@ -161,12 +161,14 @@ def test_ten_labels_leave_a_good_starter_its_weight_and_take_it_from_one_that_sa
 
 def test_many_labels_move_the_weights() -> None:
     good, own, starter, noise = samples(2000)
-    assert weigh(own, noise, good)[1] < 0.15
-    assert weigh(own, starter, good)[1] > 1.5
-    assert standard(np.ones(3)).tolist() == [0, 0, 0], "without spread nothing is divided by it"
+    assert fit_starter_weights(own, noise, good)[1] < 0.15
+    assert fit_starter_weights(own, starter, good)[1] > 1.5
+    assert standardize_values(np.ones(3)).tolist() == [0, 0, 0], (
+        "without spread nothing is divided by it"
+    )
 
 
 def test_a_starter_that_points_the_wrong_way_is_left_out_and_not_turned_round() -> None:
     for n in (10, 40, 2000):
         good, own, starter, _ = samples(n)
-        assert 0 <= weigh(own, -starter, good)[1] < 0.1
+        assert 0 <= fit_starter_weights(own, -starter, good)[1] < 0.1

@@ -5,13 +5,13 @@ import pytest
 
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import NEUTRAL
-from pollex.rubrics.learning.crossfit import never_value
+from pollex.rubrics.learning.crossfit import learn_never_value
 from pollex.rubrics.learning.settings import (
     ENOUGH_LABELS,
-    HALF,
-    MOST,
+    HALF_HELD_OUT,
+    MOST_RUBRICS,
     LearnSettings,
-    held_out_share,
+    resolve_held_out_share,
 )
 
 UP = np.arange(200) < 100
@@ -24,7 +24,7 @@ def value_where_never_means(good: bool, answers: int, sign: float) -> float:
     signed[100:150] = sign * 10.0
     side = np.flatnonzero(UP if good else ~UP)
     never[side[-answers:], 0] = True
-    return never_value(signed, ~never, never, UP)
+    return learn_never_value(signed, ~never, never, UP)
 
 
 def test_no_occasion_for_what_goes_wrong_is_good_news_where_labels_say_so_and_few_answers_are_believed_less() -> (
@@ -37,18 +37,21 @@ def test_no_occasion_for_what_goes_wrong_is_good_news_where_labels_say_so_and_fe
 
 def test_without_both_thumbs_never_came_up_is_neutral() -> None:
     never = np.ones((4, 1), dtype=bool)
-    assert never_value(np.zeros((4, 1)), ~never, never, np.ones(4, dtype=bool)) == NEUTRAL
+    assert learn_never_value(np.zeros((4, 1)), ~never, never, np.ones(4, dtype=bool)) == NEUTRAL
 
 
 def test_a_budget_is_of_each_side_and_without_one_there_are_fifteen_in_all() -> None:
-    assert (LearnSettings().limits, LearnSettings().most) == ((MOST, MOST), MOST)
+    assert (LearnSettings().limits, LearnSettings().most) == (
+        (MOST_RUBRICS, MOST_RUBRICS),
+        MOST_RUBRICS,
+    )
     assert (LearnSettings(budget=(3, 3)).limits, LearnSettings(budget=(3, 3)).most) == ((3, 3), 6)
-    assert sum(LearnSettings(method="spur").limits) <= MOST
+    assert sum(LearnSettings(method="spur").limits) <= MOST_RUBRICS
     with pytest.raises(WrongUse, match="a budget of 0"):
         LearnSettings(budget=(0, 0))
 
 
 def test_half_of_the_labels_are_held_out_only_where_there_are_many_or_somebody_says_so() -> None:
-    assert held_out_share(None, smaller=ENOUGH_LABELS - 1) == 0.0
-    assert held_out_share(None, smaller=ENOUGH_LABELS) == HALF
-    assert held_out_share(0.3, smaller=10) == 0.3
+    assert resolve_held_out_share(None, smaller=ENOUGH_LABELS - 1) == 0.0
+    assert resolve_held_out_share(None, smaller=ENOUGH_LABELS) == HALF_HELD_OUT
+    assert resolve_held_out_share(0.3, smaller=10) == 0.3

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from pollex.rubrics.learning.crossfit import Weighed
-from pollex.rubrics.learning.noise import DRAWS, kept_under_noise, told_of_noise
+from pollex.rubrics.learning.crossfit import WeighedPool
+from pollex.rubrics.learning.noise import NOISE_DRAWS, describe_noise, measure_choice_under_noise
 from pollex.selection.losses import EVAL_RANGE
 
 
-def weighed(strength: float, n: int = 400) -> Weighed:
+def weighed(strength: float, n: int = 400) -> WeighedPool:
     """A pool of 40 rubrics, five of which hold with thumbs down at that strength."""
     rng = np.random.default_rng(7)
     up = rng.random(n) < 0.6
@@ -24,24 +24,24 @@ def weighed(strength: float, n: int = 400) -> Weighed:
     mined = np.zeros(40, dtype=bool)
     events = np.ones(40, dtype=bool)
     deeds = np.zeros(40, dtype=bool)
-    return Weighed(
+    return WeighedPool(
         pool, sat, mined, events, deeds, pool.ids, pool.ids, np.arange(n), (15, 15), 15, "greedy", 0
     )
 
 
 def test_a_strong_choice_stands_under_noise_and_a_weak_one_falls() -> None:
     strong, weak = (
-        kept_under_noise(weighed(strength), 1.0, hints=False) for strength in (0.2, 0.085)
+        measure_choice_under_noise(weighed(strength), 1.0, hints=False) for strength in (0.2, 0.085)
     )
-    assert len(strong) == DRAWS
+    assert len(strong) == NOISE_DRAWS
     assert np.mean(strong) > 0.95
     assert np.mean(weak) < np.mean(strong)
-    (told,) = told_of_noise(strong)
+    (told,) = describe_noise(strong)
     assert told.startswith("If 5% of the thumbs were wrong, ")
-    assert told_of_noise([]) == []
+    assert describe_noise([]) == []
 
 
 def test_the_same_seed_gives_the_same_figure() -> None:
-    assert kept_under_noise(weighed(0.1), 1.0, hints=False) == kept_under_noise(
+    assert measure_choice_under_noise(weighed(0.1), 1.0, hints=False) == measure_choice_under_noise(
         weighed(0.1), 1.0, hints=False
     )

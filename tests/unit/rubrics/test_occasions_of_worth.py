@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from pollex.graphs.learn.assemble import in_one_voice
+from pollex.graphs.learn.assemble import reconcile_standings
 from pollex.rubrics.learning.crossfit import Candidates
 from pollex.rubrics.records import StandingRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import (
-    bounds_in_words,
-    difference,
-    doubt,
-    given_chosen,
-    in_words,
-    shares_told,
-    speaks_against,
-    with_bounds,
-    worth_of,
+    bound_difference,
+    describe_bounds,
+    describe_doubt,
+    describe_shares,
+    describe_worth,
+    describe_worth_with_bounds,
+    measure_worth,
+    shrink_for_choice,
+    speaks_against_side,
 )
 from pollex.selection.multi_split import find_holding
 
@@ -37,7 +37,7 @@ def thumbs(down_with: int, down_within: int, others: int) -> np.ndarray:
 def worth(down_with: int = 32, down_within: int = 6, others: int = 20):
     came_up = np.arange(N) < 40 + others
     up = thumbs(down_with, down_within, others)
-    return worth_of(HELD, up, None, came_up, "the user wants a table")
+    return measure_worth(HELD, up, None, came_up, "the user wants a table")
 
 
 def test_enough_others_of_the_occasion_lead_whatever_their_thumbs() -> None:
@@ -56,60 +56,66 @@ def test_enough_others_of_the_occasion_lead_whatever_their_thumbs() -> None:
 def test_ten_conversations_of_one_user_are_not_enough() -> None:
     came_up = np.arange(N) < 60
     users = np.where(np.arange(N) < 40, np.arange(N), np.arange(N) // 20)
-    assert worth_of(HELD, thumbs(32, 6, 20), users, came_up, "it rains").compared == "elsewhere"
+    assert (
+        measure_worth(HELD, thumbs(32, 6, 20), users, came_up, "it rains").compared == "elsewhere"
+    )
 
 
 def test_the_occasion_is_named_with_shares_of_both_sides_of_it() -> None:
     found = worth()
-    assert in_words(found) == (
+    assert describe_worth(found) == (
         "When the user wants a table (60 of 200 conversations): 80 % thumbs down of 40 where this "
         "holds, 30 % of 20 where it doesn't."
     )
-    assert with_bounds(found) == (
+    assert describe_worth_with_bounds(found) == (
         "When the user wants a table (60 of 200 conversations): 80 % (65–90 %, n = 40) thumbs down "
         "where this holds, 30 % (15–52 %, n = 20) where it doesn't."
     )
-    assert shares_told(found) == (
+    assert describe_shares(found) == (
         "when the user wants a table: thumbs down 80 % of 40 (65–90 %), 30 % of 20 (15–52 %) where "
         "it doesn't hold"
     )
-    assert bounds_in_words(found).startswith("95 % intervals 65–90 % of 40, 15–52 % of 20; ")
-    assert "200 of 250 conversations" in bounds_in_words(found, 250)
+    assert describe_bounds(found).startswith("95 % intervals 65–90 % of 40, 15–52 % of 20; ")
+    assert "200 of 250 conversations" in describe_bounds(found, 250)
 
 
 def test_too_few_of_the_occasion_are_told_and_an_occasion_without_words_too() -> None:
-    assert in_words(worth(others=4, down_within=1)) == (
+    assert describe_worth(worth(others=4, down_within=1)) == (
         "Holds in 20 % of conversations; 80 % thumbs down there, 51 % elsewhere (all other "
         "conversations: in only 4 more could it have held)."
     )
-    assert "all other conversations: it holds whenever it could" in in_words(
+    assert "all other conversations: it holds whenever it could" in describe_worth(
         worth(others=0, down_within=0)
     )
-    judged = worth_of(HELD, thumbs(32, 6, 20), None, np.arange(N) < 60)
-    assert in_words(judged).startswith("Where it could happen (60 of 200 conversations): 80 %")
+    judged = measure_worth(HELD, thumbs(32, 6, 20), None, np.arange(N) < 60)
+    assert describe_worth(judged).startswith(
+        "Where it could happen (60 of 200 conversations): 80 %"
+    )
 
 
 def test_what_is_no_different_within_its_occasion_is_in_doubt_though_it_differs_elsewhere() -> None:
     same = worth(down_within=16)
-    assert difference(worth_of(HELD, thumbs(32, 16, 20)))[0] > 0, "all others are another thing"
-    assert doubt(same, "dsat") == "no clear difference: it may be chance"
+    assert bound_difference(measure_worth(HELD, thumbs(32, 16, 20)))[0] > 0, (
+        "all others are another thing"
+    )
+    assert describe_doubt(same, "dsat") == "no clear difference: it may be chance"
     rubric = Rubric(id="no-table", text="It couldn't book.", polarity="dsat")
     standing = StandingRecord(p=0.01, n=N, by="halvings")
-    standings, worths = in_one_voice([rubric], {rubric.id: standing}, {rubric.id: same})
+    standings, worths = reconcile_standings([rubric], {rubric.id: standing}, {rubric.id: same})
     assert standings[rubric.id].word == "likely", "a step lower: never proven where unclear"
     assert worths[rubric.id] == same
 
 
 def test_shares_of_an_occasion_are_corrected_for_the_choice_as_those_of_all_others() -> None:
     plain = worth()
-    found = given_chosen(plain, "dsat", 0.02, 0.05)
+    found = shrink_for_choice(plain, "dsat", 0.02, 0.05)
     moved = found.down_without.value - plain.down_without.value
     assert moved > 0
     assert found.down_within.value == pytest.approx(plain.down_within.value + moved)
     assert found.down_within.high - found.down_within.low > (
         plain.down_within.high - plain.down_within.low
     )
-    assert not speaks_against(found, "dsat")
+    assert not speaks_against_side(found, "dsat")
 
 
 def test_a_rubric_whose_occasion_never_came_up_holds_nowhere_that_its_value_is_high() -> None:

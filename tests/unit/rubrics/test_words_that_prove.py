@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from pollex.rubrics.learning.words import MOST_PICKED, Words, pick_words
+from pollex.rubrics.learning.words import MOST_PICKED, LogPhrases, pick_words
 
 N = 140
 PLANTED = np.arange(N) % 3 == 0
 
 
-def words_of(rng: np.random.Generator, count: int = 300) -> Words:
+def words_of(rng: np.random.Generator, count: int = 300) -> LogPhrases:
     """Phrases by chance, the first where it was planted, the second nearly there, too, but narrower."""
     present = rng.random((N, count)) < rng.uniform(0.05, 0.4, count)
     present[:, 0] = PLANTED
     present[:, 1] = PLANTED & (rng.random(N) < 0.9)
-    return Words([f"phrase:assistant:{n}" for n in range(count)], csr_matrix(present))
+    return LogPhrases([f"phrase:assistant:{n}" for n in range(count)], csr_matrix(present))
 
 
 def test_planted_words_are_proven_on_their_side_and_stand_for_narrower_ones() -> None:

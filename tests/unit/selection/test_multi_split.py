@@ -6,15 +6,15 @@ from scipy.stats import fisher_exact
 
 from pollex.selection.multi_split import (
     EVENT,
-    SPLITS,
-    halvings,
-    holm,
+    HALVINGS,
+    add_hints,
+    adjust_by_holm,
+    combine_halvings,
+    compute_one_sided_p,
+    draw_halvings,
+    keep_one_a_block,
     keep_one_a_family,
-    multi_split,
-    one_each,
-    one_sided,
-    over_halvings,
-    with_hints,
+    prove_rubrics,
 )
 
 N = 200
@@ -48,7 +48,7 @@ def test_one_sided_p_is_fishers_exact_test_in_the_direction_of_the_side() -> Non
         expected = [
             fisher_exact(table, alternative="less" if sat else "greater")[1] for table in tables
         ]
-        assert one_sided(held, UP, np.full(6, sat)) == pytest.approx(expected)
+        assert compute_one_sided_p(held, UP, np.full(6, sat)) == pytest.approx(expected)
 
 
 def test_p_values_of_halvings_become_one_by_the_quantile_rule_and_holms_adjustment_by_hand() -> (
@@ -59,28 +59,30 @@ def test_p_values_of_halvings_become_one_by_the_quantile_rule_and_holms_adjustme
         min(0.01 / 0.25, 0.02 / 0.5, 0.04 / 0.75, 0.5),
         min(0.2 / 0.25, 0.4 / 0.5, 1 / 0.75, 1.0),
     ]
-    assert over_halvings(p).tolist() == pytest.approx(
+    assert combine_halvings(p).tolist() == pytest.approx(
         [min(1, (1 - np.log(0.05)) * one) for one in by_hand]
     )
-    assert holm(np.array([0.04, 0.01, 0.03])).tolist() == pytest.approx([0.06, 0.03, 0.06])
-    assert holm(np.zeros(0)).tolist() == []
+    assert adjust_by_holm(np.array([0.04, 0.01, 0.03])).tolist() == pytest.approx(
+        [0.06, 0.03, 0.06]
+    )
+    assert adjust_by_holm(np.zeros(0)).tolist() == []
 
 
 def test_halves_have_both_classes_evenly_and_keep_users_together_of_whom_one_conversation_is_tested() -> (
     None
 ):
-    found = halvings(UP, USERS, np.random.default_rng(0))
-    assert len(found) == SPLITS
+    found = draw_halvings(UP, USERS, np.random.default_rng(0))
+    assert len(found) == HALVINGS
     for mine in found:
         by_user = mine.reshape(-1, 4)
         assert (by_user == by_user[:, :1]).all()
         assert abs(int(mine.sum()) - N // 2) <= 4
-    kept = one_each(np.arange(N) < 100, USERS, np.random.default_rng(0))
+    kept = keep_one_a_block(np.arange(N) < 100, USERS, np.random.default_rng(0))
     assert np.unique(USERS[kept]).tolist() == USERS[kept].tolist() == list(range(25))
 
 
 def test_what_goes_along_with_thumbs_is_proven_and_nothing_else_is() -> None:
-    found = multi_split(pool(1), UP, SAT, IDS, np.arange(N), np.random.default_rng(0))
+    found = prove_rubrics(pool(1), UP, SAT, IDS, np.arange(N), np.random.default_rng(0))
     assert found.p[0] <= 0.05
     assert (found.p[1:] > 0.3).all()
     assert found.chosen[0] == 1.0
@@ -89,7 +91,7 @@ def test_what_goes_along_with_thumbs_is_proven_and_nothing_else_is() -> None:
 def test_shuffled_labels_prove_nothing() -> None:
     rng = np.random.default_rng(7)
     found = [
-        multi_split(pool(2), rng.permutation(UP), SAT, IDS, np.arange(N), rng) for _ in range(20)
+        prove_rubrics(pool(2), rng.permutation(UP), SAT, IDS, np.arange(N), rng) for _ in range(20)
     ]
     assert sum(bool((one.p <= 0.05).any()) for one in found) <= 2, "at most .08 of runs"
 
@@ -124,8 +126,8 @@ def test_hints_are_added_up_to_the_maximum_behind_what_is_borne_out() -> None:
     found = keep_one_a_family(
         values, UP, SAT, np.array([0.01, *[1.0] * 5]), EVENTS, DEEDS, IDS, likely=0.3
     )
-    assert with_hints(values, UP, SAT, IDS, found, 1.0, 1).tolist() == [0]
-    first, *hints = with_hints(values, UP, SAT, IDS, found, 1.0, 15).tolist()
+    assert add_hints(values, UP, SAT, IDS, found, 1.0, 1).tolist() == [0]
+    first, *hints = add_hints(values, UP, SAT, IDS, found, 1.0, 15).tolist()
     assert first == 0
     assert set(hints) <= set(found.open.tolist())
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from pollex.errors import BadLabels
-from pollex.measures.classification import auc
+from pollex.measures.classification import compute_auc
 from pollex.selection.alpha import AlphaChoice, choose_alpha
-from pollex.selection.policies import select
+from pollex.selection.policies import select_rubrics
 
 ROWS = np.arange(80)
 
@@ -46,10 +46,10 @@ def test_every_alpha_is_measured_on_the_conversations_it_did_not_see() -> None:
         for fold in range(4):
             out = fold == ROWS % 4
             known = (values[~out], positive[~out], sat, ids)
-            held_out[out] = select(
+            held_out[out] = select_rubrics(
                 *known, (3, 0), alpha, np.random.default_rng(0), "greedy"
             ).scores(values[out])
-            aucs.append(auc(held_out[out], positive[out]))
+            aucs.append(compute_auc(held_out[out], positive[out]))
         assert (score.alpha, score.folds) == (alpha, 4)
         assert (score.mean_auc, score.deviation) == pytest.approx(
             (np.mean(aucs), np.std(aucs, ddof=1)), abs=1e-12

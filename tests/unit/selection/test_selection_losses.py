@@ -8,20 +8,20 @@ from plain_loops import plain_loss, plain_terms
 
 from pollex.errors import BadLabels
 from pollex.selection.losses import (
-    BLOCK,
-    Curves,
-    by_class,
-    candidate_terms,
-    precision_curves,
-    theta_c,
+    CELLS_A_BLOCK,
+    PrecisionCurves,
+    compute_candidate_terms,
+    compute_precision_curves,
+    compute_theta_c,
+    split_by_class,
 )
 
 UP = True
 DOWN = False
 
 
-def curves_of(scores: np.ndarray, positive: np.ndarray, grid: int = 101) -> Curves:
-    return precision_curves(scores[None, positive], scores[None, ~positive], grid)
+def curves_of(scores: np.ndarray, positive: np.ndarray, grid: int = 101) -> PrecisionCurves:
+    return compute_precision_curves(scores[None, positive], scores[None, ~positive], grid)
 
 
 def terms(scores: np.ndarray, positive: np.ndarray, grid: int = 101) -> tuple[float, float]:
@@ -40,13 +40,15 @@ def candidate_losses(
     """The loss of a set that scores `base` with each candidate added in turn: `[rubric]`, or `[alpha, rubric]`."""
     sides = (base[positive], base[~positive])
     every = np.arange(values.shape[1])
-    return candidate_terms(sides, by_class(values, positive), every, grid).loss(alpha, size)
+    return compute_candidate_terms(sides, split_by_class(values, positive), every, grid).loss(
+        alpha, size
+    )
 
 
 @pytest.mark.parametrize("labels", [[], [UP, UP], [DOWN]])
 def test_labels_that_are_all_alike_are_refused(labels: list[bool]) -> None:
     with pytest.raises(BadLabels, match="conversations are positive"):
-        theta_c(np.zeros(len(labels)), np.array(labels, dtype=bool))
+        compute_theta_c(np.zeros(len(labels)), np.array(labels, dtype=bool))
 
 
 def test_losses_of_four_conversations_worked_by_hand() -> None:
@@ -59,7 +61,7 @@ def test_losses_of_four_conversations_worked_by_hand() -> None:
     curves = curves_of(scores, positive, grid=3)
     assert curves.thresholds[0].tolist() == [0, 2, 4]
     assert curves.correctness[0] == 2
-    assert curves.theta[0] == theta_c(scores, positive) == 2
+    assert curves.theta[0] == compute_theta_c(scores, positive) == 2
     assert curves.spread[0] == pytest.approx(math.sqrt(2), abs=1e-12)
     assert curves.plus[0] == pytest.approx([2 / 3, 1, 1], abs=1e-12)
     assert curves.minus[0] == pytest.approx([1, 2 / 3, 1 / 2], abs=1e-12)
@@ -140,7 +142,7 @@ def test_any_scores_agree_with_the_plain_loop(pairs: list[tuple[float, bool]], g
 def test_many_candidates_are_the_same_in_blocks_as_one_by_one() -> None:
     positive = np.arange(2000) % 3 == 0
     values = np.random.default_rng(3).uniform(0, 10, (2000, 300))
-    assert values.size > 2 * BLOCK
+    assert values.size > 2 * CELLS_A_BLOCK
     together = candidate_losses(np.zeros(2000), values, positive, 1.0, 1)
     for column in (0, 130, 131, 132, 262, 299):
         alone = candidate_losses(np.zeros(2000), values[:, [column]], positive, 1.0, 1)

@@ -7,8 +7,8 @@ import pytest
 from plain_loops import plain_greedy, plain_loss
 
 from pollex.errors import BadLabels, WrongUse
-from pollex.selection.policies import ALPHAS, POLICIES, select, separation
-from pollex.selection.policies.ucb import play
+from pollex.selection.policies import ALPHAS, POLICIES, select_rubrics, separation
+from pollex.selection.policies.ucb import play_bandit
 from pollex.selection.pool import Pool, Selection
 
 Problem = tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]
@@ -31,7 +31,7 @@ def problem(n: int = 60, r: int = 14, seed: int = 0) -> Problem:
 def chosen(
     given: Problem, budget: tuple[int, int], policy: str, alpha: float = 1.0, seed: int = 0
 ) -> Selection:
-    return select(*given, budget, alpha, np.random.default_rng(seed), policy)
+    return select_rubrics(*given, budget, alpha, np.random.default_rng(seed), policy)
 
 
 def satisfying(values: Any, positive: Any) -> Problem:
@@ -164,7 +164,8 @@ def test_the_bandit_looks_again_at_what_looks_good_and_finds_the_better_arms() -
         values, np.arange(400) % 2 == 0, np.ones(30, bool), [f"{i:02}" for i in range(30)], (3, 0)
     )
     found = [
-        np.argsort(-play(pool, np.random.default_rng(seed)))[:3].tolist() for seed in range(20)
+        np.argsort(-play_bandit(pool, np.random.default_rng(seed)))[:3].tolist()
+        for seed in range(20)
     ]
     # of 60; one batch alone finds about half
     assert sum(arm in (4, 17, 23) for arms in found for arm in arms) >= 54

@@ -8,15 +8,15 @@ from scipy.optimize import minimize
 from scipy.stats import binomtest
 
 from pollex.errors import BadLabels
-from pollex.measures.distributions import platt_targets
-from pollex.selection.losses import theta_c
+from pollex.measures.distributions import compute_platt_targets
+from pollex.selection.losses import compute_theta_c
 from pollex.selection.threshold import (
     Calibration,
     Window,
+    count_labels_needed,
     fit_calibration,
+    fit_guaranteed_window,
     fit_window,
-    guaranteed_window,
-    least_confident,
 )
 
 
@@ -25,7 +25,7 @@ def test_one_class_has_no_window_no_guarantee_and_no_curve() -> None:
     positive = np.ones(3, bool)
     for fit in (
         lambda: fit_window(scores, positive, 1.0),
-        lambda: guaranteed_window(scores, positive, 1.0),
+        lambda: fit_guaranteed_window(scores, positive, 1.0),
     ):
         with pytest.raises(BadLabels):
             fit()
@@ -87,7 +87,7 @@ def test_outside_any_window_the_precision_holds_and_no_wider_window_would_do(
     scores = np.array([s for s, _ in pairs])
     positive = np.array([up for _, up in pairs])
     assume(positive.any() and not positive.all())
-    theta = theta_c(scores, positive)
+    theta = compute_theta_c(scores, positive)
     window = fit_window(scores, positive, theta, precision)
     lower = -np.inf if window.lower is None else window.lower
     upper = np.inf if window.upper is None else window.upper
@@ -118,20 +118,20 @@ def test_too_few_labels_have_no_threshold_and_are_told_how_many_it_takes_if_any_
     # all are there.
     # An error in 11, as Jeffreys counts none in 10, leaves a gap of 0.1 − 0.5/11 to prove with
     # certainty 0.95.
-    found = guaranteed_window(np.arange(20.0), np.arange(20) > 9, 9.5)
+    found = fit_guaranteed_window(np.arange(20.0), np.arange(20) > 9, 9.5)
     assert (found.window.lower, found.window.upper) == (None, None)
     assert (found.n, found.upper.confident, found.upper.wrong) == (20, 0, 0)
     expected = 1.6449**2 * 0.9 * 0.1 / (0.1 - 0.5 / 11) ** 2 / 0.5
     assert found.lower.needed == found.upper.needed == pytest.approx(expected, abs=1.5)
-    never = guaranteed_window(np.arange(400.0), np.arange(400) % 2 == 0, 199.5)
+    never = fit_guaranteed_window(np.arange(400.0), np.arange(400) % 2 == 0, 199.5)
     assert (never.upper.threshold, never.upper.needed, never.lower.needed) == (None, None, None)
 
 
 def test_the_least_number_of_labels_is_where_an_exact_test_first_rejects() -> None:
-    assert least_confident(0.9, 0.05) == 29  # 0.9^29 = 0.047, 0.9^28 = 0.052
-    assert least_confident(0.9, 0.05, wrong=1) == 46
+    assert count_labels_needed(0.9, 0.05) == 29  # 0.9^29 = 0.047, 0.9^28 = 0.052
+    assert count_labels_needed(0.9, 0.05, wrong=1) == 46
     for wrong in (0, 1, 3):
-        n = least_confident(0.8, 0.02, wrong)
+        n = count_labels_needed(0.8, 0.02, wrong)
         assert less(wrong, n - 1, 0.2) > 0.02 >= less(wrong, n, 0.2)
 
 
@@ -140,7 +140,7 @@ def test_the_upper_side_of_a_hundred_conversations_worked_by_hand() -> None:
     # and then one after another is wrong, until the test at δ/2 = 0.05 rejects no more. Under θ all
     # are right.
     scores = np.arange(200.0)
-    found = guaranteed_window(scores, scores >= 120, 99.5)
+    found = fit_guaranteed_window(scores, scores >= 120, 99.5)
     wrong = next(number for number in range(9) if less(number + 1, 81 + number) > 0.05)
     assert (found.upper.confident, found.upper.wrong) == (80 + wrong, wrong)
     assert found.upper.threshold == 119.5 - wrong
@@ -154,7 +154,7 @@ def test_a_threshold_behind_one_that_failed_is_not_taken_even_where_its_own_test
     positive = scores >= 200
     positive[350:400:9] = False
     assert less(6, 200) < 0.01
-    assert guaranteed_window(scores, positive, 199.5).upper.threshold is None
+    assert fit_guaranteed_window(scores, positive, 199.5).upper.threshold is None
 
 
 @given(st.integers(0, 10_000), st.sampled_from([60, 200, 400]))
@@ -162,8 +162,8 @@ def test_the_sides_mirror_each_other_and_stay_on_theirs(seed: int, n: int) -> No
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=n)
     positive = rng.random(n) < 1 / (1 + np.exp(-5 * scores))
-    found = guaranteed_window(scores, positive, 0.1)
-    mirrored = guaranteed_window(-scores, ~positive, -0.1)
+    found = fit_guaranteed_window(scores, positive, 0.1)
+    mirrored = fit_guaranteed_window(-scores, ~positive, -0.1)
     for one, other in ((found.upper, mirrored.lower), (found.lower, mirrored.upper)):
         assert (one.confident, one.wrong) == (other.confident, other.wrong)
         assert one.threshold == (
@@ -186,7 +186,10 @@ def test_the_guarantee_is_kept_where_the_plug_in_window_fails_most_of_the_time()
     for _ in range(200):
         scores = rng.normal(size=400)
         positive = rng.random(400) < np.where(scores > 0, 0.895, 0.105)
-        windows = fit_window(scores, positive, 0.0), guaranteed_window(scores, positive, 0.0).window
+        windows = (
+            fit_window(scores, positive, 0.0),
+            fit_guaranteed_window(scores, positive, 0.0).window,
+        )
         failures += [(window.lower, window.upper) != (None, None) for window in windows]
     assert failures[0] >= 190
     assert failures[1] <= 34
@@ -219,7 +222,7 @@ def test_the_fit_is_the_minimum_that_a_general_optimiser_finds(scale: float, shi
     rng = np.random.default_rng(0)
     positive = rng.random(150) < 0.3
     z = rng.normal(size=150) + shift * positive
-    targets = platt_targets(positive.astype(np.int64), 2)[:, 1]
+    targets = compute_platt_targets(positive.astype(np.int64), 2)[:, 1]
 
     def loss(weights: np.ndarray) -> float:
         logits = weights[0] * z + weights[1]
@@ -242,7 +245,7 @@ def test_more_certainty_never_widens_what_is_confident() -> None:
     scores = rng.normal(size=600)
     positive = rng.random(600) < 1 / (1 + np.exp(-6 * scores))
     counts = [
-        guaranteed_window(scores, positive, 0.0, delta=delta).upper.confident
+        fit_guaranteed_window(scores, positive, 0.0, delta=delta).upper.confident
         for delta in (0.3, 0.1, 0.02)
     ]
     assert counts == sorted(counts, reverse=True)

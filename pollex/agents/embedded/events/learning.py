@@ -40,7 +40,7 @@ from pollex.agents.embedded.events.topics import Topics, learn_topics, name_topi
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.splits import number_blocks
 from pollex.rubrics.records import Segment
-from pollex.rubrics.worth import share_among
+from pollex.rubrics.worth import measure_share_among
 
 # bound of the false discovery rate
 FALSE_DISCOVERY_RATE = 0.2
@@ -527,8 +527,8 @@ def rank_segments(
         rows = about[:, index]
         if rows.sum() < FEWEST_ABOUT:
             continue
-        down = share_among(rows, ~up, together)
-        rest = share_among(~rows, ~up, together)
+        down = measure_share_among(rows, ~up, together)
+        rest = measure_share_among(~rows, ~up, together)
 
         # Where a topic goes better than the rest, conversations that went well show it.
         goes_better = (down.value or 0.0) < (rest.value or 0.0)

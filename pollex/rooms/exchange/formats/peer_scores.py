@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pollex.formats.scores import get_answer_value
 from pollex.rubrics.answers import Answer
-from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.score import Score
 
 DIGEST = 12
@@ -59,7 +59,7 @@ def figures_of(score: Score, rubrics: RubricSet) -> list[PeerFigure]:
         return []
 
     # the score and the label, which rest on all rubrics
-    digest = digest_of(rubrics.rubrics)[:DIGEST]
+    digest = hash_rubrics(rubrics.rubrics)[:DIGEST]
     about = {
         "probability": score.probability,
         "entropy": score.entropy,
@@ -253,7 +253,7 @@ def requests_of(
     """
     requests: list[dict[str, Any]] = []
     left_out: list[tuple[str, str]] = []
-    digest = digest_of(rubrics.rubrics)[:DIGEST]
+    digest = hash_rubrics(rubrics.rubrics)[:DIGEST]
     for score in scores:
         aim = (aims or {}).get(score.conversation_id, Aim(score.conversation_id))
         figures = figures_of(score, rubrics)

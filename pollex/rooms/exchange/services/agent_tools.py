@@ -17,10 +17,10 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.read_logs import logs_of
-from pollex.prompts.data_boundary import seal
+from pollex.prompts.data_boundary import seal_items
 from pollex.rooms import hooks_of
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
-from pollex.rubrics.rubric_set import RubricSet, place_of
+from pollex.rubrics.rubric_set import RubricSet, get_arrays_path
 from pollex.services.compare import compare_runs
 from pollex.services.held import read_held_rubrics
 from pollex.services.history import find_rubric_named
@@ -330,7 +330,7 @@ class AgentTools:
                 str(arguments.get("out") or "rubrics.json"),
             )
         )
-        arrays = place_of(Path(file), rubric_set.calibrator.facts)
+        arrays = get_arrays_path(Path(file), rubric_set.calibrator.facts)
         what = f"the arrays of the set that {rubric_set.run} made are not in the store: they stand in {arrays}"
         raise WrongUse(
             what,
@@ -396,7 +396,7 @@ class AgentTools:
             **left,
         }
         # the head is sealed, too: names of runs and ids come from elsewhere
-        return seal([self._short(head | about), *page], self.salt)
+        return seal_items([self._short(head | about), *page], self.salt)
 
     def _short(self, value: Any) -> Any:
         """Return a value with long texts and lists cut, by how much in `NAME_cut`; without texts where none are due."""

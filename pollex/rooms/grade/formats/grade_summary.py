@@ -7,7 +7,12 @@ from typing import Any, Literal
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.distributions import agreement_of_grades, areas, cumulative, mean_grade
+from pollex.measures.distributions import (
+    compute_cumulative_shares,
+    estimate_areas,
+    estimate_grade_agreement,
+    estimate_mean_grade,
+)
 from pollex.measures.intervals import Figure
 from pollex.rooms.grade.agents.llm.reference_judge import (
     PLAIN,
@@ -116,7 +121,7 @@ def summary(
 
     # the mean of each column, over all and by category
     means = [
-        Mean(category, name, mean_grade(column[here(category)], rng))
+        Mean(category, name, estimate_mean_grade(column[here(category)], rng))
         for category in every
         for name, column in columns.items()
     ]
@@ -135,7 +140,7 @@ def summary(
         for name, column in columns.items():
             if name == HUMAN:
                 continue
-            figures = agreement_of_grades(
+            figures = estimate_grade_agreement(
                 column[rows],
                 columns[HUMAN][rows],
                 rng,
@@ -152,7 +157,7 @@ def summary(
         # means without a case are left out
         means=tuple(mean for mean in means if mean.figure.n),
         levels=levels,
-        shares={name: cumulative(grades, levels) for name, grades in judges.items()},
+        shares={name: compute_cumulative_shares(grades, levels) for name, grades in judges.items()},
         counts={name: int((~np.isnan(grades)).sum()) for name, grades in judges.items()},
         areas=areas_of_judges,
         agreement=agreement,
@@ -223,7 +228,7 @@ def _areas_against_people(
     if HUMAN not in judges:
         return {}
 
-    return areas(
+    return estimate_areas(
         {name: grades for name, grades in judges.items() if name != HUMAN},
         judges[HUMAN],
         rng,

@@ -9,9 +9,9 @@ from langgraph.graph import StateGraph
 from pollex.agents.roles import detail_of
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import PollexError
-from pollex.graphs.batches import BatchState, BatchWork, add_batches, on_each
+from pollex.graphs.batches import BatchState, BatchWork, add_batches, make_item_node
 from pollex.graphs.context import Context
-from pollex.graphs.findings import REASON, in_short
+from pollex.graphs.findings import LONGEST_REASON, shorten_text
 from pollex.rooms.grade.agents.llm.respondent import Respondent
 from pollex.rooms.grade.conversations.references import Case
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
@@ -54,9 +54,12 @@ class AnswerWork(BatchWork):
             answer = conversation.turns[-1].content
 
         # question and answer only where the store keeps texts
-        row: dict[str, Any] = {"why": in_short(conversation.metadata["detail"], REASON)}
+        row: dict[str, Any] = {"why": shorten_text(conversation.metadata["detail"], LONGEST_REASON)}
         if self.store.texts:
-            row |= {"answer": in_short(answer, REASON), "question": in_short(case.question)}
+            row |= {
+                "answer": shorten_text(answer, LONGEST_REASON),
+                "question": shorten_text(case.question),
+            }
 
         row |= {
             "outcome": conversation.metadata["outcome"],
@@ -74,7 +77,7 @@ class AnswerWork(BatchWork):
         )
 
 
-@on_each(AnswerWork)
+@make_item_node(AnswerWork)
 async def respond(live: AnswerWork, id_: str) -> None:
     """Ask each question of the batch, and store the system's answer or why there is none."""
     case = live.cases[id_]

@@ -8,9 +8,9 @@ from typing import Any
 from langgraph.graph import StateGraph
 
 from pollex.agents.roles import Judge
-from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask, on_each
+from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask_judge, make_item_node
 from pollex.graphs.context import Context
-from pollex.graphs.findings import ANSWERS, answers_in_words, first_reason, in_short
+from pollex.graphs.findings import MOST_ANSWERS, describe_answers, get_first_reason, shorten_text
 from pollex.rooms.grade.agents.llm.reference_judge import plain_questions, type_question
 from pollex.rooms.grade.conversations.references import Case
 from pollex.rooms.grade.prompts.grading.profile import OVERALL, ReferencingProfile
@@ -78,15 +78,15 @@ class GradeWork(BatchWork):
         grades = self.grades_of([*answers.values()])
         overall = grades.get(OVERALL)
         if self.store.texts:
-            about = {"question": in_short(case.question)}
+            about = {"question": shorten_text(case.question)}
         else:
             about = {}
 
         row = {
-            "why": first_reason(self.telling(answers), texts=self.store.texts),
+            "why": get_first_reason(self.telling(answers), texts=self.store.texts),
             "overall": overall,
             "outcome": outcome,
-            "grades": dict(list(grades.items())[:ANSWERS]),
+            "grades": dict(list(grades.items())[:MOST_ANSWERS]),
             **about,
         }
         # the run's figures are means of these
@@ -129,7 +129,7 @@ class GradeWork(BatchWork):
         questions: Sequence[Question],
     ) -> None:
         """Ask about a case, and keep the answers until it is settled."""
-        answers = await ask(self, name, judge, case.conversation, questions)
+        answers = await ask_judge(self, name, judge, case.conversation, questions)
         # by question, so that an answer that is asked for again replaces the first
         for answer in answers:
             self.answers[case.id][answer.question_id] = answer
@@ -141,14 +141,14 @@ class GradeWork(BatchWork):
             name,
             case.id,
             lambda: {
-                "why": first_reason(answers, texts=self.store.texts),
-                **answers_in_words(questions, others),
-                **dict(list(grades.items())[:ANSWERS]),
+                "why": get_first_reason(answers, texts=self.store.texts),
+                **describe_answers(questions, others),
+                **dict(list(grades.items())[:MOST_ANSWERS]),
             },
         )
 
 
-@on_each(GradeWork)
+@make_item_node(GradeWork)
 async def classify(live: GradeWork, id_: str) -> None:
     """Ask a model for the type of each task that no category tells; it may be unsure."""
     if id_ in live.untyped:
@@ -160,7 +160,7 @@ async def classify(live: GradeWork, id_: str) -> None:
         )
 
 
-@on_each(GradeWork)
+@make_item_node(GradeWork)
 async def grade_by_rules(live: GradeWork, id_: str) -> None:
     """Grade each answer against its reference, on each dimension and overall."""
     case = live.cases[id_]
@@ -172,7 +172,7 @@ async def grade_by_rules(live: GradeWork, id_: str) -> None:
     )
 
 
-@on_each(GradeWork)
+@make_item_node(GradeWork)
 async def grade_plainly(live: GradeWork, id_: str) -> None:
     """Grade each answer without reference and rules, where that is wanted."""
     if live.plain is not None:
@@ -184,7 +184,7 @@ async def grade_plainly(live: GradeWork, id_: str) -> None:
         )
 
 
-@on_each(GradeWork)
+@make_item_node(GradeWork)
 async def count_grades(live: GradeWork, id_: str) -> None:
     """Count what each case came to."""
     case = live.cases[id_]

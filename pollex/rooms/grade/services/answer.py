@@ -12,7 +12,7 @@ from pollex.conversations.logs import BadRow
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_format, write_rows
 from pollex.graphs.context import Progress
-from pollex.graphs.run import carry_out
+from pollex.graphs.run import carry_out_run
 from pollex.rooms.grade.agents.llm.respondent import Respondent
 from pollex.rooms.grade.conversations.references import Case, Cases
 from pollex.rooms.grade.formats.references import read_cases
@@ -248,7 +248,7 @@ async def respond(
             cases={case.id: case for case in cases},
             respondent=respondent,
         )
-        state = await carry_out(
+        state = await carry_out_run(
             build(),
             live,
             AnswerContext.of(setting.arguments),

@@ -13,7 +13,7 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_apart, require_format, require_writable, write_rows
 from pollex.graphs.context import Progress
-from pollex.graphs.run import carry_out
+from pollex.graphs.run import carry_out_run
 from pollex.outputs import write_text
 from pollex.rooms.grade.agents.llm.reference_judge import (
     TYPE,
@@ -434,7 +434,7 @@ async def grade_cases(
                 case.id for case in left if case.id not in types and _needs_type(profile, case)
             },
         )
-        state = await carry_out(
+        state = await carry_out_run(
             build(),
             live,
             GradeContext.of(setting.arguments),

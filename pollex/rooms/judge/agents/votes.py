@@ -24,7 +24,7 @@ from pollex.agents.roles import Judge, unanswered
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError, WrongUse
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
-from pollex.rubrics.rubric import content_id
+from pollex.rubrics.rubric import make_content_id
 
 RUNS = 7
 ROUNDING = 1e-9
@@ -367,7 +367,7 @@ def make_question(text: str, options: Sequence[str]) -> Question:
         worth.append(Option(text=option, value=float(len(options) - 1 - i)))
 
     return Question(
-        id=content_id("question", text, *options),
+        id=make_content_id("question", text, *options),
         text=text,
         options=tuple(worth),
     )
@@ -467,7 +467,7 @@ class Ensemble:
     @property
     def drawn_from(self) -> str:
         """Fingerprint of the judges alone, on which single runs depend."""
-        return content_id(*(judge.fingerprint for judge in self.judges))
+        return make_content_id(*(judge.fingerprint for judge in self.judges))
 
     async def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Let every judge prepare."""

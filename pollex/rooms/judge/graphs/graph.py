@@ -9,9 +9,9 @@ from langgraph.graph import END, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from pollex.graphs.batches import BatchState, BatchWork, add_batches, finish, on_each
-from pollex.graphs.context import ConversationIndex, LogContext, resources
-from pollex.graphs.findings import first_reason
+from pollex.graphs.batches import BatchState, BatchWork, add_batches, finish, make_item_node
+from pollex.graphs.context import ConversationIndex, LogContext, get_resources
+from pollex.graphs.findings import get_first_reason
 from pollex.rooms.judge.agents.votes import (
     PERSON,
     Ensemble,
@@ -117,7 +117,7 @@ class JudgeWork(BatchWork):
         )
         # texts only where the store keeps texts at all
         row = {
-            "why": first_reason(_of_majority(votes, tally), texts=self.store.texts),
+            "why": get_first_reason(_of_majority(votes, tally), texts=self.store.texts),
             "verdict": f"none: {refusal.replace('_', ' ')}" if chosen is None else options[chosen],
             "final": "" if not later else "no: τ is fitted when all runs are in",
             "agreed": f"{agreed} of {len(votes)} runs",
@@ -179,7 +179,7 @@ def _of_majority(votes: Sequence[Answer | Unanswered], tally: Tally) -> list[Ans
     return [vote for vote in votes if isinstance(vote, Answer) and vote.chosen == option]
 
 
-@on_each(JudgeWork)
+@make_item_node(JudgeWork)
 async def ask_runs(live: JudgeWork, id_: str) -> None:
     """Ask the ensemble's runs about each conversation of the batch."""
     conversation = live.shelf[id_]
@@ -221,7 +221,7 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
 
 async def fit_rule(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:  # noqa: ARG001
     """Fit τ to the thumbs if a precision is wanted, and count the verdicts."""
-    live = await resources(runtime, JudgeWork)
+    live = await get_resources(runtime, JudgeWork)
     with live.tracer.span("fit_rule", kind="node") as span:
         tallied = await asyncio.to_thread(live.tallied)
         span.outputs([tallied.rule.in_words()])
@@ -252,7 +252,7 @@ async def human_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
 
     A resumed node is run again from its beginning, so nothing else is done here.
     """
-    question = (await resources(runtime, JudgeWork)).task.question
+    question = (await get_resources(runtime, JudgeWork)).task.question
     options = [option.text for option in question.options]
     request = {
         "question": question.text,
@@ -264,7 +264,7 @@ async def human_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
 
 async def apply_review(state: JudgeState, runtime: Runtime[Any]) -> JudgeState:
     """Store people's answers; skip those that weren't asked for or are no option."""
-    live = await resources(runtime, JudgeWork)
+    live = await get_resources(runtime, JudgeWork)
     question = live.task.question
     waiting = set(state["waiting"])
     options = [option.text for option in question.options]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.distributions import entropy
-from pollex.measures.intervals import Figure, exact_share
+from pollex.measures.distributions import compute_entropy
+from pollex.measures.intervals import Figure, make_exact_share
 
 TIE = -1
 """In an array of modes: two options have as many votes, or none has any."""
@@ -23,7 +23,7 @@ def entropies(votes: Ints) -> Floats:
     """Compute the diversity entropy in nats of votes [..., option]; NaN without votes."""
     total = votes.sum(axis=-1, keepdims=True)
     p = np.divide(votes, total, out=np.full(votes.shape, np.nan), where=total > 0)
-    return entropy(p)
+    return compute_entropy(p)
 
 
 def modes(votes: Ints) -> Ints:
@@ -59,7 +59,7 @@ class TauSide:
     @property
     def precision(self) -> Figure:
         """Share that is right."""
-        return exact_share(self.right, self.n, self.units)
+        return make_exact_share(self.right, self.n, self.units)
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class TauSplit:
     @property
     def coverage(self) -> Figure:
         """Share that passes."""
-        return exact_share(self.passed.n, self.passed.n + self.left.n, self.units)
+        return make_exact_share(self.passed.n, self.passed.n + self.left.n, self.units)
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -245,7 +245,7 @@ class FittedTau:
     @property
     def precision(self) -> Figure:
         """On the conversations that it was fitted to, and so too good by a little."""
-        return exact_share(self.right, self.passed, self.units)
+        return make_exact_share(self.right, self.passed, self.units)
 
     @property
     def as_json(self) -> dict[str, Any]:

@@ -19,11 +19,11 @@ from pollex.conversations.logs import Logs
 from pollex.errors import UNREADABLE, BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_apart, require_format, require_writable
-from pollex.gateway.batches.desk import Round
+from pollex.gateway.batches.desk import BatchRound
 from pollex.gateway.budget import Budget
 from pollex.gateway.calls import Call, Completed, Outcome
 from pollex.graphs.context import Progress
-from pollex.prompts.domain import DomainProfile, profile_at
+from pollex.prompts.domain import DomainProfile, load_profile
 from pollex.rooms.judge.agents.embedded.rater import EmbeddedRater
 from pollex.rooms.judge.agents.llm.rater import LlmRater, Variant, calls_of
 from pollex.rooms.judge.agents.votes import RUNS, Ensemble, Repeatable, Rule, Task, make_question
@@ -110,7 +110,7 @@ class JudgeOptions:
         """Return the domain profile."""
         if isinstance(self.domain, DomainProfile):
             return self.domain
-        return profile_at(self.domain)
+        return load_profile(self.domain)
 
     def task(self, members: Sequence[str]) -> Task:
         """Return the question and the rule.
@@ -385,7 +385,7 @@ async def _judge(
         if members := options.members(model):
             # of the whole command
             budget = Budget(model.limits)
-            together = Round()
+            together = BatchRound()
             instructions = options.instructions_text()
             staff = []
             # a chat object is one model, whatever its name

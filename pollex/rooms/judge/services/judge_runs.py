@@ -6,7 +6,7 @@ from typing import Any
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import ResumeRefused, WrongUse
 from pollex.graphs.context import ConversationIndex
-from pollex.graphs.run import carry_out
+from pollex.graphs.run import carry_out_run
 from pollex.rooms.judge.agents.votes import Ensemble, Task, verdict
 from pollex.rooms.judge.graphs.state import Tallied, count_run
 from pollex.rooms.judge.store.votes import TASK, so_far, task_of, votes_of
@@ -146,7 +146,7 @@ async def _judge(
         task=task,
         stored_votes=partial,
     )
-    state = await carry_out(
+    state = await carry_out_run(
         build(),
         live,
         JudgeContext.of(setting.arguments),

@@ -21,7 +21,7 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import BadRow
 from pollex.conversations.splits import number_blocks
 from pollex.formats.write import write_lines, write_rows
-from pollex.measures.intervals import Figure, exact_share
+from pollex.measures.intervals import Figure, make_exact_share
 from pollex.rooms.judge.agents.votes import Rule, Task, Verdict, all_but_one, persons_question
 from pollex.rooms.judge.formats.verdicts import (
     COLUMNS,
@@ -451,7 +451,7 @@ class People:
     @property
     def share(self) -> Figure:
         """Share on which all say the same."""
-        return exact_share(self.agreed, self.texts)
+        return make_exact_share(self.agreed, self.texts)
 
     @property
     def as_json(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pollex.agents.llm.asker import Asker
 from pollex.conversations.conversation import ToolCall, iterate_tool_uses, list_messages
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.gateway.calls import Call, Completed
-from pollex.gateway.thoughts import without_thoughts
+from pollex.gateway.thoughts import remove_thoughts
 from pollex.outputs import write_text
 from pollex.rooms.remedy.agents.acting import acting_behind, acting_in
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
@@ -126,7 +126,7 @@ class EndpointAssistant:
         # truncated and refused replies are no replies
         if not isinstance(outcome, Completed):
             return NoReply(outcome.kind, outcome.detail)
-        if not (text := without_thoughts(outcome.text)):
+        if not (text := remove_thoughts(outcome.text)):
             return NoReply("empty", "thoughts and no answer")
 
         # cost in prices of a read token: a written one costs `written` times as much

@@ -14,8 +14,8 @@ from langgraph.types import interrupt
 from pollex.errors import LimitReached
 from pollex.graphs.batches import BatchState
 from pollex.graphs.batches import finish as recorded
-from pollex.graphs.context import LogContext, resources
-from pollex.graphs.findings import questions_in_short
+from pollex.graphs.context import LogContext, get_resources
+from pollex.graphs.findings import shorten_questions
 from pollex.rooms.remedy.graphs.told import replies_told
 from pollex.rooms.remedy.graphs.trial import (
     RemedyWork,
@@ -167,14 +167,14 @@ def with_replies(
         {
             **update,
             **replies,
-            "questions": questions_in_short(trial.questions),
+            "questions": shorten_questions(trial.questions),
         },
     )
 
 
 async def gather(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Begin with the changes that the user gave, or with none."""
-    live = await resources(runtime, RemedyWork)
+    live = await get_resources(runtime, RemedyWork)
     begun = cast(RemedyState, {**BEGUN, "run": live.run, **live.begun})
     if begun["edits"]:  # where people write the replies, they find all of them at once
         await expect_written(
@@ -188,7 +188,7 @@ async def gather(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # n
 
 async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Ask again where replies failed and where they went well: under the old prompt, a plain one, and with hints."""
-    live = await resources(runtime, RemedyWork)
+    live = await get_resources(runtime, RemedyWork)
     # the old prompt, a plain one, and one with a hint for each context
     trial = live.trials["headroom"] = live.make("headroom", ())
     with live.tracer.span("reproduce", kind="node"):
@@ -221,7 +221,7 @@ async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  
 
 async def propose(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Have changes proposed, and vet them."""
-    live = await resources(runtime, RemedyWork)
+    live = await get_resources(runtime, RemedyWork)
     with live.tracer.span("propose", kind="node") as span:
         proposals = await live.propose(live.trials["headroom"])
         # refused proposals stay in the state, to be told with their reason
@@ -259,7 +259,7 @@ async def accept(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # n
 
 async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Try all on half of the contexts, the better half of them on the rest; keep the best."""
-    live = await resources(runtime, RemedyWork)
+    live = await get_resources(runtime, RemedyWork)
     names = state["edits"]
     # with few changes nothing is to be chosen
     if len(names) <= live.finalists:
@@ -294,7 +294,7 @@ async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 
 async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # noqa: ARG001
     """Plant a prompt that only has replies claim to do well: does the judge believe it?"""
-    live = await resources(runtime, RemedyWork)
+    live = await get_resources(runtime, RemedyWork)
     with live.tracer.span("flatter", kind="node"):
         trial = await ask_trial(live, live.make("flatter", ()))
 
@@ -307,7 +307,7 @@ async def flatter(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  # 
 
 async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Write down what is asked, in which order, and how it is decided, before the first reply is asked for."""
-    live = await resources(runtime, RemedyWork)
+    live = await get_resources(runtime, RemedyWork)
     trial = live.trials["prove"] = live.make("prove", texts_of(state))
     await live.register(live.run, trial, texts_of(state))
     # a cap ended it before: what wasn't asked then is left out
@@ -319,7 +319,7 @@ async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 
 async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Ask for and judge the replies of a wave, both arms in turn."""
-    live = await resources(runtime, RemedyWork)
+    live = await get_resources(runtime, RemedyWork)
     trial = live.trials["prove"]
     # where a cap ended an earlier try, its cut stays as it was
     ended = step(live.store, live.run, CUT) or {}
@@ -369,7 +369,7 @@ async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 
 async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Look at what came in, and decide whether to go on."""
-    live = await resources(runtime, RemedyWork)
+    live = await get_resources(runtime, RemedyWork)
     trial = live.trials["prove"]
     at = state["look"]
     names = state["edits"]
@@ -416,7 +416,7 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 
 async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Have a second judge compare the replies without rubrics, and judge them by other words."""
-    live = await resources(runtime, RemedyWork)
+    live = await get_resources(runtime, RemedyWork)
     second_opinions = dict[str, dict[str, Any]]()
     with live.tracer.span("compare", kind="node"):
         # only gains are compared: a reader costs calls
@@ -447,7 +447,7 @@ async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 
 async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     """Wait for people to compare pairs, where that was asked for: resumed with their choices by pair."""
-    live = await resources(runtime, RemedyWork)
+    live = await get_resources(runtime, RemedyWork)
     chosen = dict[str, str]()
     if (arm := compared_arm(state)) != OLD and (pairs := live.sheet(live.trials["prove"], arm)):
         chosen = interrupt({"pairs": pairs})
@@ -457,7 +457,7 @@ async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 
 async def finish(state: RemedyState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Conclude on each change that was proven, and record what the run came to."""
-    live = await resources(runtime, RemedyWork)
+    live = await get_resources(runtime, RemedyWork)
     if state["ended"]:
         # conclusions fit models: a thread keeps the loop free
         verdicts = await asyncio.to_thread(live.conclude, live, state)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.graphs.findings import FIRST, WORST, in_short
+from pollex.graphs.findings import MOST_SHOWN, MOST_WORST, shorten_text
 from pollex.measures.arrays import Floats
 from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply
 from pollex.rooms.remedy.graphs.trial import Trial
@@ -39,12 +39,12 @@ def replies_told(
             answered.append(n)
 
     rows = []
-    for n in answered[:FIRST]:
+    for n in answered[:MOST_SHOWN]:
         rows.append(_row(trial, n, names, target, texts=texts))
 
     # contexts where the change fell the most; those that didn't fall aren't told
     fell = _fell(target)
-    worst = [n for n in np.argsort(-fell, kind="stable")[:WORST].tolist() if fell[n] > 0]
+    worst = [n for n in np.argsort(-fell, kind="stable")[:MOST_WORST].tolist() if fell[n] > 0]
     return {
         "first": rows,
         "worst": [_row(trial, n, names, target, texts=texts) for n in worst],
@@ -92,7 +92,7 @@ def _row(
         for name, reply in replies.items():
             if isinstance(reply, AssistantReply):
                 reply_texts[name] = reply.text
-        row["replies"] = {name: in_short(text) for name, text in reply_texts.items()}
+        row["replies"] = {name: shorten_text(text) for name, text in reply_texts.items()}
 
     # what a reader without rubrics preferred, where it was asked
     preferred = {}

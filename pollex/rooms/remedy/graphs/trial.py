@@ -10,8 +10,8 @@ import numpy as np
 
 from pollex.agents.roles import Judge, answer_each
 from pollex.errors import AnswersPending
-from pollex.gateway.calls import estimate
-from pollex.graphs.batches import BatchWork, at_once
+from pollex.gateway.calls import estimate_tokens
+from pollex.graphs.batches import BatchWork, await_all
 from pollex.measures.arrays import Floats
 from pollex.rooms.remedy.agents.assistant import (
     Assistant,
@@ -186,7 +186,7 @@ async def ask_trial(
     places = trial.places(where, arms)
     live.progress.start(trial.name, len(places))
     # as many at once as the semaphore lets through
-    await at_once(reply_and_judge(live, trial, place) for place in places)
+    await await_all(reply_and_judge(live, trial, place) for place in places)
     live.outcomes.update({"asked": len(trial.contexts if where is None else where)})
     await live.store.settle()
 
@@ -303,7 +303,7 @@ def request_for(
         messages=messages_before(context),
         # replies of one context differ by their seed
         seed=seed + k,
-        written=estimate(context.reply.content),
+        written=estimate_tokens(context.reply.content),
     )
 
 
@@ -343,5 +343,5 @@ async def ask_second(live: RemedyWork, second: SecondReader, arm: int) -> dict[s
         live.progress.advance("compare")
 
     live.progress.start("compare", n)
-    await at_once(compare(index) for index in range(n))
+    await await_all(compare(index) for index in range(n))
     return trial.arrays.preferred(wins)

@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 from scipy.stats import false_discovery_control, norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.intervals import LEVEL
+from pollex.measures.intervals import CONFIDENCE_LEVEL
 from pollex.rooms.remedy.measures.looks import (
     BETTER,
     GOING,
@@ -194,7 +194,8 @@ def upper_bound(values: Floats) -> Floats:
     """Compute the upper one-sided bound of a mean `[...]` over users."""
     n = values.shape[-1]
     return np.asarray(
-        values.mean(axis=-1) + t.ppf(LEVEL, n - 1) * values.std(axis=-1, ddof=1) / np.sqrt(n)
+        values.mean(axis=-1)
+        + t.ppf(CONFIDENCE_LEVEL, n - 1) * values.std(axis=-1, ddof=1) / np.sqrt(n)
     )
 
 
@@ -203,7 +204,9 @@ def upper_bound_of_difference(first: Floats, second: Floats) -> Floats:
     n = first.shape[-1]
     m = second.shape[-1]
     error = np.sqrt(first.var(axis=-1, ddof=1) / n + second.var(axis=-1, ddof=1) / m)
-    return np.asarray(first.mean(axis=-1) - second.mean(axis=-1) + t.ppf(LEVEL, n + m - 2) * error)
+    return np.asarray(
+        first.mean(axis=-1) - second.mean(axis=-1) + t.ppf(CONFIDENCE_LEVEL, n + m - 2) * error
+    )
 
 
 def at_equal_length(difference: Floats, ratio: Floats) -> tuple[Floats, Floats]:

@@ -12,7 +12,7 @@ from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
 from pollex.formats.write import require_writable
 from pollex.graphs.context import Progress
-from pollex.measures.intervals import Figure, share_interval
+from pollex.measures.intervals import Figure, compute_share_interval
 from pollex.outputs import write_text
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext, in_order
 from pollex.rooms.remedy.services.advice import Advice, advice_on
@@ -24,7 +24,7 @@ from pollex.rooms.remedy.services.contexts import (
     why_no_target,
 )
 from pollex.rooms.remedy.services.prompt_text import PromptText
-from pollex.rubrics.headlines import outcomes_of
+from pollex.rubrics.headlines import list_outcomes
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import RunOptions
@@ -63,7 +63,7 @@ class BriefedTarget:
     @property
     def share(self) -> Figure:
         """Of conversations in which it fails."""
-        low, high = share_interval(len(self.contexts), self.asked, units=None)
+        low, high = compute_share_interval(len(self.contexts), self.asked, units=None)
         return Figure(len(self.contexts) / self.asked, low, high, self.asked)
 
     @property
@@ -230,7 +230,7 @@ def brief(
 
     # What tells how it came out leads no list, but a reader looks for it: it stands here with the
     # reason.
-    outcomes = outcomes_of(rubric_set.rubrics)
+    outcomes = list_outcomes(rubric_set.rubrics)
     # a target that was named is told alone
     if target:
         listed = []

@@ -14,9 +14,9 @@ from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext, may_answer
 from pollex.rubrics.answers import NEUTRAL, Answer, Question
-from pollex.rubrics.headlines import headlines
+from pollex.rubrics.headlines import list_headlines
 from pollex.rubrics.judge_settings import DEFAULT_MODEL
-from pollex.rubrics.lint import marks_on_words
+from pollex.rubrics.lint import mark_words
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
@@ -303,7 +303,7 @@ def headline_rubrics(rubric_set: RubricSet) -> list[ChosenRubric]:
     """Return the rubrics of both headline lists."""
     rubrics: list[ChosenRubric] = []
     for side in SIDES:
-        for entry in headlines(rubric_set.rubrics, side):
+        for entry in list_headlines(rubric_set.rubrics, side):
             rubrics.append(entry.rubric)
     return rubrics
 
@@ -315,7 +315,7 @@ def why_no_target(rubric_set: RubricSet, held: Held) -> str:
     the whole.
     """
     # a rubric of two parts is refused before its figures are looked at
-    for mark in marks_on_words(held.rubric):
+    for mark in mark_words(held.rubric):
         if mark.why.startswith(TWO_PARTS):
             return f"{mark.why}{'; better: ' + ' · '.join(mark.better) if mark.better else ''}"
 

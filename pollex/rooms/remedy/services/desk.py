@@ -15,10 +15,10 @@ from pollex.agents.llm.asker import Asker
 from pollex.agents.roles import Judge
 from pollex.errors import AnswersPending, WrongUse
 from pollex.formats.write import write_lines
-from pollex.gateway.batches.desk import Round
+from pollex.gateway.batches.desk import BatchRound
 from pollex.gateway.budget import Budget
-from pollex.graphs.run import carry_out
-from pollex.measures.correlations import weighted_kappa
+from pollex.graphs.run import carry_out_run
+from pollex.measures.correlations import estimate_weighted_kappa
 from pollex.measures.intervals import Figure
 from pollex.outputs import write_text
 from pollex.prompts.domain import DomainProfile
@@ -296,7 +296,7 @@ async def hire_all(
     # of the whole command
     whole = Budget(model.limits)
     # one budget and one round for all roles of the command
-    together = Round()
+    together = BatchRound()
     async with AsyncExitStack() as stack:
         judge = await hire_judge(
             model,
@@ -432,7 +432,7 @@ async def carried_out(
                 blind=options.people > 0,
             )
             answers = partial(desk.answers, run.id)
-            state = await carry_out(
+            state = await carry_out_run(
                 build(),
                 live,
                 RemedyContext.of(arguments),
@@ -547,7 +547,7 @@ async def agreement(judge: Judge, gathered: Gathered) -> tuple[Figure | None, fr
     for *_, answer in answered:
         alone.append(float(not answer.never_came_up and answer.value(question.options) > NEUTRAL))
 
-    kappa = weighted_kappa(
+    kappa = estimate_weighted_kappa(
         whole,
         np.array(alone),
         np.arange(len(answered)),

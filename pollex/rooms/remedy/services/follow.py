@@ -11,7 +11,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
-from pollex.measures.intervals import LEVEL
+from pollex.measures.intervals import CONFIDENCE_LEVEL
 from pollex.rooms.remedy.services.result import COMMAND, RemedyResult
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
@@ -242,8 +242,8 @@ def at_look(row: dict[str, Any], look: int) -> dict[str, Any]:
 
     from scipy.stats import norm  # half a second
 
-    level = (1 - LEVEL) / (look * (look + 1))
-    wider = float(norm.isf(level / 2) / norm.isf((1 - LEVEL) / 2))
+    level = (1 - CONFIDENCE_LEVEL) / (look * (look + 1))
+    wider = float(norm.isf(level / 2) / norm.isf((1 - CONFIDENCE_LEVEL) / 2))
     low, high = (row["realised"] + wider * (row[end] - row["realised"]) for end in ("low", "high"))
     return row | {"low": low, "high": high}
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pollex.errors import BadInput
-from pollex.measures.distributions import wilson
-from pollex.measures.share import FEWEST, Labeled, share_at_random
+from pollex.measures.distributions import compute_wilson_bounds
+from pollex.measures.share import FEWEST_LABELS, Labeled, estimate_share_at_random
 from pollex.rooms.remedy.agents.assistant import keyed_lines
 from pollex.rooms.remedy.conversations.reply_context import chance_of
 from pollex.rooms.remedy.graphs.trial import Trial
@@ -139,11 +139,11 @@ def people_say(
 
     answered = list(preferences)
     # with fewer pairs the interval would say nothing
-    if len(answered) < FEWEST:
+    if len(answered) < FEWEST_LABELS:
         return {
             "value": None,
             "n": len(answered),
-            "reason": f"{FEWEST - len(answered)} more pairs are needed",
+            "reason": f"{FEWEST_LABELS - len(answered)} more pairs are needed",
         }
 
     if wins is not None:
@@ -154,7 +154,7 @@ def people_say(
     # the share, corrected by the pairs that only the reader compared
     good = np.array(list(preferences.values()))
     user = trial.arrays.user
-    share = share_at_random(
+    share = estimate_share_at_random(
         Labeled(
             good,
             guess[answered],
@@ -171,7 +171,7 @@ def people_say(
 
     agree = None
     if decided:
-        low, high = wilson(float(np.mean(decided)), len(decided))
+        low, high = compute_wilson_bounds(float(np.mean(decided)), len(decided))
         agree = {
             "value": float(np.mean(decided)),
             "low": float(low),

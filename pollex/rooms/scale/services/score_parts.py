@@ -14,7 +14,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.places import Place
 from pollex.graphs.context import Progress
 from pollex.measures.intervals import Figure
-from pollex.measures.share import expected_share
+from pollex.measures.share import estimate_expected_share
 from pollex.rooms.scale.formats.units import UNIT_BYTES, Unit, units_of
 from pollex.rooms.scale.services.part_writer import PartWriter
 from pollex.rooms.scale.services.parts import (
@@ -120,7 +120,7 @@ class PartsResult(Shown):
         # the share and its interval come from sums alone, without the scores
         squares = math.fsum(part.squares for part in self.parts)
         n = sum(part.probabilities for part in self.parts)
-        return expected_share(
+        return estimate_expected_share(
             math.fsum(totals),
             squares,
             n,

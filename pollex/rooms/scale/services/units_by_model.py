@@ -13,9 +13,9 @@ from typing import Any, BinaryIO
 from pollex.conversations.conversation import Conversation
 from pollex.formats.places import Place
 from pollex.gateway.budget import Budget
-from pollex.gateway.calls import LEASE, Capabilities, StoredCall
+from pollex.gateway.calls import LEASE_SECONDS, Capabilities, StoredCall
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.probe import probe
+from pollex.gateway.probe import probe_endpoint
 from pollex.outputs import require_output
 from pollex.rooms.scale.services.parts import LEDGER, Job
 from pollex.rubrics.rubric_set import RubricSet
@@ -35,7 +35,7 @@ def model_of(options: ModelOptions, rubrics: RubricSet) -> tuple[ModelOptions, C
         ModelUnavailable: It can't be reached.
     """
     options = options_as_before(options, rubrics.judge)
-    return options, run_to_end(probe(options.endpoint(), max_wait=options.limits.max_wait))
+    return options, run_to_end(probe_endpoint(options.endpoint(), max_wait=options.limits.max_wait))
 
 
 def scores_by_model(
@@ -131,7 +131,7 @@ class UnitLedger:
         key: str,  # noqa: ARG002
         attempt: int,  # noqa: ARG002
         about: Mapping[str, Any],  # noqa: ARG002
-        seconds: float = LEASE,  # noqa: ARG002
+        seconds: float = LEASE_SECONDS,  # noqa: ARG002
     ) -> bool:
         """Keep nothing: a unit has one worker, and a call that it didn't record when it died is sent again."""
         return True

@@ -8,9 +8,9 @@ from typing import Any
 from langgraph.graph import StateGraph
 
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.graphs.batches import BatchState, BatchWork, add_batches, on_each
+from pollex.graphs.batches import BatchState, BatchWork, add_batches, make_item_node
 from pollex.graphs.context import Context
-from pollex.graphs.findings import ANSWERS, REASON, in_short
+from pollex.graphs.findings import LONGEST_REASON, MOST_ANSWERS, shorten_text
 from pollex.rooms.study.agents.llm.simulator import Dialogue, Scene, Simulator
 from pollex.rooms.study.graphs import SIMULATED
 from pollex.rubrics.answers import Unanswered
@@ -53,8 +53,8 @@ class SimulateWork(BatchWork):
         quality = dialogue.metadata.get("quality") or {}
         unproven = int(about.get("unproven_quotes") or 0)
         row = {
-            "why": in_short(about.get("detail") or "", REASON),
-            "quality": dict(list(quality.items())[:ANSWERS]),
+            "why": shorten_text(about.get("detail") or "", LONGEST_REASON),
+            "quality": dict(list(quality.items())[:MOST_ANSWERS]),
             **self.words_of(dialogue.turns),
             "turns": len(dialogue.turns),
             "unproven_quotes": unproven,
@@ -96,7 +96,7 @@ class SimulateWork(BatchWork):
 
         first = f"{turns[0].role}: {turns[0].content}"
         last = f"{turns[-1].role}: {turns[-1].content}"
-        return {"begins": in_short(first), "ends": in_short(last)}
+        return {"begins": shorten_text(first), "ends": shorten_text(last)}
 
     def keep(self, dialogue: Conversation) -> None:
         """Store a dialogue, or why there is none, and settle its scene."""
@@ -105,7 +105,7 @@ class SimulateWork(BatchWork):
         self.end(dialogue.id, dialogue.metadata["outcome"])
 
 
-@on_each(SimulateWork)
+@make_item_node(SimulateWork)
 async def converse(live: SimulateWork, id_: str) -> None:
     """Hold each dialogue of the batch, or store why there is none."""
     # a dialogue that fails is stored here; others wait for the questions of quality
@@ -126,7 +126,7 @@ async def converse(live: SimulateWork, id_: str) -> None:
             )
 
 
-@on_each(SimulateWork)
+@make_item_node(SimulateWork)
 async def check_quality(live: SimulateWork, id_: str) -> None:
     """Ask the questions of quality about each dialogue that was held, and store it with the answers."""
     scene = live.scenes[id_]

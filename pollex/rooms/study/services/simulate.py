@@ -13,7 +13,7 @@ from pollex.errors import WrongUse
 from pollex.formats.write import require_writable, write_lines
 from pollex.gateway.calls import Call, Completed, Outcome
 from pollex.graphs.context import Progress
-from pollex.graphs.run import carry_out
+from pollex.graphs.run import carry_out_run
 from pollex.rooms.study.agents.llm.simulator import (
     QUESTIONS,
     Passages,
@@ -315,7 +315,7 @@ async def hold(
             scenes={scene.id: scene for scene in scenes},
             simulator=simulator,
         )
-        state = await carry_out(
+        state = await carry_out_run(
             build(),
             live,
             SimulateContext.of(setting.arguments),

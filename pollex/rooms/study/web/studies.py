@@ -570,11 +570,11 @@ async def _spoken(
     model: Speaker,
 ) -> tuple[str, str, list[dict[str, Any]]]:
     """Return what a dialogue system says, or why it says nothing; and the documents that it was shown and quotes."""
-    from pollex.gateway.probe import probe  # see `reply`
+    from pollex.gateway.probe import probe_endpoint  # see `reply`
 
     # the endpoint is probed once for all sessions
     if not model.found:
-        model.found.append(await probe(model.endpoint(), max_wait=model.limits.max_wait))
+        model.found.append(await probe_endpoint(model.endpoint(), max_wait=model.limits.max_wait))
 
     settings = model.settings.but(max_tokens=MAX_TOKENS)
     asker = Asker(

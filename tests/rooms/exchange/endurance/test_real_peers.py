@@ -26,7 +26,7 @@ from pollex.rooms.exchange.formats.peers.targets import TARGETS, sheet_of
 from pollex.rooms.remedy.formats.cases import CaseCheck, ReplyCase, case_files
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.records import JudgeRecord
-from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.score import Score
 
 NETSAT = 5.0
@@ -43,7 +43,7 @@ def asked_a_model() -> RubricSet:
         for n, (side, text) in enumerate(texts, start=1)
     )
     judge = JudgeRecord(kind="llm", name="gpt-5-mini", fingerprint="f00")
-    return rubric_set(rubrics=rubrics, judge=judge, rubrics_digest=digest_of(rubrics))
+    return rubric_set(rubrics=rubrics, judge=judge, rubrics_digest=hash_rubrics(rubrics))
 
 
 def filled(schema: dict[str, Any], whole: dict[str, Any], agrees: bool) -> Any:

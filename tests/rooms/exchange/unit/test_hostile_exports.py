@@ -12,7 +12,7 @@ from pollex.formats.peers.quoting import escape_nunjucks, fill_template, part_br
 from pollex.rooms.exchange.formats.peers.targets import TARGETS, sheet_of
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import JudgeRecord
-from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 
 Change = Callable[[RubricSet, str], RubricSet]
 
@@ -25,13 +25,13 @@ def stranger(words: str = "plain") -> RubricSet:
     judge = JudgeRecord(
         kind="llm", name="plain", fingerprint="f00", options=JudgeSettings(scale="likert-domain")
     )
-    return rubric_set(rubrics=rubrics, judge=judge, rubrics_digest=digest_of(rubrics))
+    return rubric_set(rubrics=rubrics, judge=judge, rubrics_digest=hash_rubrics(rubrics))
 
 
 def with_rubric(rubrics: RubricSet, **changes: str) -> RubricSet:
     first, *rest = rubrics.rubrics
     changed = (first.model_copy(update=changes), *rest)
-    return rubrics.model_copy(update={"rubrics": changed, "rubrics_digest": digest_of(changed)})
+    return rubrics.model_copy(update={"rubrics": changed, "rubrics_digest": hash_rubrics(changed)})
 
 
 def in_domain(name: str) -> Change:

@@ -22,7 +22,7 @@ from pollex.rooms.exchange.services.exchange import export_rubrics, export_texts
 from pollex.rubrics.answers import NEVER_CAME_UP, Answer
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import JudgeRecord
-from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.score import Score
 from pollex.services.score import ScoreResult
 
@@ -43,7 +43,7 @@ def asked_a_model(words: str = "The user says thanks.") -> RubricSet:
         fingerprint="f00",
         options=JudgeSettings(scale="likert-domain"),
     )
-    return rubric_set(rubrics=rubrics, judge=judge, rubrics_digest=digest_of(rubrics))
+    return rubric_set(rubrics=rubrics, judge=judge, rubrics_digest=hash_rubrics(rubrics))
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)

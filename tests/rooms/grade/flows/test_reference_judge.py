@@ -25,7 +25,7 @@ from pollex.gateway.calls import (
 )
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
-from pollex.gateway.probe import probe
+from pollex.gateway.probe import probe_endpoint
 from pollex.rooms.grade.agents.llm.reference_judge import (
     PlainJudge,
     ReferenceJudge,
@@ -410,7 +410,7 @@ async def test_an_endpoint_that_can_be_held_to_no_schema_is_shown_it() -> None:
 async def test_grades_on_a_server_have_its_true_distribution() -> None:
     with ProtocolServer() as server:
         place = Endpoint("any-model", server.url, "any-key")
-        able = await probe(place)
+        able = await probe_endpoint(place)
         async with Gateway(place, MemoryLedger()) as gateway:
             door = Witness(gateway)
             role = asker(Scripted(), able)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, entropy
 
-from pollex.measures.intervals import share_interval
+from pollex.measures.intervals import compute_share_interval
 from pollex.rooms.judge.agents.votes import diversity_entropy, mode
 from pollex.rooms.judge.selection.consensus import (
     TIE,
@@ -58,7 +58,9 @@ def test_the_sides_of_tau_are_those_counted_by_hand_and_nothing_on_a_side_has_no
 @pytest.mark.parametrize(("hits", "n"), [(0, 5), (5, 5), (3, 10), (89, 100)])
 def test_intervals_of_shares_are_those_of_scipy(hits: int, n: int) -> None:
     expected = binomtest(hits, n).proportion_ci(0.95, "exact")
-    assert share_interval(hits, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert compute_share_interval(hits, n) == pytest.approx(
+        (expected.low, expected.high), abs=1e-12
+    )
     assert TauSide(n, hits, 0).as_json["interval"] == pytest.approx(
         (2 * expected.low - 1, 2 * expected.high - 1), abs=1e-12
     )
@@ -108,7 +110,7 @@ def test_each_fold_is_cut_at_the_tau_of_the_others_as_counted_by_hand() -> None:
     found = crossfit_tau(de, picked, truth, 0.9, folds)
     assert (found.passed, found.left) == (TauSide(5 + 3, 3 + 3, 0), TauSide(1 + 3, 1 + 3, 0))
     assert found.passed.precision.value == 6 / 8
-    assert ends_of(found.passed.precision) == pytest.approx(share_interval(6, 8))
+    assert ends_of(found.passed.precision) == pytest.approx(compute_share_interval(6, 8))
     # on what it was fitted to it looks better
     assert fitted_tau(de, picked, truth, 0.9).precision.value == 1.0
     # Where the others reach no precision a fold passes nothing; fold 1 goes by fold 0, which is
@@ -128,14 +130,14 @@ def test_conversations_that_go_together_count_as_one_in_intervals() -> None:
     )
     assert (paired.passed.n, paired.passed.right) == (alone.passed.n, alone.passed.right) == (8, 5)
     assert (paired.passed.units, paired.units, alone.passed.units) == (3, 3, None)
-    assert ends_of(paired.passed.precision) == pytest.approx(share_interval(5 * 3 / 8, 3))
+    assert ends_of(paired.passed.precision) == pytest.approx(compute_share_interval(5 * 3 / 8, 3))
     assert (ends_of(paired.coverage), ends_of(alone.coverage)) == (
-        share_interval(3, 3),
-        share_interval(8, 8),
+        compute_share_interval(3, 3),
+        compute_share_interval(8, 8),
     )
     fitted = fitted_tau(de, picked, truth, 0.7, users)
     assert (fitted.passed, fitted.right, fitted.units) == (4, 3, 2)
-    assert ends_of(fitted.precision) == pytest.approx(share_interval(3 * 2 / 4, 2))
+    assert ends_of(fitted.precision) == pytest.approx(compute_share_interval(3 * 2 / 4, 2))
 
 
 def test_what_cross_fitting_tells_is_what_new_conversations_bring() -> None:

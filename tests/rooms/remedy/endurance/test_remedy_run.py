@@ -37,7 +37,7 @@ from pollex.rubrics.answers import NEVER_CAME_UP
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import Quote, Reason
-from pollex.rubrics.rubric_set import digest_of
+from pollex.rubrics.rubric_set import hash_rubrics
 from pollex.store.store import Store
 
 PROMPT = "You book tables.\n<!-- keep -->\nNever promise a refund.\n<!-- keep -->\nBe short.\n"
@@ -302,7 +302,7 @@ def test_a_models_set_is_judged_by_the_reply_alone_and_never_asked_more_than_pla
         quoted = tuple(one.model_copy(update={"reason_ids": (one.id,)}) for one in rubrics[:2])
         settings = JudgeSettings(place=server.url, scale="occasion", canary=False)
         judge = JudgeRecord(kind="llm", name="m", fingerprint="f00", options=settings)
-        digest = digest_of(quoted)
+        digest = hash_rubrics(quoted)
         made = table_rubrics(
             logs, rubrics=quoted, judge=judge, rubrics_digest=digest, reasons=reasons
         )

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm, ttest_1samp
 from sklearn.metrics import cohen_kappa_score
 
-from pollex.measures.correlations import weighted_kappa
+from pollex.measures.correlations import estimate_weighted_kappa
 from pollex.rooms.remedy.measures.proofs import (
     at_equal_length,
     by_length,
@@ -96,11 +96,11 @@ def test_weighted_kappa_is_that_of_scikit_learn_and_there_is_none_of_answers_tha
 ):
     one, other = RNG.integers(0, 5, (2, 200))
     other = np.where(RNG.random(200) < 0.6, one, other)
-    found = weighted_kappa(
+    found = estimate_weighted_kappa(
         one.astype(float), other.astype(float), np.arange(200), np.random.default_rng(1)
     )
     assert found.value == pytest.approx(
         cohen_kappa_score(one, other, weights="quadratic"), abs=1e-9
     )
     assert found.low < found.value  # type: ignore[operator]
-    assert weighted_kappa(np.ones(10), np.ones(10), np.arange(10)).value is None
+    assert estimate_weighted_kappa(np.ones(10), np.ones(10), np.arange(10)).value is None

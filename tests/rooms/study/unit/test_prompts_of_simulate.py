@@ -4,8 +4,8 @@ from itertools import product
 
 from reviewed_prompts import require_reviewed, snapshots_of
 
-from pollex.prompts.data_boundary import Item, conversation
-from pollex.prompts.prompt import Layout, messages
+from pollex.prompts.data_boundary import Item, make_turn_items
+from pollex.prompts.prompt import Layout, build_messages
 from pollex.rooms.study.prompts.simulate import systems
 
 SNAPSHOTS = snapshots_of("pollex.rooms.study")
@@ -17,7 +17,7 @@ TURNS = [
 TOLD: list[Item] = [
     {"topic": "You want to return a kettle."},
     {"persona": "Short of time."},
-    *conversation(TURNS),
+    *make_turn_items(TURNS),
     {"document": 1, "name": "returns.md", "text": "Within thirty days."},
 ]
 
@@ -28,6 +28,6 @@ def test_every_prompt_is_as_it_was_reviewed() -> None:
         if off <= prompt.blocks:
             layout = Layout(b"salt", without=off, inline_schema=True)
             file = "-".join([f"simulate_{prompt.name}", *(["without"] if off else []), *off])
-            require_reviewed(messages(prompt, {}, TOLD, layout), SNAPSHOTS / f"{file}.txt")
+            require_reviewed(build_messages(prompt, {}, TOLD, layout), SNAPSHOTS / f"{file}.txt")
     names = {file.stem.split("-")[0] for file in SNAPSHOTS.iterdir()}
     assert names == {f"simulate_{prompt.name}" for prompt in prompts}, "none is left over"

@@ -9,7 +9,7 @@ from pollex.errors import WrongUse
 from pollex.formats.peers.quoting import Quoted, fill_template, part_braces, quote_as_python
 from pollex.rooms import folders_of
 from pollex.rubrics.answers import SCALES
-from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 
 DIGEST = 12
 """Characters of the set's digest that are written."""
@@ -92,7 +92,7 @@ def sheet_of(rubrics: RubricSet) -> TargetSheet:
         options=tuple((option.text, float(option.value)) for option in SCALES[rubrics.judge.scale]),
         theta=None if embedded else rubrics.theta,
         context=context if rubrics.judge.scale == "likert-domain" else "",
-        digest=digest_of(rubrics.rubrics)[:DIGEST],
+        digest=hash_rubrics(rubrics.rubrics)[:DIGEST],
         run=rubrics.run,
         pollex=rubrics.pollex,
         model="" if embedded else rubrics.judge.name,

@@ -21,7 +21,7 @@ from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call, Completed
 from pollex.prompts.data_boundary import Item, escape_line
-from pollex.prompts.judging import plain
+from pollex.prompts.judging import write_option
 from pollex.prompts.prompt import Prompt
 from pollex.rooms.grade.conversations.references import Case
 from pollex.rooms.grade.prompts.grading.profile import (
@@ -34,7 +34,7 @@ from pollex.rooms.grade.prompts.grading.profile import (
     prompt,
 )
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
-from pollex.rubrics.judge_settings import JUDGMENTS
+from pollex.rubrics.judge_settings import JUDGMENT_FIELDS
 
 Answers = list[Answer | Unanswered]
 
@@ -256,7 +256,7 @@ def list_questions(texts: Sequence[str], spellings: Sequence[Sequence[str]]) -> 
     """List the questions, one per line from 1, with their options."""
     numbered = enumerate(zip(texts, spellings, strict=True), start=1)
     return "\n".join(
-        f"{n}. {escape_line(text)} ({', '.join(map(plain, options))})"
+        f"{n}. {escape_line(text)} ({', '.join(map(write_option, options))})"
         for n, (text, options) in numbered
     )
 
@@ -317,7 +317,7 @@ class _Grader(Role, Judge):
         *mixed: Mixed,
     ) -> None:
         # settings that change a judgment belong to the judge's fingerprint
-        facts = asker.settings.facts(JUDGMENTS)
+        facts = asker.settings.facts(JUDGMENT_FIELDS)
         super().__init__(
             asker,
             [mixed_judge.prompt for mixed_judge in mixed],

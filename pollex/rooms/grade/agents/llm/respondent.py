@@ -2,7 +2,7 @@
 
 from pollex.agents.llm.asker import Asker, failure
 from pollex.gateway.calls import Call, Completed
-from pollex.gateway.thoughts import without_thoughts
+from pollex.gateway.thoughts import remove_thoughts
 from pollex.rubrics.answers import Unanswered
 
 WRITTEN = 500
@@ -58,7 +58,7 @@ class Respondent:
             return failure(outcome, self.name, item)
 
         # thoughts are for the model alone and are not graded
-        answer = without_thoughts(outcome.text)
+        answer = remove_thoughts(outcome.text)
         if not answer:
             return Unanswered(
                 question_id=item,

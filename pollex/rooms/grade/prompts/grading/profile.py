@@ -16,8 +16,8 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pollex.errors import WrongUse
-from pollex.prompts.domain import Text, complaint
-from pollex.prompts.prompt import Prompt, parse
+from pollex.prompts.domain import Text, describe_faults
+from pollex.prompts.prompt import Prompt, parse_prompt
 from pollex.text import parse_toml, read_lines
 
 HOME = Path(__file__).parent
@@ -155,7 +155,7 @@ class ReferencingProfile(_Part):
 
     @classmethod
     def parse(cls, text: str, where: str = "profile") -> ReferencingProfile:
-        """Return the profile that the TOML `text` holds; see `load`."""
+        """Return the profile that the TOML `text` holds; see `load_prompt`."""
         try:
             return cls.model_validate(parse_toml(text))
         except ValidationError as error:
@@ -165,7 +165,7 @@ class ReferencingProfile(_Part):
                 if f["type"] == "value_error" and "ctx" in f:
                     own_messages.append(str(f["ctx"]["error"]))
             raise WrongUse(
-                "; ".join(own_messages) or complaint(error),
+                "; ".join(own_messages) or describe_faults(error),
                 where=where,
                 hint=_remedy(),
             ) from error
@@ -285,7 +285,7 @@ def bundled_profiles() -> list[str]:
 
 def prompt(name: str) -> Prompt:
     """Return one of the prompts beside this module."""
-    return parse(name, (HOME / f"{name}.md").read_text(encoding="utf-8"))
+    return parse_prompt(name, (HOME / f"{name}.md").read_text(encoding="utf-8"))
 
 
 def prompts() -> list[Prompt]:

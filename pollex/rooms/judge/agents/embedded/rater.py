@@ -39,7 +39,7 @@ from pollex.agents.roles import Judge, no_answers
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.rubric import Rubric, content_id
+from pollex.rubrics.rubric import Rubric, make_content_id
 
 VERSION = "2"
 FEWEST = 10
@@ -96,7 +96,7 @@ class EmbeddedRater(Judge):
         else:
             learnt = [self._weights.weight.tobytes().hex(), str(self._weights.intercept)]
 
-        return content_id("rater", VERSION, self.embedder.identity, *learnt)
+        return make_content_id("rater", VERSION, self.embedder.identity, *learnt)
 
     @property
     def learned(self) -> Mapping[str, Any]:

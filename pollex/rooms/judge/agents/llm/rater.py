@@ -28,8 +28,8 @@ from pollex.errors import WrongUse
 from pollex.gateway.calls import Call, Completed
 from pollex.prompts.data_boundary import Item, escape_line
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.judging import join_options, rating_schema
-from pollex.prompts.prompt import load
+from pollex.prompts.judging import join_options, make_rating_schema
+from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
 Variant = Literal["v0", "v1", "v2", "v3", "v4"]
@@ -61,10 +61,10 @@ class LlmRater(Role, Judge):
 
         self.variant = variant
         self.instructions = instructions.strip() or instructions_of(asker.profile)
-        self.prompt = load("rate")
+        self.prompt = load_prompt("rate")
         self.blocks = blocks_of(variant)
         self.states = {
-            name: load(f"end_state_{name}") for name in END_STATES if name in self.blocks
+            name: load_prompt(f"end_state_{name}") for name in END_STATES if name in self.blocks
         }
         # whatever changes an answer belongs to the facts, by which stored answers are found again
         facts = {
@@ -199,7 +199,7 @@ class LlmRater(Role, Judge):
             self.prompt,
             [*evidence.items, *described],
             values,
-            schema=rating_schema(self.prompt.schema, options),
+            schema=make_rating_schema(self.prompt.schema, options),
             without=evidence.without | (frozenset(BLOCKS) - frozenset(self.blocks)),
             item=conversation.id,
         )

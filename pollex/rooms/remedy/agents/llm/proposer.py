@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from pollex.agents.llm.asker import Asker
 from pollex.prompts.data_boundary import Item
-from pollex.prompts.prompt import load
+from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Unanswered
 
 MOST_HUNKS = 3
@@ -39,7 +39,7 @@ async def propose_hunks(asker: Asker, items: Sequence[Item], number: int) -> lis
         "replicate": 10 * number,
     }
     value = await asker.value(
-        load("propose_edit"),
+        load_prompt("propose_edit"),
         items,
         {},
         {"hunks": list},

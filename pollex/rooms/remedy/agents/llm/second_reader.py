@@ -11,7 +11,7 @@ from pollex.agents.llm.rewording import reword
 from pollex.agents.mixed import MixedJudge
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
-from pollex.prompts.prompt import load
+from pollex.prompts.prompt import load_prompt
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
 from pollex.rubrics.answers import Answer, Question, ScaleName, Unanswered
 from pollex.rubrics.rubric import Polarity, Rubric
@@ -117,7 +117,7 @@ class SecondReader:
             items = [*turn_items, {"reply": 1, "text": pair[0]}, {"reply": 2, "text": pair[1]}]
             call_settings = {"stage": "compare", "item": context.conversation.id}
             value = await self.asker.value(
-                load("compare_replies"),
+                load_prompt("compare_replies"),
                 items,
                 {},
                 {"better": str},
@@ -155,7 +155,7 @@ class SecondReader:
         items = [{"known": prompt_facts}, {"added": added}]
         call_settings = {"stage": "check_edit", "item": ""}
         value = await self.asker.value(
-            load("new_facts"),
+            load_prompt("new_facts"),
             items,
             {},
             {"facts": list},

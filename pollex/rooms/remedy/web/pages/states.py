@@ -10,7 +10,7 @@ from pollex.rooms.remedy.services.life import (
     row_of,
     said_of,
 )
-from pollex.rubrics.headlines import headlines
+from pollex.rubrics.headlines import list_headlines
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.held import Seen, read_held_rubrics
@@ -79,7 +79,7 @@ def open_lives(site: Site, rubric_set: RubricSet) -> list[RubricLife]:
     Hints are only there where somebody said something of them.
     """
     # rubrics that lead the list of what goes wrong
-    leads = {headline.rubric.id for headline in headlines(rubric_set.rubrics, "dsat")}
+    leads = {headline.rubric.id for headline in list_headlines(rubric_set.rubrics, "dsat")}
     every = lives_in(
         site,
         [rubric for rubric in rubric_set.rubrics if rubric.polarity == "dsat"],

@@ -15,7 +15,7 @@ from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import Item
 from pollex.rooms.study.prompts.simulate.systems import System, prompt, prompts
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.rubric import content_id
+from pollex.rubrics.rubric import make_content_id
 
 LONGEST = 1500
 """Characters of a passage, unless one paragraph is longer."""
@@ -282,7 +282,7 @@ class Simulator:
     @property
     def fingerprint(self) -> str:
         """See `Agent`."""
-        texts = content_id(
+        texts = make_content_id(
             "passages",
             *(passage.text for passage in self.passages.all),
         )

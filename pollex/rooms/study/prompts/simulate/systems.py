@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from pollex.errors import WrongUse
-from pollex.prompts.prompt import Prompt, parse
+from pollex.prompts.prompt import Prompt, parse_prompt
 
 HOME = Path(__file__).parent
 
@@ -63,7 +63,7 @@ def systems_named(names: Sequence[str]) -> list[System]:
 
 def prompt(name: str) -> Prompt:
     """Return one of the prompts beside this module."""
-    return parse(name, (HOME / f"{name}.md").read_text("utf-8"))
+    return parse_prompt(name, (HOME / f"{name}.md").read_text("utf-8"))
 
 
 def prompts() -> list[Prompt]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from starlette.responses import Response
 
-from pollex.measures.distributions import mean_grade
+from pollex.measures.distributions import estimate_mean_grade
 from pollex.measures.intervals import Figure
 from pollex.rooms.study.web.links import TALK
 from pollex.rooms.study.web.studies import Side, Study, Talk, studies_of, talks_of
@@ -82,7 +82,7 @@ def _mean(answers: Sequence[tuple[float | None, str] | None]) -> Figure:
         [answer[0] for answer in answers if answer and answer[0] is not None],
         dtype=np.float64,
     )
-    return mean_grade(values, np.random.default_rng(0))
+    return estimate_mean_grade(values, np.random.default_rng(0))
 
 
 @page("/api/studies/{study}/export")
