@@ -22,7 +22,7 @@ from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Question
 from pollex.rubrics.learning.material import GivenAnswers
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.rubric import Polarity, Reason, Rubric, with_reasons
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, add_reasons
 from pollex.runs.roles import embedded_record, embedded_roles
 
 FOLDS = 5
@@ -134,6 +134,6 @@ async def _summarized(
             reasons[start : start + batch], tuple(pool.values()), polarity
         )
         assert not hasattr(summary, "outcome"), "the embedded summariser always answers"
-        pool |= {id_: with_reasons(pool[id_], more) for id_, more in summary.supported.items()}
+        pool |= {id_: add_reasons(pool[id_], more) for id_, more in summary.supported.items()}
         pool |= {rubric.id: rubric for rubric in summary.rubrics if rubric.id not in pool}
     return list(pool.values())

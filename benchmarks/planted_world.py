@@ -41,13 +41,13 @@ from planted.world import World, signals
 
 from pollex.formats.read_logs import logs_of
 from pollex.gateway.transport import ChatModel
-from pollex.measures.classification import auc
+from pollex.measures.classification import compute_auc
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import LIKERT
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions
 from pollex.selection.alpha import choose_alpha
-from pollex.selection.policies import DEFAULT, POLICIES, select
+from pollex.selection.policies import DEFAULT_POLICY, POLICIES, select_rubrics
 from pollex.store.store import Store
 
 DEBUGGING = Path(__file__).parents[1] / "examples" / "debugging.toml"
@@ -119,7 +119,7 @@ def recovery(
     """Print how much of what was planted is in the pool and among the rubrics chosen, and return it."""
     shares: dict[str, list[float]] = {"in the pool": [], "chosen": []}
     print(
-        f"SIMULATED model, {len(worlds)} worlds, {count} conversations each, half held out; policy {DEFAULT}\n"
+        f"SIMULATED model, {len(worlds)} worlds, {count} conversations each, half held out; policy {DEFAULT_POLICY}\n"
     )
     print(
         "agreement | budget | planted, in the pool | planted, chosen | chosen, planted | held-out AUC"
@@ -216,14 +216,16 @@ def policies(worlds: Sequence[World], count: int, agreement: float) -> None:
     print(
         "policy | planted, chosen | AUC on 2,000 others | planted less the default's | AUC less the default's"
     )
-    names = [DEFAULT, *(name for name in POLICIES if name != DEFAULT), PLANTED]
+    names = [DEFAULT_POLICY, *(name for name in POLICIES if name != DEFAULT_POLICY), PLANTED]
     scores = {
         name: np.array([chosen_by(name, world, count, agreement) for world in worlds])
         for name in names
     }
     for name, rows in scores.items():
         gaps = (
-            ["–", "–"] if name == DEFAULT else [interval(gap) for gap in (rows - scores[DEFAULT]).T]
+            ["–", "–"]
+            if name == DEFAULT_POLICY
+            else [interval(gap) for gap in (rows - scores[DEFAULT_POLICY]).T]
         )
         print(
             " | ".join([name, *(interval(column, most=1) for column in rows.T), *gaps]), flush=True
@@ -250,10 +252,10 @@ def chosen_by(policy: str, world: World, count: int, agreement: float) -> tuple[
             mine = np.flatnonzero(positive[train] == label)
             folds[mine] = np.arange(len(mine)) % 5
         alpha = choose_alpha(*problem, folds, policy, seed=world.seed).alpha
-        steps = select(*problem, alpha, np.random.default_rng(world.seed), policy).steps
+        steps = select_rubrics(*problem, alpha, np.random.default_rng(world.seed), policy).steps
         chosen = np.array([step.index for step in steps])
     scores = values[unseen][:, np.sort(chosen)].sum(axis=1)
-    return float(cause[chosen].sum() / cause.sum()), auc(scores, positive[unseen])
+    return float(cause[chosen].sum() / cause.sum()), compute_auc(scores, positive[unseen])
 
 
 def answers(happens: npt.NDArray[np.bool_], agreement: float, rng: np.random.Generator) -> Floats:

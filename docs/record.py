@@ -29,7 +29,12 @@ from pollex.conversations.conversation import Label
 from pollex.formats.read_logs import read_logs
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import Reply, Request
-from pollex.gateway.recorded import NotRecorded, RecordedEndpoint, body_of, read_recorded_request
+from pollex.gateway.recorded import (
+    NotRecorded,
+    RecordedEndpoint,
+    make_reply_body,
+    read_recorded_request,
+)
 from pollex.prompts.domain import DomainProfile
 from pollex.rooms.remedy.cli.demo import propose_and_prove
 from pollex.rubrics.answers import Question
@@ -47,7 +52,7 @@ from pollex.runs.recorded import (
     result_in,
 )
 from pollex.runs.roles import hire, prompt_versions
-from pollex.selection.policies import DEFAULT
+from pollex.selection.policies import DEFAULT_POLICY
 from pollex.store.folder import SIZE
 from pollex.store.resume import find_run, step
 from pollex.store.store import Store
@@ -110,7 +115,7 @@ class AskedEndpoint(RecordedEndpoint):
             if isinstance(said, str)
             else json.dumps(said, ensure_ascii=False, separators=(",", ":"))
         )
-        return body_of(MODEL, text, request)
+        return make_reply_body(MODEL, text, request)
 
 
 def read_reply(path: Path) -> Any:
@@ -133,7 +138,7 @@ def begun(folder: Path) -> Recording:
     """Return the recording to go on with, or a new one with a secret of its own."""
     if not (HERE / MANIFEST).exists():
         about = {"model": MODEL, "made": f"{date.today()}", "secret": secrets.token_hex(SIZE)}
-        about |= {"policy": DEFAULT, "prompts": {}}
+        about |= {"policy": DEFAULT_POLICY, "prompts": {}}
         put(HERE / MANIFEST, about)
     (folder / "replies").mkdir(parents=True, exist_ok=True)
     return Recording.at(HERE)

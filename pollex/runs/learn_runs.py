@@ -23,21 +23,21 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import check_learnable
 from pollex.graphs.context import Progress
 from pollex.graphs.learn.state import LearnChoice, LearnContext
-from pollex.graphs.run import carry_out
+from pollex.graphs.run import carry_out_run
 from pollex.measures.arrays import Bools
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import SCALES, Answer, Outcome, Unanswered, can_retry
-from pollex.rubrics.headlines import went_the_other_way
+from pollex.rubrics.headlines import has_turned
 from pollex.rubrics.learning.material import GivenAnswers, MadePool, Material, Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.thumbs import Sides, sides_of
-from pollex.rubrics.learning.words import Words
-from pollex.rubrics.merging import merge_equal
+from pollex.rubrics.learning.thumbs import SplitSides, split_sides
+from pollex.rubrics.learning.words import LogPhrases
+from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.records import ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import BUILT_IN, Rubric, is_built_in
-from pollex.rubrics.rubric_set import RubricSet, digest_of
-from pollex.rubrics.worth import anew_told
+from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
+from pollex.rubrics.worth import describe_new_judgments
 from pollex.runs.pool_review import Fork, People, PoolWaits, ask_until_accepted, begin_fork
 from pollex.runs.roles import RunRoles
 from pollex.runs.run import (
@@ -47,7 +47,7 @@ from pollex.runs.run import (
     kept_ids,
     same_settings,
 )
-from pollex.selection.policies import DEFAULT, POLICIES
+from pollex.selection.policies import DEFAULT_POLICY, POLICIES
 from pollex.store.resume import answers_of, extractions_of, find_run, step
 from pollex.store.rows import conversation_rows
 from pollex.store.rubric_sets import rubric_set_rows
@@ -126,7 +126,7 @@ async def learn(learning: Learning, staff: RunRoles, setting: RunSettings) -> Le
 
 def drop_duplicate_rubrics(rubrics: Sequence[Rubric], progress: Progress) -> tuple[Rubric, ...]:
     """Return rubrics, one of each text on a side, and tell which are left out."""
-    merged_rubrics, merged = merge_equal(rubrics)
+    merged_rubrics, merged = merge_equal_rubrics(rubrics)
     texts = {rubric.id: rubric.text for rubric in rubrics}
     for id_, into in merged.items():
         progress.note(f"“{texts[id_]}” stands there twice: it is asked once, as {into}")
@@ -166,7 +166,7 @@ async def refit(
         test_fraction=settings.test_fraction,
         alpha=rubric_set.alpha,
         # sets of before have others
-        policy=rubric_set.policy if rubric_set.policy in POLICIES else DEFAULT,
+        policy=rubric_set.policy if rubric_set.policy in POLICIES else DEFAULT_POLICY,
         seed=settings.seed,
         minimum=settings.minimum,
         probability=settings.probability,
@@ -255,7 +255,7 @@ def _combine_refitted(
         "adapted": before.adapted,
         "roles": before.roles | {"judge": fitted.roles["judge"]},
         "data": fitted.data.model_copy(update=hashes),
-        "notes": (*fitted.notes, *notes, *anew_told(before.rubrics, fitted.rubrics)),
+        "notes": (*fitted.notes, *notes, *describe_new_judgments(before.rubrics, fitted.rubrics)),
     }
 
     return fitted.model_copy(update=fields)
@@ -275,7 +275,7 @@ def _keep_earlier_evidence(
         now = fitted.standing
         then = before.standing
         # the standing of more conversations stays, unless labels spoke against the rubric
-        if then and not went_the_other_way(before) and (now is None or now.n < then.n):
+        if then and not has_turned(before) and (now is None or now.n < then.n):
             fields["standing"] = then
 
     return fitted.model_copy(update=fields)
@@ -317,9 +317,9 @@ async def _learn(
         )
 
     if learning.starter is not None:
-        fingerprint["starter"] = digest_of(learning.starter.record.rubrics)
+        fingerprint["starter"] = hash_rubrics(learning.starter.record.rubrics)
 
-    sides = sides_of(logs, settings.share, settings.seed)
+    sides = split_sides(logs, settings.share, settings.seed)
     # labeled and graded conversations are judged, of both sides
     judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
     workers = sorted(set(roles.names.values()))
@@ -361,7 +361,7 @@ async def _learn(
         about = LearnChoice.of(setting.arguments)
         # people are asked until they give nothing more
         answers = learning.people and ask_until_accepted(learning.people)
-        state = await carry_out(
+        state = await carry_out_run(
             graph,
             live,
             about,
@@ -379,7 +379,7 @@ async def _learn(
 def _gather_material(
     run: str,
     learning: Learning,
-    sides: Sides,
+    sides: SplitSides,
     setting: RunSettings,
     **other_fields: Any,
 ) -> Material:
@@ -435,7 +435,7 @@ def make_pool_maker(roles: Roles) -> Callable[[Sequence[Conversation], Bools], M
     return roles.extractor.anew if free else None  # type: ignore[attr-defined]  # it is one
 
 
-def make_phrase_miner(roles: Roles) -> Callable[[Sequence[Conversation]], Words] | None:
+def make_phrase_miner(roles: Roles) -> Callable[[Sequence[Conversation]], LogPhrases] | None:
     """Return what lays out the phrases of some conversations; None where words aren't mined."""
     if isinstance(roles.extractor, EmbeddedExtractor):
         return roles.extractor.words

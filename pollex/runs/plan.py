@@ -27,15 +27,15 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import PollexError
 from pollex.gateway.budget import UsageTable
-from pollex.gateway.calls import Call, Capabilities, Failed, Outcome, prompt_estimate
+from pollex.gateway.calls import Call, Capabilities, Failed, Outcome, estimate_prompt_tokens
 from pollex.gateway.endpoint import Endpoint
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.prompt import load
+from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.judge_settings import MOST_IN_A_CALL
+from pollex.rubrics.judge_settings import MOST_RUBRICS_IN_A_CALL
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.thumbs import Sides, sides_of
-from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, content_id
+from pollex.rubrics.learning.thumbs import SplitSides, split_sides
+from pollex.rubrics.rubric import BUILT_IN, Polarity, Reason, Rubric, make_content_id
 from pollex.runs.known_answers import (
     CONVERSATIONS_IN_A_QUERY,
     TOKENS_OF_AN_ANSWER,
@@ -106,7 +106,7 @@ class Planner:
         """See `agents.llm.asker.ModelClient`."""
         # a call that is counted several times is a stand-in: no reply to it can be in the store
         exactly_known = self.times == 1 and self.known(self.endpoint.request(call).key)
-        prompt = prompt_estimate(call.messages)
+        prompt = estimate_prompt_tokens(call.messages)
         completion = estimate_tokens(call)
         # the upper bound, and beside it what is likely
         for table, times in ((self.table, self.times), (self.likely, self.likely_times)):
@@ -219,7 +219,9 @@ class Plan:
         await adapt_rubrics(self.asker, rubrics)
         # adapted rubrics have other words, so that no earlier answer counts
         for side in KINDS:
-            calls = ceil(sum(rubric.polarity == side for rubric in rubrics) / MOST_IN_A_CALL)
+            calls = ceil(
+                sum(rubric.polarity == side for rubric in rubrics) / MOST_RUBRICS_IN_A_CALL
+            )
             if calls:
                 await self._judging(conversations, Size(calls, calls))
 
@@ -227,7 +229,7 @@ class Plan:
 
     async def learning(self, logs: Logs, settings: LearnSettings) -> UsageTable:
         """Plan all calls of `learn`; those after the extraction are upper bounds."""
-        sides = sides_of(logs, settings.share, settings.seed)
+        sides = split_sides(logs, settings.share, settings.seed)
         extractor = LlmExtractor(self.asker)
         # extraction depends on no answer: its calls are exact
         for conversation in sides.train:
@@ -251,19 +253,21 @@ class Plan:
 
         # SAT and DSAT rubrics are asked in calls of their own.
         batches = sum(
-            (size.batches(MOST_IN_A_CALL) for size in pool.values()),
+            (size.batches(MOST_RUBRICS_IN_A_CALL) for size in pool.values()),
             start=NONE,
         )
         await self._judging(sides.judged_train, batches)
         # only chosen rubrics are asked about conversations that are held out
         chosen = NONE
         for most, size in zip(settings.limits, pool.values(), strict=True):
-            chosen += Size(min(most, size.at_most), min(most, size.likely)).batches(MOST_IN_A_CALL)
+            chosen += Size(min(most, size.at_most), min(most, size.likely)).batches(
+                MOST_RUBRICS_IN_A_CALL
+            )
 
         await self._judging(sides.judged_test, chosen)
         return self.planner.table
 
-    def _reasons(self, sides: Sides, label: Label) -> Size:
+    def _reasons(self, sides: SplitSides, label: Label) -> Size:
         """Return how many reasons the training conversations of a class give."""
         conversations = sum(conversation.label is label for conversation in sides.train)
         most_each = self.asker.settings.reasons
@@ -272,7 +276,7 @@ class Plan:
             ceil(min(most_each, LIKELY_REASONS) * conversations),
         )
 
-    async def _spur(self, sides: Sides, settings: LearnSettings) -> UsageTable:
+    async def _spur(self, sides: SplitSides, settings: LearnSettings) -> UsageTable:
         updater = LlmUpdater(self.asker)
         for (kind, label), most in zip(KINDS.items(), settings.limits, strict=True):
             batches = self._reasons(sides, label).batches(settings.mini_batch)
@@ -290,7 +294,7 @@ class Plan:
                     )
 
         # both parts are judged by as many rubrics as each side may have
-        judged = sum(ceil(most / MOST_IN_A_CALL) for most in settings.limits)
+        judged = sum(ceil(most / MOST_RUBRICS_IN_A_CALL) for most in settings.limits)
         for side in (sides.judged_train, sides.judged_test):
             await self._judging(side, Size(judged, judged))
 
@@ -334,7 +338,7 @@ class Plan:
         for number in (1, 2):
             items.append({"i": number, "rubric": _sample_rubric(number, "sat").text})
 
-        call = self.asker.call(load("deduplicate"), items, {})
+        call = self.asker.call(load_prompt("deduplicate"), items, {})
         answers_each = 2 if BUILT_IN in self.asker.settings.without else 1
         with self.planner.estimating(
             Size(rubrics.at_most // answers_each, ceil(rubrics.likely * LIKELY_DUPLICATES))
@@ -358,12 +362,12 @@ class Plan:
 
         # likely few rubrics have marks, so that one call holds them all
         with self.planner.estimating(Size(ceil(rubrics.at_most / REWORDED), 1)):
-            await self.planner.ask(self.asker.call(load("reword"), items, {}))
+            await self.planner.ask(self.asker.call(load_prompt("reword"), items, {}))
 
     async def _judging(self, conversations: Sequence[Conversation], batches: Size) -> None:
         judge = LlmJudge(self.asker)
         questions = []
-        for number in range(MOST_IN_A_CALL):
+        for number in range(MOST_RUBRICS_IN_A_CALL):
             questions.append(
                 Question.about(
                     _sample_rubric(number, "sat"),
@@ -408,7 +412,7 @@ def keys_paid_for(run: RunOptions) -> set[str]:
 def _sample_reason(number: int, kind: Polarity) -> Reason:
     text = " ".join(["reason"] * _WORDS_OF_A_REASON)
     return Reason(
-        id=content_id(str(number)),
+        id=make_content_id(str(number)),
         conversation_id="",
         polarity=kind,
         text=text,
@@ -418,7 +422,7 @@ def _sample_reason(number: int, kind: Polarity) -> Reason:
 
 def _sample_rubric(number: int, kind: Polarity) -> Rubric:
     return Rubric(
-        id=content_id(str(number)),
+        id=make_content_id(str(number)),
         text=" ".join(["rubric"] * _WORDS_OF_A_RUBRIC),
         polarity=kind,
     )

@@ -22,16 +22,16 @@ from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import (
     Assessment,
     WindowAssessment,
-    assess,
+    assess_scores,
     assess_window,
-    auc_of_scores,
+    estimate_auc,
 )
-from pollex.measures.distributions import log_losses
-from pollex.measures.intervals import Figure, Measure, estimate, mean_of
-from pollex.rubrics.records import ProbabilityFigures, TurnRecord, guarantee_text
+from pollex.measures.distributions import compute_answer_log_losses
+from pollex.measures.intervals import Figure, Measure, estimate_figures, make_mean_statistic
+from pollex.rubrics.records import ProbabilityFigures, TurnRecord, describe_sides
 from pollex.rubrics.rubric_set import CHANCE, RubricSet
 from pollex.rubrics.score import Score
-from pollex.rubrics.worth import probability_figures
+from pollex.rubrics.worth import measure_probabilities
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.usage import ModelUsage, usage_by_stage
 from pollex.runs.workspace import workspace
@@ -158,7 +158,7 @@ class Evaluation(Shown):
         figures_text = (
             f"yield {_of(measured.yield_rate)}; right outside it {_of(measured.accuracy)}"
         )
-        yield f"Window with a guarantee ({guarantee_text(record)}): {figures_text}"
+        yield f"Window with a guarantee ({describe_sides(record)}): {figures_text}"
         # each side has its threshold; one of them may not exist
         for side, label, place, precision in (
             (record.upper, "positive", "over", measured.positive),
@@ -252,7 +252,7 @@ def evaluate(
         # conversations that depend on each other are drawn together in resamples
         blocks = number_blocks(conversations)
         sure = rubric_set.window.confident(netsat)
-        figures = assess(
+        figures = assess_scores(
             netsat,
             up,
             rubric_set.theta,
@@ -355,7 +355,7 @@ def measure_likelihoods(
     share = rubric_set.training.positives / rubric_set.training.n
     up = flag_positives(scored)
     blocks = number_blocks(scored)
-    figures = probability_figures(
+    figures = measure_probabilities(
         probability,
         up,
         share,
@@ -366,7 +366,7 @@ def measure_likelihoods(
     # a starter changes the order that NetSAT gives, so that probabilities have an AUC of their own
     if rubric_set.starter is None:
         return figures, None
-    return figures, auc_of_scores(probability, up, np.random.default_rng(0), together=blocks)
+    return figures, estimate_auc(probability, up, np.random.default_rng(0), together=blocks)
 
 
 TURNS = (1, 2, 3, 5, 8)
@@ -568,11 +568,11 @@ def measure_after_turns(
     constant = compute_log_losses(share, positive)
     # the gain is a mean of differences on the same conversations, with an interval of its own
     measures = {
-        "log_loss": Measure(mean_of(losses)),
-        "share_log_loss": Measure(mean_of(constant)),
-        "gain": Measure(mean_of(constant - losses)),
+        "log_loss": Measure(make_mean_statistic(losses)),
+        "share_log_loss": Measure(make_mean_statistic(constant)),
+        "gain": Measure(make_mean_statistic(constant - losses)),
     }
-    estimates = estimate(
+    estimates = estimate_figures(
         measures,
         number_blocks(conversations),
         np.random.default_rng(0),
@@ -608,7 +608,7 @@ def cross_fit_probabilities(
 
 def compute_log_losses(probability: Floats, positive: Bools) -> Floats:
     """Compute −log P of each label `[conversation]`, in nats."""
-    return log_losses(
+    return compute_answer_log_losses(
         np.stack([1 - probability, probability], axis=1),
         positive.astype(np.int64),
     )

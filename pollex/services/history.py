@@ -15,7 +15,7 @@ from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.records import Choice, ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import TONE, Reason
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import certainty, verdict_told
+from pollex.rubrics.score import describe_certainty, describe_verdict
 from pollex.runs.options import RunOptions
 from pollex.runs.run import cost_so_far
 from pollex.runs.workspace import run_to_end
@@ -338,11 +338,11 @@ def trace_state(run: RunOptions, name: str, state: str) -> NodeState:
     Raises:
         WrongUse: The run has none.
     """
-    from pollex.graphs.run import state_around  # LangGraph comes with it
+    from pollex.graphs.run import get_states_around  # LangGraph comes with it
 
     with Store.open(run.store, read_only=True) as store:
         named_run = find_run(store, name)
-        before, after = run_to_end(state_around(store, named_run, state))
+        before, after = run_to_end(get_states_around(store, named_run, state))
         return NodeState(named_run.id, state, after, before)
 
 
@@ -547,8 +547,8 @@ def _findings(trace: ConversationTrace, questions: Mapping[str, Question]) -> Te
         if score.probability is not None:
             # the more likely side, at equal costs: a trace knows of no others
             decision = "positive" if score.probability >= 0.5 else "negative"
-            yield Line(verdict_told(decision, score.probability), "bold", LONGEST_SHOWN_LINE)
-        label_text = f"label {score.label}, {certainty(score.confident)}"
+            yield Line(describe_verdict(decision, score.probability), "bold", LONGEST_SHOWN_LINE)
+        label_text = f"label {score.label}, {describe_certainty(score.confident)}"
         yield Line(
             f"For statisticians: NetSAT {score.netsat:.2f}, {label_text}",
             "dim",

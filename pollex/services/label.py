@@ -13,9 +13,9 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.view import make_views
 from pollex.calibration.active_learning import (
     LabelQueries,
-    predictive_variance,
+    make_text_vectors,
+    measure_predictive_variance,
     select_queries,
-    vectors_of,
 )
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Questionnaire
@@ -40,11 +40,11 @@ from pollex.formats.read_tables import read_answers, read_judgments
 from pollex.formats.write import require_format
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.distributions import entropy
+from pollex.measures.distributions import compute_entropy
 from pollex.measures.intervals import Support
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import Score, judges_wanted
+from pollex.rubrics.score import Score, list_requested_judges
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.roles import embedder_for, embeds_with
 from pollex.runs.usage import ModelUsage, usage_by_stage
@@ -128,7 +128,7 @@ def next_conversations(
 
     # to rebuild the model takes a second
     if judges:
-        judges_needed = judges_wanted(rubric_set.thumb_model, judges)
+        judges_needed = list_requested_judges(rubric_set.thumb_model, judges)
     else:
         judges_needed = ()
 
@@ -231,7 +231,7 @@ def pick_rows(
     for _, s in both:
         answers.append([a.expected() for a in s.answers if isinstance(a, Answer)])
 
-    vectors = vectors_of(
+    vectors = make_text_vectors(
         np.array(answers),
         embed_sides([c for c, _ in both], embedder),
     )
@@ -250,7 +250,7 @@ def pick_rows(
         row: Request = {
             "id": conversation.id,
             "probability": up,
-            "entropy": float(entropy(np.array([1 - up, up]))),
+            "entropy": float(compute_entropy(np.array([1 - up, up]))),
         }
         judge_field = {"judge": judges[judge]} if judges else {}
         rows.append(row | judge_field | {"begins": " ".join(conversation.opening.split())[:80]})
@@ -381,7 +381,7 @@ def draw_for_share(
     leave these out would make the sample one of people who don't vote.
     """
     # SciPy comes with it, and takes half a second
-    from pollex.measures.share import FEWEST, expected_half_width
+    from pollex.measures.share import FEWEST_LABELS, compute_expected_half_width
     from pollex.services.share import conversations_by_group
 
     questions = sheet_for(questionnaire, out)
@@ -417,7 +417,7 @@ def draw_for_share(
         if c.label is not Label.NONE:
             positive.append(c.label is Label.POSITIVE)
 
-    if len(positive) >= FEWEST:
+    if len(positive) >= FEWEST_LABELS:
         share = float(np.mean(positive))
     else:
         share = 0.5
@@ -446,7 +446,7 @@ def draw_for_share(
         population=len(open_),
         groups={name: len(chosen) for name, chosen in places.items() if name},
         half_width={
-            name: expected_half_width(len(chosen), share) for name, chosen in places.items()
+            name: compute_expected_half_width(len(chosen), share) for name, chosen in places.items()
         },
         share=share,
         out=out,
@@ -574,8 +574,8 @@ def text_rows(
     is_labeled = mask_known_labels(judgments, sheet, len(X), judges)
     # likeness is by the judge's answers, doubt by the spread of the predicted answer
     picked: LabelQueries = select_queries(
-        vectors_of(columns_of(sheet, X)),
-        predictive_variance(proba, sheet),
+        make_text_vectors(columns_of(sheet, X)),
+        measure_predictive_variance(proba, sheet),
         is_labeled,
         count,
     )
@@ -587,7 +587,7 @@ def text_rows(
         # what is predicted, to be compared with the label when it comes
         figures = {
             "expected": expected,
-            "entropy": float(entropy(p)),
+            "entropy": float(compute_entropy(p)),
             "probabilities": p.tolist(),
         }
         rows.append({"text_id": texts[row]} | question_fields | figures)

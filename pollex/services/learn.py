@@ -18,15 +18,15 @@ from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import rubrics_of
 from pollex.graphs.context import Progress
-from pollex.prompts.domain import DomainProfile, profile_at
+from pollex.prompts.domain import DomainProfile, load_profile
 from pollex.rubrics.learning.material import Starter
 from pollex.rubrics.learning.results import Learned
-from pollex.rubrics.learning.settings import HALF, LearnSettings, held_out_share
-from pollex.rubrics.learning.thumbs import grades_told, require_grades
+from pollex.rubrics.learning.settings import HALF_HELD_OUT, LearnSettings, resolve_held_out_share
+from pollex.rubrics.learning.thumbs import describe_grades, require_grades
 from pollex.rubrics.records import AdaptedRubric
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import BY
+from pollex.rubrics.worth import JUDGED_BY_IN_WORDS
 from pollex.runs.learn_runs import Learning
 from pollex.runs.learn_runs import learn as run_learning
 from pollex.runs.learn_runs import refit as run_refit
@@ -132,7 +132,7 @@ def learn(
         settings = replace(settings, minimum=min(settings.minimum, FEWEST))
 
     profile = keep_reading_in_profile(
-        domain if isinstance(domain, DomainProfile) else profile_at(domain),
+        domain if isinstance(domain, DomainProfile) else load_profile(domain),
         reading,
     )
     read = labeled_logs(logs, reading, run.store, progress)
@@ -158,7 +158,7 @@ def learn(
             "Note: no domain profile is given: rubrics are adapted to any assistant; --domain names yours"
         )
 
-    if note := grades_told(read):
+    if note := describe_grades(read):
         progress.note(f"Note: {note}")
 
     if model.name and (note := note_cut_sources(read, model.settings.sources)):
@@ -419,7 +419,7 @@ def refit(
         # half of new conversations is held out, if all labels taught the set and none of these did
         new = all(c.text_hash[:16] not in rubric_set.learned_from for c in read.learnable)
         if rubric_set.data.folds and new:
-            test_fraction = HALF
+            test_fraction = HALF_HELD_OUT
         else:
             test_fraction = rubric_set.data.test_fraction
 
@@ -524,7 +524,7 @@ def choose_held_out_share(settings: LearnSettings, logs: Logs) -> float:
     """Return the share of labels that is held out: as set, else as few or many labels ask for."""
     # a split needs enough of the smaller class
     smaller = min(logs.counts[Label.POSITIVE], logs.counts[Label.NEGATIVE])
-    return held_out_share(settings.test_fraction, smaller=smaller)
+    return resolve_held_out_share(settings.test_fraction, smaller=smaller)
 
 
 def read_given_rubrics(
@@ -581,4 +581,4 @@ def describe_judging(rubrics: Sequence[Rubric], staff: RunRoles) -> Iterator[str
             staff.roles.judge.understood(rubric),
             model=not staff.record.built_in and not rubric.answered_by,
         )
-        yield f"“{rubric.text}” is judged by {BY[by]}"
+        yield f"“{rubric.text}” is judged by {JUDGED_BY_IN_WORDS[by]}"

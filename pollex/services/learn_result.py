@@ -22,13 +22,13 @@ from pollex.reports.learning import (
     read_first_told,
 )
 from pollex.reports.page import file_of
-from pollex.rubrics.edits import edits_beside
+from pollex.rubrics.edits import get_edits_path
 from pollex.rubrics.headlines import anything_leads
 from pollex.rubrics.learning.results import LabelledScore, Learned
-from pollex.rubrics.lint import Mark
-from pollex.rubrics.records import CalibratorRecord, guarantee_in_words
+from pollex.rubrics.lint import LintMark
+from pollex.rubrics.records import CalibratorRecord, describe_guarantee
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import ANEW
+from pollex.rubrics.worth import JUDGED_ANEW
 from pollex.runs.options import RunOptions
 from pollex.runs.usage import ModelUsage, usage_by_stage, usage_json
 from pollex.services.few_thumbs import FewThumbs
@@ -62,7 +62,7 @@ def require_not_edited(out: Path) -> None:
     Raises:
         WrongUse: Says what to do.
     """
-    beside = edits_beside(out)
+    beside = get_edits_path(out)
     if not out.exists() and not beside.exists():
         return
 
@@ -119,7 +119,7 @@ class LearnResult(Shown):
     all_taken: bool
     usage: ModelUsage | None = None
     conversations: Mapping[str, Conversation] = field(default_factory=dict)
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[LintMark, ...] = ()
     few: FewThumbs | None = None
 
     def page(self, path: str = "rubrics.json", store: str = ".pollex") -> str:
@@ -208,10 +208,10 @@ class LearnResult(Shown):
             if rubrics.starter:
                 starter = f"Starter {rubrics.starter.source}: "
             else:
-                starter = ANEW
+                starter = JUDGED_ANEW
 
             for note in rubrics.notes:
-                if note.startswith((ANEW, starter)):
+                if note.startswith((JUDGED_ANEW, starter)):
                     yield note
             if rubrics.notes:
                 yield f"{count(len(rubrics.notes), 'note')} on how to read them: in the report, or here with -v"
@@ -265,7 +265,7 @@ def _figure_told(assessment: Assessment, name: str) -> str:
 def _details(rubrics: RubricSet) -> TerminalLines:
     """Yield the window with a guarantee, baselines, probabilities and notes."""
     if rubrics.guaranteed:
-        yield f"Window with a guarantee: {guarantee_in_words(rubrics.guaranteed)}"
+        yield f"Window with a guarantee: {describe_guarantee(rubrics.guaranteed)}"
 
     # only a baseline that was compared on held-out labels says anything
     for baseline in rubrics.baselines:

@@ -13,17 +13,17 @@ from pollex.agents.embedded.evidence import say_judged_by
 from pollex.agents.roles import Judge, ask_sides
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import WrongUse
-from pollex.gateway.calls import prompt_estimate
+from pollex.gateway.calls import estimate_prompt_tokens
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.classification import auc_difference
+from pollex.measures.classification import estimate_auc_difference
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.merging import merge_equal
+from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.records import ChosenRubric, JudgedBy
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
-from pollex.rubrics.worth import Detector, anew_in_words, worth_of
+from pollex.rubrics.worth import Detector, describe_new_judgment, measure_worth
 from pollex.runs.options import ModelOptions
 from pollex.runs.roles import embedded_judge, hire, hire_judge, options_as_before
 from pollex.selection.losses import EVAL_RANGE
@@ -114,7 +114,7 @@ class Reworded:
     def told(self) -> str:
         """Say in words what it was and is judged by, if a person gave that up; else nothing."""
         if self.rubric.anew and self.before:
-            return anew_in_words(self.rubric.text, self.before, self.now)
+            return describe_new_judgment(self.rubric.text, self.before, self.now)
         return ""
 
 
@@ -280,7 +280,7 @@ async def preview_edits(
     Raises:
         WrongUse: The set's judge is a model, words are changed, and `model` is None.
     """
-    rubrics, _ = merge_equal(rubrics)  # as a refit does: of equal texts one is asked
+    rubrics, _ = merge_equal_rubrics(rubrics)  # as a refit does: of equal texts one is asked
     # a model is asked about few conversations, as each of them is paid for
     conversations = _draw_conversations(store, run, rng, FEW if model else MOST)
     answers = answers_of(
@@ -392,7 +392,7 @@ def planned_preview(
 ) -> dict[str, int]:
     """Return about how many calls and tokens a preview by a model takes."""
     # rubrics of equal text are asked once, as in the preview itself
-    distinct, _ = merge_equal(rubrics)
+    distinct, _ = merge_equal_rubrics(rubrics)
     rubrics_asked = find_changed_rubrics(rubric_set, distinct)
     conversations = _draw_conversations(store, run, rng, FEW)
     if rubrics_asked:
@@ -413,7 +413,7 @@ def estimate_calls(rubrics: Sequence[ChosenRubric], conversation: Conversation) 
     # each side has a call of its own, with the whole conversation in it
     sides = len({rubric.polarity for rubric in rubrics})
     words = [turn.shown for turn in conversation.turns] + [rubric.text for rubric in rubrics]
-    read = prompt_estimate([{"content": text} for text in words]) * sides
+    read = estimate_prompt_tokens([{"content": text} for text in words]) * sides
 
     return {
         "calls": sides,
@@ -540,7 +540,7 @@ def _detector(
     rng: np.random.Generator,
 ) -> Detector:
     # a rubric holds where its answer is over the middle of the range
-    worth = worth_of(values > EVAL_RANGE / 2, up)
+    worth = measure_worth(values > EVAL_RANGE / 2, up)
     if not up.any() or up.all():
         return Detector(
             by,
@@ -551,7 +551,7 @@ def _detector(
     return Detector(
         by,
         # ahead of a constant score, whose AUC is one half, in the direction of the rubric's side
-        _above_half(auc_difference(values * rubric.sign, np.zeros(len(up)), up, rng, 500)),
+        _above_half(estimate_auc_difference(values * rubric.sign, np.zeros(len(up)), up, rng, 500)),
         worth,
     )
 

@@ -22,15 +22,15 @@ from pollex.formats.scores import iterate_score_rows as score_rows
 from pollex.formats.scores import open_score_file
 from pollex.formats.write import require_format, require_writable
 from pollex.graphs.context import ConversationIndex, Progress
-from pollex.graphs.run import carry_out
-from pollex.measures.drift import Stability, is_unlike, stability_of_counts
+from pollex.graphs.run import carry_out_run
+from pollex.measures.drift import Stability, is_unlike, measure_count_stability
 from pollex.measures.intervals import Figure
 from pollex.outputs import write_text
 from pollex.reports.page import file_of
 from pollex.reports.scores import ScoreTally, scores_page
 from pollex.rubrics.records import SpreadRecord
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import Score, ScoreColumns, judges_wanted
+from pollex.rubrics.score import Score, ScoreColumns, list_requested_judges
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.roles import hire_judge
 from pollex.runs.run import RunSettings, begin_or_resume_run, digest_json, kept_ids
@@ -187,7 +187,7 @@ def score(
 
     # to rebuild the model takes a second
     if judges:
-        annotators = judges_wanted(rubric_set.thumb_model, judges)
+        annotators = list_requested_judges(rubric_set.thumb_model, judges)
     else:
         annotators = ()
 
@@ -389,7 +389,7 @@ def drift_from(learned: SpreadRecord, counts: Sequence[int]) -> Stability | None
 
     # the seed is fixed: the same counts give the same interval
     then, now = (np.array(bin_counts, dtype=np.float64) for bin_counts in (learned.counts, counts))
-    return stability_of_counts(then, now, np.random.default_rng(0))
+    return measure_count_stability(then, now, np.random.default_rng(0))
 
 
 def with_doubtful_asked(
@@ -611,7 +611,7 @@ async def run_scoring(
             questions=rubric_set.questions,
             netsat=netsat,
         )
-        state = await carry_out(
+        state = await carry_out_run(
             build(),
             live,
             ScoreContext.of(setting.arguments),

@@ -40,12 +40,12 @@ from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.frames import convert_to_dicts
 from pollex.formats.log_shapes.readers import reader_of
 from pollex.gateway.langsmith import switch_tracing
-from pollex.graphs.context import BATCH
+from pollex.graphs.context import CONVERSATIONS_A_BATCH
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.judge_settings import DEFAULT_MODEL
 from pollex.rubrics.rubric import DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import NetSat, Score, ScoreColumns, judges_wanted
+from pollex.rubrics.score import NetSat, Score, ScoreColumns, list_requested_judges
 from pollex.runs.options import ModelOptions
 from pollex.runs.roles import embedded_judge, hire_judge
 from pollex.runs.workspace import COLLECTED_AFTER, Background, run_to_end
@@ -90,7 +90,7 @@ class BatchScorer:
         self.embedding_model = embedding_model
         # unknown names fail here, not at the first batch
         if judges:
-            self.judges = judges_wanted(rubrics.thumb_model, judges)
+            self.judges = list_requested_judges(rubrics.thumb_model, judges)
         else:
             self.judges = ()
 
@@ -250,7 +250,7 @@ class Scorer:
                 costs,
                 embedding_model,
                 judge,
-                None if embedded else BATCH,
+                None if embedded else CONVERSATIONS_A_BATCH,
             )
             # what is wrong is told now
             self._scorer.judge, self._scorer.netsat = self._scorer.judge, self._netsat
@@ -302,7 +302,7 @@ class Scorer:
         # names are checked before anything is asked
         work = self._batch(
             [conversation_from(conversation)],
-            judges_wanted(self._netsat.thumb_model, judges),
+            list_requested_judges(self._netsat.thumb_model, judges),
         )
         # the model is asked on the scorer's own event loop; this one only waits
         return (
@@ -327,7 +327,7 @@ class Scorer:
         """Score conversations in order, as columns."""
         work = self._batch(
             conversations,
-            judges_wanted(self._netsat.thumb_model, judges),
+            list_requested_judges(self._netsat.thumb_model, judges),
         )
         # without a model the work never waits, so that it ends right here
         if self._background is None:
@@ -378,7 +378,7 @@ class Scorer:
         batch_scorer = BatchScorer(
             self.rubrics,
             judge=staff.roles.judge,
-            at_once=BATCH,
+            at_once=CONVERSATIONS_A_BATCH,
         )
         batch_scorer.netsat = self._netsat
         self._scorer = batch_scorer

@@ -10,14 +10,14 @@ from pollex.conversations.splits import LEAST_OF_EACH_CLASS, number_blocks
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
-from pollex.measures.classification import auc_of_scores
+from pollex.measures.classification import estimate_auc
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import SCALES
 from pollex.rubrics.learning.material import GivenAnswers, Starter
 from pollex.rubrics.learning.results import Learned
-from pollex.rubrics.learning.thumbs import graded_between
-from pollex.rubrics.rubric_set import RubricSet, digest_of
-from pollex.rubrics.starter import PREFIX, StarterRecord, standard, with_prefix
+from pollex.rubrics.learning.thumbs import list_graded_between
+from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
+from pollex.rubrics.starter import STARTER_PREFIX, StarterRecord, prefix_ids, standardize_values
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.selection.threshold import Window
 from pollex.services.score import read_unedited, score
@@ -90,14 +90,14 @@ def make_starter_record(starter: RubricSet, name: str) -> StarterRecord:
     """Return what a set keeps of its starter; its figures come after learning."""
     # a prefix tells rubrics of the starter from those of the set
     rubrics = tuple(
-        rubric.model_copy(update={"id": PREFIX + rubric.id}) for rubric in starter.rubrics
+        rubric.model_copy(update={"id": STARTER_PREFIX + rubric.id}) for rubric in starter.rubrics
     )
     return StarterRecord(
         source=name,
         rubrics=rubrics,
-        judge=starter.judge.model_copy(update={"learned": with_prefix(starter.judge.learned)}),
+        judge=starter.judge.model_copy(update={"learned": prefix_ids(starter.judge.learned)}),
         theta=starter.theta,
-        never=with_prefix(starter.never),
+        never=prefix_ids(starter.never),
         weights=(1.0, 1.0),
         auc={},
         measured_on="",
@@ -118,7 +118,7 @@ def convert_starter_to_set(record: StarterRecord, around: RubricSet) -> RubricSe
         "calibrator": None,
         "guaranteed": None,
         "starter": None,
-        "rubrics_digest": digest_of(record.rubrics),
+        "rubrics_digest": hash_rubrics(record.rubrics),
     }
     window = Window(None, None, around.window.precision)
     return around.model_copy(update=changes | alone | {"window": window})
@@ -144,7 +144,7 @@ def read_starter_answers(
     )
     # graded conversations of neither class are answered, too: grades learn from them
     learned_from = Logs(
-        conversations=(*logs.learnable, *graded_between(logs)),
+        conversations=(*logs.learnable, *list_graded_between(logs)),
         fingerprint=logs.fingerprint,
     )
     # a run of its own: only the one that learns is resumed
@@ -197,7 +197,7 @@ def with_starter(
     other = starter.netsats(conversations)
     both = np.array([row.probability for row in sample], dtype=np.float64)
     if np.isnan(both).any():  # too few for folds
-        both = standard(netsat) + standard(other)
+        both = standardize_values(netsat) + standardize_values(other)
 
     rng = np.random.default_rng(0)
     blocks = number_blocks(conversations)
@@ -206,7 +206,7 @@ def with_starter(
     columns = {"own": netsat, "starter": other, "both": both}
     areas = {}
     for name, column in columns.items():
-        areas[name] = auc_of_scores(column, up, rng, together=blocks)
+        areas[name] = estimate_auc(column, up, rng, together=blocks)
 
     helps = (areas["both"].value or 0.0) > (areas["own"].value or 0.0)
     update = {

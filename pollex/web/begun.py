@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pollex.errors import PollexError
-from pollex.prompts.domain import toml_value
+from pollex.prompts.domain import write_toml_value
 from pollex.runs.options import ModelOptions
 from pollex.store.folder import make_private
 from pollex.store.runs import Run
@@ -379,7 +379,7 @@ def _assistant(
     # lines of TOML: texts in quotes, numbers as they are
     lines = []
     for name, value in table.items():
-        lines.append(f"{name} = {toml_value(value) if isinstance(value, str) else value}")
+        lines.append(f"{name} = {write_toml_value(value) if isinstance(value, str) else value}")
 
     # the same model proposes the change, unless somebody typed it
     roles = ["assistant", *(["proposer"] if not values.get("edit") else [])]

@@ -308,7 +308,7 @@ def fit_rating_model(
 
     Args:
         comparison: See `compare_grade_models`.
-        answers, signs: See `calibration.thumbs.fit_one`.
+        answers, signs: See `calibration.thumbs.fit_candidate`.
         ids: Of the rubrics.
     """
     from pollex.calibration.grades import fit_to_grades

@@ -248,7 +248,7 @@ def make_tone_record(
     """Return the record of a set's tone; None where it was not looked at.
 
     Args:
-        alone: See `thumbs.compare`.
+        alone: See `thumbs.compare_thumb_models`.
     """
     if alone is None or material.form is None:
         return None

@@ -16,9 +16,9 @@ from pollex.cli.session import Screen
 from pollex.errors import ModelUnavailable, WrongUse
 from pollex.reports.learning import list_caveats
 from pollex.rubrics.edits import read_rubrics
-from pollex.rubrics.headlines import turned
+from pollex.rubrics.headlines import list_turned_rubrics
 from pollex.rubrics.judge_settings import JudgeSettings
-from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.runs.options import SYSTEMS
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07"
@@ -70,7 +70,9 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     kinds = [rubric["polarity"] for rubric in written["rubrics"]]
     assert (told["sat"], told["dsat"]) == (kinds.count("sat"), kinds.count("dsat"))
     assert 1 <= told["sat"] <= 10
-    assert not turned(RubricSet.load(learnt.rubrics).rubrics), "what went the other way has left"
+    assert not list_turned_rubrics(RubricSet.load(learnt.rubrics).rubrics), (
+        "what went the other way has left"
+    )
     assert told["policy"] == written["policy"] == "greedy"
     assert told["guaranteed_window"] == written["guaranteed"]
     assert written["guaranteed"]["n"] == told["training"]["n"]
@@ -391,7 +393,7 @@ def test_an_embedding_model_that_a_set_names_is_not_loaded_before_the_user_names
         assert (ended.code, "judge embeds with './model'" in ended.err) == (2, True), ended.err
     # which reads vectors
     rubrics = (found.rubrics[0].model_copy(update={"source": "person"}), *found.rubrics[1:])
-    theirs = theirs.model_copy(update={"rubrics": rubrics, "rubrics_digest": digest_of(rubrics)})
+    theirs = theirs.model_copy(update={"rubrics": rubrics, "rubrics_digest": hash_rubrics(rubrics)})
     with pytest.raises(WrongUse, match="judge embeds with") as caught:
         Scorer(theirs)
     assert "embedding_model='./model'" in caught.value.advice

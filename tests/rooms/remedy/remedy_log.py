@@ -13,7 +13,7 @@ from pollex.conversations.logs import Logs
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
 from pollex.rubrics.records import JudgeRecord
-from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.runs.workspace import run_to_end
 
 FAILS = "The assistant says that it couldn't do something, and offers nothing in its place."
@@ -77,7 +77,7 @@ def table_rubrics(logs: Logs, **changes: Any) -> RubricSet:
     known = {
         "rubrics": rubrics,
         "judge": record,
-        "rubrics_digest": digest_of(rubrics),
+        "rubrics_digest": hash_rubrics(rubrics),
         "reasons": (),
     }
     return rubric_set(**(known | changes))

@@ -11,22 +11,22 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import name_family
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.signals import FORM
-from pollex.calibration.thumbs import Fold, fit_one, probability_positive
+from pollex.calibration.thumbs import Fold, fit_candidate, predict_thumb_up
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import Logs
 from pollex.errors import BadRubrics
 from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.classification import auc
+from pollex.measures.classification import compute_auc
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import LIKERT, Answer, Question
 from pollex.rubrics.learning.crossfit import Candidates
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.thumbs import toned
-from pollex.rubrics.learning.tone import fit_tone, form_of, tone_of
+from pollex.rubrics.learning.thumbs import add_tone
+from pollex.rubrics.learning.tone import fit_tone, fit_tone_of_run, measure_log_form
 from pollex.rubrics.rubric import TONE, Rubric
-from pollex.rubrics.tone import FARTHEST, Form, ToneRecord, ToneScale, as_answers
+from pollex.rubrics.tone import FARTHEST, ToneForm, ToneRecord, ToneScale, make_tone_answers
 from pollex.runs.roles import embedded_record
 from pollex.runs.workspace import run_to_end
 
@@ -75,14 +75,14 @@ def planted(up: Bools, loud: Floats) -> tuple[Material, Candidates, list[Fold]]:
         table=GivenAnswers("expected"),
         progress=NullProgress(),
         family_of=name_family,
-        form=Form(SIGNALS, shouts),
+        form=ToneForm(SIGNALS, shouts),
     )
     return material, pool, folds
 
 
 def found_by(up: Bools, loud: Floats) -> tuple[list[Fold], dict[str, Any], Candidates]:
     material, pool, folds = planted(up, loud)
-    return *toned(material, pool, {"held_out_scores": None}, folds, pool.conversations), pool
+    return *add_tone(material, pool, {"held_out_scores": None}, folds, pool.conversations), pool
 
 
 def draw(seed: int = 0) -> tuple[Bools, Floats]:
@@ -100,11 +100,11 @@ def test_where_tone_alone_tells_good_from_bad_the_probability_follows_it() -> No
     p = np.zeros(SIZE)
     for fold in folds:
         assert fold.answers.shape == (SIZE, len(RUBRICS) + 1, len(LIKERT))
-        model = fit_one(
+        model = fit_candidate(
             "NetSAT with learned weights", fold.answers[~fold.out], fold.signs, up[~fold.out]
         )
-        p[fold.out] = probability_positive(model, fold.answers[fold.out])
-    assert auc(p, up) == pytest.approx(auc(-loud, up), abs=0.03)
+        p[fold.out] = predict_thumb_up(model, fold.answers[fold.out])
+    assert compute_auc(p, up) == pytest.approx(compute_auc(-loud, up), abs=0.03)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -145,7 +145,7 @@ def test_no_label_teaches_the_tone_of_its_own_conversation() -> None:
         up = np.arange(SIZE) % 2 == 0
         fitted = fit_tone(features, up, np.arange(SIZE), 0)
         assert fitted is not None
-        areas.append((auc(fitted[1], up), auc(fitted[0].tone(features), up)))
+        areas.append((compute_auc(fitted[1], up), compute_auc(fitted[0].tone(features), up)))
     honest, seen = np.mean(areas, axis=0)
     assert honest == pytest.approx(0.5, abs=0.06)
     assert seen > 0.7, "all of them fit what they saw"
@@ -160,23 +160,23 @@ def test_conversations_of_one_user_are_in_one_fold() -> None:
     apart = fit_tone(features, up, np.arange(SIZE), 0)
     assert together is not None
     assert apart is not None
-    assert auc(together[1], up) < 0.65 < auc(apart[1], up)
+    assert compute_auc(together[1], up) < 0.65 < compute_auc(apart[1], up)
 
 
 def test_what_was_learned_from_has_its_own_tone_and_others_that_of_all() -> None:
     up, loud = draw()
     material, pool, _ = planted(up, loud)
-    tone = tone_of(material, pool.conversations[:150])
+    tone = fit_tone_of_run(material, pool.conversations[:150])
     assert tone is not None
     tones = tone.of(material, pool.conversations)
-    features = form_of(material, pool.conversations)
+    features = measure_log_form(material, pool.conversations)
     assert tones[:150].tolist() == [tone.own[one.id] for one in pool.conversations[:150]]
     assert np.allclose(tones[150:], tone.scale.tone(features[150:]))
 
 
 def test_an_answer_rises_with_tone() -> None:
     tones = np.linspace(-FARTHEST, FARTHEST, 11)
-    answers = as_answers(tones, 5)
+    answers = make_tone_answers(tones, 5)
     assert np.allclose(answers.sum(axis=-1), 1)
     assert (np.diff(answers @ np.arange(5)) > 0).all()
 
@@ -198,7 +198,7 @@ def test_the_built_in_judge_answers_it_by_the_learned_scale_and_reads_no_vectors
     (answer,) = run_to_end(judge.judge(about, [Question.about(record.rubric)]))
     assert isinstance(answer, Answer)
     assert answer.probabilities == pytest.approx(
-        as_answers(scale.tone(FORM.measure([about])[0]), 5)
+        make_tone_answers(scale.tone(FORM.measure([about])[0]), 5)
     )
     with pytest.raises(BadRubrics, match="slopes"):
         EmbeddedJudge(Embedder(), {TONE: {"slopes": [1.0], "offset": 0.0}})

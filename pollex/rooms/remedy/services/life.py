@@ -18,7 +18,7 @@ from pollex.errors import BadRubrics, WrongUse
 from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric import Rubric, is_built_in
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import share_of
+from pollex.rubrics.worth import measure_share
 from pollex.runs.options import RunOptions
 from pollex.services.held import Seen, read_held_rubrics
 from pollex.services.results import Result
@@ -461,8 +461,8 @@ def _life(
         weeks=_shares(weeks),
         releases=_shares(releases),
         # thumbs down where it holds, and elsewhere
-        down_with=share_of(thumbs[True, True], thumbs[True, True] + thumbs[True, False]),
-        down_without=share_of(thumbs[False, True], thumbs[False, True] + thumbs[False, False]),
+        down_with=measure_share(thumbs[True, True], thumbs[True, True] + thumbs[True, False]),
+        down_without=measure_share(thumbs[False, True], thumbs[False, True] + thumbs[False, False]),
         events=tuple(
             sorted(
                 _events(rubric["id"], name, own_remarks, sets, events), key=lambda event: event.time
@@ -475,7 +475,7 @@ def _shares(counts: Counter[tuple[str, bool]]) -> dict[str, Figure]:
     names = sorted({name for name, _ in counts} - {NO_PROMPT})
     shares: dict[str, Figure] = {}
     for name in names:
-        shares[name] = share_of(
+        shares[name] = measure_share(
             counts[name, True],
             counts[name, True] + counts[name, False],
         )

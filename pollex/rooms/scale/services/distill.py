@@ -18,18 +18,18 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.classification import auc_difference, auc_of_scores
-from pollex.measures.correlations import pearson_statistic
-from pollex.measures.intervals import Figure, Measure, estimate, mean_of
+from pollex.measures.classification import estimate_auc, estimate_auc_difference
+from pollex.measures.correlations import make_pearson_statistic
+from pollex.measures.intervals import Figure, Measure, estimate_figures, make_mean_statistic
 from pollex.rubrics.answers import LIKERT, Answer, Unanswered
-from pollex.rubrics.judge_settings import MOST_IN_A_CALL, JudgeSettings
+from pollex.rubrics.judge_settings import MOST_RUBRICS_IN_A_CALL, JudgeSettings
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import LLM, ChosenRubric, JudgeRecord
 from pollex.rubrics.rubric import DISTILLED
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import Score, value_of
-from pollex.rubrics.worth import share_of
+from pollex.rubrics.score import Score, compute_answer_value
+from pollex.rubrics.worth import measure_share
 from pollex.runs.learn_runs import refit as run_refit
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.roles import RunRoles, embedded_workers, embedder_for, embeds_with, hire_judge
@@ -119,8 +119,8 @@ def _fidelity(
     else:
         # conversations that belong together are drawn together
         blocks = number_blocks([p[2] for p in pairs])
-        measure = {"r": Measure(pearson_statistic(x, y), empty="the answers are all alike")}
-        figure = estimate(measure, blocks, np.random.default_rng(0), 500)["r"]
+        measure = {"r": Measure(make_pearson_statistic(x, y), empty="the answers are all alike")}
+        figure = estimate_figures(measure, blocks, np.random.default_rng(0), 500)["r"]
 
     # rubrics below the limit go, or stay with the model
     able = figure.value is not None and figure.value >= least
@@ -148,7 +148,7 @@ def cascade_rows(distilled: Floats, model: Floats, up: Bools) -> tuple[CascadeRo
         rows.append(
             CascadeRow(
                 share,
-                share_of(int(((p >= 0.5) == up).sum()), len(up)),
+                measure_share(int(((p >= 0.5) == up).sum()), len(up)),
             )
         )
 
@@ -163,7 +163,9 @@ def log_loss(
     """Measure the mean log-loss of probabilities, in nats, with its interval."""
     clipped = np.clip(probability, 1e-6, 1 - 1e-6)
     losses = -np.log(np.where(up, clipped, 1 - clipped))
-    return estimate({"l": Measure(mean_of(losses))}, np.arange(len(up)), rng)["l"]
+    return estimate_figures({"l": Measure(make_mean_statistic(losses))}, np.arange(len(up)), rng)[
+        "l"
+    ]
 
 
 JUDGING = ("learn", "refit", "score", "evaluate", "label")
@@ -392,7 +394,7 @@ def lessons_of(answers_given: Given, rubric_set: RubricSet) -> Lessons:
             if answer.never_came_up:
                 value = None
             else:
-                value = value_of(answer, rubric_set.judge.options.value)
+                value = compute_answer_value(answer, rubric_set.judge.options.value)
 
             lessons[id_][text_hash] = Taught(value, answer.chosen)
 
@@ -593,10 +595,12 @@ def _compared(
         fidelity=fidelity,
         mean_correlation=float(np.mean(correlations)) if correlations else None,
         auc={
-            name: auc_of_scores(netsat, up, rng, together=blocks)
+            name: estimate_auc(netsat, up, rng, together=blocks)
             for name, (netsat, _) in sides.items()
         },
-        lost=auc_difference(sides["model"][0], sides["distilled"][0], up, rng, together=blocks),
+        lost=estimate_auc_difference(
+            sides["model"][0], sides["distilled"][0], up, rng, together=blocks
+        ),
         log_loss={name: log_loss(p[is_told], up[is_told], rng) for name, (_, p) in sides.items()},
         cascade=cascade_rows(
             sides["distilled"][1][is_told], sides["model"][1][is_told], up[is_told]
@@ -623,4 +627,4 @@ def calls_of(rubrics: Sequence[ChosenRubric]) -> int:
     sides = []
     for kind in ("sat", "dsat"):
         sides.append(sum(r.polarity == kind and not r.answered_by for r in rubrics))
-    return sum(ceil(size / MOST_IN_A_CALL) for size in sides)
+    return sum(ceil(size / MOST_RUBRICS_IN_A_CALL) for size in sides)
