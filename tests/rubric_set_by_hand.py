@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.calibration.thumbs import fit_one
+from pollex.calibration.thumbs import fit_candidate
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
@@ -21,7 +21,7 @@ from pollex.rubrics.records import (
     JudgeRecord,
 )
 from pollex.rubrics.rubric import Quote, Reason
-from pollex.rubrics.rubric_set import RubricSet, digest_of
+from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.score import ThumbModel
 from pollex.selection.losses import AlphaScore
 from pollex.selection.threshold import Calibration, Window
@@ -150,7 +150,7 @@ def rubric_set(words: Words = plain, **changes: Any) -> RubricSet:
                 quotes=(),
             ),
         ),
-        "rubrics_digest": digest_of(rubrics),
+        "rubrics_digest": hash_rubrics(rubrics),
     }
     return RubricSet(**(whole | changes))
 
@@ -197,5 +197,7 @@ def model_that_goes_by_the_second_rubric() -> ThumbModel:
     chosen = rng.integers(0, len(LIKERT), (200, 2))
     answers = np.eye(len(LIKERT))[chosen]
     ids = ("rubric1", "rubric2")
-    model = fit_one("ordinal mixed effects", answers, (1.0, -1.0), chosen[:, 1] > 1, rubrics=ids)
+    model = fit_candidate(
+        "ordinal mixed effects", answers, (1.0, -1.0), chosen[:, 1] > 1, rubrics=ids
+    )
     return ThumbModel(ids, model)

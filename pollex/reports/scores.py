@@ -11,15 +11,15 @@ import numpy.typing as npt
 
 from pollex.conversations.conversation import Conversation
 from pollex.measures.intervals import Figure
-from pollex.measures.share import expected_share
+from pollex.measures.share import estimate_expected_share
 from pollex.reports.numbers import SPACE, count, percent, percent_interval
 from pollex.reports.page import render
 from pollex.reports.transcript import MarkedTurn, cut_turns, marked_turns
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import ScoreColumns, value_of, verdict_told
-from pollex.rubrics.worth import share_of
+from pollex.rubrics.score import ScoreColumns, compute_answer_value, describe_verdict
+from pollex.rubrics.worth import measure_share
 from pollex.selection.losses import EVAL_RANGE
 
 MOST_LISTED_CONVERSATIONS = 1000
@@ -60,7 +60,7 @@ class WorstRow:
     def verdict(self) -> str:
         """Good or bad, and how sure."""
         return (
-            verdict_told(self.decision, -self.goodness)
+            describe_verdict(self.decision, -self.goodness)
             .capitalize()
             .replace(
                 " %",
@@ -105,7 +105,9 @@ class ScoreTally:
         value = []
         move = []
         for answer in scores.answers.different:
-            value.append(value_of(answer, self.value) if isinstance(answer, Answer) else MIDDLE)
+            value.append(
+                compute_answer_value(answer, self.value) if isinstance(answer, Answer) else MIDDLE
+            )
             # the set that a cascade asks has rubrics of its own: they move nothing here
             move.append(self.scorer.move_of(answer) if answer.question_id in self.rubrics else 0.0)
 
@@ -212,7 +214,7 @@ class ScoreTally:
     @property
     def good(self) -> Figure:
         """Share of good conversations: the mean of their probabilities."""
-        return expected_share(
+        return estimate_expected_share(
             self.total,
             self.squares,
             self.probabilities,
@@ -251,8 +253,8 @@ class ScoreTally:
         # without both classes there is no gap
         for id_, rubric in self.rubrics.items() if n_good and n_bad else ():
             gap = self.moves["positive", id_] / n_good - self.moves["negative", id_] / n_bad
-            bad = share_of(self.held["negative", id_], n_bad)
-            good = share_of(self.held["positive", id_], n_good)
+            bad = measure_share(self.held["negative", id_], n_bad)
+            good = measure_share(self.held["positive", id_], n_good)
             gaps.append(
                 {
                     "rubric": rubric,

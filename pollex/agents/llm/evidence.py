@@ -6,7 +6,7 @@ from typing import Any
 
 from pollex.conversations.conversation import Conversation, Source
 from pollex.prompts.data_boundary import Item
-from pollex.prompts.data_boundary import conversation as items_of
+from pollex.prompts.data_boundary import make_turn_items as items_of
 from pollex.text import count
 
 SOURCES = frozenset({"sources"})
