@@ -1,21 +1,21 @@
 """The first page: what the thumbs are about, active runs, and open labels."""
 
 from pollex.rubrics.headlines import (
-    along_with,
-    also_borne_out,
-    habits_of,
-    headlines,
-    outcomes_of,
-    said_of,
-    strongest_hints,
-    to_check,
-    topics_apart,
-    why_beside,
+    explain_beside,
+    list_along_with_circumstances,
+    list_also_borne_out,
+    list_habits,
+    list_headlines,
+    list_outcomes,
+    list_strongest_hints,
+    list_topics_apart,
+    list_unexpected_rubrics,
+    list_words,
 )
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import nothing_leads
+from pollex.rubrics.worth import describe_nothing_leading
 from pollex.web import links
 from pollex.web.hooks import panels_on, waiting_work
 from pollex.web.likeness import estimate_good
@@ -78,21 +78,23 @@ def findings_of(rubric_set: RubricSet | None) -> Data:
     if rubric_set is not None:
         for kind, title in SIDES:
             sides[title] = leading(rubric_set, kind)
-            strongest[title] = strongest_hints(rubrics, kind)
+            strongest[title] = list_strongest_hints(rubrics, kind)
         if not any(sides.values()):
-            nothing = nothing_leads(rubrics, rubric_set.data)
+            nothing = describe_nothing_leading(rubrics, rubric_set.data)
 
     return {
         "sides": sides,
         "strongest": strongest,
         "nothing": nothing,
-        "habits": habits_of(rubrics),
-        "outcomes": outcomes_of(rubrics),
-        "said": said_of(rubrics),
-        "along": along_with(rubrics),
-        "beside_findings": [(rubric, why_beside(rubric)) for rubric in also_borne_out(rubrics)],
-        "to_check": to_check(rubrics),
-        "topics": topics_apart(rubric_set.segments)[:LAST] if rubric_set else [],
+        "habits": list_habits(rubrics),
+        "outcomes": list_outcomes(rubrics),
+        "said": list_words(rubrics),
+        "along": list_along_with_circumstances(rubrics),
+        "beside_findings": [
+            (rubric, explain_beside(rubric)) for rubric in list_also_borne_out(rubrics)
+        ],
+        "to_check": list_unexpected_rubrics(rubrics),
+        "topics": list_topics_apart(rubric_set.segments)[:LAST] if rubric_set else [],
     }
 
 
@@ -110,7 +112,7 @@ def leading(
     """Return the first five headlines of a kind, in their order, each with its near twins."""
     every = {rubric.rubric.id: rubric for rubric in supported(rubric_set, kind)}
     pairs: list[tuple[SupportedRubric, tuple[ChosenRubric, ...]]] = []
-    for headline in headlines(rubric_set.rubrics, kind)[:LAST]:
+    for headline in list_headlines(rubric_set.rubrics, kind)[:LAST]:
         pairs.append((every[headline.rubric.id], headline.also))
 
     return pairs
