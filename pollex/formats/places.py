@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 from fsspec.core import url_to_fs
 
@@ -40,12 +41,16 @@ class Place:
         HDFS).
 
         Raises:
+            BadInput: It lies in an archive that can't be read.
             WrongUse: Neither knows the protocol.
         """
         try:
             return cls(*url_to_fs(url))
         except (ImportError, ValueError) as error:
             return cls._by_arrow(url, error)
+        # an archive that is opened to see what is in it
+        except (OSError, BadZipFile) as error:
+            raise BadInput(f"can't be opened: {error}", where=url, hint="check the file") from None
 
     @classmethod
     def _by_arrow(cls, url: str, missing: Exception) -> Place:
@@ -107,8 +112,16 @@ class Place:
         note_output(self.path)
 
     def make_folder(self) -> None:
-        """Make the folder; object stores need none."""
-        self.files.makedirs(self.path, exist_ok=True)
+        """Make the folder; object stores need none.
+
+        Raises:
+            WrongUse: Nothing can be written there.
+        """
+        try:
+            self.files.makedirs(self.path, exist_ok=True)
+        except NotImplementedError:
+            what = "nothing can be written there"
+            raise WrongUse(what, where=self.path, hint="name a folder", option="out") from None
 
     def names(self) -> list[str]:
         """Return the names of the files in the folder; none where there is no folder."""

@@ -18,7 +18,11 @@ Parsed = TypeVar("Parsed", bound=BaseModel)
 RUBRICS_HINT = "correct it; each of [[rubrics]] has text and polarity, sat or dsat"
 
 
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+MAX_RUBRIC_CHARACTERS = 2000
+Words = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_RUBRIC_CHARACTERS),
+]
 
 
 class _Given(BaseModel):

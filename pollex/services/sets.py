@@ -16,7 +16,13 @@ from pollex.graphs.context import NullProgress, Progress
 from pollex.outputs import write_whole
 from pollex.reports.transcript import MarkedText
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.edits import Entry, get_edits_path, make_entries, write_edits_toml
+from pollex.rubrics.edits import (
+    MAX_RUBRIC_CHARACTERS,
+    Entry,
+    get_edits_path,
+    make_entries,
+    write_edits_toml,
+)
 from pollex.rubrics.headlines import (
     UNEXPECTED,
     Habit,
@@ -737,6 +743,9 @@ def _worded(text: str) -> str:
             "the rubric has no text",
             hint="write a statement that is true or false of a conversation",
         )
+    if len(words) > MAX_RUBRIC_CHARACTERS:
+        what = f"the rubric has {len(words):,} characters"
+        raise WrongUse(what, hint=f"write one sentence, {MAX_RUBRIC_CHARACTERS:,} at most")
 
     return words
 

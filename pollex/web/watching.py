@@ -22,6 +22,7 @@ from typing import Any, Literal
 from pollex.errors import PollexError
 from pollex.services.readings import reading_like
 from pollex.store.tables import now
+from pollex.text import is_text, printable
 from pollex.usecases.score import ScoreLogs
 from pollex.usecases.use_case import options_of
 from pollex.web import links
@@ -201,6 +202,14 @@ class Watcher:
         found_new = False
         for path in _logs_in(Path(folder.path), self.site):
             mark = _mark_of_logs(path)
+            # neither JSON nor a page can hold such a name
+            if not is_text(path):
+                shown = printable(str(path).encode("utf-8", "backslashreplace").decode())
+                why = "its name is no UTF-8 → rename it"
+                failed = WatchedFile(path=shown, mark=mark, state="failed", why=why)
+                found_new = found_new or shown not in self.files
+                self._note(shown, failed)
+                continue
             # a file that was written again has another mark, and counts as a new one
             key = f"{path}\0{mark}"
             if mark and key not in self.files:

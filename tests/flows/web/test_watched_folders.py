@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -228,3 +229,31 @@ async def test_a_folder_is_named_only_under_those_that_may_be_read(
         (path,) = watcher.folders
         await client.post("/api/watch/removal", json={"place": path})
     assert watcher.folders == {}
+
+
+def test_a_name_that_is_no_text_is_shown_as_failed(watcher: Watcher, tmp_path: Path) -> None:
+    (tmp_path / "in" / "a\udcff.jsonl").write_text("{}")
+    assert looked(watcher) == []
+    (file,) = watcher.files.values()
+    assert (file.state, "\\xff" in file.path or "\\udcff" in file.path) == ("failed", True)
+    assert "UTF-8" in file.why
+
+
+def test_a_webhook_whose_answer_has_no_end_is_told_by_its_status(own: Store) -> None:
+    class Endless(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                while True:
+                    self.wfile.write(b"x" * 65536)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Endless)
+    Thread(target=server.serve_forever, daemon=True).start()
+    site = Site(own, {}, local_endpoints=True)
+    address = f"http://127.0.0.1:{server.server_port}/"
+    assert tell_webhook(site, address, "s", [ALERT], with_text=False) == "told, 200"
+    server.shutdown()

@@ -286,7 +286,13 @@ class FileAssistant:
         Raises:
             BadInput: A line isn't an object with `key` and `reply`, a text, or null where none
                 came.
+            WrongUse: A file of somebody else has the name of what would be written.
         """
+        if not _is_own_todo(folder / TODO):
+            what = "a file is there already that pollex did not write"
+            place = str(folder / TODO)
+            raise WrongUse(what, where=place, hint="give another folder", option="assistant")
+
         return cls(
             folder,
             {key: reply for key, reply, _ in keyed_lines(folder / REPLIES, "reply")},
@@ -315,6 +321,22 @@ class FileAssistant:
             named=False,
         )
         return path
+
+
+def _is_own_todo(path: Path) -> bool:
+    """Tell whether a file may be written anew: it isn't there, or each line is a request of an earlier run."""
+    if not path.exists():
+        return True
+
+    for line in read_content(path).splitlines():
+        try:
+            row = json.loads(line) if line.strip() else {"key": "", "messages": []}
+        except (ValueError, RecursionError):
+            return False
+        if not isinstance(row, dict) or not {"key", "messages"} <= row.keys():
+            return False
+
+    return True
 
 
 def keyed_lines(path: Path, name: str) -> Iterator[tuple[str, str, str]]:

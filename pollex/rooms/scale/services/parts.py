@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow
-from pollex.errors import BadInput
+from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.places import Place
 from pollex.formats.scores import open_score_file
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 LEDGER = "ledger"
+PARQUET_END = b"PAR1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,15 +165,63 @@ def parts_there(job: Job, units: Sequence[Unit]) -> dict[int, ScoredPart]:
             names[name.rpartition("-")[2]] = name
 
     # a unit that has changed has another key, so its old part isn't taken
-    part_names = {}
+    parts = {}
     for unit in units:
-        part_names[unit.number] = names.get(f"{job.key_of(unit)}.parquet")
+        name = names.get(f"{job.key_of(unit)}.parquet")
+        part = _read_part(out, name) if name else None
+        if part is not None:
+            parts[unit.number] = part
 
-    return {
-        n: ScoredPart(**json.loads((out / file_of_facts(name)).read()))
-        for n, name in part_names.items()
-        if name
-    }
+    return parts
+
+
+def _read_part(out: Place, name: str) -> ScoredPart | None:
+    """Return the facts of a part; None where they or the part itself aren't whole, so that it is made again."""
+    from pydantic import TypeAdapter
+
+    part_file = out / name
+    facts_file = out / file_of_facts(name)
+    for file in (part_file, facts_file):
+        # a link or a pipe is nothing that pollex wrote, and might never end
+        if out.local and (Path(file.path).is_symlink() or not Path(file.path).is_file()):
+            return None
+
+    try:
+        size = part_file.size
+        # the last bytes of every Parquet file
+        if part_file.read_range(max(0, size - len(PARQUET_END)), size) != PARQUET_END:
+            return None
+        part = TypeAdapter(ScoredPart).validate_json(facts_file.read(), strict=True)
+        TypeAdapter(list[BadRow]).validate_python(part.bad_rows)
+    # pydantic's errors are ValueErrors
+    except (OSError, ValueError):
+        return None
+
+    return part
+
+
+def require_own_manifest(out: Place) -> None:
+    """Refuse a folder whose manifest is somebody else's.
+
+    Raises:
+        WrongUse: It is.
+    """
+    file = out / MANIFEST
+    if not file.exists():
+        return
+
+    try:
+        manifest = json.loads(file.read())
+    except (OSError, ValueError, RecursionError):
+        manifest = None
+
+    if not isinstance(manifest, dict) or not {"pollex", "parts"} <= manifest.keys():
+        raise WrongUse(
+            "a file is there already that pollex did not write",
+            where=file.path,
+            hint="give another folder",
+            option="out",
+        )
 
 
 def write_manifest(

@@ -24,6 +24,7 @@ from pollex.rooms.scale.services.parts import (
     Job,
     ScoredPart,
     parts_there,
+    require_own_manifest,
     write_manifest,
 )
 from pollex.rubrics.rubric_set import RubricSet
@@ -275,6 +276,7 @@ def _job(
 ) -> Job:
     folder = Place.at(out)
     folder.make_folder()
+    require_own_manifest(folder)
     # drafts of a run that was killed are removed
     folder.remove_drafts()
 

@@ -167,3 +167,11 @@ def test_a_figure_that_is_no_number_is_written_as_none() -> None:
     assert unpack(pack(value)) == {"a": None, "b": [None, 1.5, [None]], "c": "nan"}
     json.dumps(without_nan(value), allow_nan=False)
     assert reply_of(AssistantReply("Yes.", cost=float("nan"))) == AssistantReply("Yes.")
+
+
+def test_a_file_of_requests_that_somebody_else_wrote_stays(tmp_path: Path) -> None:
+    (tmp_path / "todo.jsonl").write_text("my own\n")
+    with pytest.raises(WrongUse, match="did not write"):
+        FileAssistant.of(tmp_path)
+    (tmp_path / "todo.jsonl").write_text('{"key": "a", "messages": []}\n\n')
+    assert FileAssistant.of(tmp_path).replies == {}

@@ -13,7 +13,7 @@ from small_log import row, small_log, write_log
 from small_runs import Learnt, Pollex
 
 from pollex.conversations.conversation import Conversation, ToolCall, ToolResult, Turn
-from pollex.errors import LimitReached, WrongUse
+from pollex.errors import BadInput, LimitReached, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.places import Place
 from pollex.formats.read_logs import read_logs
@@ -212,3 +212,36 @@ def test_calls_of_tools_and_their_results_travel_with_their_turns() -> None:
     (travelled,) = unpacked_turns(packed_turns([Conversation(id="c", turns=turns)]))
     assert travelled.turns == turns
     assert travelled.text_hash == Conversation(id="c", turns=turns).text_hash
+
+
+def test_a_damaged_part_is_made_again_and_somebody_elses_manifest_stays(
+    learnt: Learnt, tmp_path: Path
+) -> None:
+    out = tmp_path / "parts"
+    into_parts(learnt.log, learnt.rubrics, out)
+    facts = sorted(out.glob(".part-*.json"))
+    bad_rows = json.loads(facts[3].read_text()) | {"bad_rows": [{"what": 1}]}
+    damages = ["{", "[" * 100_000, "[1]", json.dumps(bad_rows)]
+    for file, damage in zip(facts, damages, strict=False):
+        file.write_text(damage)
+    # a part that was cut off
+    cut = sorted(out.glob("part-*.parquet"))[0]
+    cut.write_bytes(b"")
+    again = into_parts(learnt.log, learnt.rubrics, out)
+    assert sum(part.rows for part in again.parts) == len(read_logs(learnt.log))
+    assert cut.read_bytes()[-4:] == b"PAR1"
+
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "manifest.json").write_text('{"name": "my own"}')
+    with pytest.raises(WrongUse, match="did not write"):
+        into_parts(learnt.log, learnt.rubrics, mine)
+    assert (mine / "manifest.json").read_text() == '{"name": "my own"}'
+    with pytest.raises(WrongUse, match="nothing can be written"):
+        into_parts(learnt.log, learnt.rubrics, "data:x")
+
+
+def test_an_archive_that_is_damaged_is_told(learnt: Learnt, tmp_path: Path) -> None:
+    (tmp_path / "z.zip").write_bytes(b"no archive")
+    with pytest.raises(BadInput, match="can't be opened"):
+        into_parts(f"zip://log.jsonl::{tmp_path / 'z.zip'}", learnt.rubrics, tmp_path / "parts")
