@@ -16,7 +16,7 @@ from pollex.graphs.findings import (
     get_first_reason,
     shorten_questions,
 )
-from pollex.rubrics.answers import Answer, Question, Unanswered
+from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,12 +93,40 @@ class AskWork(BatchWork):
             if question_id in words:
                 words[question_id] += f" ({share:.0%})"
 
+        why = get_first_reason(applying, texts=self.store.texts)
         return {
-            "why": get_first_reason(applying, texts=self.store.texts),
+            "why": why or self.main_in_words(values, sureness),
             "answers": words,
             "values": {id_: round(value, 2) for id_, value in list(values.items())[:MOST_ANSWERS]},
             "not_applicable": [answer.question_id for answer in skipped[:MOST_ANSWERS]],
         }
+
+    def main_in_words(self, values: Mapping[str, float], sureness: Mapping[str, float]) -> str:
+        """Tell the answer to the main question, and where it is lowest of the others; empty without one.
+
+        An answer of one token has no reason of its own.
+        """
+        main = self.questions[-1]
+        if main.id not in values:
+            return ""
+
+        best = max(option.value for option in self.options_of_value(main))
+        line = f"{main.id} is {values[main.id]:.1f} of {best:g} in the mean, {sureness[main.id]:.0%} sure"
+        # how far each other question is below its own best answer
+        below = {}
+        for question in self.questions[:-1]:
+            if question.id in values:
+                most = max(option.value for option in self.options_of_value(question))
+                below[question.id] = values[question.id] / most
+
+        if not below:
+            return line
+        lowest = min(below, key=below.__getitem__)
+        return f"{line}; the lowest other answer is {values[lowest]:.1f}, to {lowest}"
+
+    def options_of_value(self, question: Question) -> Sequence[Option]:
+        """Return the options of a question that have a value: all but the one for what doesn't apply."""
+        return question.options[:-1] if question.id in self.skips else question.options
 
     def is_skipped(self, answer: Answer | Unanswered) -> bool:
         """Tell whether an answer says that its question doesn't apply."""

@@ -267,8 +267,19 @@ async def fit_judge(state: LearnState, runtime: Runtime[Any]) -> LearnState:
         **live.opening,
         "kept": live.rows(rubrics),
         "judged_by": {rubric.id: rubric.answered_by or judge.name for rubric in rubrics},
-        "learned": describe_learning(judge.learned, rubrics),
+        "learned": with_texts(describe_learning(judge.learned, rubrics), rubrics),
     }
+
+
+def with_texts(rows: Mapping[str, Any], rubrics: Sequence[Rubric]) -> dict[str, Any]:
+    """Return rows by rubric with the rubric's text in each: a reader of a state knows no ids."""
+    texts = {rubric.id: shorten_text(rubric.text) for rubric in rubrics}
+    rows_with_texts = {}
+    for id_, row in rows.items():
+        is_row = isinstance(row, Mapping) and id_ in texts
+        rows_with_texts[id_] = {"text": texts[id_], **row} if is_row else row
+
+    return rows_with_texts
 
 
 def describe_learning(learned: Mapping[str, Any], rubrics: Sequence[Rubric]) -> dict[str, Any]:
@@ -377,7 +388,8 @@ async def _judge(
     progress = _describe_progress(len(ids), len(left) - len(batch), failures)
     update: LearnState = {"progress": {stage: progress}}
     if stage == "judge_pool":
-        update["pooled"] = table.summary(live.material.training, pool)
+        summary = table.summary(live.material.training, pool)
+        update["pooled"] = with_texts(summary, pool)
     return update
 
 
@@ -404,8 +416,10 @@ async def select(state: LearnState, runtime: Runtime[Any]) -> LearnState:
 
     return {
         "chosen": chosen,
-        "dropped": choice["dropped"],
-        "pooled": material.table.summary(material.training, material.kept),
+        "dropped": with_texts(choice["dropped"], material.kept),
+        "pooled": with_texts(
+            material.table.summary(material.training, material.kept), material.kept
+        ),
         "alpha": choice["alpha"],
         "alphas": choice["alphas"],
         "notes": choice["notes"],

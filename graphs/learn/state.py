@@ -79,7 +79,7 @@ class LearnState(TypedDict, total=False):
     reviewed: bool
     judged_by: dict[str, str]
     learned: dict[str, Any]
-    pooled: dict[str, dict[str, float]]
+    pooled: dict[str, dict[str, Any]]
     chosen: list[PoolRow]
     dropped: dict[str, dict[str, Any]]
     alpha: float

@@ -157,10 +157,13 @@ def _parts_of_object(
     value: Mapping[str, Any],
     texts: Mapping[str, str],
 ) -> Iterator[tuple[str, str | Rows]]:
-    # people know a rubric by its text, not by its id
+    # people know a rubric by its text, not by its id; a row needs it once
     named = {}
     for key, entry in value.items():
-        named[texts.get(key, key)] = entry
+        row = entry
+        if key in texts and isinstance(entry, Mapping):
+            row = {name: cell for name, cell in entry.items() if name != "text"}
+        named[texts.get(key, key)] = row
 
     # a word for each rubric, such as what became of it: equal ones are counted
     if all(isinstance(entry, str) for entry in value.values()) and set(value) <= texts.keys():

@@ -260,6 +260,13 @@ FOUND = {
 """What the last state of a graph tells beside its run; those in batches tell first results, the worst, and means."""
 
 
+def each_node_says_something(graph: str, history: list[dict[str, Any]]) -> None:
+    """No node leaves the state as it was: what has nothing to show says why."""
+    for before, after in pairwise(history):
+        ran = [node for node in before["next"] if node != "__start__"]
+        assert not ran or before["values"] != after["values"], (graph, ran)
+
+
 def test_every_exported_graph_runs_over_http_says_what_it_found_and_errors_carry_message_and_remedy(
     store: Path, folder: Path, learnt: Learnt
 ) -> None:
@@ -285,7 +292,9 @@ def test_every_exported_graph_runs_over_http_says_what_it_found_and_errors_carry
                     assert name in told, (graph, name)
                     assert told[name] or name == "worst", (graph, name)
                 assert told["run"].startswith({"spur": "learn"}.get(graph, graph)), graph
+                assert all(row["why"] for row in told.get("first", ())), (graph, "a line why")
                 history = get(server, f"{thread}/history?limit=200")
+                each_node_says_something(graph, history[::-1])
                 assert max(len(json.dumps(state["values"])) for state in history) < 200_000, graph
 
                 needed = next(name for name in ("logs", "questions", "topics") if name in form)

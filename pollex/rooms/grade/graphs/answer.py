@@ -17,6 +17,7 @@ from pollex.rooms.grade.conversations.references import Case
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
 from pollex.rubrics.answers import Unanswered
 from pollex.store.rows import conversation_rows
+from pollex.text import count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,11 @@ class AnswerWork(BatchWork):
             answer = conversation.turns[-1].content
 
         # question and answer only where the store keeps texts
-        row: dict[str, Any] = {"why": shorten_text(conversation.metadata["detail"], LONGEST_REASON)}
+        at = f"at temperature {conversation.metadata['temperature']:g}, as its category has it"
+        why = (
+            conversation.metadata["detail"] or f"answered in {count(len(answer), 'character')} {at}"
+        )
+        row: dict[str, Any] = {"why": shorten_text(why, LONGEST_REASON)}
         if self.store.texts:
             row |= {
                 "answer": shorten_text(answer, LONGEST_REASON),

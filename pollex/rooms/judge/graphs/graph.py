@@ -11,7 +11,7 @@ from langgraph.types import interrupt
 
 from pollex.graphs.batches import BatchState, BatchWork, add_batches, finish, make_item_node
 from pollex.graphs.context import ConversationIndex, LogContext, get_resources
-from pollex.graphs.findings import get_first_reason
+from pollex.graphs.findings import get_first_reason, shorten_text
 from pollex.rooms.judge.agents.votes import (
     PERSON,
     Ensemble,
@@ -92,6 +92,12 @@ class JudgeWork(BatchWork):
         """Have the ensemble prepare."""
         if self.ensemble is not None:
             await self.ensemble.prepare([self.shelf[id_] for id_ in batch])
+
+    def legend(self) -> dict[str, str]:
+        """Return the question that is asked, with its options."""
+        question = self.task.question
+        options = ", ".join(option.text for option in question.options)
+        return {question.id: f"{shorten_text(question.text)} ({options})"}
 
     def tell(self, id_: str, votes: Sequence[Answer | Unanswered]) -> None:
         """Tell of a conversation in the state: the least agreed on and the last option are the worst."""

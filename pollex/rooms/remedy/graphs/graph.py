@@ -79,7 +79,7 @@ class RemedyState(BatchState, total=False):
     flatterer: dict[str, Any]
     look: int
     looks: list[dict[str, Any]]
-    ended: dict[str, list[Any]]
+    ended: dict[str, dict[str, Any]]
     cut: float
     pairs: dict[str, dict[str, Any]]
     choices: dict[str, str]
@@ -132,7 +132,9 @@ def ended_of(state: Mapping[str, Any]) -> dict[int, ProofEnd]:
     """Return how each proof ended, by arm."""
     proof_ends: dict[int, ProofEnd] = {}
     for name, end in state["ended"].items():
-        proof_ends[state["edits"].index(name) + 1] = ProofEnd(*end)
+        # checkpoints of before have the values without their names
+        fields = end if isinstance(end, Mapping) else dict(zip(ProofEnd._fields, end, strict=False))
+        proof_ends[state["edits"].index(name) + 1] = ProofEnd(**fields)
     return proof_ends
 
 
@@ -142,6 +144,17 @@ def compared_arm(state: Mapping[str, Any]) -> int:
         (arm for arm, ended in ended_of(state).items() if ended.outcome == BETTER),
         OLD,
     )
+
+
+UNTRIED_HEADROOM = (
+    "whether replies still fail, and whether a prompt mends that, wasn't tried: too few replies are "
+    "left beside those for proposals and the proof"
+)
+
+
+def said_by(node: str, line: str) -> RemedyState:
+    """Return what a node says in the state where it has no results to show."""
+    return {"by_node": {node: line}}
 
 
 TRIED_FIRST = ("old", "naive", "with hints")
@@ -193,7 +206,7 @@ async def reproduce(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:  
     trial = live.trials["headroom"] = live.make("headroom", ())
     with live.tracer.span("reproduce", kind="node"):
         if not trial.contexts:  # too few to tell
-            return {"headroom": None}
+            return {"headroom": None, **said_by("reproduce", UNTRIED_HEADROOM)}
         await ask_trial(live, trial)
         # without headroom: what is missing of each arm says why
         if (headroom := trial.arrays.headroom()) is None:
@@ -263,7 +276,7 @@ async def select(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     names = state["edits"]
     # with few changes nothing is to be chosen
     if len(names) <= live.finalists:
-        return {"edits": names}
+        return {"edits": names, **said_by("select", "few enough to prove all: nothing was chosen")}
 
     with live.tracer.span("select", kind="node") as span:
         # arms count from 1: the old prompt is arm 0
@@ -314,7 +327,11 @@ async def freeze(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     if ended := step(live.store, live.run, CUT):
         trial.arrays.wave[:] = ended["waves"]
 
-    return {"total": len(trial.contexts)}
+    line = (
+        f"{len(trial.contexts)} conversations to ask again, in {LOOKS} waves, each with {len(trial.systems)} "
+        "prompts; what is asked, in which order, and how it is decided is written down"
+    )
+    return {"total": len(trial.contexts), **said_by("freeze", line)}
 
 
 async def prove(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
@@ -398,14 +415,14 @@ async def look(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     effects_by_name = dict(zip(names, map(asdict, effects), strict=True))
     ends = {}
     for arm, end in ended.items():
-        ends[names[arm - 1]] = list(end)
+        ends[names[arm - 1]] = end._asdict()
 
     return {
         "look": at + 1,
         "looks": [*state["looks"], effects_by_name],
         "ended": ends,
         "decisions": {
-            name: f"{outcomes[name]}, at look {ends[name][1] + 1} of {LOOKS}"
+            name: f"{outcomes[name]}, at look {ends[name]['look'] + 1} of {LOOKS}"
             if name in outcomes
             else f"goes on after look {at + 1} of {LOOKS}"
             for name in names
@@ -436,7 +453,17 @@ async def compare(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
 
         await live.store.settle()
 
-    update = {"asked": {"compare": len(second_opinions)}, "pairs": second_opinions}
+    update: dict[str, object] = {
+        "asked": {"compare": len(second_opinions)},
+        "pairs": second_opinions,
+    }
+    if live.second is None:
+        update |= said_by(
+            "compare", "no second reader is named: `[second]` in the file of profiles"
+        )
+    elif not second_opinions:
+        update |= said_by("compare", "no change is above zero: there is nothing to compare")
+
     return with_replies(
         update,
         live,
@@ -452,7 +479,10 @@ async def people(state: RemedyState, runtime: Runtime[Any]) -> RemedyState:
     if (arm := compared_arm(state)) != OLD and (pairs := live.sheet(live.trials["prove"], arm)):
         chosen = interrupt({"pairs": pairs})
 
-    return {"asked": {"people": len(chosen)}, "choices": chosen}
+    line = "nobody was asked to compare pairs"
+    if chosen:
+        line = f"people compared {len(chosen)} pairs: what they prefer is in the verdict"
+    return {"asked": {"people": len(chosen)}, "choices": chosen, **said_by("people", line)}
 
 
 async def finish(state: RemedyState, runtime: Runtime[Any]) -> dict[str, Any]:

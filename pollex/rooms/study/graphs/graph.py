@@ -53,7 +53,7 @@ class SimulateWork(BatchWork):
         quality = dialogue.metadata.get("quality") or {}
         unproven = int(about.get("unproven_quotes") or 0)
         row = {
-            "why": shorten_text(about.get("detail") or "", LONGEST_REASON),
+            "why": shorten_text(about.get("detail") or quality_in_words(quality), LONGEST_REASON),
             "quality": dict(list(quality.items())[:MOST_ANSWERS]),
             **self.words_of(dialogue.turns),
             "turns": len(dialogue.turns),
@@ -103,6 +103,23 @@ class SimulateWork(BatchWork):
         self.store.put(conversation_rows(self.run, [dialogue]))
         self.tell(dialogue)
         self.end(dialogue.id, dialogue.metadata["outcome"])
+
+
+QUALITY = {
+    "conversation": ("a conversation", "no conversation"),
+    "pursues": ("the user pursues the topic", "the user doesn't pursue the topic"),
+    "human": ("the user's turns are like a human's", "the user's turns aren't like a human's"),
+}
+"""What an answer to each question of quality says, if it is yes and if it is no."""
+
+
+def quality_in_words(quality: Mapping[str, str]) -> str:
+    """Say what a reader found of a dialogue's quality; what is wrong comes first."""
+    answers = []
+    for name, (yes, no) in QUALITY.items():
+        if name in quality:
+            answers.append((quality[name] == "yes", yes if quality[name] == "yes" else no))
+    return "; ".join(words for _, words in sorted(answers, key=lambda answer: answer[0]))
 
 
 @make_item_node(SimulateWork)
