@@ -56,8 +56,8 @@ from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.roles import WAVES
 from pollex.runs.run import RunSettings
+from pollex.runs.score_runs import run_scoring
 from pollex.runs.workspace import collect_less_often
-from pollex.services.score import run_scoring
 from pollex.store.ledger import StoreLedger
 from pollex.store.store import Store
 

@@ -207,8 +207,9 @@ def learned(
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
         staff = embedded_workers(profile, embedder)
         asked = runs.Learning(logs=logs, profile=profile, settings=settings)
-        found = asyncio.run(runs.learn(asked, staff, running.RunSettings.of(store)))
-    return found, Timing(time.perf_counter() - start, embedder.encoded)
+        run = runs.prepare_learning(asked, staff, running.RunSettings.of(store))
+        learned = asyncio.run(run.carry_out())
+    return learned, Timing(time.perf_counter() - start, embedder.encoded)
 
 
 def compared(logs: Logs, settings: LearnSettings, rubrics: RubricSet) -> Mapping[str, Assessment]:
@@ -216,7 +217,7 @@ def compared(logs: Logs, settings: LearnSettings, rubrics: RubricSet) -> Mapping
     assert rubrics.held_out is not None
     tfidf = rubrics.baselines[0].held_out
     assert tfidf is not None
-    # The same call, and so the same sides, as in `runs.learn`.
+    # The same call, and so the same sides, as in `LearnRun`.
     sides = split_conversations(logs.learnable, settings.test_fraction, settings.seed)
     positive, truth = (
         np.array([c.label is Label.POSITIVE for c in side]) for side in (sides.train, sides.test)

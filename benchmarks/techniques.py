@@ -153,5 +153,6 @@ async def learnt(
         assert staff.gateway is not None, "all of these take a model"
         given = read_rubrics(how.rubrics) if how.rubrics else ()
         learning = runs.Learning(logs=logs, profile=profile, settings=settings, rubrics=given)
-        learned = await runs.learn(learning, staff, staff.setting(store))
+        run = runs.prepare_learning(learning, staff, staff.setting(store))
+        learned = await run.carry_out()
         return learned.rubric_set, staff.gateway.used.total

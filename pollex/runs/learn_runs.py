@@ -42,7 +42,6 @@ from pollex.runs.pool_review import Fork, People, PoolWaits, ask_until_accepted,
 from pollex.runs.roles import RunRoles
 from pollex.runs.run import (
     RunSettings,
-    begin_or_resume_run,
     digest_json,
     kept_ids,
     same_settings,
@@ -82,14 +81,153 @@ class Learning:
     starter: Starter | None = None
 
 
-async def learn(learning: Learning, staff: RunRoles, setting: RunSettings) -> Learned:
-    """Learn a rubric set from labeled conversations.
+@dataclass(frozen=True, kw_only=True)
+class LearnRun:
+    """A run of `learn` or `refit`, ready to be carried out.
+
+    Attributes:
+        prompts: Version of each prompt by name.
+        knowledge: Other fields of `Material`: the record of the judge, and what an earlier set knows.
+    """
+
+    command: Literal["learn", "refit"]
+    graph: LearnGraph
+    learning: Learning
+    roles: Roles
+    setting: RunSettings
+    prompts: Mapping[str, str]
+    knowledge: Mapping[str, Any]
+
+    @property
+    def workers(self) -> list[str]:
+        """Names of who works."""
+        return sorted(set(self.roles.names.values()))
+
+    async def carry_out(self) -> Learned:
+        """Begin or resume the run, and walk its graph to the end.
+
+        Raises:
+            PoolWaits: The run waits for people.
+            BadLabels: One class is missing or too small, or can't be split.
+            ResumeRefused: The run to resume was started with other settings.
+        """
+        learning = self.learning
+        setting = self.setting
+        check_learnable(learning.logs, learning.settings.minimum)
+        fingerprint = self._fingerprint()
+        begun = await self._find_forked_run(setting.whole(fingerprint))
+        async with setting.begin_or_resume(self.command, fingerprint, self.workers, begun) as run:
+            live = self._keep_and_gather(run.id)
+            # people are asked until they give nothing more
+            state = await carry_out_run(
+                self.graph,
+                live,
+                LearnChoice.of(setting.arguments),
+                after="calibrate",
+                people=learning.people and ask_until_accepted(learning.people),
+            )
+            # the graph stopped to ask people who are not here now
+            if "__interrupt__" in state:
+                raise PoolWaits(run.id, state["kept"])
+
+        learned: Learned = live.result[0]
+        return learned
+
+    def _fingerprint(self) -> dict[str, str]:
+        """Return all that the result depends on: a resume goes on only if nothing of it changed."""
+        learning = self.learning
+        fingerprint = fingerprint_of(
+            learning.logs,
+            settings=learning.settings,
+            profile=learning.profile,
+            roles=self.roles.fingerprints,
+        )
+        if learning.rubrics:
+            fingerprint["rubrics"] = digest_json(
+                [rubric.model_dump(mode="json") for rubric in learning.rubrics]
+            )
+
+        if learning.starter is not None:
+            fingerprint["starter"] = hash_rubrics(learning.starter.record.rubrics)
+
+        return fingerprint
+
+    async def _find_forked_run(self, fingerprint: dict[str, str]) -> Run | None:
+        """Return the run of a fork: a new one, or the named one; None for any other run, and where a resume looks."""
+        fork = self.learning.fork
+        setting = self.setting
+        if fork is None:
+            return None
+        # without a node it is this very run, if its settings are the same
+        if not fork.node:
+            named = find_run(setting.store, fork.run)
+            return same_settings(named, fingerprint, setting.store, setting.behind)
+        if setting.resume:
+            return None
+        return await begin_fork(setting.store, fork, setting.arguments, fingerprint)
+
+    def _keep_and_gather(self, run: str) -> LearnContext:
+        """Store the conversations of the run, and return what its nodes work with."""
+        learning = self.learning
+        settings = learning.settings
+        store = self.setting.store
+        sides = split_sides(learning.logs, settings.share, settings.seed)
+        # conversations are stored first, so that whatever fails can be resumed
+        keep_conversations(store, run, learning.logs, sides.train, sides.test)
+        # labeled and graded conversations are judged, of both sides
+        judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
+
+        return LearnContext(
+            **self.setting.of_run(run),
+            total=len(judged),
+            workers=self.workers,
+            material=self._gather_material(run, sides),
+            extractions=_read_extractions(store, run, self.setting.retry_outcomes),
+            roles=self.roles,
+            by_id=judged,
+            writing="update" if settings.method == "spur" else "summarize",
+            profile=learning.profile,
+            prompts=dict(self.prompts),
+            review=learning.review,
+        )
+
+    def _gather_material(self, run: str, sides: SplitSides) -> Material:
+        """Return both sides of a log with the answers that the store has."""
+        record: JudgeRecord = self.knowledge["judge_record"]
+        # answers that the store has go into the table; the graph asks for the others
+        table = GivenAnswers(record.options.value, len(SCALES[record.scale]))
+        for id_, answers in _judged(
+            self.setting.store,
+            run,
+            {c.id for c in sides.judged_train},
+            self.setting.retry_outcomes,
+        ):
+            table.take(id_, answers)
+
+        return Material(
+            logs=self.learning.logs,
+            training=sides.train,
+            held_out=sides.test,
+            graded_training=sides.graded_train,
+            graded_held_out=sides.graded_test,
+            settings=self.learning.settings,
+            table=table,
+            progress=self.setting.progress,
+            family_of=name_family,
+            kept=tuple(self.learning.rubrics),
+            starter=self.learning.starter,
+            form=FORM,
+            make=make_pool_maker(self.roles),
+            words=make_phrase_miner(self.roles),
+            **self.knowledge,
+        )
+
+
+def prepare_learning(learning: Learning, staff: RunRoles, setting: RunSettings) -> LearnRun:
+    """Return the run that learns a rubric set from labeled conversations.
 
     Raises:
-        PoolWaits: The run waits for people.
         WrongUse: SPUR was asked for without an updater.
-        BadLabels: One class is missing or too small, or can't be split.
-        ResumeRefused: The run to resume was started with other settings.
     """
     from pollex.graphs.learn import graph as learn_graph
     from pollex.graphs.learn import refit as refit_graph
@@ -106,21 +244,20 @@ async def learn(learning: Learning, staff: RunRoles, setting: RunSettings) -> Le
     if learning.rubrics:
         distinct = drop_duplicate_rubrics(learning.rubrics, setting.progress)
         graph = refit_graph.build()
-        settings = choose_every_rubric(settings, distinct)
         learning = replace(
             learning,
-            settings=settings,
+            settings=choose_every_rubric(settings, distinct),
             rubrics=[*map(roles.judge.understood, distinct)],
         )
 
-    return await _learn(
-        "learn",
-        graph,
-        learning,
-        roles,
-        setting,
-        staff.prompts,
-        judge_record=staff.record,
+    return LearnRun(
+        command="learn",
+        graph=graph,
+        learning=learning,
+        roles=roles,
+        setting=setting,
+        prompts=staff.prompts,
+        knowledge={"judge_record": staff.record},
     )
 
 
@@ -171,30 +308,28 @@ async def refit(
         minimum=settings.minimum,
         probability=settings.probability,
     )
-    fixed = choose_every_rubric(kept_settings, rubrics)
-    graph = refit_graph.build()
     again = Learning(
         logs=logs,
         profile=rubric_set.domain,
-        settings=fixed,
+        settings=choose_every_rubric(kept_settings, rubrics),
         rubrics=rubrics,
         starter=starter,
     )
-    # what the earlier set knows, which new data doesn't replace
-    before = {
-        "judge_record": rubric_set.judge,
-        "learned_from": rubric_set.learned_from,
-        "earlier_tone": rubric_set.tone,
-    }
-    learned = await _learn(
-        "refit",
-        graph,
-        again,
-        roles,
-        setting,
-        rubric_set.prompts,
-        **before,
+    run = LearnRun(
+        command="refit",
+        graph=refit_graph.build(),
+        learning=again,
+        roles=roles,
+        setting=setting,
+        prompts=rubric_set.prompts,
+        # what the earlier set knows, which new data doesn't replace
+        knowledge={
+            "judge_record": rubric_set.judge,
+            "learned_from": rubric_set.learned_from,
+            "earlier_tone": rubric_set.tone,
+        },
     )
+    learned = await run.carry_out()
     # hashes are kept in part
     known_ids = {c.id for c in logs if c.text_hash[:16] in rubric_set.learned_from}
     whole = _combine_refitted(rubric_set, learned, known_ids)
@@ -285,147 +420,6 @@ def is_judged_as_before(rubric: ChosenRubric) -> bool:
     """Tell whether new words leave the judge of a rubric as it was: a detector decides it, and not its sentence."""
     detected = is_built_in(rubric.source) and say_judged_by(rubric) in ("event", "signal", "words")
     return bool(rubric.written) and detected and rubric.answered_by in ("", BUILT_IN)
-
-
-async def _learn(
-    command: Literal["learn", "refit"],
-    graph: LearnGraph,
-    learning: Learning,
-    roles: Roles,
-    setting: RunSettings,
-    prompts: Mapping[str, str],
-    **material: Any,
-) -> Learned:
-    """Carry a run out.
-
-    Args:
-        material: Other fields of `Material`.
-    """
-    logs = learning.logs
-    settings = learning.settings
-    check_learnable(logs, settings.minimum)
-    # all that the result depends on: a resume goes on only if nothing of it changed
-    fingerprint = fingerprint_of(
-        logs,
-        settings=settings,
-        profile=learning.profile,
-        roles=roles.fingerprints,
-    )
-    if learning.rubrics:
-        fingerprint["rubrics"] = digest_json(
-            [rubric.model_dump(mode="json") for rubric in learning.rubrics]
-        )
-
-    if learning.starter is not None:
-        fingerprint["starter"] = hash_rubrics(learning.starter.record.rubrics)
-
-    sides = split_sides(logs, settings.share, settings.seed)
-    # labeled and graded conversations are judged, of both sides
-    judged = {c.id: c for c in (*sides.judged_train, *sides.judged_test)}
-    workers = sorted(set(roles.names.values()))
-    # a fork begins a run, or goes on with the one that is named
-    begun = None
-    if learning.fork is not None:
-        begun = await _find_forked_run(learning.fork, setting, setting.whole(fingerprint))
-
-    async with begin_or_resume_run(command, fingerprint, setting, workers, begun) as run:
-        # conversations are stored first, so that whatever fails can be resumed
-        keep_conversations(
-            setting.store,
-            run.id,
-            logs,
-            sides.train,
-            sides.test,
-        )
-        live = LearnContext(
-            **setting.of_run(run.id),
-            total=len(judged),
-            workers=workers,
-            material=_gather_material(
-                run.id,
-                learning,
-                sides,
-                setting,
-                make=make_pool_maker(roles),
-                words=make_phrase_miner(roles),
-                **material,
-            ),
-            extractions=_read_extractions(setting.store, run.id, setting.retry_outcomes),
-            roles=roles,
-            by_id=judged,
-            writing="update" if settings.method == "spur" else "summarize",
-            profile=learning.profile,
-            prompts=dict(prompts),
-            review=learning.review,
-        )
-        about = LearnChoice.of(setting.arguments)
-        # people are asked until they give nothing more
-        answers = learning.people and ask_until_accepted(learning.people)
-        state = await carry_out_run(
-            graph,
-            live,
-            about,
-            after="calibrate",
-            people=answers,
-        )
-        # the graph stopped to ask people who are not here now
-        if "__interrupt__" in state:
-            raise PoolWaits(run.id, state["kept"])
-        learned: Learned = live.result[0]
-
-    return learned
-
-
-def _gather_material(
-    run: str,
-    learning: Learning,
-    sides: SplitSides,
-    setting: RunSettings,
-    **other_fields: Any,
-) -> Material:
-    """Return both sides of a log with the answers that the store has."""
-    record: JudgeRecord = other_fields["judge_record"]
-    # answers that the store has go into the table; the graph asks for the others
-    table = GivenAnswers(record.options.value, len(SCALES[record.scale]))
-    for id_, answers in _judged(
-        setting.store, run, {c.id for c in sides.judged_train}, setting.retry_outcomes
-    ):
-        table.take(id_, answers)
-
-    return Material(
-        logs=learning.logs,
-        training=sides.train,
-        held_out=sides.test,
-        graded_training=sides.graded_train,
-        graded_held_out=sides.graded_test,
-        settings=learning.settings,
-        table=table,
-        progress=setting.progress,
-        family_of=name_family,
-        kept=tuple(learning.rubrics),
-        starter=learning.starter,
-        form=FORM,
-        **other_fields,
-    )
-
-
-async def _find_forked_run(
-    fork: Fork,
-    setting: RunSettings,
-    fingerprint: dict[str, str],
-) -> Run | None:
-    """Return the run that a fork is of: a new one, or the named one; None where a resume has to look for it."""
-    # without a node it is this very run, if its settings are the same
-    if not fork.node:
-        return same_settings(
-            find_run(setting.store, fork.run),
-            fingerprint,
-            setting.store,
-            setting.behind,
-        )
-    if setting.resume:
-        return None
-    return await begin_fork(setting.store, fork, setting.arguments, fingerprint)
 
 
 def make_pool_maker(roles: Roles) -> Callable[[Sequence[Conversation], Bools], MadePool] | None:

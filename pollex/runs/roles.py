@@ -31,8 +31,11 @@ from pollex.store.settings_told import CAPABILITIES, writable_setting
 if TYPE_CHECKING:
     from pollex.agents.llm.judge import AnswerMemory
     from pollex.conversations.conversation import Conversation
-    from pollex.gateway.batches.desk import BatchRound
+    from pollex.gateway.batches.desk import BatchRound, ModelBatches
     from pollex.gateway.gateway import Gateway
+    from pollex.gateway.recorded import RecordedEndpoint
+    from pollex.gateway.transport import ChatModel
+    from pollex.store.ledger import StoreLedger
     from pollex.store.spans import Tracer
     from pollex.store.store import Store
 
@@ -274,87 +277,105 @@ async def hire(
         ModelUnavailable: It can't be reached.
     """
     embedder = embedder_for(store.folder, options.settings.embedding_model)
-    # without a model: options that only a model can follow are refused
     if options.name is None:
-        if options.settings.scale not in DOMAIN_SCALES:
-            raise WrongUse(
-                f"the scale {options.settings.scale} takes a model",
-                hint="name one",
-                option="model",
-            )
-
-        if options.settings.without:
-            raise WrongUse(
-                "the built-in roles (no LLM) have no prompts to leave parts out of",
-                hint="name a model",
-                option="model",
-            )
-
+        require_no_model(options.settings)
         return embedded_workers(profile, embedder, seed, options.settings.alike)
 
     # the client behind it takes a second to import
-    from pollex.gateway.gateway import RETRYABLE as SENT_AGAIN
-    from pollex.gateway.gateway import Gateway
-    from pollex.gateway.probe import probe_endpoint
-    from pollex.gateway.recorded import RecordedEndpoint
     from pollex.runs.batches import desk_for
     from pollex.store.ledger import StoreLedger
     from pollex.store.resume import StoredAnswers
 
-    # abilities come from a recording, from the options, or from asking the endpoint
     endpoint = options.chat or options.endpoint()
-    if isinstance(endpoint, RecordedEndpoint):
-        capabilities = endpoint.capabilities
-    elif options.batch_files:  # there need not be a server
-        capabilities = options.settings.capabilities or Capabilities(endpoint.model)
-    elif options.able is not None:
-        capabilities = options.able
-    else:
-        capabilities = await probe_endpoint(endpoint, max_wait=options.limits.max_wait)
-
+    capabilities = await find_capabilities(options, endpoint)
     # calls are recorded in the store; prompts only if texts may be
     ledger = StoreLedger(store)
     store.prompts = store.texts and not options.no_prompts
-    # refusals are final unless the user wants them asked again
-    refused: frozenset[Literal["refused"]] = frozenset({"refused"} if options.retry_refused else ())
-    retry_outcomes = SENT_AGAIN | refused
     desk = desk_for(options, endpoint, store, ledger, together)
-    gateway = Gateway(
-        endpoint,
-        ledger,
-        options.limits,
-        retry_outcomes=retry_outcomes,
-        window=capabilities.window,
-        budget=budget,
-        desk=desk,
-    )
+    gateway = open_gateway(options, endpoint, capabilities, ledger, budget, desk)
     # results of earlier batches come first, so that nothing is paid for twice
     if desk is not None:
         await desk.fetch()
 
     # answers of earlier runs are known, unless everything is to be asked again
-    if options.again:
-        memory = None
-    else:
-        memory = StoredAnswers(store, RETRYABLE | refused)
-
+    retry_outcomes = RETRYABLE | asked_again(options)
+    memory = None if options.again else StoredAnswers(store, retry_outcomes)
     workers = llm_workers(
-        options,
-        profile,
-        store.secret,
-        embedder,
-        gateway,
-        capabilities,
-        seed,
-        memory,
+        options, profile, store.secret, embedder, gateway, capabilities, seed, memory
     )
-    # a desk without a destination only fetches
-    by_batch = desk is not None and bool(desk.to)
     return replace(
         workers,
-        by_batch=by_batch,
-        retry_outcomes=RETRYABLE | refused,
+        # a desk without a destination only fetches
+        by_batch=desk is not None and bool(desk.to),
+        retry_outcomes=retry_outcomes,
         traced=ledger.trace,
+    )
+
+
+def require_no_model(settings: JudgeSettings) -> None:
+    """Refuse settings that only a model can follow.
+
+    Raises:
+        WrongUse: Says which.
+    """
+    if settings.scale not in DOMAIN_SCALES:
+        raise WrongUse(
+            f"the scale {settings.scale} takes a model",
+            hint="name one",
+            option="model",
+        )
+
+    if settings.without:
+        raise WrongUse(
+            "the built-in roles (no LLM) have no prompts to leave parts out of",
+            hint="name a model",
+            option="model",
+        )
+
+
+async def find_capabilities(
+    options: ModelOptions, endpoint: Endpoint | ChatModel | RecordedEndpoint
+) -> Capabilities:
+    """Return what an endpoint can do: of a recording, of the options, or by asking it."""
+    from pollex.gateway.probe import (
+        probe_endpoint,  # with the client, which takes a second to import
+    )
+    from pollex.gateway.recorded import RecordedEndpoint
+
+    if isinstance(endpoint, RecordedEndpoint):
+        return endpoint.capabilities
+    if options.batch_files:  # there need not be a server
+        return options.settings.capabilities or Capabilities(endpoint.model)
+    if options.able is not None:
+        return options.able
+    return await probe_endpoint(endpoint, max_wait=options.limits.max_wait)
+
+
+def asked_again(options: ModelOptions) -> frozenset[Literal["refused"]]:
+    """Return the outcomes that the user wants asked again: refusals are final else."""
+    return frozenset({"refused"} if options.retry_refused else ())
+
+
+def open_gateway(
+    options: ModelOptions,
+    endpoint: Endpoint | ChatModel | RecordedEndpoint,
+    capabilities: Capabilities,
+    ledger: StoreLedger,
+    budget: Budget | None,
+    desk: ModelBatches | None,
+) -> Gateway:
+    """Return the connection to a model; see `hire` for `budget`."""
+    from pollex.gateway.gateway import RETRYABLE as SENT_AGAIN  # as above
+    from pollex.gateway.gateway import Gateway
+
+    return Gateway(
+        endpoint,
+        ledger,
+        options.limits,
+        retry_outcomes=SENT_AGAIN | asked_again(options),
+        window=capabilities.window,
+        budget=budget,
+        desk=desk,
     )
 
 

@@ -238,103 +238,116 @@ class RunSettings:
             **changes,
         )
 
+    @asynccontextmanager
+    async def begin_or_resume(
+        self,
+        command: str,
+        fingerprint: Mapping[str, str],
+        roles: Sequence[str],
+        named: Run | None = None,
+    ) -> AsyncIterator[Run]:
+        """Begin or resume a run, and record its end in every case but a kill.
 
-@asynccontextmanager
-async def begin_or_resume_run(
-    command: str,
-    fingerprint: Mapping[str, str],
-    setting: RunSettings,
-    roles: Sequence[str],
-    named: Run | None = None,
-) -> AsyncIterator[Run]:
-    """Begin or resume a run, and record its end in every case but a kill.
+        Args:
+            named: The run to go on with, where the user named one.
+        """
+        run = await self._find_or_begin(command, self.whole(fingerprint), named)
+        self.store.take_up(run.id, roles=roles)
+        try:
+            async with self.progress.of_run(run.id):
+                yield run
+        # each way to end is recorded, so that a resume finds the run
+        except (KeyboardInterrupt, asyncio.CancelledError, Interrupted):
+            self.store.finish(run.id, "interrupted", roles=roles)
+            raise
+        except PollexError as error:
+            self.store.finish(run.id, "failed", roles=roles, result={"error": error.what})
+            raise
+        except Exception as error:
+            # of an unknown error only the kind is stored: its message might quote somebody
+            self.store.finish(
+                run.id,
+                "failed",
+                roles=roles,
+                result={"error": type(error).__name__},
+            )
+            raise
 
-    Args:
-        named: The run to go on with, where the user named one.
-    """
-    store = setting.store
-    fingerprint = setting.whole(fingerprint)
-    # a state of another run was opened to go on from
-    if named is None and SERVED_RUN_ID.get():
-        before = find_run(store, SERVED_RUN_ID.get())
-        # it stays as it is: who goes on from one of its states forks it
-        if before.status in FINISHED or FORKED.get():
-            named = begin_after(before, command, fingerprint, setting)
-            await store.settle()  # answers that are taken over are read at once
-        else:
-            named = same_settings(before, fingerprint, store, setting.behind)
+    async def _find_or_begin(
+        self,
+        command: str,
+        fingerprint: Mapping[str, str],
+        named: Run | None,
+    ) -> Run:
+        """Return the run that was named, one that is gone on with, or a new one."""
+        # a state of another run was opened to go on from
+        if named is None and SERVED_RUN_ID.get():
+            before = find_run(self.store, SERVED_RUN_ID.get())
+            # it stays as it is: who goes on from one of its states forks it
+            if before.status not in FINISHED and not FORKED.get():
+                return same_settings(before, fingerprint, self.store, self.behind)
+            named = self._begin_after(before, command, fingerprint)
+            await self.store.settle()  # answers that are taken over are read at once
 
-    # named, resumed, or new
-    if named is not None:
-        run = named
-    elif setting.resume:
-        run = resumable_run(setting, command, fingerprint)
-    else:
-        run = store.begin(
+        if named is not None:
+            return named
+        if self.resume:
+            return self._find_resumable(command, fingerprint)
+        return self._begin(command, fingerprint, self.arguments)
+
+    def _begin(
+        self,
+        command: str,
+        fingerprint: Mapping[str, str],
+        arguments: Mapping[str, Any],
+    ) -> Run:
+        run = self.store.begin(
             command,
-            arguments=setting.arguments,
+            arguments=arguments,
             fingerprint=fingerprint,
             versions=versions(),
         )
         # words for the digests, for a resume that has to say what changed
-        if setting.behind:
-            store.keep([settings_row(run.id, setting.behind)])
+        if self.behind:
+            self.store.keep([settings_row(run.id, self.behind)])
 
-    store.take_up(run.id, roles=roles)
-    try:
-        async with setting.progress.of_run(run.id):
-            yield run
-    # each way to end is recorded, so that a resume finds the run
-    except (KeyboardInterrupt, asyncio.CancelledError, Interrupted):
-        store.finish(run.id, "interrupted", roles=roles)
-        raise
-    except PollexError as error:
-        store.finish(run.id, "failed", roles=roles, result={"error": error.what})
-        raise
-    except Exception as error:
-        # of an unknown error only the kind is stored: its message might quote somebody
-        store.finish(
-            run.id,
-            "failed",
-            roles=roles,
-            result={"error": type(error).__name__},
+        return run
+
+    def _begin_after(self, before: Run, command: str, fingerprint: Mapping[str, str]) -> Run:
+        """Begin a run that goes on from a state of another one; what was learned and answered there is taken over.
+
+        Raises:
+            ResumeRefused: It learns, and with other settings; the message says with what.
+        """
+        store = self.store
+        # answers are taken over, which only the same settings would give
+        if command in LEARNING:
+            same_settings(before, fingerprint, store, self.behind)
+
+        run = self._begin(command, fingerprint, {**self.arguments, "parent": before.id})
+        # rubrics, extractions and steps, then all answers
+        if command in LEARNING:
+            rows = store.rows(LEARNED_BEFORE, [before.id])
+            store.keep([FactRow(run.id, row["kind"], row["id"], row["payload"]) for row in rows])
+            store.copy_answers(before.id, run.id, None)
+
+        return run
+
+    def _find_resumable(self, command: str, fingerprint: Mapping[str, str]) -> Run:
+        """Return the run that `--resume` goes on with.
+
+        The last run is taken up though it ended, too: a kill may come between its end and the files
+        that are made of it.
+        Nothing of it is done again.
+        """
+        last = next(
+            (run for run in reversed(runs(self.store)) if run.command == command),
+            None,
         )
-        raise
-
-
-def begin_after(
-    before: Run,
-    command: str,
-    fingerprint: Mapping[str, str],
-    setting: RunSettings,
-) -> Run:
-    """Begin a run that goes on from a state of another one; what was learned and answered there is taken over.
-
-    Raises:
-        ResumeRefused: It learns, and with other settings; the message says with what.
-    """
-    store = setting.store
-    # answers are taken over, which only the same settings would give
-    if command in LEARNING:
-        same_settings(before, fingerprint, store, setting.behind)
-
-    arguments = {**setting.arguments, "parent": before.id}
-    run = store.begin(
-        command,
-        arguments=arguments,
-        fingerprint=fingerprint,
-        versions=versions(),
-    )
-    if setting.behind:
-        store.keep([settings_row(run.id, setting.behind)])
-
-    # rubrics, extractions and steps, then all answers
-    if command in LEARNING:
-        rows = store.rows(LEARNED_BEFORE, [before.id])
-        store.keep([FactRow(run.id, row["kind"], row["id"], row["payload"]) for row in rows])
-        store.copy_answers(before.id, run.id, None)
-
-    return run
+        # a finished run of these very settings: its files may still be missing
+        if last and last.status in FINISHED and last.fingerprint == dict(fingerprint):
+            return last
+        return find_resumable(self.store, command, fingerprint, self.behind)
 
 
 LEARNING = ("learn", "refit")
@@ -368,28 +381,6 @@ def same_settings(
         )
 
     return run
-
-
-def resumable_run(
-    setting: RunSettings,
-    command: str,
-    fingerprint: Mapping[str, str],
-) -> Run:
-    """Return the run that `--resume` goes on with.
-
-    The last run is taken up though it ended, too: a kill may come between its end and the files
-    that are made of it.
-    Nothing of it is done again.
-    """
-    store = setting.store
-    last = next(
-        (run for run in reversed(runs(store)) if run.command == command),
-        None,
-    )
-    # a finished run of these very settings: its files may still be missing
-    if last and last.status in FINISHED and last.fingerprint == dict(fingerprint):
-        return last
-    return find_resumable(store, command, fingerprint, setting.behind)
 
 
 def digest_json(value: Any) -> str:

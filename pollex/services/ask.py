@@ -22,7 +22,7 @@ from pollex.prompts.domain import DomainProfile, load_profile
 from pollex.rubrics.answers import RULE, Answer, Outcome, Question, Unanswered, can_retry
 from pollex.runs.by_model import by_model, require_model
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.run import RunSettings, begin_or_resume_run, digest_json, kept_ids
+from pollex.runs.run import RunSettings, digest_json, kept_ids
 from pollex.runs.usage import ModelUsage, usage_by_stage
 from pollex.runs.workspace import Workspace, workspace
 from pollex.services.dry_run import plan_dry_run
@@ -292,7 +292,7 @@ async def ask_all(
         "judge": judge.fingerprint,
     }
     store = setting.store
-    async with begin_or_resume_run("ask", fingerprint, setting, [judge.name]) as run:
+    async with setting.begin_or_resume("ask", fingerprint, [judge.name]) as run:
         stored_ids = kept_ids(store, run.id)
         await store.write(
             conversation_rows(

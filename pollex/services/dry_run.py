@@ -1,17 +1,16 @@
 """`--dry-run`: what a run would ask and what it would cost, told without one call."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pollex.conversations.conversation import Conversation
-from pollex.conversations.logs import Logs
 from pollex.errors import PollexError
 from pollex.gateway.budget import UsageTable
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.known_answers import all_answers_known, judge_from_memory, questions_of_model
 from pollex.runs.options import ModelOptions, RunOptions
@@ -21,6 +20,9 @@ from pollex.runs.usage import ModelUsage
 from pollex.services.results import Result
 from pollex.store.store import Store
 from pollex.text import TerminalLines
+
+if TYPE_CHECKING:
+    from pollex.runs.learn_runs import Learning
 
 
 @dataclass(frozen=True)
@@ -155,33 +157,30 @@ def _all_known(
 
 
 def plan_learning(
-    logs: Logs,
-    settings: LearnSettings,
-    profile: DomainProfile,
+    learning: Learning,
     run: RunOptions,
     model: ModelOptions,
-    rubrics: Sequence[Rubric] = (),
     *,
     adapt: bool = False,
 ) -> CallPlan:
     """Plan the calls of `learn`.
 
     Args:
-        given: Rubrics that are fitted and not learnt.
-        adapt: Whether these are put into the terms of the domain first.
+        adapt: Whether rubrics that are fitted are put into the terms of the domain first.
     """
     if model.name is None:
         return NO_CALLS
 
-    plan = Plan.of(model, profile, run, settings.seed)
+    logs = learning.logs
+    rubrics = learning.rubrics
+    plan = Plan.of(model, learning.profile, run, learning.settings.seed)
     # rubrics that exist are adapted or fitted; without them a set is learned
     if adapt:
         work = plan.adapting(logs.learnable, rubrics)
+    elif rubrics:
+        work = plan.fitting(logs.learnable, rubrics)
     else:
-        if rubrics:
-            work = plan.fitting(logs.learnable, rubrics)
-        else:
-            work = plan.learning(logs, settings)
+        work = plan.learning(logs, learning.settings)
 
     table = asyncio.run(work)
     planned = call_plan(
@@ -192,11 +191,8 @@ def plan_learning(
     )
     # of rubrics that exist, the plan needs no likely figures beside it
     if rubrics:
-        likely = None
-    else:
-        likely = ModelUsage(plan.planner.likely, model.limits.price)
-
-    return replace(planned, likely=likely)
+        return planned
+    return replace(planned, likely=ModelUsage(plan.planner.likely, model.limits.price))
 
 
 def plan_dry_run(

@@ -1,10 +1,17 @@
-"""Learn a rubric set from labeled conversations, or fit an edited one again."""
+"""Learn a rubric set from labeled conversations.
+
+`learn` tells it in four steps: parse what is asked for, plan its calls, run, report. Below it stand
+the steps, in this order.
+"""
+
+from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pollex.agents.embedded.evidence import say_judged_by
 from pollex.agents.embedded.there import write_rubrics_of_deeds
@@ -21,15 +28,14 @@ from pollex.graphs.context import Progress
 from pollex.prompts.domain import DomainProfile, load_profile
 from pollex.rubrics.learning.material import Starter
 from pollex.rubrics.learning.results import Learned
-from pollex.rubrics.learning.settings import HALF_HELD_OUT, LearnSettings, resolve_held_out_share
+from pollex.rubrics.learning.settings import LearnSettings, resolve_held_out_share
 from pollex.rubrics.learning.thumbs import describe_grades, require_grades
 from pollex.rubrics.records import AdaptedRubric
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.starter import StarterRecord
 from pollex.rubrics.worth import JUDGED_BY_IN_WORDS
-from pollex.runs.learn_runs import Learning
-from pollex.runs.learn_runs import learn as run_learning
-from pollex.runs.learn_runs import refit as run_refit
+from pollex.runs.learn_runs import Learning, prepare_learning
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.pool_review import (
     POOL_FILE_ENDING,
@@ -40,10 +46,10 @@ from pollex.runs.pool_review import (
     rows_of,
     write_pool,
 )
-from pollex.runs.roles import RunRoles, embedded_roles, hire, hire_judge
+from pollex.runs.roles import RunRoles, embedded_roles, hire
 from pollex.runs.usage import ModelUsage
 from pollex.runs.workspace import Workspace, workspace
-from pollex.services.dry_run import Planned, plan_learning, plan_scoring
+from pollex.services.dry_run import Planned, plan_learning
 from pollex.services.few_thumbs import FewThumbs, Thumbs, strip_figures, write_queue
 from pollex.services.learn_result import (
     LearnResult,
@@ -52,9 +58,9 @@ from pollex.services.learn_result import (
     require_places,
 )
 from pollex.services.logs import Sources, files_of, labeled_logs, names_of, say_repeats
-from pollex.services.named_sets import read_set
 from pollex.services.starter import FEWEST, read_starter_answers, starter_of, with_starter
 from pollex.store.rubric_sets import rubric_set_rows
+from pollex.store.store import Store
 from pollex.text import count
 
 
@@ -98,6 +104,89 @@ def learn(
             without one; rubrics are given and to be learned; or a rubric set that a person edited
             would be overwritten.
     """
+    # parse: what is refused is refused before the long work
+    beginning = parse_beginning(
+        start, rubrics_from, out, settings, run, model, review=review, adapt=adapt
+    )
+    require_free_places(out, domain, rubrics_from, logs)
+    elsewhere = None if starter is None else starter_of(starter, run.store, model)
+    profile = keep_reading_in_profile(profile_of(domain), reading)
+    read = labeled_logs(logs, reading, run.store, progress)
+    task = settle_task(beginning, read, profile, settings, elsewhere, model)
+    tell_of_log(read, model, progress, adapts_blindly=adapt and domain is None)
+
+    # plan
+    if run.dry_run:
+        raise Planned(plan_learning(task.learning, run, model, adapt=adapt))
+
+    # run: the starter's answers come first, as the model of the probability takes both
+    helper = elsewhere and read_starter_answers(
+        *elsewhere, read, run=run, model=model, progress=progress
+    )
+    task = task.with_helpers(helper, people_at(beginning.pool, people, run))
+    arguments = {"logs": names_of(logs), "out": out and str(out), "model": model.name}
+    with workspace(run, progress, read) as opened, pool_written(beginning.pool):
+        learned, usage = opened.run(hire_and_learn(opened, task, model, arguments))
+        learned = finish_set(learned, task, opened.store)
+
+    # report
+    few = None if task.few is None else tell_few_thumbs(task, names_of(logs), out, reading)
+    return learned_result(read, learned, usage, out, run, few)
+
+
+class Beginning(NamedTuple):
+    """Where a run begins.
+
+    Attributes:
+        rubrics: Those that are fitted and not learned.
+        fork: A run and a node that it goes on from; None for a new one.
+        pool: The file that people edit the pool in; None where it isn't theirs to edit.
+        review: Whether the run waits for people at the pool.
+        adapt: Whether a model puts the rubrics into the terms of the domain first.
+    """
+
+    rubrics: tuple[Rubric, ...]
+    fork: Fork | None
+    pool: Path | None
+    review: bool
+    adapt: bool
+
+
+@dataclass(frozen=True)
+class LearnTask:
+    """What is to be learned, read and checked.
+
+    Attributes:
+        adapt: See `Beginning`.
+        few: The thumbs, where they are too few for more than hints, which are the rubrics then.
+    """
+
+    learning: Learning
+    adapt: bool
+    few: Thumbs | None
+
+    def with_helpers(self, starter: Starter | None, people: People | None) -> LearnTask:
+        """Return the task with the answers of a starter, and who edits the pool."""
+        return replace(self, learning=replace(self.learning, starter=starter, people=people))
+
+
+def parse_beginning(
+    start: str | None,
+    rubrics_from: str | Path | None,
+    out: Path | None,
+    settings: LearnSettings,
+    run: RunOptions,
+    model: ModelOptions,
+    *,
+    review: bool,
+    adapt: bool,
+) -> Beginning:
+    """Return where a run begins, with the rubrics that the user wrote.
+
+    Raises:
+        BadRubrics: Their file is wrong.
+        WrongUse: What is asked for contradicts itself, or takes a model.
+    """
     named, _, node = (start or "").partition(":")
     # a fork is a run and a node; a run alone makes sense for a resume only
     if named and not node and not run.resume:
@@ -107,141 +196,94 @@ def learn(
             option="from",
         )
 
-    pool = _pool_file(rubrics_from, out, run, review=review and not node)
+    pool = _pool_file(rubrics_from, out, run) if review and not node else None
     # a reviewed file is the pool itself; any other file has rubrics to fit
-    rubrics_given = () if pool else read_given_rubrics(rubrics_from, settings, model)
+    rubrics = () if pool else read_given_rubrics(rubrics_from, settings, model)
     if adapt:
-        require_adaptable(rubrics_given, model)
+        require_adaptable(rubrics, model)
 
     # beside a node the rubrics are the pool from there on, and no rubrics to fit
-    fork = None
-    if named:
-        fork = Fork(named, node, rows_of(rubrics_given) if node else ())
     if node:
-        rubrics_given = ()
+        return Beginning((), Fork(named, node, rows_of(rubrics)), pool, review, adapt)
+    return Beginning(rubrics, Fork(named, "") if named else None, pool, review, adapt)
+
+
+def _pool_file(rubrics_from: str | Path | None, out: Path | None, run: RunOptions) -> Path | None:
+    """Return the file that people edit the pool in; None where there is no place for it.
+
+    Raises:
+        WrongUse: Rubrics are given for a run that has no pool yet.
+    """
+    if rubrics_from is not None and not run.resume:
+        what = "rubrics that are given have no pool to wait at"
+        raise WrongUse(
+            what,
+            hint="leave one of these out",
+            option={"review": None, "rubrics_from": None},
+        )
+    # the file that was named, else one beside the set
+    if rubrics_from:
+        return Path(rubrics_from)
+    return out and out.with_suffix(POOL_FILE_ENDING)
+
+
+def read_given_rubrics(
+    source: str | Path | None,
+    settings: LearnSettings,
+    model: ModelOptions,
+) -> tuple[Rubric, ...]:
+    """Return the rubrics that the user wrote; none where they are to be learned.
+
+    Raises:
+        WrongUse: The rubrics are to be learned as well, or by a method that needs a model without
+            one.
+        BadRubrics: The file is wrong.
+    """
+    if settings.method == "spur" and source:
+        raise WrongUse(
+            "rubrics that are given are not learned",
+            hint="leave one of these out",
+            option={"method": None, "rubrics_from": None},
+        )
+
+    if settings.method == "spur" and model.name is None:
+        raise WrongUse(
+            "SPUR rewrites rubrics, and that takes a model",
+            hint="name one",
+            option="model",
+        )
+
+    return rubrics_of(source) if source else ()
+
+
+def require_adaptable(rubrics: Sequence[Rubric], model: ModelOptions) -> None:
+    """Refuse to adapt rubrics that aren't there, or without a model.
+
+    Raises:
+        WrongUse: Says which.
+    """
+    if not rubrics:
+        hint = "name a file, or a bundled set"
+        raise WrongUse(
+            "there are no rubrics to adapt",
+            hint=hint,
+            option={"rubrics_from": "generic"},
+        )
+    if model.name is None:
+        what = "rubrics are adapted to a domain by a model, and none is named"
+        raise WrongUse(what, hint="name one", option="model")
+
+
+def require_free_places(out: Path | None, *read: object) -> None:
+    """Refuse to write over an input, or over a set that a person edited."""
     if out is not None:
-        # before the long work: no input and no edited set may be replaced
-        require_places(out, *files_of(domain, rubrics_from, logs))
+        require_places(out, *files_of(*read))
         require_not_edited(out)
 
-    # with a starter two labels of each class are enough
-    elsewhere = None
-    if starter is not None:
-        elsewhere = starter_of(starter, run.store, model)
-    if elsewhere is not None:
-        settings = replace(settings, minimum=min(settings.minimum, FEWEST))
 
-    profile = keep_reading_in_profile(
-        domain if isinstance(domain, DomainProfile) else load_profile(domain),
-        reading,
-    )
-    read = labeled_logs(logs, reading, run.store, progress)
-    thumbs = Thumbs.of(read)
-    # too few thumbs to choose by, and neither rubrics, a model nor a starter: only hints are left
-    hints = (
-        ()
-        if rubrics_given or model.name or elsewhere or not thumbs.few
-        else write_rubrics_of_deeds([c for c in read if c.turns])
-    )
-    if hints:  # no rubric can be chosen: what is there is fitted, and nothing is said of it
-        rubrics_given = hints
-        settings = replace(settings, minimum=FEWEST)
-
-    check_learnable(read, settings.minimum)
-    # how much is held out depends on the smaller class
-    settings = replace(settings, test_fraction=choose_held_out_share(settings, read))
-    if settings.others_rated:
-        require_grades(read, settings.others_rated)
-
-    if adapt and domain is None:
-        progress.note(
-            "Note: no domain profile is given: rubrics are adapted to any assistant; --domain names yours"
-        )
-
-    if note := describe_grades(read):
-        progress.note(f"Note: {note}")
-
-    if model.name and (note := note_cut_sources(read, model.settings.sources)):
-        progress.note(note)
-
-    say_repeats(read, progress)
-    if run.dry_run:
-        raise Planned(
-            plan_learning(
-                read,
-                settings,
-                profile,
-                run,
-                model,
-                rubrics_given,
-                adapt=adapt,
-            )
-        )
-
-    # the starter's answers come first: the model of the probability takes both
-    helper = elsewhere and read_starter_answers(
-        *elsewhere, read, run=run, model=model, progress=progress
-    )
-    with workspace(run, progress, read) as opened:
-        arguments = {
-            "logs": names_of(logs),
-            "out": out and str(out),
-            "model": model.name,
-        }
-        # a resumed run takes the edited file as the answer of people
-        if pool and pool.exists() and run.resume:
-            edited = read_pool(pool)
-        else:
-            edited = None
-
-        more: dict[str, Any] = {
-            "fork": fork,
-            "review": review,
-            "people": (lambda _pool: edited) if edited else people,
-        }
-        learning = Learning(
-            logs=read,
-            profile=profile,
-            settings=settings,
-            rubrics=rubrics_given,
-            starter=helper,
-            **more,
-        )
-        try:
-            learned, usage = opened.run(
-                _learn(
-                    opened,
-                    learning,
-                    model,
-                    arguments,
-                    adapt=adapt,
-                )
-            )
-        # the pool goes to a file for people, and the error says where
-        except PoolWaits as waits:
-            if pool:
-                write_pool(pool, waits.run, waits.pool)
-                waits.where = str(pool)
-                waits.hint = "edit the file, or the pool in `pollex serve`"
-
-            raise
-
-        # what the starter adds to the set; hints lose what few thumbs seem to say
-        learned = with_starter(learned, helper, read, opened.store)
-        if hints:
-            learned = strip_figures(learned, thumbs)
-            # the run has stored the set with figures: hints replace it
-            opened.store.keep(list(rubric_set_rows(learned.run, learned.rubric_set)))
-
-    queue = None
-    if hints and out:
-        queue = write_queue(read, hints, out, reading, settings.seed)
-
-    few = None
-    if hints:
-        few = FewThumbs(thumbs, tuple(names_of(logs)), queue)
-
-    return learned_result(read, learned, usage, out, run, few)
+def profile_of(domain: Path | DomainProfile | None) -> DomainProfile:
+    """Return a domain profile that is given as itself, as a file, or not at all."""
+    return domain if isinstance(domain, DomainProfile) else load_profile(domain)
 
 
 def keep_reading_in_profile(profile: DomainProfile, reading: ReadOptions) -> DomainProfile:
@@ -261,57 +303,122 @@ def keep_reading_in_profile(profile: DomainProfile, reading: ReadOptions) -> Dom
     return profile.model_copy(update={"log": log | ({"roles": roles} if roles else {})})
 
 
-def _pool_file(
-    rubrics_from: str | Path | None,
-    out: Path | None,
-    run: RunOptions,
-    *,
-    review: bool,
-) -> Path | None:
-    """Return the file that people edit the pool in; None where it isn't theirs to edit.
+def settle_task(
+    beginning: Beginning,
+    logs: Logs,
+    profile: DomainProfile,
+    settings: LearnSettings,
+    elsewhere: tuple[StarterRecord, RubricSet] | None,
+    model: ModelOptions,
+) -> LearnTask:
+    """Return what is to be learned of a log, once its thumbs are known.
+
+    Args:
+        elsewhere: A set that was learned elsewhere: two labels of each class are enough with it.
 
     Raises:
-        WrongUse: Rubrics are given for a run that has no pool yet.
+        BadLabels: One class is missing or too small, or others rated too little.
     """
-    if not review:
-        return None
-    if rubrics_from is not None and not run.resume:
-        what = "rubrics that are given have no pool to wait at"
-        raise WrongUse(
-            what,
-            hint="leave one of these out",
-            option={"review": None, "rubrics_from": None},
+    rubrics = beginning.rubrics
+    if elsewhere is not None:
+        settings = replace(settings, minimum=min(settings.minimum, FEWEST))
+
+    # too few thumbs to choose by, and neither rubrics, a model nor a starter: only hints are left
+    thumbs = Thumbs.of(logs)
+    hints: tuple[Rubric, ...] = ()
+    if thumbs.few and not (rubrics or model.name or elsewhere):
+        hints = write_rubrics_of_deeds([c for c in logs if c.turns])
+    if hints:  # no rubric can be chosen: what is there is fitted, and nothing is said of it
+        rubrics = hints
+        settings = replace(settings, minimum=FEWEST)
+
+    check_learnable(logs, settings.minimum)
+    # how much is held out depends on the smaller class
+    settings = replace(settings, test_fraction=choose_held_out_share(settings, logs))
+    if settings.others_rated:
+        require_grades(logs, settings.others_rated)
+
+    learning = Learning(
+        logs=logs,
+        profile=profile,
+        settings=settings,
+        rubrics=rubrics,
+        fork=beginning.fork,
+        review=beginning.review,
+    )
+    return LearnTask(learning, beginning.adapt, thumbs if hints else None)
+
+
+def choose_held_out_share(settings: LearnSettings, logs: Logs) -> float:
+    """Return the share of labels that is held out: as set, else as few or many labels ask for."""
+    # a split needs enough of the smaller class
+    smaller = min(logs.counts[Label.POSITIVE], logs.counts[Label.NEGATIVE])
+    return resolve_held_out_share(settings.test_fraction, smaller=smaller)
+
+
+def tell_of_log(
+    logs: Logs, model: ModelOptions, progress: Progress, *, adapts_blindly: bool
+) -> None:
+    """Tell what is to be known of a log before it is learned from.
+
+    Args:
+        adapts_blindly: Whether rubrics are adapted to a domain that nothing is told of.
+    """
+    if adapts_blindly:
+        progress.note(
+            "Note: no domain profile is given: rubrics are adapted to any assistant; --domain names yours"
         )
-    # the file that was named, else one beside the set
-    if rubrics_from:
-        return Path(rubrics_from)
-    return out and out.with_suffix(POOL_FILE_ENDING)
+
+    if note := describe_grades(logs):
+        progress.note(f"Note: {note}")
+
+    if model.name and (note := note_cut_sources(logs, model.settings.sources)):
+        progress.note(note)
+
+    say_repeats(logs, progress)
 
 
-async def _learn(
+def people_at(pool: Path | None, people: People | None, run: RunOptions) -> People | None:
+    """Return who edits the pool: a file that they edited, where a run is resumed, else those who are here."""
+    if pool and pool.exists() and run.resume and (edited := read_pool(pool)):
+        return lambda _pool: edited
+    return people
+
+
+@contextmanager
+def pool_written(pool: Path | None) -> Iterator[None]:
+    """Write the pool to a file for people where a run waits for them, and have the error say where."""
+    try:
+        yield
+    except PoolWaits as waits:
+        if pool:
+            write_pool(pool, waits.run, waits.pool)
+            waits.where = str(pool)
+            waits.hint = "edit the file, or the pool in `pollex serve`"
+
+        raise
+
+
+async def hire_and_learn(
     opened: Workspace,
-    learning: Learning,
+    task: LearnTask,
     model: ModelOptions,
     arguments: dict[str, Any],
-    *,
-    adapt: bool = False,
 ) -> tuple[Learned, ModelUsage | None]:
-    profile = learning.profile
-    seed = learning.settings.seed
-    async with await hire(model, profile, opened.store, seed) as staff:
+    """Have agents learn a set in a run; return it, and what a model was asked for it."""
+    learning = task.learning
+    settings = learning.settings
+    async with await hire(model, learning.profile, opened.store, settings.seed) as staff:
         # built-in rubrics join a pool that a model makes; SPUR has none, and given ones are final
-        if not learning.rubrics and learning.settings.method != "spur":
+        if not learning.rubrics and settings.method != "spur":
             built_in = embedded_roles(
-                profile,
-                staff.embedder,
-                seed,
-                model.settings.alike,
+                learning.profile, staff.embedder, settings.seed, model.settings.alike
             )
             staff = staff.beside_built_in(built_in, model.settings.without)
 
         opened.announce(staff)
         changes: Sequence[AdaptedRubric] = ()
-        if adapt:
+        if task.adapt:
             learning, changes = await _adapt_rubrics(opened, learning, staff, model)
         # how each rubric of a person will be judged; events say that themselves
         for line in describe_judging(
@@ -319,11 +426,8 @@ async def _learn(
         ):
             opened.progress.note(line)
 
-        learned = await run_learning(
-            learning,
-            staff,
-            opened.setting(arguments, staff),
-        )
+        run = prepare_learning(learning, staff, opened.setting(arguments, staff))
+        learned = await run.carry_out()
         return _note_changes(learned, changes, opened), ModelUsage.of(staff)
 
 
@@ -380,200 +484,6 @@ def _note_changes(
     return replace(learned, rubric_set=rubric_set)
 
 
-def refit(
-    logs: Sources | Logs,
-    rubrics: Path | RubricSet,
-    *,
-    out: Path | None,
-    test_fraction: float | None,
-    seed: int | None,
-    probability: str | None = None,
-    reading: ReadOptions,
-    run: RunOptions,
-    model: ModelOptions,
-    progress: Progress,
-) -> LearnResult:
-    """Judge the rubrics of a set again, and fit θ, window and probability again.
-
-    The scale is the set's, whoever judges.
-
-    Args:
-        out: Where to write; None writes nothing.
-        test_fraction: Share held out; None takes the set's, so that no conversation that rubrics
-            came from is held out:
-            of a set that all labels taught, half of what it has not seen, and nothing else.
-        seed: Of the split; None takes the set's.
-        probability: See `LearnSettings`; None is the network.
-
-    Raises:
-        BadLabels: One class is missing or too small.
-        BadRubrics: The set can't be read.
-    """
-    if out is not None:
-        require_places(out, *files_of(logs))
-
-    # Arrays are left alone: a new calibrator is fitted.
-    rubric_set = read_set(rubrics, run.store, arrays=False)
-    read = labeled_logs(logs, reading, run.store, progress)
-    if test_fraction is None:
-        # half of new conversations is held out, if all labels taught the set and none of these did
-        new = all(c.text_hash[:16] not in rubric_set.learned_from for c in read.learnable)
-        if rubric_set.data.folds and new:
-            test_fraction = HALF_HELD_OUT
-        else:
-            test_fraction = rubric_set.data.test_fraction
-
-    settings = LearnSettings(
-        test_fraction=test_fraction,
-        seed=rubric_set.data.seed if seed is None else seed,
-        minimum=FEWEST if rubric_set.starter else LearnSettings.minimum,
-        probability=probability or LearnSettings.probability,
-    )
-    check_learnable(read, settings.minimum)
-    say_repeats(read, progress)
-    # answers on another scale would have other meanings
-    model = replace(model, settings=model.settings.but(scale=rubric_set.judge.scale))
-    if run.dry_run:
-        # of the set's own judge many answers may be known; another judge has to give all
-        if model.name is None:
-            raise Planned(plan_scoring(read.learnable, rubric_set, run, model))
-        raise Planned(
-            plan_learning(
-                read,
-                settings,
-                rubric_set.domain,
-                run,
-                model,
-                rubric_set.rubrics,
-            )
-        )
-
-    helper = read_starter_answers(
-        rubric_set.starter,
-        rubric_set,
-        read,
-        run=run,
-        model=model,
-        progress=progress,
-    )
-    with workspace(run, progress, read) as opened:
-        arguments = {
-            "logs": names_of(logs),
-            "rubrics": names_of(rubrics)[0],
-            "model": model.name,
-        }
-        learned, usage = opened.run(
-            _refit(
-                opened,
-                read,
-                model,
-                rubric_set,
-                settings,
-                arguments,
-                helper,
-            )
-        )
-        learned = with_starter(learned, helper, read, opened.store)
-
-    return learned_result(read, learned, usage, out, run)
-
-
-async def _refit(
-    opened: Workspace,
-    logs: Logs,
-    model: ModelOptions,
-    rubric_set: RubricSet,
-    settings: LearnSettings,
-    arguments: dict[str, Any],
-    starter: Starter | None,
-) -> tuple[Learned, ModelUsage | None]:
-    # without a model named, the judge that the set has
-    if model.name is None:
-        hired = await hire_judge(
-            model,
-            rubric_set,
-            opened.store,
-            conversations=logs.learnable,
-        )
-    else:
-        hired = await hire(model, rubric_set.domain, opened.store, settings.seed)
-
-    async with hired as staff:
-        if model.name is not None:
-            # another model leaves to local judges what they judged before
-            staff = staff.leaving(rubric_set.rubrics, {})
-        opened.announce(staff)
-        # rubrics that θ was never fitted for
-        for line in describe_judging(
-            [rubric for rubric in rubric_set.rubrics if not rubric.written], staff
-        ):
-            opened.progress.note(line)
-
-        learned = await run_refit(
-            logs,
-            rubric_set.model_copy(update={"judge": staff.record}),
-            roles=staff.roles,
-            settings=settings,
-            setting=opened.setting(arguments, staff),
-            starter=starter,
-        )
-        return learned, ModelUsage.of(staff)
-
-
-def choose_held_out_share(settings: LearnSettings, logs: Logs) -> float:
-    """Return the share of labels that is held out: as set, else as few or many labels ask for."""
-    # a split needs enough of the smaller class
-    smaller = min(logs.counts[Label.POSITIVE], logs.counts[Label.NEGATIVE])
-    return resolve_held_out_share(settings.test_fraction, smaller=smaller)
-
-
-def read_given_rubrics(
-    source: str | Path | None,
-    settings: LearnSettings,
-    model: ModelOptions,
-) -> tuple[Rubric, ...]:
-    """Return the rubrics that the user wrote; none where they are to be learned.
-
-    Raises:
-        WrongUse: The rubrics are to be learned as well, or by a method that needs a model without
-            one.
-        BadRubrics: The file is wrong.
-    """
-    if settings.method == "spur" and source:
-        raise WrongUse(
-            "rubrics that are given are not learned",
-            hint="leave one of these out",
-            option={"method": None, "rubrics_from": None},
-        )
-
-    if settings.method == "spur" and model.name is None:
-        raise WrongUse(
-            "SPUR rewrites rubrics, and that takes a model",
-            hint="name one",
-            option="model",
-        )
-
-    return rubrics_of(source) if source else ()
-
-
-def require_adaptable(rubrics: Sequence[Rubric], model: ModelOptions) -> None:
-    """Refuse to adapt rubrics that aren't there, or without a model.
-
-    Raises:
-        WrongUse: Says which.
-    """
-    if not rubrics:
-        hint = "name a file, or a bundled set"
-        raise WrongUse(
-            "there are no rubrics to adapt",
-            hint=hint,
-            option={"rubrics_from": "generic"},
-        )
-    if model.name is None:
-        what = "rubrics are adapted to a domain by a model, and none is named"
-        raise WrongUse(what, hint="name one", option="model")
-
-
 def describe_judging(rubrics: Sequence[Rubric], staff: RunRoles) -> Iterator[str]:
     """Yield how each rubric that a person wrote will be judged."""
     for rubric in rubrics:
@@ -582,3 +492,31 @@ def describe_judging(rubrics: Sequence[Rubric], staff: RunRoles) -> Iterator[str
             model=not staff.record.built_in and not rubric.answered_by,
         )
         yield f"“{rubric.text}” is judged by {JUDGED_BY_IN_WORDS[by]}"
+
+
+def finish_set(learned: Learned, task: LearnTask, store: Store) -> Learned:
+    """Return a learned set with what its starter adds; hints lose the figures that few thumbs seem to give."""
+    learning = task.learning
+    learned = with_starter(learned, learning.starter, learning.logs, store)
+    if task.few is not None:
+        learned = strip_figures(learned, task.few)
+        # the run has stored the set with figures: hints replace it
+        store.keep(list(rubric_set_rows(learned.run, learned.rubric_set)))
+
+    return learned
+
+
+def tell_few_thumbs(
+    task: LearnTask,
+    log_names: Sequence[str],
+    out: Path | None,
+    reading: ReadOptions,
+) -> FewThumbs:
+    """Return what is told in place of figures; write what to label next, where `out` names a place."""
+    assert task.few is not None, "with enough thumbs figures are told"
+    learning = task.learning
+    queue = None
+    if out:
+        queue = write_queue(learning.logs, learning.rubrics, out, reading, learning.settings.seed)
+
+    return FewThumbs(task.few, tuple(log_names), queue)

@@ -18,7 +18,7 @@ from pollex.prompts.data_boundary import Item
 from pollex.runs.by_model import by_model
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.plan import Plan
-from pollex.runs.run import RunSettings, begin_or_resume_run, digest_json
+from pollex.runs.run import RunSettings, digest_json
 from pollex.runs.workspace import workspace
 from pollex.services.dry_run import plan_dry_run
 from pollex.services.logs import Sources, names_of
@@ -201,7 +201,7 @@ async def _rehearse(plan: Plan, items: Sequence[Item]) -> None:
 async def _ask(asker: Asker, setting: RunSettings, items: Sequence[Item]) -> ColumnsRead | str:
     """Ask in a run of its own, which keeps the call in its ledger."""
     fingerprint = {"columns": digest_json(list(items)), "prompt": asker.fingerprint()}
-    async with begin_or_resume_run("inspect", fingerprint, setting, [asker.name]) as run:
+    async with setting.begin_or_resume("inspect", fingerprint, [asker.name]) as run:
         # without it the ledger wouldn't know which run a call is of
         setting.tracer(run.id)
         columns = await read_columns(asker, items)

@@ -37,7 +37,7 @@ class RefitSet(Judged, Grouped, AllLabels, Reading, AllRoles, UseCase["LearnResu
       pollex refit logs.jsonl --rubrics edited.json --out refitted.json
     """
 
-    does = "learn.refit"
+    does = "refit.refit"
     resumable = True
     plans = True
     shown_with = ("verbose",)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pollex.services.dry_run import CallPlan
     from pollex.services.logs import Data
-    from pollex.services.score import ScoreResult
+    from pollex.services.score_result import ScoreResult
     from pollex.usecases.families import Rubrics
 
 

@@ -68,7 +68,7 @@ def estimate_good(site: Site, run: Run) -> Figure | None:
 
 def drift_of(netsat: Floats, rubric_set: RubricSet) -> Stability | None:
     """Compare NetSAT with that of the conversations a set was learned from; None for too few."""
-    from pollex.services.score import drift_from  # as above
+    from pollex.services.score_result import drift_from  # as above
 
     if rubric_set.spread is None:
         return None

@@ -10,7 +10,7 @@ import pytest
 
 from pollex.errors import Interrupted
 from pollex.graphs.context import NullProgress
-from pollex.runs.run import SECONDS_BETWEEN_NOTES, RunSettings, begin_or_resume_run
+from pollex.runs.run import SECONDS_BETWEEN_NOTES, RunSettings
 from pollex.store.store import Store
 
 
@@ -42,7 +42,7 @@ async def test_stages_and_calls_are_kept_while_a_run_goes_on(tmp_path: Path) -> 
     used = {"calls": 0}
     with Store.open(tmp_path) as store:
         setting = RunSettings.of(store, used=lambda: used)
-        async with begin_or_resume_run("score", {}, setting, ["judge"]) as run:
+        async with setting.begin_or_resume("score", {}, ["judge"]) as run:
             setting.progress.start("score", 40, done=10)
             setting.progress.advance("score", 5)
             used["calls"] = 7
@@ -72,7 +72,7 @@ async def test_progress_that_interrupts_a_run_is_kept_up_to_there(tmp_path: Path
     with Store.open(tmp_path) as store:
         setting = RunSettings.of(store, progress=Stopping())
         with pytest.raises(Interrupted):  # noqa: PT012 - it is the run that is ended
-            async with begin_or_resume_run("score", {}, setting, ["judge"]):
+            async with setting.begin_or_resume("score", {}, ["judge"]):
                 setting.progress.start("score", 2)
                 setting.progress.advance("score")
         store.flush()

@@ -48,7 +48,7 @@ from pollex.runs import learn_runs as runs
 from pollex.runs.pool_review import Fork, rows_of
 from pollex.runs.roles import RunRoles, embedded_record, embedded_roles
 from pollex.runs.run import RunSettings
-from pollex.services.score import Scored, run_scoring
+from pollex.runs.score_runs import Scored, run_scoring
 from pollex.store.resume import count_outcomes, find_run, list_scored_ids, scores_of
 from pollex.store.rows import AnswerCells, score_block
 from pollex.store.store import Store
@@ -124,7 +124,8 @@ async def learn(
     about = {"settings": setting.pop("settings", QUICK), "fork": setting.pop("fork", None)}
     asked = runs.Learning(logs=logs, profile=DomainProfile.neutral(), **about)
     workers = RunRoles(roles=roles, record=record, embedder=Embedder())
-    return await runs.learn(asked, workers, RunSettings.of(kept, secrets=(SECRET,), **setting))
+    run = runs.prepare_learning(asked, workers, RunSettings.of(kept, secrets=(SECRET,), **setting))
+    return await run.carry_out()
 
 
 async def score(

@@ -55,7 +55,8 @@ def learned(logs: Logs, embedder: Embedder, store: Store) -> RubricSet:
     record = JudgeRecord(kind="embedded", name="built-in (no LLM)", fingerprint="")
     asked = runs.Learning(logs=logs, profile=DomainProfile.neutral(), settings=SETTINGS)
     staff = RunRoles(roles=roles(embedder), record=record, embedder=embedder)
-    return asyncio.run(runs.learn(asked, staff, running.RunSettings.of(store))).rubric_set
+    run = runs.prepare_learning(asked, staff, running.RunSettings.of(store))
+    return asyncio.run(run.carry_out()).rubric_set
 
 
 def refitted(logs: Logs, rubrics: RubricSet, embedder: Embedder, store: Store) -> RubricSet:

@@ -20,7 +20,7 @@ from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
 from pollex.rooms.grade.services.grade import note_cases, profile_for
 from pollex.runs.by_model import by_model, require_model
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.run import RunSettings, begin_or_resume_run
+from pollex.runs.run import RunSettings
 from pollex.runs.usage import ModelUsage, usage_by_stage
 from pollex.runs.workspace import workspace
 from pollex.services.dry_run import plan_dry_run
@@ -227,7 +227,7 @@ async def respond(
         "respondent": respondent.fingerprint,
     }
     store = setting.store
-    async with begin_or_resume_run("answer", fingerprint, setting, [respondent.name]) as run:
+    async with setting.begin_or_resume("answer", fingerprint, [respondent.name]) as run:
         # answers that are there, but for those that are to be asked for again
         responses = list(responses_of(store, run.id, cases))
         done = []

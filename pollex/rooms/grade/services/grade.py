@@ -49,7 +49,7 @@ from pollex.rooms.grade.reports.grades import example, grades_page
 from pollex.rubrics.answers import Answer, Outcome, Question, Unanswered, can_retry
 from pollex.runs.by_model import by_model, require_model
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.run import RunSettings, begin_or_resume_run, kept_ids
+from pollex.runs.run import RunSettings, kept_ids
 from pollex.runs.usage import ModelUsage, usage_by_stage
 from pollex.runs.workspace import workspace
 from pollex.services.dry_run import plan_dry_run
@@ -388,7 +388,7 @@ async def grade_cases(
     fingerprint |= {name: judge.fingerprint for name, judge in judges.items()}
     store = setting.store
     names = sorted({judge.name for judge in judges.values()})
-    async with begin_or_resume_run("grade", fingerprint, setting, names) as run:
+    async with setting.begin_or_resume("grade", fingerprint, names) as run:
         # cases and profile are stored, so that pages can be made without the files
         await _keep_cases(store, run.id, cases)
         await store.write_step(run.id, PROFILE, profile.model_dump(mode="json"))

@@ -11,7 +11,7 @@ from pollex.rooms.judge.agents.votes import Ensemble, Task, verdict
 from pollex.rooms.judge.graphs.state import Tallied, count_run
 from pollex.rooms.judge.store.votes import TASK, so_far, task_of, votes_of
 from pollex.rubrics.answers import Question
-from pollex.runs.run import RunSettings, begin_or_resume_run, digest_json, kept_ids
+from pollex.runs.run import RunSettings, digest_json, kept_ids
 from pollex.store.resume import BATCH, conversations_of, find_run
 from pollex.store.rows import conversation_rows
 from pollex.store.runs import Run
@@ -48,7 +48,7 @@ async def ask_and_rate(
     }
     roles = [ensemble.name]
     # conversations are stored first, and only those that a resumed run lacks
-    async with begin_or_resume_run("judge", fingerprint, setting, roles) as run:
+    async with setting.begin_or_resume("judge", fingerprint, roles) as run:
         stored_ids = kept_ids(setting.store, run.id)
         for start in range(0, len(conversations), BATCH):
             new = [c for c in conversations[start : start + BATCH] if c.id not in stored_ids]
@@ -100,7 +100,7 @@ async def answered_by_people(
             hint=hint,
         )
 
-    async with begin_or_resume_run("judge", run.fingerprint, setting, run.roles, run) as again:
+    async with setting.begin_or_resume("judge", run.fingerprint, run.roles, run) as again:
         return await _judge(
             again,
             conversations,

@@ -52,7 +52,7 @@ from pollex.rubrics.answers import NEUTRAL, Answer
 from pollex.runs.by_model import asker_of
 from pollex.runs.options import ModelOptions
 from pollex.runs.roles import RunRoles, hire, hire_judge
-from pollex.runs.run import begin_or_resume_run, digest_json
+from pollex.runs.run import digest_json
 from pollex.runs.usage import ModelUsage
 from pollex.runs.workspace import Workspace
 from pollex.store.resume import runs, step
@@ -405,7 +405,7 @@ async def carried_out(
         )
         fingerprint = {"registered": registered, "judge": desk.judge.fingerprint}
         setting = opened.setting(arguments, desk.paid)
-        async with begin_or_resume_run(COMMAND, fingerprint, setting, [desk.judge.name]) as run:
+        async with setting.begin_or_resume(COMMAND, fingerprint, [desk.judge.name]) as run:
             # all that the graph's nodes use; the graph itself holds no objects
             live = RemedyWork(
                 **setting.of_run(run.id),

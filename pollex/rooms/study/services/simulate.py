@@ -28,7 +28,7 @@ from pollex.rubrics.answers import Unanswered
 from pollex.runs.by_model import by_model, require_model
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.plan import Plan, Planner
-from pollex.runs.run import RunSettings, begin_or_resume_run, digest_json
+from pollex.runs.run import RunSettings, digest_json
 from pollex.runs.usage import ModelUsage, usage_by_stage
 from pollex.runs.workspace import workspace
 from pollex.services.dry_run import plan_dry_run
@@ -294,7 +294,7 @@ async def hold(
         [[scene.id, asdict(scene.topic), asdict(scene.persona)] for scene in scenes]
     )
     fingerprint = {"scenes": digest_of_scenes, "simulator": simulator.fingerprint}
-    async with begin_or_resume_run("simulate", fingerprint, setting, [simulator.name]) as run:
+    async with setting.begin_or_resume("simulate", fingerprint, [simulator.name]) as run:
         # dialogues that are there, but for those that are to be asked for again
         dialogues = dialogues_of(setting.store, run.id, scenes)
         done = {}

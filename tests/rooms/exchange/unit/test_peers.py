@@ -24,7 +24,7 @@ from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.records import JudgeRecord
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.score import Score
-from pollex.services.score import ScoreResult
+from pollex.services.score_result import ScoreResult
 
 ODD = 'He said "{x}", {{y}} {% z %} \\ and: it\'s # 100 %\nover two lines «é» 🔑'
 SAVED = Path(__file__).parent / "peers"

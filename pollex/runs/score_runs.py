@@ -1,0 +1,94 @@
+"""Runs that score: begun or resumed in the store, with what their nodes work with."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pollex.agents.roles import Judge
+from pollex.conversations.conversation import Conversation
+from pollex.graphs.context import ConversationIndex
+from pollex.graphs.run import carry_out_run
+from pollex.rubrics.rubric_set import RubricSet
+from pollex.rubrics.score import ScoreColumns
+from pollex.runs.run import RunSettings, digest_json, kept_ids
+from pollex.store.resume import BATCH, count_outcomes, list_scored_ids
+from pollex.store.rows import conversation_rows, rubric_rows
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The result of a scoring run; `scores_of` reads the scores."""
+
+    run: str
+    counts: dict[str, int]
+
+
+async def run_scoring(
+    conversations: Sequence[Conversation],
+    rubric_set: RubricSet,
+    *,
+    judge: Judge,
+    data_fingerprint: str,
+    setting: RunSettings,
+    command: Literal["score", "evaluate", "label"] = "score",
+    whole: Callable[[Sequence[Conversation]], Awaitable[ScoreColumns]] | None = None,
+    report: Callable[[ScoreColumns], None] = lambda _scores: None,
+) -> Scored:
+    """Score conversations with a rubric set; `scores_of` reads the scores.
+
+    Args:
+        whole: What scores batches at once, for a judge that asks nobody.
+        report: Told each batch's scores, in the order of the conversations; only with `whole`.
+    """
+    from pollex.graphs.score import ScoreContext, ScoreWork, build
+
+    # a second start with the same data, rubrics and judge resumes the run
+    fingerprint = {
+        "data": data_fingerprint[:12],
+        "rubrics": digest_json(rubric_set.model_dump(mode="json")),
+        "judge": judge.fingerprint,
+    }
+    netsat = rubric_set.scorer_of()  # one that can't be rebuilt begins no run
+    async with setting.begin_or_resume(command, fingerprint, [judge.name]) as run:
+        store = setting.store
+        if not store.value(
+            "SELECT count(*) FROM facts WHERE run = ? AND kind = 'rubric'", [run.id]
+        ):
+            # so that a trace can tell what was asked
+            store.put(rubric_rows(run.id, rubric_set.all_rubrics))
+
+        # a resumed run has stored some conversations already; whole batches are stored with scores
+        stored_ids = kept_ids(store, run.id)
+        for start in range(0, 0 if whole else len(conversations), BATCH):
+            new = [c for c in conversations[start : start + BATCH] if c.id not in stored_ids]
+            await store.write(conversation_rows(run.id, new))
+        shelf = ConversationIndex(conversations)
+        # outcomes that may be others the next time count as not done
+        done = list_scored_ids(store, run.id, setting.retry_outcomes)
+        # whole batches cost little, and are scored again rather than read from the store
+        live = ScoreWork(
+            **setting.of_run(run.id),
+            stage="score",
+            total=len(shelf),
+            pending={id_: None for id_ in shelf if whole or id_ not in done},
+            outcomes=Counter({} if whole else count_outcomes(store, run.id, done)),
+            fine=frozenset({"scored"}),
+            workers=[judge.name],
+            shelf=shelf,
+            whole=whole,
+            report=report,
+            scored=done,
+            stored_ids=stored_ids,
+            judge=judge,
+            questions=rubric_set.questions,
+            netsat=netsat,
+        )
+        state = await carry_out_run(
+            build(),
+            live,
+            ScoreContext.of(setting.arguments),
+            anew=whole is not None,
+        )
+
+    return Scored(run.id, state["outcomes"])
